@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel written once.
+ *
+ *     struct fill { uint32_t *out; uint32_t n; };
+ *     SIMT_KERNEL(fill_kernel, struct fill, a)
+ *     {
+ *         if (simt_thread() < a.n)
+ *             a.out[simt_thread()] = simt_lane();
+ *     }
+ *
+ * The C compiler makes the CPU's view of it (fill_kernel_cpu), nvcc the GPU's (fill_kernel_cuda), and
+ * `fill_kernel`, a struct simt_kernel, names both for quarry_launch().  A source compiled for one
+ * backend only defines `fill_kernel` by itself.  A source compiled for both, in one program, is
+ * compiled both times with -DSIMT_DUAL; then the C view defines `fill_kernel`.  A host file that
+ * launches a kernel of another file says SIMT_KERNEL_DECLARE(fill_kernel).
+ *
+ * The argument is one struct, passed by value, at most 4096 bytes. */
+#ifndef QUARRY_SIMT_KERNEL_H
+#define QUARRY_SIMT_KERNEL_H
+
+#include "quarry/simt/types.h"
+
+#if SIMT_HAS_HOST
+struct simt_kernel {
+    const char *name;
+    void (*cpu)(const void *argument); /* runs one lane; NULL: not compiled for the CPU */
+    const void *const *cuda;           /* points to the handle for cudaLaunchKernel; NULL: no GPU view */
+    uint32_t argument_bytes;
+};
+#define SIMT_KERNEL_DECLARE(name) SIMT_EXTERN_C const struct simt_kernel name
+#endif
+
+#ifdef __CUDACC_RTC__
+#define SIMT_KERNEL(name, type, argument) extern "C" __global__ void name(type argument)
+#elif SIMT_CUDA
+#ifdef SIMT_DUAL
+#define SIMT_KERNEL_RECORD(name, type)
+#else
+#define SIMT_KERNEL_RECORD(name, type)                                                                       \
+    SIMT_KERNEL_DECLARE(name);                                                                               \
+    const struct simt_kernel name = {#name, nullptr, &name##_cuda, sizeof(type)};
+#endif
+#define SIMT_KERNEL(name, type, argument)                                                                    \
+    static __global__ void name##_body(type argument);                                                       \
+    SIMT_EXTERN_C const void *const name##_cuda;                                                             \
+    const void *const name##_cuda = (const void *)name##_body;                                               \
+    SIMT_KERNEL_RECORD(name, type)                                                                           \
+    static __global__ void name##_body(type argument)
+#else
+#ifdef SIMT_DUAL
+#define SIMT_KERNEL_CUDA_DECLARE(name) SIMT_EXTERN_C const void *const name##_cuda;
+#define SIMT_KERNEL_CUDA(name) &name##_cuda
+#else
+#define SIMT_KERNEL_CUDA_DECLARE(name)
+#define SIMT_KERNEL_CUDA(name) SIMT_NULL
+#endif
+#define SIMT_KERNEL(name, type, argument)                                                                    \
+    static void name##_body(type argument);                                                                  \
+    static void name##_cpu(const void *simt_argument)                                                        \
+    {                                                                                                        \
+        name##_body(*(const type *)simt_argument);                                                           \
+    }                                                                                                        \
+    SIMT_KERNEL_CUDA_DECLARE(name)                                                                           \
+    SIMT_KERNEL_DECLARE(name);                                                                               \
+    const struct simt_kernel name = {#name, name##_cpu, SIMT_KERNEL_CUDA(name), sizeof(type)};               \
+    static void name##_body(type argument)
+#endif
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The platform contract: everything that device code may ask of the machine.
+ *
+ * Exactly one implementation is included below: cuda.h (a GPU, sm_75 or newer) or cpu.h (the warp
+ * executor of src/cpu).  Code above this room never asks which.  tests/simt states the same
+ * expectations for both.
+ *
+ * Identity (of the calling lane; launches have less than 2^32 threads)
+ *   uint32_t simt_lane()            0..31
+ *   uint32_t simt_warp()            warp within its block
+ *   uint32_t simt_thread()          thread within the whole launch: block * block size + index in block
+ *   uint32_t simt_threads()         threads of the launch
+ *   uint32_t simt_block_thread()    thread within its block
+ *   uint32_t simt_block_threads()   threads of a block
+ *   uint32_t simt_block()           block within the launch
+ *   uint32_t simt_blocks()          blocks of the launch
+ *   uint32_t simt_sm()              multiprocessor (CPU: worker) that runs the lane now; a hint
+ *
+ * Collectives: every lane named in `mask` calls the same one, at the same place, with the same mask,
+ * and the mask names the caller.  A lane that has returned must not be named.  They exchange values;
+ * only simt_sync (and the block barrier) also orders memory.
+ *   uint32_t simt_ballot(mask, predicate)           lanes of mask whose predicate is not 0
+ *   int      simt_any(mask, predicate), simt_all(mask, predicate)
+ *   uint32_t simt_shuffle_u32(mask, value, source)  value of lane source & 31, which must be in mask;
+ *   uint64_t simt_shuffle_u64(mask, value, source)  a source outside mask gives an unspecified value
+ *   uint32_t simt_match_u32(mask, value)            lanes of mask with the caller's value
+ *   uint32_t simt_match_u64(mask, value)
+ *   uint32_t simt_reduce_add_u32(mask, value)       and _min_u32, _max_u32, _or_u32; _add_u64
+ *   void     simt_sync(mask)                        the lanes meet; what each did before happens-before
+ *                                                   what any of them does after
+ *   uint32_t simt_active()                          the caller and lanes of its warp that arrive here
+ *                                                   together.  No promise which: a lane may be alone.
+ *                                                   All lanes named get the same mask.  Take it once,
+ *                                                   name it, pass it.
+ * Block
+ *   void  simt_block_barrier()      all threads of the block that have not returned; orders memory
+ *   void *simt_shared()             block-shared memory, 16-byte aligned, of the size given at launch;
+ *                                   not initialised
+ *
+ * Atomics: device scope, on naturally aligned 32- and 64-bit words, T = u32 or u64.  `order` is one of
+ * the bare words relaxed, acquire, release, acq_rel.
+ *   T    simt_load_T(pointer, order)                relaxed, acquire
+ *   void simt_store_T(pointer, value, order)        relaxed, release
+ *   T    simt_exchange_T, simt_add_T, simt_sub_T, simt_and_T, simt_or_T, simt_xor_T, simt_min_T,
+ *        simt_max_T (pointer, value, order)         return the value before
+ *   T    simt_cas_T(pointer, expected, desired, order)  returns the value before; it was swapped if that
+ *                                                   equals expected; a failure orders as acquire if
+ *                                                   order acquires, else relaxed
+ *   void simt_fence(order)                          acq_rel, seq_cst
+ *
+ * Waiting
+ *   void simt_backoff()             the only legal body of a spin loop
+ *   Every lane of every resident block makes progress on its own; at least as many blocks are resident
+ *   as the CPU backend has workers.  No code relies on lanes moving in step.
+ *
+ * Time and bits
+ *   uint64_t simt_clock()           ticks up within a block; unit unspecified; virtual in deterministic mode
+ *   uint32_t simt_popc_u32(x), simt_popc_u64(x)     set bits
+ *   uint32_t simt_ctz_u32(x), simt_ctz_u64(x)       index of the lowest set bit; x is not 0
+ *   uint32_t simt_mulhi_u32(a, b)                   upper half of the product
+ *   uint64_t simt_mulhi_u64(a, b)
+ *   simt_assert(condition)          kept in debug builds of both backends (NDEBUG removes it)
+ */
+#ifndef QUARRY_SIMT_SIMT_H
+#define QUARRY_SIMT_SIMT_H
+
+#include "quarry/simt/types.h"
+
+#if SIMT_CUDA
+#include "quarry/simt/cuda.h"
+#else
+#include "quarry/simt/cpu.h"
+#endif
+
+#define simt_load_u32(pointer, order) simt_load_u32_##order(pointer)
+#define simt_load_u64(pointer, order) simt_load_u64_##order(pointer)
+#define simt_store_u32(pointer, value, order) simt_store_u32_##order(pointer, value)
+#define simt_store_u64(pointer, value, order) simt_store_u64_##order(pointer, value)
+#define simt_exchange_u32(pointer, value, order) simt_exchange_u32_##order(pointer, value)
+#define simt_exchange_u64(pointer, value, order) simt_exchange_u64_##order(pointer, value)
+#define simt_cas_u32(pointer, expected, desired, order) simt_cas_u32_##order(pointer, expected, desired)
+#define simt_cas_u64(pointer, expected, desired, order) simt_cas_u64_##order(pointer, expected, desired)
+#define simt_add_u32(pointer, value, order) simt_add_u32_##order(pointer, value)
+#define simt_add_u64(pointer, value, order) simt_add_u64_##order(pointer, value)
+#define simt_sub_u32(pointer, value, order) simt_sub_u32_##order(pointer, value)
+#define simt_sub_u64(pointer, value, order) simt_sub_u64_##order(pointer, value)
+#define simt_and_u32(pointer, value, order) simt_and_u32_##order(pointer, value)
+#define simt_and_u64(pointer, value, order) simt_and_u64_##order(pointer, value)
+#define simt_or_u32(pointer, value, order) simt_or_u32_##order(pointer, value)
+#define simt_or_u64(pointer, value, order) simt_or_u64_##order(pointer, value)
+#define simt_xor_u32(pointer, value, order) simt_xor_u32_##order(pointer, value)
+#define simt_xor_u64(pointer, value, order) simt_xor_u64_##order(pointer, value)
+#define simt_min_u32(pointer, value, order) simt_min_u32_##order(pointer, value)
+#define simt_min_u64(pointer, value, order) simt_min_u64_##order(pointer, value)
+#define simt_max_u32(pointer, value, order) simt_max_u32_##order(pointer, value)
+#define simt_max_u64(pointer, value, order) simt_max_u64_##order(pointer, value)
+#define simt_fence(order) simt_fence_##order()
+
+/* Lanes of `mask` below the caller, and the caller's rank among them. */
+SIMT_FN uint32_t simt_lanes_below(void)
+{
+    return (1u << simt_lane()) - 1u;
+}
+
+SIMT_FN uint32_t simt_rank(uint32_t mask)
+{
+    return simt_popc_u32(mask & simt_lanes_below());
+}
+
+#endif

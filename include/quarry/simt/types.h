@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fixed-width types and the few keywords that differ between C11 and CUDA C++.
+ * NVRTC has no libc headers, so there the names are declared here. */
+#ifndef QUARRY_SIMT_TYPES_H
+#define QUARRY_SIMT_TYPES_H
+
+#ifdef __CUDACC_RTC__
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long int64_t;
+typedef unsigned long uint64_t;
+typedef unsigned long uintptr_t;
+#else
+#include <stddef.h>
+#include <stdint.h>
+#endif
+
+#ifdef __cplusplus
+#define SIMT_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#define SIMT_ALIGNAS(bytes) alignas(bytes)
+#define SIMT_EXTERN_C extern "C"
+#define SIMT_NULL nullptr
+#else
+#define SIMT_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#define SIMT_ALIGNAS(bytes) _Alignas(bytes)
+#define SIMT_EXTERN_C extern
+#define SIMT_NULL ((void *)0)
+#endif
+
+/* Which of the two views of a device source is being compiled. */
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define SIMT_CUDA 1
+#else
+#define SIMT_CUDA 0
+#endif
+
+/* SIMT_FN: a function that lanes call.  SIMT_HOST_FN: one that only the host calls; headers hide
+ * those from NVRTC behind SIMT_HAS_HOST. */
+#if SIMT_CUDA
+#define SIMT_FN static inline __device__
+#else
+#define SIMT_FN static inline
+#endif
+#define SIMT_HOST_FN static inline
+#ifdef __CUDACC_RTC__
+#define SIMT_HAS_HOST 0
+#else
+#define SIMT_HAS_HOST 1
+#endif
+
+#define SIMT_LANES 32u             /* lanes of a warp, on both backends */
+#define SIMT_ALL_LANES 0xffffffffu /* the mask that names all of them */
+
+#endif

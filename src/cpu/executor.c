@@ -1,0 +1,866 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The warp executor.
+ *
+ * A worker (an OS thread) runs blocks; the lanes of a block stay on it.  There is no scheduler fiber: a
+ * lane that can't go on picks its successor itself and switches to it.  Each lane of a warp is in one of
+ * the warp's masks:
+ *
+ *     ready       may run                       active      waits in simt_active for who else arrives
+ *     backoff     polls something               collective  waits for the other lanes of its mask
+ *     barrier     waits for its block           done        has returned
+ *
+ * Fast mode runs a warp's ready lanes in order until none is left, and only then lets the lanes in
+ * simt_active go, grouped by place: the lanes of a warp converge as they do on a GPU.  When nothing in
+ * the block is ready, the polling lanes get another turn: one *round*.
+ *
+ * Deterministic mode keeps several blocks in one thread and picks any lane of any of them at random, at
+ * every atomic, fence, collective and backoff (for how many of these it runs on is random too); a lane
+ * in simt_active is released with a random part of those that wait at the same place.
+ *
+ * Deadlock.  A round without a successful atomic change anywhere brings the next round to the same
+ * state, unless a lane counts its own turns; so nothing is reported before STALLED_ROUNDS of them.  With
+ * several workers each records the `epoch` (bumped after every round with changes) at which it stalled;
+ * all equal to the present one means that every worker has polled in vain since the last change.  A
+ * worker that the system left without a core for a while holds an old epoch and so delays the verdict. */
+#include "cpu/executor.h"
+
+#include "cpu/fiber.h"
+#include "quarry/simt/cpu.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define STALLED_ROUNDS_FAST 10000u
+#define STALLED_ROUNDS_DETERMINISTIC 200u
+#define FAST_FUEL (1 << 20)
+#define DEFAULT_RESIDENT 8u
+#define NEVER UINT64_MAX
+
+__thread struct simt_cpu_state simt_cpu __attribute__((tls_model("initial-exec")));
+
+struct lane {
+    struct simt_cpu_lane self; /* first: device code sees only this */
+    struct fiber *fiber;
+    struct block *block;
+    struct warp *warp;
+    const char *place; /* where it waits */
+    enum simt_cpu_op op;
+    uint32_t mask;
+    uint32_t source;
+    uint64_t value;
+    uint64_t result;
+};
+
+struct warp {
+    uint32_t exists, ready, backoff, active, collective, barrier, done;
+    uint32_t polled; /* deterministic mode: has backed off in this round */
+    struct lane *lanes;
+};
+
+struct block {
+    uint32_t index;
+    uint32_t live;       /* lanes that have not returned; 0: this place is free */
+    uint32_t at_barrier;
+    struct warp *warps;
+    struct lane *lanes;
+    void *shared;
+};
+
+/* Everything that outlives a launch: stacks are costly to make. */
+struct crew {
+    struct crew *next;
+    struct fiber *stacks;
+    uint32_t stack_count;
+};
+
+struct run {
+    const struct simt_cpu_launch *launch;
+    uint32_t warps; /* of a block */
+    uint32_t resident;
+    uint32_t next_block;    /* atomic */
+    uint32_t stop;          /* atomic: an outcome other than OK is decided */
+    uint32_t worker_count;
+    struct worker *workers;
+    uint64_t epoch;         /* atomic */
+    pthread_mutex_t report_lock;
+    enum simt_cpu_outcome outcome;
+    char *report;
+    size_t report_bytes;
+    char begin_token, end_token; /* ThreadSanitizer: launch before lanes, lanes before the return */
+};
+
+struct worker {
+    struct run *run;
+    struct fiber thread;
+    struct crew *crew;
+    struct block *blocks;
+    struct lane *current;
+    uint32_t index;
+    uint32_t warp_cursor; /* fast mode: the warp that runs */
+    uint64_t round_changes;
+    uint32_t stalled_rounds;
+    uint64_t round_epoch;   /* run->epoch when the stalled rounds began */
+    uint64_t stalled_epoch; /* atomic; NEVER: has not stalled */
+    uint32_t finished;      /* atomic */
+    uint64_t random;
+    struct warp **choice[2]; /* deterministic mode: resident * warps places for next_deterministic */
+    uint64_t steps;
+    char shared_token;
+    pthread_t handle;
+};
+
+static __thread struct worker *this_worker;
+
+/* ---- small things ---- */
+
+static uint64_t random_next(struct worker *w)
+{
+    uint64_t x = w->random += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static uint32_t random_below(struct worker *w, uint32_t n)
+{
+    return (uint32_t)(((random_next(w) >> 32) * n) >> 32);
+}
+
+static int deterministic(const struct worker *w)
+{
+    return w->run->launch->seed != 0;
+}
+
+static uint32_t lowest(uint32_t mask)
+{
+    return (uint32_t)__builtin_ctz(mask);
+}
+
+static uint32_t bit_of(const struct lane *lane)
+{
+    return 1u << lane->self.lane;
+}
+
+/* ---- reports ---- */
+
+struct text {
+    char *at;
+    size_t left;
+};
+
+static void say(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct text *t, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(t->at, t->left, format, arguments);
+    va_end(arguments);
+    if (n > 0) {
+        size_t written = (size_t)n < t->left ? (size_t)n : (t->left ? t->left - 1 : 0);
+        t->at += written;
+        t->left -= written;
+    }
+}
+
+static const char *op_name(enum simt_cpu_op op)
+{
+    static const char *const names[] = {"ballot", "shuffle",    "match",      "reduce_add",
+                                        "reduce_min", "reduce_max", "reduce_or", "sync"};
+    return names[op];
+}
+
+/* One line for each set of lanes of a warp that wait for the same thing at the same place. */
+static void describe_warp(struct text *t, const struct block *b, uint32_t index)
+{
+    const struct warp *wp = &b->warps[index];
+    uint32_t left = wp->exists & ~wp->done;
+    if (wp->done && left)
+        say(t, "\n  block %u warp %u lanes 0x%08x: returned", b->index, index, wp->done);
+    while (left) {
+        const struct lane *first = &wp->lanes[lowest(left)];
+        uint32_t bit = bit_of(first);
+        uint32_t state = wp->collective & bit ? wp->collective
+                         : wp->barrier & bit  ? wp->barrier
+                         : wp->backoff & bit  ? wp->backoff
+                         : wp->active & bit   ? wp->active
+                                              : wp->ready;
+        uint32_t same = 0;
+        for (uint32_t rest = left & state; rest; rest &= rest - 1) {
+            const struct lane *l = &wp->lanes[lowest(rest)];
+            if (l->place == first->place && (state != wp->collective || l->mask == first->mask))
+                same |= bit_of(l);
+        }
+        say(t, "\n  block %u warp %u lanes 0x%08x: ", b->index, index, same);
+        if (wp->collective & bit)
+            say(t, "in simt_%s of lanes 0x%08x at %s", op_name(first->op), first->mask, first->place);
+        else if (wp->barrier & bit)
+            say(t, "at the block barrier at %s", first->place);
+        else if (wp->backoff & bit)
+            say(t, "backing off at %s", first->place);
+        else
+            say(t, "running");
+        left &= ~same;
+    }
+}
+
+/* Decides the run's outcome; the first to come wins. */
+static void fail(struct worker *w, enum simt_cpu_outcome outcome, const char *what, const char *place)
+{
+    struct run *run = w->run;
+    pthread_mutex_lock(&run->report_lock);
+    if (run->outcome == SIMT_CPU_OK) {
+        struct text t = {run->report, run->report_bytes};
+        run->outcome = outcome;
+        say(&t, "kernel %s: %s%s%s", run->launch->name, what, place ? " at " : "", place ? place : "");
+        if (outcome == SIMT_CPU_ASSERT)
+            say(&t, ", block %u warp %u lane %u", w->current->self.block, w->current->self.warp,
+                w->current->self.lane);
+        if (deterministic(w))
+            say(&t, " (seed %llu)", (unsigned long long)run->launch->seed);
+        else
+            say(&t, " (fast mode: a seed makes an interleaving that can be replayed)");
+    }
+    pthread_mutex_unlock(&run->report_lock);
+    __atomic_store_n(&run->stop, 1, __ATOMIC_RELEASE);
+}
+
+/* In a deadlock every worker adds who of its lanes waits where. */
+static void describe_lanes(struct worker *w)
+{
+    struct run *run = w->run;
+    pthread_mutex_lock(&run->report_lock);
+    size_t used = strlen(run->report);
+    struct text t = {run->report + used, run->report_bytes - used};
+    for (uint32_t i = 0; i < run->resident && run->outcome == SIMT_CPU_DEADLOCK; i++)
+        for (uint32_t k = 0; w->blocks[i].live && k < run->warps; k++)
+            describe_warp(&t, &w->blocks[i], k);
+    pthread_mutex_unlock(&run->report_lock);
+}
+
+/* ---- deadlock ---- */
+
+/* Every worker that is not finished stalled at `epoch`, and that is still the present one.  The epoch is
+ * read last: who finishes bumps it before it says so. */
+static int all_stalled(struct run *run, uint64_t epoch)
+{
+    for (uint32_t i = 0; i < run->worker_count; i++) {
+        struct worker *other = &run->workers[i];
+        if (!__atomic_load_n(&other->finished, __ATOMIC_ACQUIRE) &&
+            __atomic_load_n(&other->stalled_epoch, __ATOMIC_ACQUIRE) != epoch)
+            return 0;
+    }
+    return __atomic_load_n(&run->epoch, __ATOMIC_ACQUIRE) == epoch;
+}
+
+/* Ends a round in which every lane of this worker polled or waited.  Returns 1 if the run is stuck. */
+static int end_round(struct worker *w)
+{
+    struct run *run = w->run;
+    uint32_t limit = deterministic(w) ? STALLED_ROUNDS_DETERMINISTIC : STALLED_ROUNDS_FAST;
+    if (simt_cpu.changes != w->round_changes) {
+        w->round_changes = simt_cpu.changes;
+        w->stalled_rounds = 0;
+        __atomic_fetch_add(&run->epoch, 1, __ATOMIC_ACQ_REL);
+        return 0;
+    }
+    if (run->worker_count > 1 && w->stalled_rounds % 16 == 15)
+        sched_yield();
+    uint64_t epoch = __atomic_load_n(&run->epoch, __ATOMIC_ACQUIRE);
+    if (epoch != w->round_epoch) { /* this round may have begun before the change: count from the next */
+        w->round_epoch = epoch;
+        w->stalled_rounds = 0;
+        return 0;
+    }
+    if (++w->stalled_rounds < limit)
+        return 0;
+    __atomic_store_n(&w->stalled_epoch, epoch, __ATOMIC_RELEASE);
+    return all_stalled(run, epoch);
+}
+
+/* Reports a deadlock.  Whoever could run has polled since the last change: that is what it waits for. */
+static void fail_stuck(struct worker *w)
+{
+    for (uint32_t i = 0; i < w->run->resident; i++)
+        for (uint32_t k = 0; w->blocks[i].live && k < w->run->warps; k++) {
+            struct warp *wp = &w->blocks[i].warps[k];
+            wp->backoff |= wp->ready;
+            wp->ready = 0;
+        }
+    fail(w, SIMT_CPU_DEADLOCK, "deadlock: nothing advances any more", NULL);
+}
+
+/* ---- who runs next ---- */
+
+/* Lets the lanes of `group` leave simt_active with each other's names. */
+static void release_active(struct warp *wp, uint32_t group)
+{
+    for (uint32_t rest = group; rest; rest &= rest - 1)
+        wp->lanes[lowest(rest)].result = group;
+    wp->active &= ~group;
+    wp->ready |= group;
+}
+
+static uint32_t same_place(const struct warp *wp, uint32_t lanes, const char *place)
+{
+    uint32_t same = 0;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1)
+        if (wp->lanes[lowest(rest)].place == place)
+            same |= rest & -rest;
+    return same;
+}
+
+static struct lane *next_in_warp(const struct worker *w, const struct warp *wp)
+{
+    uint32_t after = 0;
+    if (w->current && w->current->self.warp == w->warp_cursor)
+        after = wp->ready & ~((bit_of(w->current) << 1) - 1u);
+    return &wp->lanes[lowest(after ? after : wp->ready)];
+}
+
+/* NULL: the block is done, or the run is over. */
+static struct lane *next_fast(struct worker *w)
+{
+    struct block *b = &w->blocks[0];
+    for (;;) {
+        for (uint32_t i = 0; i < w->run->warps; i++) {
+            struct warp *wp = &b->warps[w->warp_cursor];
+            if (!wp->ready && wp->active)
+                for (uint32_t rest = wp->active; rest; rest = wp->active)
+                    release_active(wp, same_place(wp, rest, wp->lanes[lowest(rest)].place));
+            if (wp->ready)
+                return next_in_warp(w, wp);
+            if (++w->warp_cursor == w->run->warps)
+                w->warp_cursor = 0;
+        }
+        if (!b->live || __atomic_load_n(&w->run->stop, __ATOMIC_ACQUIRE))
+            return NULL;
+        uint32_t polling = 0;
+        for (uint32_t i = 0; i < w->run->warps; i++) {
+            struct warp *wp = &b->warps[i];
+            polling |= wp->backoff;
+            wp->ready = wp->backoff;
+            wp->backoff = 0;
+        }
+        if (!polling || end_round(w)) {
+            fail_stuck(w);
+            return NULL;
+        }
+    }
+}
+
+/* Lanes of the warp that may be picked; with `fresh` only those that have not polled in this round. */
+static uint32_t candidates_of(const struct warp *wp, int fresh)
+{
+    uint32_t lanes = wp->ready | wp->backoff;
+    return (fresh ? lanes & ~wp->polled : lanes) | wp->active;
+}
+
+/* A random one of the set bits, of which there is at least one. */
+static uint32_t random_bit(struct worker *w, uint32_t lanes)
+{
+    uint32_t skip = random_below(w, (uint32_t)__builtin_popcount(lanes));
+    while (skip--)
+        lanes &= lanes - 1;
+    return lanes & -lanes;
+}
+
+/* A random lane of a random warp.  Three times in four, who only polls is left out while others can run:
+ * else most steps would be polling. */
+static struct lane *next_deterministic(struct worker *w)
+{
+    struct run *run = w->run;
+    uint32_t found[2] = {0, 0}; /* warps with candidates: any, fresh */
+    if (__atomic_load_n(&run->stop, __ATOMIC_ACQUIRE))
+        return NULL;
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < run->resident; i++) {
+        struct block *b = &w->blocks[i];
+        live += b->live;
+        for (uint32_t k = 0; b->live && k < run->warps; k++)
+            for (int fresh = 0; fresh < 2; fresh++)
+                if (candidates_of(&b->warps[k], fresh))
+                    w->choice[fresh][found[fresh]++] = &b->warps[k];
+    }
+    if (!live)
+        return NULL;
+    int stuck = !found[0];
+    if (!found[1] && !stuck) {
+        for (uint32_t i = 0; i < run->resident; i++)
+            for (uint32_t k = 0; w->blocks[i].live && k < run->warps; k++)
+                w->blocks[i].warps[k].polled = 0;
+        stuck = end_round(w);
+    }
+    if (stuck) {
+        fail_stuck(w);
+        return NULL;
+    }
+    int fresh = found[1] && random_below(w, 4);
+    struct warp *wp = w->choice[fresh][random_below(w, found[fresh])];
+    uint32_t bit = random_bit(w, candidates_of(wp, fresh));
+    struct lane *lane = &wp->lanes[lowest(bit)];
+    if (wp->active & bit) {
+        uint32_t together = same_place(wp, wp->active, lane->place);
+        if (random_below(w, 4)) /* one time in four all of them, else any part */
+            together &= (uint32_t)random_next(w) | bit;
+        release_active(wp, together);
+    }
+    wp->backoff &= ~bit;
+    wp->ready |= bit;
+    return lane;
+}
+
+static struct lane *next_lane(struct worker *w)
+{
+    return deterministic(w) ? next_deterministic(w) : next_fast(w);
+}
+
+/* Runs somebody else until the caller is picked again.  The caller's masks are up to date.  The last lane
+ * of a block goes back to the worker, which may start another block on these stacks. */
+static void yield_lane(struct worker *w, int dying)
+{
+    struct lane *me = w->current;
+    struct lane *next = dying && !me->block->live ? NULL : next_lane(w);
+    w->steps++;
+    if (deterministic(w)) {
+        uint64_t r = random_next(w);
+        simt_cpu.fuel = (int64_t)(r & 3 ? (r >> 2) & 3 : (r >> 2) & 63);
+    } else {
+        simt_cpu.fuel = FAST_FUEL;
+    }
+    if (next == me && !dying)
+        return;
+    w->current = next;
+    simt_cpu.self = next ? &next->self : NULL;
+    fiber_switch(me->fiber, next ? next->fiber : &w->thread, dying);
+}
+
+/* ---- what lanes call ---- */
+
+void simt_cpu_preempt(void)
+{
+    struct worker *w = this_worker;
+    if (!simt_cpu.self) { /* device code called by the host outside any kernel */
+        simt_cpu.fuel = INT64_MAX;
+        return;
+    }
+    yield_lane(w, 0);
+}
+
+static void abandon(struct worker *w, enum simt_cpu_outcome outcome, const char *what, const char *place)
+{
+    fail(w, outcome, what, place);
+    struct lane *me = w->current;
+    w->current = NULL;
+    simt_cpu.self = NULL;
+    fiber_switch(me->fiber, &w->thread, 1);
+}
+
+void simt_cpu_assert_failed(const char *condition, const char *place)
+{
+    char what[256];
+    if (!simt_cpu.self)
+        abort();
+    snprintf(what, sizeof what, "assertion failed: %s", condition);
+    abandon(this_worker, SIMT_CPU_ASSERT, what, place);
+}
+
+static uint64_t combine(enum simt_cpu_op op, uint64_t a, uint64_t b)
+{
+    switch (op) {
+    case SIMT_CPU_ADD:
+        return a + b;
+    case SIMT_CPU_MIN:
+        return a < b ? a : b;
+    case SIMT_CPU_MAX:
+        return a > b ? a : b;
+    default:
+        return a | b;
+    }
+}
+
+/* Gives every lane of `mask` its result. */
+static void complete(struct warp *wp, enum simt_cpu_op op, uint32_t mask)
+{
+    struct lane *lanes = wp->lanes;
+    uint64_t total = 0;
+    if (op == SIMT_CPU_BALLOT) {
+        for (uint32_t rest = mask; rest; rest &= rest - 1)
+            total |= lanes[lowest(rest)].value << lowest(rest);
+    } else if (op != SIMT_CPU_SHUFFLE && op != SIMT_CPU_MATCH && op != SIMT_CPU_SYNC) {
+        total = lanes[lowest(mask)].value;
+        for (uint32_t rest = mask & (mask - 1); rest; rest &= rest - 1)
+            total = combine(op, total, lanes[lowest(rest)].value);
+    }
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        struct lane *l = &lanes[lowest(rest)];
+        if (op == SIMT_CPU_SHUFFLE) {
+            uint32_t source = l->source & (SIMT_LANES - 1);
+            /* The contract promises nothing for a source outside: a value that is easy to see. */
+            l->result = mask >> source & 1 ? lanes[source].value : 0xbadbadbadbadbadbu;
+        } else if (op == SIMT_CPU_MATCH) {
+            uint32_t same = 0;
+            for (uint32_t other = mask; other; other &= other - 1)
+                if (lanes[lowest(other)].value == l->value)
+                    same |= other & -other;
+            l->result = same;
+        } else {
+            l->result = total;
+        }
+    }
+    wp->collective &= ~mask;
+    wp->ready |= mask;
+}
+
+uint64_t simt_cpu_collective(enum simt_cpu_op op, uint32_t mask, uint64_t value, uint32_t source,
+                             const char *place)
+{
+    simt_cpu_point();
+    struct worker *w = this_worker;
+    struct lane *me = w->current;
+    struct warp *wp = me->warp;
+    uint32_t bit = bit_of(me);
+    if (!(mask & bit))
+        abandon(w, SIMT_CPU_ASSERT, "a collective's mask does not name its caller", place);
+    if (mask & (wp->done | ~wp->exists))
+        abandon(w, SIMT_CPU_ASSERT, "a collective's mask names a lane that has returned or never was", place);
+    me->op = op;
+    me->mask = mask;
+    me->value = value;
+    me->source = source;
+    me->place = place;
+    if (op == SIMT_CPU_SYNC)
+        fiber_tsan_release(wp);
+    wp->collective |= bit;
+    wp->ready &= ~bit;
+    if ((wp->collective & mask) == mask) {
+        uint32_t agreed = 0;
+        for (uint32_t rest = mask; rest; rest &= rest - 1)
+            if (wp->lanes[lowest(rest)].mask == mask)
+                agreed |= rest & -rest;
+        if (agreed == mask) {
+            for (uint32_t rest = mask; rest; rest &= rest - 1) {
+                const struct lane *l = &wp->lanes[lowest(rest)];
+                if (l->op != op || (l->place != place && strcmp(l->place, place) != 0))
+                    abandon(w, SIMT_CPU_ASSERT, "lanes of one mask meet in different collectives", place);
+            }
+            complete(wp, op, mask);
+        }
+    }
+    if (wp->collective & bit)
+        yield_lane(w, 0);
+    if (op == SIMT_CPU_SYNC)
+        fiber_tsan_acquire(wp);
+    return me->result;
+}
+
+uint32_t simt_cpu_active(const char *place)
+{
+    simt_cpu_point();
+    struct worker *w = this_worker;
+    struct lane *me = w->current;
+    struct warp *wp = me->warp;
+    me->place = place;
+    wp->ready &= ~bit_of(me);
+    wp->active |= bit_of(me);
+    yield_lane(w, 0);
+    return (uint32_t)me->result;
+}
+
+/* Opens the barrier if every lane that has not returned is there. */
+static void try_open_barrier(struct worker *w, struct block *b)
+{
+    if (!b->live || b->at_barrier != b->live)
+        return;
+    b->at_barrier = 0;
+    for (uint32_t k = 0; k < w->run->warps; k++) {
+        b->warps[k].ready |= b->warps[k].barrier;
+        b->warps[k].barrier = 0;
+    }
+}
+
+void simt_cpu_barrier(const char *place)
+{
+    simt_cpu_point();
+    struct worker *w = this_worker;
+    struct lane *me = w->current;
+    struct block *b = me->block;
+    struct warp *wp = me->warp;
+    me->place = place;
+    fiber_tsan_release(b);
+    wp->ready &= ~bit_of(me);
+    wp->barrier |= bit_of(me);
+    b->at_barrier++;
+    try_open_barrier(w, b);
+    if (wp->barrier & bit_of(me))
+        yield_lane(w, 0);
+    fiber_tsan_acquire(b);
+}
+
+void simt_cpu_backoff(const char *place)
+{
+    struct worker *w = this_worker;
+    struct lane *me = w->current;
+    struct warp *wp = me->warp;
+    me->place = place;
+    wp->ready &= ~bit_of(me);
+    wp->backoff |= bit_of(me);
+    wp->polled |= bit_of(me);
+    yield_lane(w, 0);
+}
+
+uint64_t simt_cpu_clock(void)
+{
+    struct worker *w = this_worker;
+    if (w && deterministic(w))
+        return w->steps;
+#ifdef __x86_64__
+    return __builtin_ia32_rdtsc();
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+#endif
+}
+
+void simt_cpu_fence_annotate(void)
+{
+    static char token;
+    fiber_tsan_acquire(&token);
+    fiber_tsan_release(&token);
+}
+
+/* ---- lanes, blocks, workers ---- */
+
+static void lane_main(void)
+{
+    struct worker *w = this_worker;
+    struct run *run = w->run;
+    fiber_tsan_acquire(&run->begin_token);
+    if (run->launch->shared_bytes)
+        fiber_tsan_acquire(&w->shared_token);
+    run->launch->kernel(run->launch->argument);
+    if (run->launch->shared_bytes)
+        fiber_tsan_release(&w->shared_token);
+    fiber_tsan_release(&run->end_token);
+    struct lane *me = w->current;
+    struct block *b = me->block;
+    struct warp *wp = me->warp;
+    wp->ready &= ~bit_of(me);
+    wp->done |= bit_of(me);
+    b->live--;
+    simt_cpu.changes++;
+    try_open_barrier(w, b);
+    yield_lane(w, 1);
+}
+
+/* Fills a free place with the next block, if there is one. */
+static void start_block(struct worker *w, struct block *b)
+{
+    struct run *run = w->run;
+    const struct simt_cpu_launch *launch = run->launch;
+    uint32_t slot = (uint32_t)(b - w->blocks);
+    if (__atomic_load_n(&run->next_block, __ATOMIC_RELAXED) >= launch->blocks)
+        return;
+    b->index = __atomic_fetch_add(&run->next_block, 1, __ATOMIC_RELAXED);
+    if (b->index >= launch->blocks)
+        return;
+    b->live = launch->threads;
+    b->at_barrier = 0;
+    for (uint32_t k = 0; k < run->warps; k++) {
+        uint32_t here = launch->threads - k * SIMT_LANES;
+        uint32_t exists = here >= SIMT_LANES ? SIMT_ALL_LANES : (1u << here) - 1u;
+        b->warps[k] = (struct warp){.exists = exists, .ready = exists, .lanes = b->lanes + k * SIMT_LANES};
+    }
+    for (uint32_t i = 0; i < launch->threads; i++) {
+        struct lane *lane = &b->lanes[i];
+        struct fiber *fiber = &w->crew->stacks[slot * launch->threads + i];
+        lane->self = (struct simt_cpu_lane){i % SIMT_LANES, i / SIMT_LANES, i, launch->threads, b->index,
+                                            launch->blocks, w->index,       b->shared};
+        lane->fiber = fiber;
+        lane->block = b;
+        lane->warp = &b->warps[i / SIMT_LANES];
+        lane->place = NULL;
+        fiber_prepare(fiber, lane_main, i);
+    }
+}
+
+static pthread_mutex_t crews_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct crew *idle_crews;
+
+/* A crew with at least `count` stacks, or NULL. */
+static struct crew *crew_take(uint32_t count)
+{
+    pthread_mutex_lock(&crews_lock);
+    struct crew *crew = idle_crews;
+    if (crew)
+        idle_crews = crew->next;
+    pthread_mutex_unlock(&crews_lock);
+    if (!crew)
+        crew = calloc(1, sizeof *crew);
+    if (crew && crew->stack_count < count) {
+        fiber_stacks_destroy(crew->stacks, crew->stack_count);
+        crew->stacks = NULL;
+        crew->stack_count = 0;
+        if (fiber_stacks_create(&crew->stacks, count) == 0)
+            crew->stack_count = count;
+    }
+    if (crew && !crew->stacks) {
+        free(crew);
+        return NULL;
+    }
+    return crew;
+}
+
+/* Stacks on which lanes were abandoned hold frames that a sanitizer believes alive: not kept. */
+static void crew_give(struct crew *crew, int abandoned)
+{
+    if (!crew)
+        return;
+    if (abandoned) {
+        fiber_stacks_destroy(crew->stacks, crew->stack_count);
+        free(crew);
+        return;
+    }
+    pthread_mutex_lock(&crews_lock);
+    crew->next = idle_crews;
+    idle_crews = crew;
+    pthread_mutex_unlock(&crews_lock);
+}
+
+/* Gives the worker its records and stacks.  Returns 0, or -1 without memory. */
+static int worker_prepare(struct worker *w)
+{
+    struct run *run = w->run;
+    const struct simt_cpu_launch *launch = run->launch;
+    w->blocks = calloc(run->resident, sizeof *w->blocks);
+    w->crew = crew_take(launch->threads * run->resident);
+    w->choice[0] = calloc((size_t)run->resident * run->warps * 2, sizeof **w->choice);
+    if (!w->blocks || !w->crew || !w->choice[0])
+        return -1;
+    w->choice[1] = w->choice[0] + (size_t)run->resident * run->warps;
+    for (uint32_t i = 0; i < run->resident; i++) {
+        struct block *b = &w->blocks[i];
+        size_t shared = ((size_t)launch->shared_bytes + 63) / 64 * 64;
+        b->warps = calloc(run->warps, sizeof *b->warps);
+        b->lanes = calloc((size_t)run->warps * SIMT_LANES, sizeof *b->lanes);
+        b->shared = shared ? aligned_alloc(64, shared) : NULL;
+        if (!b->warps || !b->lanes || (shared && !b->shared))
+            return -1;
+    }
+    return 0;
+}
+
+static void worker_release(struct worker *w, int abandoned)
+{
+    for (uint32_t i = 0; w->blocks && i < w->run->resident; i++) {
+        free(w->blocks[i].warps);
+        free(w->blocks[i].lanes);
+        free(w->blocks[i].shared);
+    }
+    free(w->blocks);
+    free(w->choice[0]);
+    crew_give(w->crew, abandoned);
+}
+
+static void *worker_main(void *argument)
+{
+    struct worker *w = argument;
+    struct run *run = w->run;
+    struct simt_cpu_state saved = simt_cpu;
+    struct worker *saved_worker = this_worker;
+    this_worker = w;
+    simt_cpu = (struct simt_cpu_state){NULL, 0, 0};
+    fiber_adopt_thread(&w->thread);
+    fiber_tsan_release(&run->begin_token); /* this thread's own memory, its TLS above all, before its lanes */
+    while (!__atomic_load_n(&run->stop, __ATOMIC_ACQUIRE)) {
+        for (uint32_t i = 0; i < run->resident; i++)
+            if (!w->blocks[i].live)
+                start_block(w, &w->blocks[i]);
+        struct lane *first = next_lane(w);
+        if (!first)
+            break;
+        w->current = first;
+        simt_cpu.self = &first->self;
+        simt_cpu.fuel = deterministic(w) ? 0 : FAST_FUEL;
+        fiber_switch(&w->thread, first->fiber, 0);
+        w->current = NULL;
+    }
+    if (__atomic_load_n(&run->stop, __ATOMIC_ACQUIRE)) {
+        describe_lanes(w);
+        for (uint32_t i = 0; i < w->crew->stack_count; i++)
+            fiber_tsan_release_for(&w->crew->stacks[i], &w->thread, &run->end_token);
+    }
+    __atomic_fetch_add(&run->epoch, 1, __ATOMIC_ACQ_REL);
+    __atomic_store_n(&w->finished, 1, __ATOMIC_RELEASE);
+    this_worker = saved_worker;
+    simt_cpu = saved;
+    return NULL;
+}
+
+uint32_t simt_cpu_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (uint32_t)CPU_COUNT(&set);
+    return 1;
+}
+
+enum simt_cpu_outcome simt_cpu_run(const struct simt_cpu_launch *launch, char *report, size_t report_bytes)
+{
+    struct run run = {.launch = launch, .report = report, .report_bytes = report_bytes};
+    uint32_t workers = 1;
+    run.warps = (launch->threads + SIMT_LANES - 1) / SIMT_LANES;
+    run.resident = 1;
+    if (launch->seed) {
+        run.resident = launch->resident_blocks ? launch->resident_blocks : DEFAULT_RESIDENT;
+        if (run.resident > launch->blocks)
+            run.resident = launch->blocks;
+    } else {
+        workers = launch->workers ? launch->workers : simt_cpu_cores();
+        if (workers > launch->blocks)
+            workers = launch->blocks;
+    }
+    report[0] = '\0';
+    run.workers = calloc(workers, sizeof *run.workers);
+    if (!run.workers)
+        return SIMT_CPU_MEMORY;
+    pthread_mutex_init(&run.report_lock, NULL);
+
+    int prepared = 0;
+    for (; prepared < (int)workers; prepared++) {
+        struct worker *w = &run.workers[prepared];
+        w->run = &run;
+        w->index = (uint32_t)prepared;
+        w->random = launch->seed;
+        w->stalled_epoch = NEVER;
+        w->round_epoch = NEVER;
+        if (worker_prepare(w) != 0) {
+            worker_release(w, 0);
+            break;
+        }
+    }
+    /* Fewer workers than wished for do the same work; none is an error. */
+    run.worker_count = (uint32_t)prepared;
+    if (prepared == 0)
+        run.outcome = SIMT_CPU_MEMORY;
+    fiber_tsan_release(&run.begin_token);
+    for (int i = 1; i < prepared; i++)
+        if (pthread_create(&run.workers[i].handle, NULL, worker_main, &run.workers[i]) != 0)
+            run.workers[i].finished = 2; /* never ran */
+    if (prepared)
+        worker_main(&run.workers[0]);
+    for (int i = 1; i < prepared; i++)
+        if (run.workers[i].finished != 2)
+            pthread_join(run.workers[i].handle, NULL);
+    fiber_tsan_acquire(&run.end_token);
+    for (int i = 0; i < prepared; i++)
+        worker_release(&run.workers[i], run.outcome != SIMT_CPU_OK);
+    pthread_mutex_destroy(&run.report_lock);
+    free(run.workers);
+    return run.outcome;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the C tests share: which backend to test, and memory on it.  Fails through cmocka. */
+#ifndef QUARRY_TESTS_COMMON_H
+#define QUARRY_TESTS_COMMON_H
+
+#include "quarry/device.h"
+#include "quarry/quarry.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TEST_SKIPPED 77
+
+/* The target named by QUARRY_TEST_BACKEND (cpu unless set); exits with 77 if it can't be used here. */
+static inline struct quarry_target test_target(void)
+{
+    const char *name = getenv("QUARRY_TEST_BACKEND");
+    struct quarry_target target = {0};
+    target.backend = name && strcmp(name, "cuda") == 0 ? QUARRY_BACKEND_CUDA : QUARRY_BACKEND_CPU;
+    if (quarry_target_resolve(&target) != QUARRY_OK) {
+        printf("skipped: %s\n", quarry_error_detail());
+        exit(TEST_SKIPPED);
+    }
+    return target;
+}
+
+static inline int test_on_cuda(const struct quarry_target *target)
+{
+    return target->backend == QUARRY_BACKEND_CUDA;
+}
+
+#define assert_ok(call)                                                                                      \
+    do {                                                                                                     \
+        enum quarry_status assert_status = (call);                                                           \
+        if (assert_status != QUARRY_OK)                                                                      \
+            fail_msg("%s: %s: %s", #call, quarry_status_string(assert_status), quarry_error_detail());       \
+    } while (0)
+
+/* Zeroed memory of the target. */
+static inline void *test_memory(const struct quarry_target *target, uint64_t bytes)
+{
+    void *memory = NULL;
+    assert_ok(quarry_memory_create(target, QUARRY_POOL_DEVICE, bytes, &memory));
+    assert_ok(quarry_memory_fill(target, memory, 0, bytes));
+    return memory;
+}
+
+static inline void test_memory_free(const struct quarry_target *target, void *memory, uint64_t bytes)
+{
+    assert_ok(quarry_memory_destroy(target, QUARRY_POOL_DEVICE, memory, bytes));
+}
+
+static inline void test_run(const struct simt_kernel *kernel, const struct quarry_target *target,
+                            uint32_t blocks, uint32_t threads, uint32_t shared_bytes, const void *argument)
+{
+    struct quarry_grid grid = {blocks, threads, shared_bytes};
+    assert_ok(quarry_launch(kernel, target, grid, argument));
+    assert_ok(quarry_target_wait(target));
+}
+
+#endif
