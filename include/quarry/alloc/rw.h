@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rw: random walk over one flag per page.
+ *
+ * Minh Pham et al., "Dynamic Buffer Management in Massively Parallel Systems: The Power of Randomness",
+ * ACM TOPC 2025, section 3.1, Algorithm 1: a thread draws random page numbers until it finds one whose
+ * flag says free and wins the atomic that takes it; a free is one store.
+ *
+ *     pool   | sweep | used[0] used[1] ... used[n-1] | page 0 | page 1 | ... | page n-1 |
+ *     used   32 bits: 0 free; else taken, by the malloc that drew this tag (odd, random)
+ *
+ * Order.  free: used[p] = 0 with release; malloc: compare-exchange 0 -> tag with acquire.  A malloc's 0
+ * can only be the last free's (or init's), so it synchronises with it: what the last owner did
+ * happens-before what the next one does.  Two mallocs never both change the same 0.
+ *
+ * Full heap.  After `probes` draws in vain the lanes of the warp that got here together sweep the flags, with
+ * everybody else who does (core/sweep.h).  A turn reads all flags twice, one pass after the other.  "Full"
+ * means that no pass saw a 0 and both saw the same tags.  Then at the instant between them every page was
+ * taken: a page free at that instant would have been freed after the first pass read it and taken again,
+ * with a new tag, before the second did.  The passes compare a 64-bit sum of mixed tags; a free and a malloc
+ * of one page right inside the proof that draw the same of 2^31 tags would go unnoticed.  The price would
+ * be a NULL, never a shared page.  The flag has room for a tag since the paper's is 32 bits wide for one
+ * bit of use.
+ * In the model's terms: the tags are read relaxed, and all reads of the first pass happen-before all of the
+ * second.  If the second reads the tag that the first read, then no free of that page happens-before the
+ * second pass, so the NULL, placed between the passes, can be ordered before each free that they missed. */
+#ifndef QUARRY_ALLOC_RW_H
+#define QUARRY_ALLOC_RW_H
+
+#include "quarry/alloc/alloc.h"
+#include "quarry/core/pages.h"
+#include "quarry/core/random.h"
+#include "quarry/core/share.h"
+#include "quarry/core/sweep.h"
+
+#define QUARRY_RW_PROBES 1024u    /* at 0.5 % free, 99.4 % of the walks end before (1 - L)^S = e^-5.1 */
+#define QUARRY_RW_CHUNK 64u       /* flags of a sweep's chunk for each probe, up to QUARRY_RW_MAX_CHUNK */
+#define QUARRY_RW_MAX_CHUNK 16384u
+#define QUARRY_RW_BATCH 16u       /* flags that a lane has in flight */
+
+struct quarry_rw {
+    struct quarry_sweep *sweep;
+    uint32_t *used;
+    struct quarry_pages pages;
+    uint32_t probes;
+    uint32_t chunks; /* of a sweep */
+};
+
+SIMT_FN void quarry_rw_init(const struct quarry_rw *h, uint64_t thread, uint64_t threads)
+{
+    if (thread == 0)
+        quarry_sweep_init(h->sweep);
+    for (uint64_t p = thread; p < h->pages.count; p += threads)
+        h->used[p] = 0;
+}
+
+SIMT_FN uint32_t quarry_rw_tag(struct quarry_random *r)
+{
+    return quarry_random_next(r) | 1u;
+}
+
+/* Takes page p if it is free. */
+SIMT_FN int quarry_rw_take(const struct quarry_rw *h, struct quarry_random *r, uint32_t p)
+{
+    return simt_cas_u32(&h->used[p], 0, quarry_rw_tag(r), acquire) == 0; /* pairs with the free's release */
+}
+
+/* The walk: a page, or QUARRY_NO_PAGE after h->probes draws. */
+SIMT_FN uint32_t quarry_rw_walk(const struct quarry_rw *h, struct quarry_random *r)
+{
+    for (uint32_t probe = 0; probe < h->probes; probe++) {
+        uint32_t p = quarry_random_below(r, h->pages.count);
+        if (simt_load_u32(&h->used[p], relaxed) == 0 && quarry_rw_take(h, r, p))
+            return p;
+    }
+    return QUARRY_NO_PAGE;
+}
+
+/* A sweep's chunk; both kinds of pass are alike.  Its number: a sum of mixed tags. */
+SIMT_FN uint64_t quarry_rw_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
+                                 uint32_t chunk, uint32_t *page, int *dirty)
+{
+    const struct quarry_rw *h = (const struct quarry_rw *)heap;
+    uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
+    uint32_t needs = simt_ballot(group, *page == QUARRY_NO_PAGE);
+    uint32_t end = quarry_sweep_cut(h->pages.count, chunk + 1, h->chunks);
+    uint64_t sum = 0;
+    (void)kind;
+    for (uint64_t from = quarry_sweep_cut(h->pages.count, chunk, h->chunks) + rank;
+         simt_any(group, from < end) && needs; from += (uint64_t)width * QUARRY_RW_BATCH) {
+        uint32_t tag[QUARRY_RW_BATCH];
+        uint32_t seen = 0; /* batch entries that were 0 */
+        for (uint32_t i = 0; i < QUARRY_RW_BATCH; i++) {
+            uint64_t p = from + (uint64_t)i * width;
+            tag[i] = p < end ? simt_load_u32(&h->used[p], relaxed) : 1u;
+        }
+        for (uint32_t i = 0; i < QUARRY_RW_BATCH; i++) {
+            uint64_t p = from + (uint64_t)i * width;
+            seen |= (tag[i] == 0 ? 1u : 0u) << i;
+            sum += quarry_mix_u32(tag[i] ^ (uint32_t)p) * (2u * p + 1u);
+        }
+        while (needs && simt_any(group, seen != 0)) {
+            uint32_t p = (uint32_t)from + (seen ? simt_ctz_u32(seen) : 0) * width;
+            uint32_t offers = simt_ballot(group, seen != 0);
+            int got = quarry_share_gives(offers, needs) && quarry_rw_take(h, r, p);
+            uint32_t has = simt_ballot(group, got);
+            uint32_t gift = quarry_share_u32(group, has, needs, p);
+            if (quarry_share_takes(has, needs))
+                *page = gift;
+            needs = simt_ballot(group, *page == QUARRY_NO_PAGE);
+            seen &= seen - 1u;
+            *dirty = 1;
+        }
+    }
+    simt_sync(group); /* a page that a lane took for another: its acquire holds for the receiver */
+    return sum;
+}
+
+/* For the lanes whose walk ended in vain. */
+SIMT_FN uint32_t quarry_rw_search(const struct quarry_rw *h, struct quarry_random *r)
+{
+    struct quarry_sweep_plan plan;
+    plan.sweep = h->sweep;
+    plan.heap = h;
+    plan.chunk = quarry_rw_chunk;
+    plan.chunks = h->chunks;
+    plan.kinds = 2;
+    return quarry_sweep_search(&plan, r, simt_active(), QUARRY_NO_PAGE);
+}
+
+/* Progress: the walk waits for nobody.  On a heap that seems full, as quarry_sweep_search. */
+SIMT_FN void *quarry_rw_malloc(const struct quarry_rw *h, uint64_t bytes)
+{
+    struct quarry_random r = quarry_random_start();
+    uint32_t page = quarry_rw_walk(h, &r);
+    (void)bytes;
+    if (page == QUARRY_NO_PAGE)
+        page = quarry_rw_search(h, &r);
+    return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&h->pages, page);
+}
+
+SIMT_FN void quarry_rw_free(const struct quarry_rw *h, void *block)
+{
+    simt_store_u32(&h->used[quarry_page_index(&h->pages, block)], 0, release); /* pairs with quarry_rw_take */
+}
+
+SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes, uint64_t thread, uint64_t threads,
+                              struct quarry_census *sum)
+{
+    uint64_t live = 0, spare = 0;
+    for (uint64_t p = thread; p < h->pages.count; p += threads) {
+        if (h->used[p])
+            live++;
+        else
+            spare++;
+    }
+    sum->live_blocks += live;
+    sum->live_bytes += live * h->pages.page_bytes;
+    sum->free_bytes += spare * h->pages.page_bytes;
+    if (spare)
+        sum->largest_free = h->pages.page_bytes;
+    if (bytes && bytes <= h->pages.page_bytes)
+        sum->slots += spare;
+    if (thread == 0 && (h->sweep->state & 1u))
+        sum->faults++;
+}
+
+#if SIMT_HAS_HOST
+SIMT_HOST_FN uint64_t quarry_rw_map_bytes(uint64_t pages)
+{
+    return pages * sizeof(uint32_t);
+}
+
+SIMT_HOST_FN enum quarry_layout_result quarry_rw_layout(struct quarry_rw *h, struct quarry_layout *l)
+{
+    unsigned char *pages = SIMT_NULL;
+    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->sweep, quarry_rw_map_bytes, &pages);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    h->sweep = (struct quarry_sweep *)l->base;
+    h->used = (uint32_t *)(l->base + QUARRY_SECTION_ALIGN);
+    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
+    l->word_bits = 0;
+    h->probes = l->probes ? l->probes : QUARRY_RW_PROBES;
+    h->chunks = quarry_layout_chunks(h->pages.count, (uint64_t)h->probes * QUARRY_RW_CHUNK,
+                                     QUARRY_RW_MAX_CHUNK);
+    if (!l->probes && h->pages.count < QUARRY_RW_PROBES / 4) /* few pages: a sweep is soon cheaper */
+        h->probes = 4 * h->pages.count;
+    return QUARRY_LAYOUT_OK;
+}
+#endif
+
+#endif
+
+#ifdef QUARRY_ALLOCATOR_ENTRY
+QUARRY_ALLOCATOR_ENTRY(rw, "random walk over one flag per page (Pham et al., Algorithm 1)")
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory divided into pages of one size: number <-> address. */
+#ifndef QUARRY_CORE_PAGES_H
+#define QUARRY_CORE_PAGES_H
+
+#include "quarry/simt/simt.h"
+
+#define QUARRY_PAGE_UNIT 16u /* page sizes are multiples of it */
+#define QUARRY_NO_PAGE 0xffffffffu
+
+struct quarry_pages {
+    unsigned char *base;
+    uint64_t page_bytes;
+    uint64_t reciprocal; /* ceil(2^63 / (page_bytes / QUARRY_PAGE_UNIT)) */
+    uint32_t count;      /* below QUARRY_NO_PAGE */
+};
+
+SIMT_FN void *quarry_page_address(const struct quarry_pages *p, uint32_t page)
+{
+    return p->base + (uint64_t)page * p->page_bytes;
+}
+
+/* Number of the page that holds an address inside the pages.
+ *
+ * Divides by multiplication.  With u = offset / 16, d = page_bytes / 16, m = ceil(2^63 / d) and
+ * e = m d - 2^63 < d:  u m / 2^63 = u / d + u e / (2^63 d).  The floor is right as long as the second term
+ * stays below 1/d, that is u e < 2^63; e < d <= 2^16, so it does in every pool below 2^51 bytes. */
+SIMT_FN uint32_t quarry_page_index(const struct quarry_pages *p, const void *address)
+{
+    uint64_t units = (uint64_t)((const unsigned char *)address - p->base) / QUARRY_PAGE_UNIT;
+    return (uint32_t)simt_mulhi_u64(units << 1, p->reciprocal);
+}
+
+#if SIMT_HAS_HOST
+SIMT_HOST_FN struct quarry_pages quarry_pages_make(unsigned char *base, uint64_t page_bytes, uint32_t count)
+{
+    struct quarry_pages p;
+    uint64_t divisor = page_bytes / QUARRY_PAGE_UNIT;
+    p.base = base;
+    p.page_bytes = page_bytes;
+    p.reciprocal = (((uint64_t)1 << 63) + divisor - 1) / divisor;
+    p.count = count;
+    return p;
+}
+#endif
+
+#endif

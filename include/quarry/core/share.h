@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes that found something give it to lanes that need it (Pham et al., section 4.1, lines 12 to 14 of
+ * Algorithm 3).
+ *
+ * A shuffle lets a lane read from another, so the receiver must know its giver: the k-th lane that needs
+ * takes from the k-th lane that has.  With fewer needs than gifts the last gifts stay with their givers;
+ * the other way round the last needs stay. */
+#ifndef QUARRY_CORE_SHARE_H
+#define QUARRY_CORE_SHARE_H
+
+#include "quarry/core/bits.h"
+#include "quarry/simt/simt.h"
+
+/* Is the caller's gift taken?  has, needs: masks of lanes. */
+SIMT_FN int quarry_share_gives(uint32_t has, uint32_t needs)
+{
+    return (has >> simt_lane() & 1u) && simt_rank(has) < simt_popc_u32(needs);
+}
+
+/* Is the caller's need served? */
+SIMT_FN int quarry_share_takes(uint32_t has, uint32_t needs)
+{
+    return (needs >> simt_lane() & 1u) && simt_rank(needs) < simt_popc_u32(has);
+}
+
+/* Hands the gifts over.  All lanes of group call it; has and needs are subsets of group.
+ * Returns what the caller received, if quarry_share_takes(has, needs); else no particular value.
+ * Orders no memory: a receiver that relies on what its giver acquired needs a simt_sync(group). */
+SIMT_FN uint32_t quarry_share_u32(uint32_t group, uint32_t has, uint32_t needs, uint32_t gift)
+{
+    uint32_t giver = simt_lane();
+    if (quarry_share_takes(has, needs))
+        giver = quarry_kth_set_u32(has, simt_rank(needs) + 1u);
+    return simt_shuffle_u32(group, gift, giver);
+}
+
+#endif

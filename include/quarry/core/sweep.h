@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Proving together that a heap is full.
+ *
+ * A malloc may return NULL if at some instant during its call no fitting space was free.  Proving that
+ * means reading the whole heap's state, and when every thread fails at once not each may do so.  So those
+ * that look for space sweep together: one group of lanes leads a *turn*, cuts the heap into chunks, and all
+ * groups that wait take chunks, and what they find there they keep.  Whoever asked before the turn began
+ * shares its verdict.
+ *
+ *     state   bit 63: scratch, flipped by every registration
+ *             bits 62..0: number of turns begun and ended: odd while one runs
+ *     full    number of the last turn that found the heap full (0: none)
+ *     next    63..32 number of the pass | 31..0 next chunk of it; closed when that is >= the number of chunks
+ *     kind, first, done, sum, dirty   of the pass that runs
+ *
+ * A turn consists of one pass of each of the allocator's kinds, in order.  Each chunk yields a number; a pass,
+ * their sum.  Verdict "full": no chunk was dirty (saw a free page), and the sums of the first and the last
+ * pass are equal.  What makes that a proof is the allocator's business.
+ *
+ * A group registers: an atomic change of `state`, which yields its goal, the number of the first turn that
+ * can begin from now on.  A verdict of a turn >= goal is about an instant after the registration.
+ *
+ * Order.  Registration and the beginning of a turn (both acq_rel) change `state`, so the turn reads from the
+ * registration's release sequence: what happens-before a group's registration, frees by its own lanes
+ * above all, happens-before the turn whose verdict it shares.  The leader opens a pass by storing `next`
+ * (release); who takes a chunk changes `next` (acquire) and so has kind and first, and everything read in
+ * earlier passes before; who finished one adds to `done` (release), which the leader loads (acquire)
+ * before it reads sum and dirty or opens the next pass.  Between passes there is thus a happens-before
+ * edge from all reads of the one to all reads of the other.  `full` is stored before the turn ends
+ * (release) and loaded after `state` (acquire).
+ *
+ * A straggler may take a chunk of a later pass than the one that it saw open: it learns which from the
+ * value that it got, and kind cannot change before that chunk is done. */
+#ifndef QUARRY_CORE_SWEEP_H
+#define QUARRY_CORE_SWEEP_H
+
+#include "quarry/core/pages.h"
+#include "quarry/core/random.h"
+#include "quarry/simt/simt.h"
+
+#define QUARRY_SWEEP_SCRATCH ((uint64_t)1 << 63)
+#define QUARRY_SWEEP_PASS ((uint64_t)1 << 32)
+
+struct quarry_sweep {
+    uint64_t state;
+    uint64_t full;
+    uint64_t next;
+    uint64_t sum;
+    uint32_t done;
+    uint32_t dirty;
+    uint32_t kind;
+    uint32_t first; /* chunk 0 of a pass is this one of the heap: where the last turn stopped */
+};
+
+/* Sweeps one chunk: reads items of the heap, and takes free pages for those lanes of the group whose *page is
+ * QUARRY_NO_PAGE, until none needs one.
+ *   kind    of the pass, from 0
+ *   chunk   0 .. chunks - 1
+ *   dirty   set to 1, by every lane, if a free page was seen
+ * Returns the caller's part of the chunk's number.  Scope: group; reconverged and synced at return. */
+typedef uint64_t (*quarry_sweep_chunk)(const void *heap, struct quarry_random *r, uint32_t group,
+                                       uint32_t kind, uint32_t chunk, uint32_t *page, int *dirty);
+
+struct quarry_sweep_plan {
+    struct quarry_sweep *sweep;
+    const void *heap;
+    quarry_sweep_chunk chunk;
+    uint32_t chunks; /* at least 1 */
+    uint32_t kinds;  /* passes of a turn, at least 2 */
+};
+
+SIMT_FN void quarry_sweep_init(struct quarry_sweep *s)
+{
+    s->state = 0;
+    s->full = 0;
+    s->next = 0xffffffffu; /* closed, and far from a carry into the pass number */
+    s->sum = 0;
+    s->done = 0;
+    s->dirty = 0;
+    s->kind = 0;
+    s->first = 0;
+}
+
+/* First item of part `part` when `items` are cut into `parts`. */
+SIMT_FN uint32_t quarry_sweep_cut(uint32_t items, uint32_t part, uint32_t parts)
+{
+    return (uint32_t)((uint64_t)items * part / parts);
+}
+
+/* Registers the group, and returns its goal to every lane of it. */
+SIMT_FN uint64_t quarry_sweep_register(struct quarry_sweep *s, uint32_t group)
+{
+    uint64_t goal = 0;
+    simt_sync(group); /* what any lane did before, not only the leader, is before the registration */
+    if (simt_rank(group) == 0) {
+        uint64_t turn = simt_xor_u64(&s->state, QUARRY_SWEEP_SCRATCH, acq_rel) & ~QUARRY_SWEEP_SCRATCH;
+        goal = turn + 1u + (turn & 1u);
+    }
+    return simt_shuffle_u64(group, goal, simt_ctz_u32(group));
+}
+
+/* Takes and sweeps one chunk of the pass that runs.  Returns 0 if none was left. */
+SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarry_random *r, uint32_t group,
+                              uint32_t *page)
+{
+    struct quarry_sweep *s = plan->sweep;
+    uint32_t leader = simt_ctz_u32(group), chunk = plan->chunks, kind = 0;
+    int dirty = 0;
+    if (simt_rank(group) == 0 && (uint32_t)simt_load_u64(&s->next, relaxed) < plan->chunks) {
+        chunk = (uint32_t)simt_add_u64(&s->next, 1, acquire); /* pairs with the release that opened the pass */
+        if (chunk < plan->chunks) {
+            kind = simt_load_u32(&s->kind, relaxed);
+            chunk += simt_load_u32(&s->first, relaxed);
+            chunk -= chunk >= plan->chunks ? plan->chunks : 0;
+        }  else {
+            chunk = plan->chunks;
+        }
+    }
+    chunk = simt_shuffle_u32(group, chunk, leader);
+    kind = simt_shuffle_u32(group, kind, leader);
+    if (chunk == plan->chunks)
+        return 0;
+    simt_sync(group); /* what the leader acquired, every lane has */
+    uint64_t part = plan->chunk(plan->heap, r, group, kind, chunk, page, &dirty);
+    part = simt_reduce_add_u64(group, part);
+    if (simt_rank(group) == 0) {
+        simt_add_u64(&s->sum, part, relaxed);
+        if (dirty)
+            simt_store_u32(&s->dirty, 1, relaxed);
+        simt_add_u32(&s->done, 1, release); /* pairs with the leader's load in quarry_sweep_lead */
+    }
+    return 1;
+}
+
+/* Leads the turn that the group has begun, and ends it.  Returns 1 if the heap is full. */
+SIMT_FN int quarry_sweep_lead(const struct quarry_sweep_plan *plan, struct quarry_random *r, uint32_t group,
+                              uint32_t *page)
+{
+    struct quarry_sweep *s = plan->sweep;
+    uint64_t first_sum = 0;
+    uint32_t verdict = 0; /* of the leader: 1 full, 2 not */
+    for (uint32_t kind = 0; verdict == 0; kind++) {
+        if (simt_rank(group) == 0) {
+            uint64_t pass = simt_load_u64(&s->next, relaxed) / QUARRY_SWEEP_PASS + 1u;
+            simt_store_u64(&s->sum, 0, relaxed);
+            simt_store_u32(&s->done, 0, relaxed);
+            simt_store_u32(&s->dirty, 0, relaxed);
+            simt_store_u32(&s->kind, kind, relaxed);
+            simt_store_u64(&s->next, pass * QUARRY_SWEEP_PASS, release); /* opens the pass */
+        }
+        while (simt_any(group, *page == QUARRY_NO_PAGE) && quarry_sweep_help(plan, r, group, page)) {
+        }
+        int satisfied = !simt_any(group, *page == QUARRY_NO_PAGE);
+        if (simt_rank(group) == 0) {
+            uint64_t next = simt_load_u64(&s->next, relaxed);
+            if (satisfied) /* closes the pass: nobody takes a chunk of it any more */
+                next = simt_exchange_u64(&s->next, next | 0x7fffffffu, relaxed);
+            uint32_t taken = (uint32_t)next < plan->chunks ? (uint32_t)next : plan->chunks;
+            while (simt_load_u32(&s->done, acquire) != taken)
+                simt_backoff();
+            uint64_t sum = simt_load_u64(&s->sum, relaxed);
+            if (kind == 0)
+                first_sum = sum;
+            if (satisfied || simt_load_u32(&s->dirty, relaxed)) {
+                uint32_t stop = simt_load_u32(&s->first, relaxed) + taken;
+                simt_store_u32(&s->first, stop >= plan->chunks ? stop - plan->chunks : stop, relaxed);
+                verdict = 2;
+            } else if (kind + 1 == plan->kinds) {
+                verdict = sum == first_sum ? 1 : 2;
+            }
+        }
+        verdict = simt_shuffle_u32(group, verdict, simt_ctz_u32(group));
+    }
+    if (simt_rank(group) == 0) {
+        if (verdict == 1)
+            simt_store_u64(&s->full, simt_load_u64(&s->state, relaxed) & ~QUARRY_SWEEP_SCRATCH, release);
+        simt_add_u64(&s->state, 1u, release); /* ends the turn */
+    }
+    return verdict == 1;
+}
+
+/* Looks for pages for the lanes of the group whose `page` is QUARRY_NO_PAGE.
+ * Returns the caller's page, or QUARRY_NO_PAGE: then at some instant during the call the heap was full.
+ * Scope: group, reconverged.  Progress: waits for groups that sweep, which wait for nobody else; turns follow
+ * one another as long as others free and take pages. */
+SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struct quarry_random *r,
+                                     uint32_t group, uint32_t page)
+{
+    enum { FULL, LEAD, HELP };
+    struct quarry_sweep *s = plan->sweep;
+    uint64_t goal = quarry_sweep_register(s, group);
+    while (simt_any(group, page == QUARRY_NO_PAGE)) {
+        uint32_t role = HELP;
+        if (simt_rank(group) == 0) {
+            uint64_t state = simt_load_u64(&s->state, acquire);
+            if (simt_load_u64(&s->full, acquire) >= goal)
+                role = FULL;
+            else if (!(state & 1u) && simt_cas_u64(&s->state, state, state + 1u, acq_rel) == state)
+                role = LEAD;
+        }
+        role = simt_shuffle_u32(group, role, simt_ctz_u32(group));
+        if (role == FULL || (role == LEAD && quarry_sweep_lead(plan, r, group, &page)))
+            break;
+        if (role == HELP && !quarry_sweep_help(plan, r, group, &page))
+            simt_backoff();
+    }
+    simt_sync(group); /* pages that lanes took for others, and the leader's acquires, are everybody's */
+    return page;
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quarry: dynamic memory for massively parallel programs.  What a kernel includes.
+ *
+ *     SIMT_KERNEL(work, struct work, a)       // or a plain CUDA __global__ function
+ *     {
+ *         int *p = (int *)quarry_malloc(a.heap, 40);
+ *         if (p) { ...; quarry_free(a.heap, p); }
+ *     }
+ *
+ * With QUARRY_ALLOCATOR defined before (say -DQUARRY_ALLOCATOR=corw) the calls go straight to that
+ * allocator, which costs the fewest registers; every heap passed in must then be of it.  Without it one
+ * switch, uniform in a kernel, picks the heap's own. */
+#ifndef QUARRY_DEVICE_H
+#define QUARRY_DEVICE_H
+
+#include "quarry/alloc/list.def"
+#include "quarry/simt/kernel.h"
+#include "quarry/simt/simt.h"
+
+/* What mallocs that returned NULL leave in the pool.  Zeroed at creation and reset. */
+struct quarry_counters {
+    uint64_t failed;      /* for want of space */
+    uint64_t refused;     /* larger than any block */
+    uint64_t last_bytes;  /* size of the last of either */
+};
+
+enum quarry_allocator_number {
+#define QUARRY_ALLOCATOR_ENTRY(name, summary) QUARRY_NUMBER_##name,
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+    QUARRY_ALLOCATOR_NUMBERS
+};
+
+/* A heap, as kernels take it: by value.  From quarry_heap_handle(); no user part. */
+struct quarry_handle {
+    uint32_t allocator; /* enum quarry_allocator_number */
+    uint64_t max_block; /* bytes */
+    struct quarry_counters *counters;
+    union {
+#define QUARRY_ALLOCATOR_ENTRY(name, summary) struct quarry_##name name;
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+    } as;
+};
+
+#define QUARRY_DEVICE_PASTE_(a, b, c) a##b##c
+#define QUARRY_DEVICE_PASTE(a, b, c) QUARRY_DEVICE_PASTE_(a, b, c)
+
+/* Counts a NULL, once for all lanes that fail together. */
+SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t bytes)
+{
+    uint32_t group = simt_active();
+    if (simt_rank(group) == 0) {
+        simt_add_u64(counter, simt_popc_u32(group), relaxed);
+        simt_store_u64(last_bytes, bytes, relaxed);
+    }
+}
+
+/* Allocates.
+ *   bytes   0 gives NULL
+ * Returns a block of at least `bytes` bytes, 16-byte aligned, content unspecified, disjoint from all live
+ * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable),
+ * or the size is over the heap's max_block_bytes.
+ * Scope: a lane; any subset of a warp's lanes may call, divergent, with different sizes.
+ * Threads: may run at the same time as any other malloc and free of any heap.
+ * Progress and order: see the allocator's header. */
+SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
+{
+    void *block = SIMT_NULL;
+    if (bytes - 1 >= heap.max_block) {
+        if (bytes != 0)
+            quarry_null_count(&heap.counters->refused, &heap.counters->last_bytes, bytes);
+        return SIMT_NULL;
+    }
+#ifdef QUARRY_ALLOCATOR
+    block = QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _malloc)(&heap.as.QUARRY_ALLOCATOR, bytes);
+#else
+    switch (heap.allocator) {
+#define QUARRY_ALLOCATOR_ENTRY(name, summary)                                                                \
+    case QUARRY_NUMBER_##name:                                                                               \
+        block = quarry_##name##_malloc(&heap.as.name, bytes);                                                \
+        break;
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+    default:
+        break;
+    }
+#endif
+    if (!block)
+        quarry_null_count(&heap.counters->failed, &heap.counters->last_bytes, bytes);
+    return block;
+}
+
+/* Frees.
+ *   block   live, from quarry_malloc of this heap, by any thread of any kernel whose malloc
+ *           happens-before this call; NULL is a no-op
+ * Scope, threads: as quarry_malloc.  Never waits.
+ * Order: what was written to the block before happens-before its reuse. */
+SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
+{
+    if (!block)
+        return;
+#ifdef QUARRY_ALLOCATOR
+    QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _free)(&heap.as.QUARRY_ALLOCATOR, block);
+#else
+    switch (heap.allocator) {
+#define QUARRY_ALLOCATOR_ENTRY(name, summary)                                                                \
+    case QUARRY_NUMBER_##name:                                                                               \
+        quarry_##name##_free(&heap.as.name, block);                                                          \
+        break;
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+    default:
+        break;
+    }
+#endif
+}
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quarry: dynamic memory for massively parallel programs.  The host's side.
+ *
+ * A heap lives on one target (a backend and one of its devices) in one pool.  The host creates it and
+ * passes its handle, by value, to kernels, which include quarry/device.h and call quarry_malloc() and
+ * quarry_free().
+ *
+ *     quarry_heap *heap;
+ *     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+ *     options.pool_bytes = (uint64_t)1 << 30;
+ *     if (quarry_heap_create(&heap, &options) != QUARRY_OK)
+ *         puts(quarry_error_detail());
+ *
+ * Every function returns a quarry_status, never prints, never exits.  Functions on different heaps may
+ * run at the same time in different threads; those on one heap may not, and neither may they while a
+ * kernel uses that heap, unless the comment says otherwise.
+ *
+ * Simple API first: status, heaps.  Then what portable programs need: targets, memory, launching,
+ * timing. */
+#ifndef QUARRY_QUARRY_H
+#define QUARRY_QUARRY_H
+
+#include "quarry/simt/kernel.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QUARRY_VERSION_MAJOR 0
+#define QUARRY_VERSION_MINOR 1
+#define QUARRY_VERSION_PATCH 0
+
+/* Version of the library that is linked, "0.1.0".  Any thread. */
+const char *quarry_version(void);
+
+/* ---- status ---- */
+
+enum quarry_status {
+    QUARRY_OK = 0,
+    QUARRY_ERROR_ARGUMENT,    /* an argument or option is out of its range */
+    QUARRY_ERROR_ALLOCATOR,   /* no allocator of that name */
+    QUARRY_ERROR_COMBINATION, /* options that exclude one another */
+    QUARRY_ERROR_POOL,        /* the pool is too small for what was asked of it */
+    QUARRY_ERROR_MEMORY,      /* the host or the device has not enough memory */
+    QUARRY_ERROR_BACKEND,     /* this library was built without that backend */
+    QUARRY_ERROR_DEVICE,      /* no such device, or no usable GPU */
+    QUARRY_ERROR_CUDA,        /* a CUDA call failed; the detail says which and why */
+    QUARRY_ERROR_DEADLOCK,    /* a kernel on the CPU backend stood still; the detail says who waits where */
+    QUARRY_ERROR_ASSERT,      /* a device assertion failed on the CPU backend */
+    QUARRY_ERROR_CORRUPT,     /* quarry_heap_check found a broken structure */
+    QUARRY_STATUS_COUNT
+};
+
+/* What a status means, in a few words; "unknown status" for any other number.  Any thread. */
+const char *quarry_status_string(enum quarry_status status);
+
+/* One clear sentence about the last failure in the calling thread ("" if none): what was wrong with
+ * which value, and what to do.  Valid until the thread's next Quarry call. */
+const char *quarry_error_detail(void);
+
+/* ---- targets ---- */
+
+enum quarry_backend {
+    QUARRY_BACKEND_AUTO = 0, /* CUDA if a usable GPU is there, else the CPU */
+    QUARRY_BACKEND_CUDA,
+    QUARRY_BACKEND_CPU
+};
+
+/* Where work happens.  All zero: the best backend, its first device, the default stream. */
+struct quarry_target {
+    enum quarry_backend backend;
+    int device;       /* 0 .. quarry_device_count - 1 */
+    void *stream;     /* CUDA: a cudaStream_t of that device, or NULL; CPU: NULL */
+    uint64_t seed;    /* CPU: 0 fast mode on all cores; else deterministic mode with this seed */
+    uint32_t workers; /* CPU, fast mode: OS threads; 0: one for each core */
+    uint32_t resident_blocks; /* CPU, deterministic mode: blocks interleaved at once; 0: 8 */
+};
+
+/* Replaces QUARRY_BACKEND_AUTO by what it stands for here and checks the rest.
+ * Returns ARGUMENT, BACKEND or DEVICE if such a target can't be used; then *target is unchanged. */
+enum quarry_status quarry_target_resolve(struct quarry_target *target);
+
+/* Number of devices of a backend: CUDA devices that this library's kernels run on (0 without a driver or
+ * in a library without CUDA); the CPU is one device.  AUTO counts those of what it stands for. */
+int quarry_device_count(enum quarry_backend backend);
+
+struct quarry_device_info {
+    char name[128];
+    uint64_t total_bytes;     /* CUDA: device memory; CPU: what the cgroup, or else the machine, allows */
+    uint64_t available_bytes; /* free now */
+    uint64_t heap_bytes;      /* pool of a heap that names no size: CUDA: available less a reserve; CPU: at
+                                 most a quarter of total_bytes */
+    uint32_t multiprocessors; /* CPU: cores */
+    uint32_t clock_khz;       /* 0: unknown */
+    uint32_t capability;      /* CUDA: 10 * major + minor; CPU: 0 */
+};
+
+/* Fills *info for target's backend and device. */
+enum quarry_status quarry_device_describe(const struct quarry_target *target, struct quarry_device_info *info);
+
+/* ---- allocators ---- */
+
+struct quarry_allocator_info {
+    const char *name;      /* for quarry_heap_options.allocator */
+    const char *summary;   /* one line */
+    uint64_t min_page_bytes; /* range of the page size option, in bytes */
+    uint64_t max_page_bytes;
+    uint32_t alignment;    /* bytes, of every block */
+    int counts_slots;      /* quarry_heap_slots answers */
+    int frees_individually; /* each block can be freed alone, by any thread, in any order */
+};
+
+/* Allocators are numbered from 0, in the order of alloc/list.def. */
+int quarry_allocator_count(void);
+/* Returns ARGUMENT for an index out of range. */
+enum quarry_status quarry_allocator_describe(int index, struct quarry_allocator_info *info);
+
+/* ---- heaps ---- */
+
+typedef struct quarry_heap quarry_heap;
+struct quarry_handle; /* quarry/device.h */
+
+/* Where a heap's memory comes from.  On the CPU backend all but BUFFER mean host memory. */
+enum quarry_pool {
+    QUARRY_POOL_DEVICE = 0, /* cudaMalloc */
+    QUARRY_POOL_STREAM,     /* cudaMallocAsync on the target's stream */
+    QUARRY_POOL_MANAGED,    /* cudaMallocManaged: host and kernels share the addresses */
+    QUARRY_POOL_PINNED,     /* cudaHostAlloc, mapped: host memory that kernels reach over the bus */
+    QUARRY_POOL_BUFFER      /* the caller's: `buffer`, at least 16-byte aligned, reachable by the device */
+};
+
+struct quarry_heap_options {
+    size_t struct_bytes; /* sizeof of this struct, set by the initialiser: it may grow at its end */
+    struct quarry_target target;
+    const char *allocator; /* NULL: "corw" */
+    enum quarry_pool pool;
+    void *buffer;        /* POOL_BUFFER only */
+    uint64_t pool_bytes; /* whole pool, metadata included; 0: what `pages` needs, or, without that, the
+                            device's heap_bytes */
+    uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: 256 */
+    uint64_t pages;      /* 1 to 2^32 - 64; 0: as many as the pool holds */
+    uint32_t word_bits;  /* bitmap allocators: 32 or 64; 0: the faster, by measurement */
+    uint32_t probes;     /* random probes (a lane's or a warp's) before a sweep; 0: the allocator's default */
+};
+/* clang-format off */
+#define QUARRY_HEAP_OPTIONS_INIT                                                                             \
+    { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0}, SIMT_NULL,           \
+      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0 }
+/* clang-format on */
+
+/* Creates a heap.
+ *   out      receives it; NULL after an error
+ *   options  NULL: all defaults
+ * On a stream the heap is usable by work that follows in that stream, by other streams after a
+ * synchronisation.  Nothing is left behind after an error. */
+enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options);
+
+/* Destroys it and gives its pool back (a caller's buffer is left alone).  Waits for the target's stream.
+ * NULL is a no-op. */
+enum quarry_status quarry_heap_destroy(quarry_heap *heap);
+
+/* Makes every block free and every counter 0: what lived is gone.  Ordered in the target's stream. */
+enum quarry_status quarry_heap_reset(quarry_heap *heap);
+
+/* The handle that kernels take; struct quarry_handle is in quarry/device.h.  Any thread, any time. */
+struct quarry_handle quarry_heap_handle(const quarry_heap *heap);
+
+struct quarry_heap_description {
+    const char *allocator;
+    struct quarry_target target; /* resolved */
+    enum quarry_pool pool;
+    void *pool_base; /* address on the target */
+    uint64_t pool_bytes;
+    uint64_t page_bytes;
+    uint64_t pages;
+    uint64_t max_block_bytes; /* larger requests are refused */
+    uint32_t word_bits;       /* 0: the allocator has no bitmap */
+};
+/* What the heap was made of, with every default filled in.  Any thread, any time. */
+enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description);
+
+struct quarry_statistics {
+    uint64_t live_blocks;
+    uint64_t live_bytes;        /* bytes that the live blocks occupy (page allocators: whole pages) */
+    uint64_t capacity_bytes;    /* the same if nothing more fitted */
+    uint64_t largest_free_bytes; /* largest request that would succeed now; 0: full */
+    uint64_t failed_mallocs;    /* returned NULL for want of space, since creation or reset */
+    uint64_t refused_mallocs;   /* returned NULL because the size is more than max_block_bytes */
+    uint64_t last_failed_bytes; /* size of the last of either; 0: none */
+    double utilisation;         /* live_bytes / pool_bytes */
+};
+/* Counts the live blocks of an idle heap.  Waits for the target's stream. */
+enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_statistics *statistics);
+
+/* How many more blocks of `bytes` bytes fit into an idle heap; 0 if bytes is 0 or too large.
+ * Waits for the target's stream. */
+enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t *slots);
+
+/* Walks an idle heap's structures: OK, or CORRUPT with the number of faults in the detail.
+ * Waits for the target's stream. */
+enum quarry_status quarry_heap_check(quarry_heap *heap);
+
+/* ---- memory of a target, for programs that run unchanged on both backends ---- */
+
+/* Memory that kernels on the target can use, 256-byte aligned, not initialised; pool says of which kind
+ * (not BUFFER).  MEMORY if there is not so much; *out is then NULL.  bytes 0 gives NULL. */
+enum quarry_status quarry_memory_create(const struct quarry_target *target, enum quarry_pool pool,
+                                        uint64_t bytes, void **out);
+enum quarry_status quarry_memory_destroy(const struct quarry_target *target, enum quarry_pool pool,
+                                         void *memory, uint64_t bytes);
+/* Copies between any two of host and target memory, in the target's stream, and waits for it. */
+enum quarry_status quarry_memory_copy(const struct quarry_target *target, void *to, const void *from,
+                                      uint64_t bytes);
+/* Sets every byte, in the target's stream; does not wait. */
+enum quarry_status quarry_memory_fill(const struct quarry_target *target, void *memory, int byte,
+                                      uint64_t bytes);
+
+/* ---- launching ---- */
+
+struct quarry_grid {
+    uint32_t blocks;       /* at least 1 */
+    uint32_t threads;      /* of a block, 1 to 1024 */
+    uint32_t shared_bytes; /* block-shared memory, for simt_shared() */
+};
+
+/* Runs a kernel (quarry/simt/kernel.h) on the target with *argument, a struct of the kernel's type.
+ * CUDA: queued in the target's stream.  CPU: has run when this returns; DEADLOCK if nothing advanced any
+ * more, ASSERT if an assertion failed: the detail says where, and memory is as the lanes left it.
+ * BACKEND if the kernel was not compiled for the target's backend. */
+enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
+                                 struct quarry_grid grid, const void *argument);
+
+/* A grid of at least `threads` threads in blocks of 256. */
+struct quarry_grid quarry_grid_for(uint64_t threads);
+
+/* Waits for everything queued in the target's stream; reports what failed there. */
+enum quarry_status quarry_target_wait(const struct quarry_target *target);
+
+/* ---- timing ---- */
+
+typedef struct quarry_event quarry_event;
+/* An event takes the time at which the target's stream reaches it (CPU: at which it is recorded). */
+enum quarry_status quarry_event_create(const struct quarry_target *target, quarry_event **out);
+enum quarry_status quarry_event_destroy(quarry_event *event);
+enum quarry_status quarry_event_record(quarry_event *event);
+/* Microseconds between two recorded events of one target; waits for the later. */
+enum quarry_status quarry_event_elapsed(quarry_event *begin, quarry_event *end, double *microseconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library's own kernels, and the head of every pool that they share with the host.
+ *
+ *     pool, rounded up to 256                +256
+ *     | counters | census | unused          | the allocator's sections ...                           |
+ *       24 bytes   48       184 */
+#ifndef QUARRY_DEVICE_HEAP_KERNELS_H
+#define QUARRY_DEVICE_HEAP_KERNELS_H
+
+#include "quarry/device.h"
+
+#define HEAP_HEADER_BYTES QUARRY_SECTION_ALIGN
+
+struct heap_header {
+    struct quarry_counters counters;
+    struct quarry_census census; /* result of the census kernel; meaningless at other times */
+};
+SIMT_STATIC_ASSERT(sizeof(struct heap_header) <= HEAP_HEADER_BYTES,
+                   "the header must fit before the sections");
+
+struct heap_init {
+    struct quarry_handle heap;
+    struct heap_header *header;
+};
+
+struct heap_census {
+    struct quarry_handle heap;
+    struct heap_header *header; /* its census is all zero at the launch */
+    uint64_t bytes;             /* of the blocks that slots are counted for; 1 to max_block */
+};
+
+#if SIMT_HAS_HOST
+/* Makes the heap empty and its counters 0.  Any grid; nothing else may use the heap. */
+SIMT_KERNEL_DECLARE(quarry_heap_init_kernel);
+
+/* Adds the census of an idle heap to the header's.  Blocks must be whole warps. */
+SIMT_KERNEL_DECLARE(quarry_heap_census_kernel);
+#endif
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heaps: a pool, laid out, with its structures made and counted by kernels on its target.
+ *
+ * Options are checked in full, by laying out a pool that isn't there yet, before any memory is taken:
+ * a layout depends on the pool's size but not on its address. */
+#include "device/heap_kernels.h"
+#include "host/backend.h"
+#include "host/internal.h"
+#include "host/machine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_ALLOCATOR "corw"
+#define DEFAULT_PAGE_BYTES 256u
+#define BUFFER_ALIGNMENT 16u
+#define MAX_OPTIONS_BYTES 4096u /* an options struct said to be larger is one that nobody initialised */
+
+/* Stands for the pool while there is none: aligned like one, and not NULL, on which addresses may not be
+ * computed. */
+#define ABSENT_POOL ((unsigned char *)(uintptr_t)QUARRY_SECTION_ALIGN)
+
+struct quarry_heap {
+    const struct backend_ops *ops;
+    struct quarry_target target;
+    enum quarry_pool pool;
+    void *memory;        /* the pool, as the backend or the caller gave it */
+    uint64_t pool_bytes; /* of it */
+    struct heap_header *header;
+    struct quarry_handle handle;
+    struct quarry_layout layout;
+    struct quarry_grid grid; /* of the library's kernels on this heap */
+};
+
+/* ---- options ---- */
+
+/* Fills *full from the caller's struct, which may be an older, shorter or a newer, longer one. */
+static enum quarry_status read_options(const struct quarry_heap_options *options,
+                                       struct quarry_heap_options *full)
+{
+    const struct quarry_heap_options initial = QUARRY_HEAP_OPTIONS_INIT;
+    *full = initial;
+    if (!options)
+        return QUARRY_OK;
+    size_t given = options->struct_bytes;
+    if (given < sizeof options->struct_bytes || given > MAX_OPTIONS_BYTES)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "options.struct_bytes is %zu: initialise options with QUARRY_HEAP_OPTIONS_INIT",
+                           given);
+    /* Every default is 0, so a short struct's missing tail keeps the initialiser's. */
+    memcpy(full, options, given < sizeof *full ? given : sizeof *full);
+    for (size_t i = sizeof *full; i < given; i++)
+        if (((const unsigned char *)options)[i] != 0)
+            return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                               "options has %zu bytes and sets some after the %zu that this library knows: "
+                               "the program was compiled for a newer one",
+                               given, sizeof *full);
+    full->struct_bytes = sizeof *full;
+    return QUARRY_OK;
+}
+
+static enum quarry_status fail_word_bits(const struct quarry_heap_options *options)
+{
+    return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                       "word_bits is %" PRIu32 ": it must be 32 or 64, or 0 for the faster",
+                       options->word_bits);
+}
+
+/* Checks what no layout looks at: the word size, which allocators without a bitmap ignore, and the pool
+ * against the options that belong to one kind of it. */
+static enum quarry_status check_options(const struct quarry_heap_options *options)
+{
+    if (options->word_bits != 0 && options->word_bits != 32 && options->word_bits != 64)
+        return fail_word_bits(options);
+    if ((unsigned int)options->pool > (unsigned int)QUARRY_POOL_BUFFER)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool %d does not exist: it must be %d to %d",
+                           (int)options->pool, QUARRY_POOL_DEVICE, QUARRY_POOL_BUFFER);
+    if (options->pool != QUARRY_POOL_BUFFER) {
+        if (options->buffer)
+            return quarry_fail(QUARRY_ERROR_COMBINATION,
+                               "a buffer was given, but the pool is not QUARRY_POOL_BUFFER");
+        return QUARRY_OK;
+    }
+    if (!options->buffer)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "the pool is QUARRY_POOL_BUFFER, but buffer is NULL");
+    if ((uintptr_t)options->buffer % BUFFER_ALIGNMENT != 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "buffer %p is not aligned to %u bytes", options->buffer,
+                           BUFFER_ALIGNMENT);
+    if (options->pool_bytes == 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool_bytes is 0: it must say how large the buffer is");
+    if (options->pool_bytes > UINTPTR_MAX - (uintptr_t)options->buffer)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "pool_bytes is %" PRIu64 ": the buffer at %p can't be so large",
+                           options->pool_bytes, options->buffer);
+    return QUARRY_OK;
+}
+
+/* ---- layout ---- */
+
+/* Bytes before the pool's header, which starts at the next multiple of 256. */
+static uint64_t pool_lead(const void *memory)
+{
+    return (uint64_t)(-(uintptr_t)memory) % QUARRY_SECTION_ALIGN;
+}
+
+/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) after the header at `header`. */
+static enum quarry_layout_result lay_out(const struct quarry_heap_options *options, unsigned char *header,
+                                         uint64_t bytes, uint64_t pages, struct quarry_handle *handle,
+                                         struct quarry_layout *layout)
+{
+    memset(layout, 0, sizeof *layout);
+    layout->base = header + HEAP_HEADER_BYTES;
+    layout->bytes = bytes;
+    layout->page_bytes = options->page_bytes;
+    layout->pages = pages;
+    layout->word_bits = options->word_bits;
+    layout->probes = options->probes;
+    return quarry_registry_layout(handle, layout);
+}
+
+/* Turns what a layout found wrong into a status and a sentence. */
+static enum quarry_status fail_layout(enum quarry_layout_result result,
+                                      const struct quarry_heap_options *options, uint64_t lead,
+                                      uint32_t allocator)
+{
+    struct quarry_allocator_info info;
+    struct quarry_layout needed;
+    struct quarry_handle scratch = {0};
+    uint64_t pages = options->pages ? options->pages : 1;
+    quarry_allocator_describe((int)allocator, &info);
+    scratch.allocator = allocator;
+    switch (result) {
+    case QUARRY_LAYOUT_OK:
+        return QUARRY_OK;
+    case QUARRY_LAYOUT_PAGE_BYTES:
+        return quarry_fail(
+            QUARRY_ERROR_ARGUMENT,
+            "page_bytes is %" PRIu64 ": allocator %s takes multiples of %u from %" PRIu64 " to %" PRIu64,
+            options->page_bytes, info.name, QUARRY_MIN_PAGE_BYTES, info.min_page_bytes, info.max_page_bytes);
+    case QUARRY_LAYOUT_PAGES:
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "pages is %" PRIu64 ": allocator %s takes 1 to %" PRIu64
+                           ", or 0 for as many as the pool holds",
+                           options->pages, info.name, (uint64_t)QUARRY_MAX_PAGES);
+    case QUARRY_LAYOUT_WORD_BITS:
+        return fail_word_bits(options);
+    case QUARRY_LAYOUT_POOL:
+        break;
+    }
+    if (lay_out(options, ABSENT_POOL, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
+        return quarry_fail(QUARRY_ERROR_POOL, "a pool of %" PRIu64 " bytes is too small for allocator %s",
+                           options->pool_bytes, info.name);
+    return quarry_fail(QUARRY_ERROR_POOL,
+                       "a pool of %" PRIu64 " bytes is too small: %" PRIu64 " page%s of %" PRIu64
+                       " bytes need%s at least %" PRIu64 " with allocator %s, metadata included",
+                       options->pool_bytes, pages, pages == 1 ? "" : "s", options->page_bytes,
+                       pages == 1 ? "s" : "", needed.used_bytes + HEAP_HEADER_BYTES + lead, info.name);
+}
+
+/* Completes options->pool_bytes, and checks with it every option that a layout looks at. */
+static enum quarry_status plan_pool(const struct backend_ops *ops, struct quarry_heap_options *options,
+                                    uint64_t lead, struct quarry_handle *handle)
+{
+    struct quarry_layout layout;
+    enum quarry_layout_result result;
+    if (options->pool_bytes == 0 && options->pages != 0) {
+        result = lay_out(options, ABSENT_POOL, UINT64_MAX, options->pages, handle, &layout);
+        if (result != QUARRY_LAYOUT_OK)
+            return fail_layout(result, options, lead, handle->allocator);
+        options->pool_bytes = layout.used_bytes + HEAP_HEADER_BYTES;
+    }
+    if (options->pool_bytes == 0) {
+        struct quarry_device_info device = {0};
+        enum quarry_status status = ops->describe(&options->target, &device);
+        if (status != QUARRY_OK)
+            return status;
+        options->pool_bytes = device.heap_bytes;
+        if (options->pool == QUARRY_POOL_PINNED) {
+            /* Pinned memory is the host's, and a large GPU's share may be more than that has. */
+            uint64_t host_bytes = machine_memory().heap_bytes;
+            if (host_bytes < options->pool_bytes)
+                options->pool_bytes = host_bytes;
+        }
+        if (options->pool_bytes == 0)
+            return quarry_fail(QUARRY_ERROR_MEMORY,
+                               "%s has only %" PRIu64 " bytes available: too few for a heap of default size",
+                               device.name, device.available_bytes);
+    }
+    uint64_t head = lead + HEAP_HEADER_BYTES;
+    uint64_t rest = options->pool_bytes > head ? options->pool_bytes - head : 0;
+    result = lay_out(options, ABSENT_POOL, rest, options->pages, handle, &layout);
+    return fail_layout(result, options, lead, handle->allocator);
+}
+
+/* ---- creation ---- */
+
+static enum quarry_status start(quarry_heap *heap)
+{
+    struct heap_init argument;
+    memset(&argument, 0, sizeof argument);
+    argument.heap = heap->handle;
+    argument.header = heap->header;
+    return heap->ops->launch(&quarry_heap_init_kernel, &heap->target, heap->grid, &argument);
+}
+
+static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *options)
+{
+    uint64_t lead = 0;
+    enum quarry_status status = quarry_backend_resolve(&options->target, &options->target, &heap->ops);
+    if (status == QUARRY_OK)
+        status = quarry_registry_find(options->allocator, &heap->handle.allocator);
+    if (status == QUARRY_OK)
+        status = check_options(options);
+    if (status != QUARRY_OK)
+        return status;
+
+    heap->target = options->target;
+    heap->pool = options->pool;
+    if (heap->pool == QUARRY_POOL_BUFFER) {
+        status = heap->ops->buffer_map(&heap->target, options->buffer, options->pool_bytes, &heap->memory);
+        if (status != QUARRY_OK)
+            return status;
+        lead = pool_lead(heap->memory);
+    }
+    status = plan_pool(heap->ops, options, lead, &heap->handle);
+    if (status != QUARRY_OK)
+        return status;
+    heap->pool_bytes = options->pool_bytes;
+    if (heap->pool != QUARRY_POOL_BUFFER) {
+        status = heap->ops->memory_create(&heap->target, heap->pool, heap->pool_bytes, &heap->memory);
+        if (status != QUARRY_OK)
+            return status;
+    }
+
+    unsigned char *header = (unsigned char *)heap->memory + lead;
+    enum quarry_layout_result result = lay_out(options, header, heap->pool_bytes - lead - HEAP_HEADER_BYTES,
+                                               options->pages, &heap->handle, &heap->layout);
+    heap->header = (struct heap_header *)(void *)header;
+    heap->handle.counters = &heap->header->counters;
+    heap->grid = heap->ops->service_grid(&heap->target, heap->layout.used_bytes);
+    status = fail_layout(result, options, lead, heap->handle.allocator);
+    if (status == QUARRY_OK)
+        status = start(heap);
+    if (status != QUARRY_OK && heap->pool != QUARRY_POOL_BUFFER) {
+        /* The detail of what went wrong first is the one to keep, also if this fails too. */
+        char first[3584];
+        snprintf(first, sizeof first, "%s", quarry_error_detail());
+        heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory, heap->pool_bytes);
+        quarry_fail(status, "%s", first);
+    }
+    return status;
+}
+
+enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options)
+{
+    struct quarry_heap_options full;
+    if (!out)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    enum quarry_status status = read_options(options, &full);
+    if (status != QUARRY_OK)
+        return status;
+    if (!full.allocator)
+        full.allocator = DEFAULT_ALLOCATOR;
+    if (full.page_bytes == 0)
+        full.page_bytes = DEFAULT_PAGE_BYTES;
+
+    quarry_heap *heap = calloc(1, sizeof *heap);
+    if (!heap)
+        return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for a heap's record");
+    status = create(heap, &full);
+    if (status != QUARRY_OK) {
+        free(heap);
+        return status;
+    }
+    *out = heap;
+    return QUARRY_OK;
+}
+
+enum quarry_status quarry_heap_destroy(quarry_heap *heap)
+{
+    if (!heap)
+        return QUARRY_OK;
+    enum quarry_status status = heap->ops->wait(&heap->target);
+    if (heap->pool != QUARRY_POOL_BUFFER) {
+        enum quarry_status given_back =
+            heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory, heap->pool_bytes);
+        status = status == QUARRY_OK ? given_back : status;
+    }
+    free(heap);
+    return status;
+}
+
+enum quarry_status quarry_heap_reset(quarry_heap *heap)
+{
+    if (!heap)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "heap is NULL");
+    return start(heap);
+}
+
+struct quarry_handle quarry_heap_handle(const quarry_heap *heap)
+{
+    struct quarry_handle none;
+    memset(&none, 0, sizeof none);
+    return heap ? heap->handle : none;
+}
+
+enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description)
+{
+    struct quarry_allocator_info info;
+    if (!heap || !description)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "description" : "heap");
+    memset(description, 0, sizeof *description);
+    quarry_allocator_describe((int)heap->handle.allocator, &info);
+    description->allocator = info.name;
+    description->target = heap->target;
+    description->pool = heap->pool;
+    description->pool_base = heap->memory;
+    description->pool_bytes = heap->pool_bytes;
+    description->page_bytes = heap->layout.page_bytes;
+    description->pages = heap->layout.pages;
+    description->max_block_bytes = heap->handle.max_block;
+    description->word_bits = heap->layout.word_bits;
+    return QUARRY_OK;
+}
+
+/* ---- counting ---- */
+
+/* Walks the idle heap, counting slots for blocks of `bytes` (1 to max_block), and fetches the header. */
+static enum quarry_status count(quarry_heap *heap, uint64_t bytes, struct heap_header *header)
+{
+    struct heap_census argument;
+    memset(&argument, 0, sizeof argument);
+    argument.heap = heap->handle;
+    argument.header = heap->header;
+    argument.bytes = bytes;
+    enum quarry_status status =
+        heap->ops->fill(&heap->target, &heap->header->census, 0, sizeof heap->header->census);
+    if (status == QUARRY_OK)
+        status = heap->ops->launch(&quarry_heap_census_kernel, &heap->target, heap->grid, &argument);
+    if (status == QUARRY_OK)
+        status = heap->ops->copy(&heap->target, header, heap->header, sizeof *header);
+    return status;
+}
+
+enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_statistics *statistics)
+{
+    struct heap_header header;
+    if (!heap || !statistics)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "statistics" : "heap");
+    memset(statistics, 0, sizeof *statistics);
+    enum quarry_status status = count(heap, 1, &header);
+    if (status != QUARRY_OK)
+        return status;
+    const struct quarry_census *census = &header.census;
+    uint64_t most = heap->handle.max_block;
+    statistics->live_blocks = census->live_blocks;
+    statistics->live_bytes = census->live_bytes;
+    statistics->capacity_bytes = census->live_bytes + census->free_bytes;
+    statistics->largest_free_bytes = census->largest_free < most ? census->largest_free : most;
+    statistics->failed_mallocs = header.counters.failed;
+    statistics->refused_mallocs = header.counters.refused;
+    statistics->last_failed_bytes = header.counters.last_bytes;
+    statistics->utilisation = (double)census->live_bytes / (double)heap->pool_bytes;
+    return QUARRY_OK;
+}
+
+enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t *slots)
+{
+    struct heap_header header;
+    if (!heap || !slots)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "slots" : "heap");
+    *slots = 0;
+    if (bytes == 0 || bytes > heap->handle.max_block)
+        return heap->ops->wait(&heap->target);
+    enum quarry_status status = count(heap, bytes, &header);
+    if (status == QUARRY_OK)
+        *slots = header.census.slots;
+    return status;
+}
+
+enum quarry_status quarry_heap_check(quarry_heap *heap)
+{
+    struct heap_header header;
+    if (!heap)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "heap is NULL");
+    enum quarry_status status = count(heap, 1, &header);
+    if (status == QUARRY_OK && header.census.faults != 0)
+        status =
+            quarry_fail(QUARRY_ERROR_CORRUPT,
+                        "the heap is corrupt: %" PRIu64 " fault%s in its structures, a block freed twice "
+                        "or written past its end, or a free of what was never allocated",
+                        header.census.faults, header.census.faults == 1 ? "" : "s");
+    return status;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The allocators that this library has, as alloc/list.def lists them. */
+#include "host/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BLOCK_ALIGNMENT 16u /* alloc.h promises it of every allocator */
+
+static const struct quarry_allocator_info allocators[] = {
+#define QUARRY_ALLOCATOR_ENTRY(name, summary)                                                                \
+    {#name, summary, QUARRY_MIN_PAGE_BYTES, QUARRY_MAX_PAGE_BYTES, BLOCK_ALIGNMENT, 1, 1},
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+};
+
+int quarry_allocator_count(void)
+{
+    return QUARRY_ALLOCATOR_NUMBERS;
+}
+
+enum quarry_status quarry_allocator_describe(int index, struct quarry_allocator_info *info)
+{
+    if (!info)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "info is NULL");
+    memset(info, 0, sizeof *info);
+    if (index < 0 || index >= QUARRY_ALLOCATOR_NUMBERS)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "allocator number %d is not in 0 to %d", index,
+                           QUARRY_ALLOCATOR_NUMBERS - 1);
+    *info = allocators[index];
+    return QUARRY_OK;
+}
+
+enum quarry_status quarry_registry_find(const char *name, uint32_t *number)
+{
+    char known[512] = "";
+    size_t length = 0;
+    for (uint32_t i = 0; i < QUARRY_ALLOCATOR_NUMBERS; i++) {
+        if (strcmp(name, allocators[i].name) == 0) {
+            *number = i;
+            return QUARRY_OK;
+        }
+        int written =
+            snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "", allocators[i].name);
+        if (written > 0 && (size_t)written < sizeof known - length)
+            length += (size_t)written;
+    }
+    return quarry_fail(QUARRY_ERROR_ALLOCATOR, "there is no allocator \"%.64s\": known are %s", name, known);
+}
+
+enum quarry_layout_result quarry_registry_layout(struct quarry_handle *handle, struct quarry_layout *layout)
+{
+    enum quarry_layout_result result = QUARRY_LAYOUT_POOL;
+    switch (handle->allocator) {
+#define QUARRY_ALLOCATOR_ENTRY(name, summary)                                                                \
+    case QUARRY_NUMBER_##name:                                                                               \
+        result = quarry_##name##_layout(&handle->as.name, layout);                                           \
+        break;
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+    default:
+        break;
+    }
+    handle->max_block = layout->max_block;
+    return result;
+}
