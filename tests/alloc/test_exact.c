@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exact mode from the inside: a proof of fullness must fail as long as the heap has a hole, however it moves.
+ *
+ * The heap is filled but for two pages in different words; an adversary owns one of these, frees it and at
+ * once takes the other, again and again. */
+#include "alloc/exact_kernels.h"
+#include "alloc/promise_kernels.h"
+
+#include "common.h"
+
+static struct quarry_target base_target;
+
+#define PAGES 256u
+
+static void prove(const char *allocator, const struct simt_kernel *kernel, uint32_t word_bits, uint64_t seed)
+{
+    static const uint32_t holds[] = {0, 2, 5, 10, 20, 40, 80, 160};
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    struct quarry_heap_description about;
+    struct promise_case fill = {0};
+    struct exact_case exact = {0};
+    struct quarry_target target = base_target;
+    quarry_heap *heap;
+    uint64_t slots, owner_bytes;
+    uint32_t distance = 64u << (seed % 2), wrong;
+    uint32_t holes[3] = {(uint32_t)(seed % 64), (uint32_t)(seed % 64) + distance, 0};
+    void *blocks[PAGES];
+    target.seed = seed;
+    options.target = target;
+    options.allocator = allocator;
+    options.word_bits = word_bits;
+    options.pages = PAGES;
+    options.page_bytes = 16;
+    options.probes = seed % 4 ? 1 : 0; /* 1: several chunks */
+    assert_ok(quarry_heap_create(&heap, &options));
+    assert_ok(quarry_heap_describe(heap, &about));
+    owner_bytes = sizeof(uint32_t) * (about.pool_bytes / 16 + 1);
+    fill.heap = quarry_heap_handle(heap);
+    fill.result = test_memory(&target, sizeof *fill.result);
+    fill.block = test_memory(&target, sizeof blocks);
+    fill.owner = test_memory(&target, owner_bytes);
+    fill.pool = about.pool_base;
+    fill.pool_bytes = about.pool_bytes;
+    fill.page_bytes = fill.bytes = 16;
+    fill.threads = PAGES;
+    fill.lanes = SIMT_ALL_LANES;
+    test_run(&promise_malloc, &target, PAGES / 64, 64, 0, &fill);
+    assert_ok(quarry_memory_copy(&target, blocks, fill.block, sizeof blocks));
+    unsigned char *first = blocks[0];
+    for (uint32_t i = 1; i < PAGES; i++)
+        first = (unsigned char *)blocks[i] < first ? blocks[i] : first;
+    for (uint32_t i = 0; i < PAGES; i++) {
+        uint32_t page = (uint32_t)(((unsigned char *)blocks[i] - first) / 16);
+        if (page != holes[0] && page != holes[1])
+            blocks[i] = NULL;
+    }
+    assert_ok(quarry_memory_copy(&target, fill.block, blocks, sizeof blocks));
+    test_run(&promise_free, &target, PAGES / 64, 64, 0, &fill);
+    assert_ok(quarry_heap_slots(heap, 16, &slots));
+    assert_int_equal(slots, 2);
+
+    exact.heap = fill.heap;
+    exact.holes = test_memory(&target, sizeof holes);
+    assert_ok(quarry_memory_copy(&target, exact.holes, holes, sizeof holes));
+    exact.wrong = test_memory(&target, sizeof wrong);
+    exact.turns = seed ? 20 : 2000;
+    exact.hold = holds[seed / 2 % 8];
+    test_run(kernel, &target, 2, 32, 0, &exact);
+    assert_ok(quarry_memory_copy(&target, &wrong, exact.wrong, sizeof wrong));
+    if (wrong)
+        fail_msg("%s, %u-bit words, seed %llu: %u times found full", allocator, word_bits,
+                 (unsigned long long)seed, wrong);
+    assert_ok(quarry_heap_check(heap));
+    assert_ok(quarry_heap_slots(heap, 16, &slots));
+    assert_int_equal(slots, 2);
+    assert_ok(quarry_heap_destroy(heap));
+    test_memory_free(&target, fill.result, sizeof *fill.result);
+    test_memory_free(&target, fill.block, sizeof blocks);
+    test_memory_free(&target, fill.owner, owner_bytes);
+    test_memory_free(&target, exact.holes, sizeof holes);
+    test_memory_free(&target, exact.wrong, sizeof wrong);
+}
+
+static uint64_t seeds(void)
+{
+    const char *text = getenv("QUARRY_TEST_SEEDS");
+    return test_on_cuda(&base_target) ? 0 : 10 * (text ? strtoull(text, NULL, 10) : 60);
+}
+
+static void a_heap_with_a_hole_is_never_proven_full(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed <= seeds(); seed++) {
+        prove("rw", &exact_prove_rw, 0, seed);
+        prove("corw", &exact_prove_corw, 32, seed);
+        prove("corw", &exact_prove_corw, 64, seed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_heap_with_a_hole_is_never_proven_full)};
+    base_target = test_target();
+    return cmocka_run_group_tests_name("exact", tests, NULL, NULL) != 0;
+}

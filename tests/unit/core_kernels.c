@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit/core_kernels.h"
+
+SIMT_KERNEL(core_kth_set, struct core_case, a)
+{
+    if (simt_thread() < a.n)
+        for (uint32_t k = 1; k <= 33; k++)
+            a.out[simt_thread() * 33 + k - 1] = quarry_kth_set_u32(a.in[simt_thread()], k);
+}
+
+/* Lane l gives 1000 + l.  The host computes what every lane must receive. */
+SIMT_KERNEL(core_share, struct core_case, a)
+{
+    uint32_t pair = simt_thread() / SIMT_LANES;
+    uint32_t has = a.in[2 * pair], needs = a.in[2 * pair + 1];
+    uint32_t got = quarry_share_u32(SIMT_ALL_LANES, has, needs, 1000 + simt_lane());
+    a.out[simt_thread()] = (quarry_share_takes(has, needs) ? got : 0) +
+                           (quarry_share_gives(has, needs) ? 1u << 16 : 0);
+}
+
+SIMT_KERNEL(core_page_index, struct core_case, a)
+{
+    if (simt_thread() >= a.n)
+        return;
+    uint32_t page = a.in[simt_thread()];
+    unsigned char *first = (unsigned char *)quarry_page_address(&a.pages, page);
+    a.out[simt_thread()] = (quarry_page_index(&a.pages, first) != page) +
+                           (quarry_page_index(&a.pages, first + a.pages.page_bytes - 1) != page) * 2u;
+}
+
+SIMT_KERNEL(core_random, struct core_case, a)
+{
+    struct quarry_random r = quarry_random_start();
+    for (uint32_t i = 0; i < a.n; i++)
+        simt_add_u32(&a.out[quarry_random_below(&r, CORE_BUCKETS)], 1, relaxed);
+}
+
+/* As if a heap were a list of words, of which none is ever free: a pass notes in wide[] what it reads in in[].
+ * Its number changes with every second turn of the first thread, so some turns end without a verdict. */
+SIMT_FN uint64_t core_note_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
+                                 uint32_t chunk, uint32_t *page, int *dirty)
+{
+    const struct core_case *a = (const struct core_case *)heap;
+    uint32_t end = quarry_sweep_cut(a->n, chunk + 1, CORE_CHUNKS);
+    uint64_t sum = 0;
+    (void)r;
+    (void)page;
+    (void)dirty;
+    for (uint32_t i = quarry_sweep_cut(a->n, chunk, CORE_CHUNKS) + simt_rank(group); i < end;
+         i += simt_popc_u32(group)) {
+        uint32_t word = simt_load_u32(&a->in[i], relaxed);
+        simt_add_u32(&a->out[2], 1, relaxed);
+        if (kind == 0)
+            simt_max_u64(&a->wide[i], word, relaxed);
+        if (i == 0)
+            sum = word / 2;
+    }
+    simt_sync(group);
+    return sum;
+}
+
+/* Each thread says in in[t] how far it is and then asks for a verdict, which must rest on a first pass that
+ * read that. */
+SIMT_KERNEL(core_sweep, struct core_case, a)
+{
+    struct quarry_random r = quarry_random_start();
+    struct quarry_sweep_plan plan;
+    plan.sweep = a.sweep;
+    plan.heap = &a;
+    plan.chunk = core_note_chunk;
+    plan.chunks = CORE_CHUNKS;
+    plan.kinds = 2;
+    for (uint32_t turn = 1; turn <= a.turns; turn++) {
+        uint32_t group = simt_active();
+        simt_store_u32(&a.in[simt_thread()], turn, relaxed);
+        if (quarry_sweep_search(&plan, &r, group, QUARRY_NO_PAGE) != QUARRY_NO_PAGE)
+            simt_add_u32(&a.out[1], 1, relaxed);
+        if (simt_load_u64(&a.wide[simt_thread()], relaxed) < turn)
+            simt_add_u32(&a.out[0], 1, relaxed);
+    }
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that drive the building blocks of quarry/core. */
+#ifndef QUARRY_TESTS_CORE_KERNELS_H
+#define QUARRY_TESTS_CORE_KERNELS_H
+
+#include "quarry/core/bits.h"
+#include "quarry/core/pages.h"
+#include "quarry/core/random.h"
+#include "quarry/core/share.h"
+#include "quarry/core/sweep.h"
+#include "quarry/simt/kernel.h"
+
+struct core_case {
+    uint32_t *in;
+    uint32_t *out;
+    uint64_t *wide;
+    struct quarry_sweep *sweep;
+    struct quarry_pages pages;
+    uint32_t n;
+    uint32_t turns;
+};
+
+#define CORE_BUCKETS 64u
+#define CORE_CHUNKS 7u
+
+SIMT_KERNEL_DECLARE(core_kth_set);      /* out[t*33 + k] for word in[t] */
+SIMT_KERNEL_DECLARE(core_share);        /* one warp for each pair (has, needs) of in[] */
+SIMT_KERNEL_DECLARE(core_page_index);   /* out[t]: errors at the edges of page in[t] */
+SIMT_KERNEL_DECLARE(core_random);       /* histogram of n draws a thread in out[0..63] */
+SIMT_KERNEL_DECLARE(core_sweep);        /* out[0]: verdicts that missed what came before them; out[2]: reads */
+
+#endif

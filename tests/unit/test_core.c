@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The building blocks of quarry/core, each against a slow and obvious version of itself. */
+#include "unit/core_kernels.h"
+
+#include "common.h"
+
+#define WORDS 512u
+#define SEEDS 200u
+
+static struct quarry_target base_target;
+static uint64_t noise = 42;
+
+static uint32_t random_word(void)
+{
+    noise = noise * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(noise >> 32);
+}
+
+static void to_device(void *device, const void *host, uint64_t bytes)
+{
+    assert_ok(quarry_memory_copy(&base_target, device, host, bytes));
+}
+
+static void from_device(void *host, const void *device, uint64_t bytes)
+{
+    assert_ok(quarry_memory_copy(&base_target, host, device, bytes));
+}
+
+static uint32_t slow_kth_set(uint32_t x, uint32_t k)
+{
+    for (uint32_t i = 0; i < 32; i++)
+        if (x >> i & 1 && --k == 0)
+            return i;
+    return 32;
+}
+
+static void kth_set_finds_every_bit(void **state)
+{
+    static uint32_t in[WORDS], out[WORDS * 33];
+    struct core_case c = {0};
+    (void)state;
+    for (uint32_t i = 0; i < WORDS; i++)
+        in[i] = i < 33 ? (i == 32 ? 0 : 1u << i) : i == 33 ? 0xffffffffu : random_word() & random_word();
+    c.in = test_memory(&base_target, sizeof in);
+    c.out = test_memory(&base_target, sizeof out);
+    c.n = WORDS;
+    to_device(c.in, in, sizeof in);
+    test_run(&core_kth_set, &base_target, WORDS / 256, 256, 0, &c);
+    from_device(out, c.out, sizeof out);
+    for (uint32_t i = 0; i < WORDS; i++)
+        for (uint32_t k = 1; k <= 33; k++)
+            assert_int_equal(out[i * 33 + k - 1], slow_kth_set(in[i], k));
+    test_memory_free(&base_target, c.in, sizeof in);
+    test_memory_free(&base_target, c.out, sizeof out);
+}
+
+static void the_kth_giver_serves_the_kth_needy_lane(void **state)
+{
+    static uint32_t in[2 * 64], out[64 * 32];
+    struct core_case c = {0};
+    (void)state;
+    for (uint32_t i = 0; i < 128; i++)
+        in[i] = i < 2 ? 0xffffffffu : i < 4 ? i - 2 : random_word() & (i % 3 ? random_word() : ~0u);
+    c.in = test_memory(&base_target, sizeof in);
+    c.out = test_memory(&base_target, sizeof out);
+    to_device(c.in, in, sizeof in);
+    test_run(&core_share, &base_target, 64, 32, 0, &c);
+    from_device(out, c.out, sizeof out);
+    for (uint32_t pair = 0; pair < 64; pair++) {
+        uint32_t has = in[2 * pair], needs = in[2 * pair + 1], served = 0, expected[32] = {0};
+        for (uint32_t lane = 0; lane < 32; lane++)
+            if (needs >> lane & 1 && slow_kth_set(has, served + 1) < 32) {
+                uint32_t giver = slow_kth_set(has, ++served);
+                expected[lane] += 1000 + giver;
+                expected[giver] += 1u << 16;
+            }
+        for (uint32_t lane = 0; lane < 32; lane++)
+            assert_int_equal(out[pair * 32 + lane], expected[lane]);
+    }
+    test_memory_free(&base_target, c.in, sizeof in);
+    test_memory_free(&base_target, c.out, sizeof out);
+}
+
+static void page_numbers_survive_the_division(void **state)
+{
+    static uint32_t in[WORDS], out[WORDS];
+    struct core_case c = {0};
+    (void)state;
+    c.in = test_memory(&base_target, sizeof in);
+    c.out = test_memory(&base_target, sizeof out);
+    c.n = WORDS;
+    for (uint32_t turn = 0; turn < 600; turn++) {
+        uint64_t most = turn % 3 ? 0xffffff00u : 1000;
+        uint64_t bytes = turn < 100 ? 16 * (turn + 1) : 16 * (uint64_t)(1 + random_word() % 65536);
+        if (turn == 300)
+            bytes = 1u << 20;
+        if (turn == 301)
+            bytes = (1u << 20) - 16;
+        if (most > ((uint64_t)1 << 50) / bytes) /* the division is exact in pools below 2^51 bytes */
+            most = ((uint64_t)1 << 50) / bytes;
+        uint32_t count = (uint32_t)most;
+        c.pages = quarry_pages_make((unsigned char *)4096, bytes, count);
+        for (uint32_t i = 0; i < WORDS; i++)
+            in[i] = i < 2 ? i : i == 2 ? count - 1 : random_word() % count;
+        to_device(c.in, in, sizeof in);
+        test_run(&core_page_index, &base_target, WORDS / 256, 256, 0, &c);
+        from_device(out, c.out, sizeof out);
+        for (uint32_t i = 0; i < WORDS; i++)
+            if (out[i])
+                fail_msg("page %u of %llu bytes", in[i], (unsigned long long)bytes);
+    }
+    test_memory_free(&base_target, c.in, sizeof in);
+    test_memory_free(&base_target, c.out, sizeof out);
+}
+
+/* 2^21 draws into 64 buckets: chi square has 63 degrees of freedom; 130 is exceeded once in a million. */
+static void random_numbers_are_uniform_across_threads_and_draws(void **state)
+{
+    static uint32_t out[CORE_BUCKETS];
+    static const uint32_t draws[] = {1, 8, 64};
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct core_case c = {0};
+        uint32_t threads = (1u << 21) / draws[i] / 16;
+        double mean = (double)threads * draws[i] / CORE_BUCKETS, chi = 0;
+        c.out = test_memory(&base_target, sizeof out);
+        c.n = draws[i];
+        test_run(&core_random, &base_target, threads / 256, 256, 0, &c);
+        from_device(out, c.out, sizeof out);
+        for (uint32_t b = 0; b < CORE_BUCKETS; b++)
+            chi += (out[b] - mean) * (out[b] - mean) / mean;
+        if (chi > 130)
+            fail_msg("%u draws a thread: chi square %.1f", draws[i], chi);
+        test_memory_free(&base_target, c.out, sizeof out);
+    }
+}
+
+static void a_shared_verdict_is_about_an_instant_after_the_question(void **state)
+{
+    uint32_t threads = 96, out[3];
+    (void)state;
+    for (uint64_t seed = 0; seed <= (test_on_cuda(&base_target) ? 0 : SEEDS); seed++) {
+        struct quarry_target target = base_target;
+        struct core_case c = {0};
+        struct quarry_sweep empty = {0};
+        target.seed = seed;
+        c.in = test_memory(&target, sizeof(uint32_t) * threads);
+        c.wide = test_memory(&target, sizeof(uint64_t) * threads);
+        c.out = test_memory(&target, sizeof out);
+        c.sweep = test_memory(&target, sizeof *c.sweep);
+        empty.next = 0xffffffffu;
+        to_device(c.sweep, &empty, sizeof empty);
+        c.n = threads;
+        c.turns = seed ? 4 : 200;
+        test_run(&core_sweep, &target, threads / 32, 32, 0, &c);
+        from_device(out, c.out, sizeof out);
+        if (out[0] || out[1])
+            fail_msg("seed %llu: %u wrong verdicts, %u pages", (unsigned long long)seed, out[0], out[1]);
+        if (out[2] % threads) /* every pass of every turn reads everything once */
+            fail_msg("seed %llu: %u reads of %u words", (unsigned long long)seed, out[2], threads);
+        test_memory_free(&target, c.in, sizeof(uint32_t) * threads);
+        test_memory_free(&target, c.wide, sizeof(uint64_t) * threads);
+        test_memory_free(&target, c.out, sizeof out);
+        test_memory_free(&target, c.sweep, sizeof *c.sweep);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kth_set_finds_every_bit),
+        cmocka_unit_test(the_kth_giver_serves_the_kth_needy_lane),
+        cmocka_unit_test(page_numbers_survive_the_division),
+        cmocka_unit_test(random_numbers_are_uniform_across_threads_and_draws),
+        cmocka_unit_test(a_shared_verdict_is_about_an_instant_after_the_question),
+    };
+    base_target = test_target();
+    return cmocka_run_group_tests_name("core", tests, NULL, NULL) != 0;
+}
