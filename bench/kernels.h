@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of `quarry bench`, and what they take. */
+#ifndef QUARRY_BENCH_KERNELS_H
+#define QUARRY_BENCH_KERNELS_H
+
+#include "quarry/device.h"
+
+/* What bench_check found wrong.  Zeroed by the host before. */
+struct bench_tally {
+    uint64_t nulls;
+    uint64_t misaligned; /* blocks, not counted again as broken */
+    uint64_t broken;     /* blocks whose pattern someone else wrote over */
+};
+
+/* bench_spin: one thread runs for `ticks` of simt_clock(), so that what the host queues after it is
+ * there before it ends. */
+struct bench_spin {
+    uint64_t ticks;
+};
+
+/* All others: thread i < threads works on pointers[i]. */
+struct bench_cell {
+    struct quarry_handle heap;
+    void **pointers;
+    uint64_t bytes;            /* of a block */
+    uint32_t threads;          /* that work; the grid may have more */
+    uint32_t alignment;        /* bench_check: a power of two */
+    uint64_t *counter;         /* bench_bump */
+    struct bench_tally *tally; /* bench_check */
+};
+
+/* bench_hold and bench_thin work on held[first .. last), whatever the grid. */
+struct bench_hold {
+    struct quarry_handle heap;
+    void **held;
+    uint64_t bytes;
+    uint64_t first;
+    uint64_t last;
+    uint32_t free_percent; /* bench_thin */
+};
+
+#if SIMT_HAS_HOST
+SIMT_KERNEL_DECLARE(bench_spin);
+SIMT_KERNEL_DECLARE(bench_empty);  /* floor: nothing */
+SIMT_KERNEL_DECLARE(bench_store);  /* floor: stores a pointer */
+SIMT_KERNEL_DECLARE(bench_bump);   /* floor: one atomic add a warp on one counter */
+SIMT_KERNEL_DECLARE(bench_malloc); /* timed: pointers[i] = a new block */
+SIMT_KERNEL_DECLARE(bench_free);   /* timed: frees pointers[i] */
+SIMT_KERNEL_DECLARE(bench_write);  /* writes a pattern of its own over every byte of pointers[i] */
+SIMT_KERNEL_DECLARE(bench_check);  /* reads it back */
+SIMT_KERNEL_DECLARE(bench_hold);   /* allocates held[] */
+SIMT_KERNEL_DECLARE(bench_thin);   /* frees free_percent % of held[], chosen by a hash of the index */
+#endif
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workload.h"
+
+#include "kernels.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* scratch: the tally and the counter lie in different 256-byte lines. */
+enum { SCRATCH_COUNTER = 256, SCRATCH_BYTES = 512 };
+
+enum quarry_status workload_open(struct workload *workload, const struct quarry_target *target,
+                                 uint32_t max_threads, uint32_t warmups, uint32_t runs, double budget_s)
+{
+    memset(workload, 0, sizeof *workload);
+    workload->target = *target;
+    workload->max_threads = max_threads;
+    enum quarry_status status = timing_open(&workload->timing, target, warmups, runs, budget_s);
+    if (status != QUARRY_OK)
+        return status;
+    void *pointers = NULL;
+    status = quarry_memory_create(target, QUARRY_POOL_DEVICE, sizeof(void *) * max_threads, &pointers);
+    workload->pointers = pointers;
+    if (status == QUARRY_OK)
+        status = quarry_memory_create(target, QUARRY_POOL_DEVICE, SCRATCH_BYTES, &workload->scratch);
+    if (status == QUARRY_OK)
+        status = quarry_memory_fill(target, workload->scratch, 0, SCRATCH_BYTES);
+    if (status != QUARRY_OK)
+        workload_close(workload);
+    return status;
+}
+
+void workload_close(struct workload *workload)
+{
+    const struct quarry_target *target = &workload->target;
+    if (workload->pointers)
+        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, workload->pointers,
+                              sizeof(void *) * workload->max_threads);
+    if (workload->scratch)
+        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, workload->scratch, SCRATCH_BYTES);
+    timing_close(&workload->timing);
+    memset(workload, 0, sizeof *workload);
+}
+
+static struct bench_cell cell_argument(const struct workload *workload, const quarry_heap *heap,
+                                       uint64_t bytes, uint32_t threads, uint32_t alignment)
+{
+    struct bench_cell cell;
+    memset(&cell, 0, sizeof cell);
+    if (heap)
+        cell.heap = quarry_heap_handle(heap);
+    cell.pointers = workload->pointers;
+    cell.bytes = bytes;
+    cell.threads = threads;
+    cell.alignment = alignment;
+    cell.counter = (uint64_t *)(void *)((char *)workload->scratch + SCRATCH_COUNTER);
+    cell.tally = workload->scratch;
+    return cell;
+}
+
+enum quarry_status workload_floor(struct workload *workload, uint32_t threads, uint64_t bytes,
+                                  struct workload_floor *floor)
+{
+    const struct bench_cell cell = cell_argument(workload, NULL, bytes, threads, 1);
+    const struct quarry_grid grid = quarry_grid_for(threads);
+    const struct timing_step empty = {&bench_empty, grid, &cell};
+    const struct timing_step store = {&bench_store, grid, &cell};
+    const struct timing_step bump = {&bench_bump, grid, &cell};
+
+    enum quarry_status status = timing_run(&workload->timing, &empty, 1, &floor->empty);
+    if (status == QUARRY_OK)
+        status = timing_run(&workload->timing, &store, 1, &floor->store);
+    if (status == QUARRY_OK)
+        status = timing_run(&workload->timing, &bump, 1, &floor->bump);
+    return status;
+}
+
+/* A chunk is short enough for the clock to be looked at often, and long enough to keep a GPU busy. */
+enum { FILL_CHUNKS = 64, FILL_MIN_CHUNK = 1 << 16, FILL_MAX_THREADS = 1 << 20 };
+
+enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, uint64_t bytes,
+                                 uint32_t free_percent, double budget_s, void (*progress)(double share),
+                                 int *gave_up)
+{
+    const struct quarry_target *target = &workload->target;
+    const double began = timing_now();
+    uint64_t slots = 0;
+    void *held = NULL;
+
+    *gave_up = 0;
+    enum quarry_status status = quarry_heap_reset(heap);
+    if (status == QUARRY_OK)
+        status = quarry_heap_slots(heap, bytes, &slots);
+    if (status != QUARRY_OK || free_percent >= 100 || slots == 0)
+        return status;
+    status = quarry_memory_create(target, QUARRY_POOL_DEVICE, slots * sizeof(void *), &held);
+    if (status != QUARRY_OK)
+        return status;
+
+    struct bench_hold hold;
+    memset(&hold, 0, sizeof hold);
+    hold.heap = quarry_heap_handle(heap);
+    hold.held = held;
+    hold.bytes = bytes;
+    hold.free_percent = free_percent;
+    uint64_t chunk = slots / FILL_CHUNKS + 1;
+    if (chunk < FILL_MIN_CHUNK)
+        chunk = FILL_MIN_CHUNK;
+    const struct quarry_grid grid = quarry_grid_for(chunk < FILL_MAX_THREADS ? chunk : FILL_MAX_THREADS);
+    for (uint64_t first = 0; first < slots && status == QUARRY_OK; first += chunk) {
+        progress((double)first / (double)slots);
+        hold.first = first;
+        hold.last = slots - first < chunk ? slots : first + chunk;
+        status = quarry_launch(&bench_hold, target, grid, &hold);
+        if (status == QUARRY_OK)
+            status = quarry_target_wait(target);
+        if (timing_now() - began > budget_s && hold.last < slots) {
+            *gave_up = 1;
+            break;
+        }
+    }
+    if (status == QUARRY_OK && !*gave_up) {
+        hold.first = 0;
+        hold.last = slots;
+        status = quarry_launch(&bench_thin, target, grid, &hold);
+        if (status == QUARRY_OK)
+            status = quarry_target_wait(target);
+    }
+    const enum quarry_status destroyed =
+        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, held, slots * sizeof(void *));
+    return status != QUARRY_OK ? status : destroyed;
+}
+
+/* Says in cell->fault what is wrong with an idle heap, or leaves it empty. */
+static enum quarry_status inspect(quarry_heap *heap, uint64_t live_blocks, uint64_t failed_mallocs,
+                                  const char *when, struct workload_cell *cell)
+{
+    struct quarry_statistics now;
+    enum quarry_status status = quarry_heap_statistics(heap, &now);
+    if (status != QUARRY_OK)
+        return status;
+    if (now.live_blocks != live_blocks)
+        snprintf(cell->fault, sizeof cell->fault, "%" PRIu64 " blocks live %s instead of %" PRIu64,
+                 now.live_blocks, when, live_blocks);
+    else if (now.failed_mallocs + now.refused_mallocs != failed_mallocs)
+        snprintf(cell->fault, sizeof cell->fault, "%" PRIu64 " mallocs returned NULL %s",
+                 now.failed_mallocs + now.refused_mallocs - failed_mallocs, when);
+    status = quarry_heap_check(heap);
+    if (status == QUARRY_ERROR_CORRUPT) {
+        snprintf(cell->fault, sizeof cell->fault, "heap corrupt %s: %.100s", when, quarry_error_detail());
+        status = QUARRY_OK;
+    }
+    return status;
+}
+
+enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap, uint64_t bytes,
+                                    uint32_t threads, uint32_t alignment, struct workload_cell *cell)
+{
+    const struct quarry_target *target = &workload->target;
+    const struct bench_cell argument = cell_argument(workload, heap, bytes, threads, alignment);
+    const struct quarry_grid grid = quarry_grid_for(threads);
+    const struct simt_kernel *const untimed[3] = {&bench_malloc, &bench_write, &bench_check};
+    const struct timing_step steps[2] = {{&bench_malloc, grid, &argument}, {&bench_free, grid, &argument}};
+    struct quarry_statistics before;
+    struct bench_tally tally;
+
+    memset(cell, 0, sizeof *cell);
+    enum quarry_status status = quarry_heap_statistics(heap, &before);
+    if (status == QUARRY_OK)
+        status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
+    for (int i = 0; i < 3 && status == QUARRY_OK; i++)
+        status = quarry_launch(untimed[i], target, grid, &argument);
+    if (status == QUARRY_OK)
+        status = quarry_memory_copy(target, &tally, workload->scratch, sizeof tally);
+    if (status != QUARRY_OK)
+        return status;
+    cell->nulls = tally.nulls;
+
+    const uint64_t before_nulls = before.failed_mallocs + before.refused_mallocs;
+    status = inspect(heap, before.live_blocks + threads - tally.nulls, before_nulls + tally.nulls,
+                     "after malloc", cell);
+    if (tally.nulls || tally.misaligned || tally.broken)
+        snprintf(cell->fault, sizeof cell->fault,
+                 "%" PRIu64 " NULL, %" PRIu64 " misaligned, %" PRIu64 " overwritten of %" PRIu32 " blocks",
+                 tally.nulls, tally.misaligned, tally.broken, threads);
+    if (status == QUARRY_OK && !*cell->fault) {
+        status = quarry_launch(&bench_free, target, grid, &argument);
+        if (status == QUARRY_OK)
+            status = inspect(heap, before.live_blocks, before_nulls, "after free", cell);
+    }
+    if (status != QUARRY_OK || *cell->fault)
+        return status;
+
+    struct timing_summary summaries[2];
+    status = timing_run(&workload->timing, steps, 2, summaries);
+    if (status == QUARRY_OK)
+        status = inspect(heap, before.live_blocks, before_nulls, "after the timed runs", cell);
+    if (status != QUARRY_OK || *cell->fault)
+        return status;
+    cell->verified = 1;
+    cell->malloc = summaries[0];
+    cell->free = summaries[1];
+    return QUARRY_OK;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The workload of `quarry bench`: every thread allocates one block and stores its pointer, a second kernel
+ * frees it.  Each cell is verified, untimed, before it is timed. */
+#ifndef QUARRY_BENCH_WORKLOAD_H
+#define QUARRY_BENCH_WORKLOAD_H
+
+#include "timing.h"
+
+struct workload {
+    struct timing timing;
+    struct quarry_target target;
+    uint32_t max_threads;
+    /* on the target */
+    void **pointers; /* max_threads */
+    void *scratch;   /* a bench_tally and the bump counter */
+};
+
+struct workload_floor {
+    struct timing_summary empty;
+    struct timing_summary store;
+    struct timing_summary bump;
+};
+
+struct workload_cell {
+    int verified;
+    char fault[160];              /* of a cell that is not, one clause */
+    uint64_t nulls;               /* of the verified run */
+    struct timing_summary malloc; /* n 0: not timed, since not verified */
+    struct timing_summary free;
+};
+
+/* Fills *workload; on an error nothing is left behind.
+ *   max_threads  at least 1: the most that a cell or a floor will ask for */
+enum quarry_status workload_open(struct workload *workload, const struct quarry_target *target,
+                                 uint32_t max_threads, uint32_t warmups, uint32_t runs, double budget_s);
+void workload_close(struct workload *workload);
+
+/* Times the kernels that any allocator's time is compared with, with the grid of its cells. */
+enum quarry_status workload_floor(struct workload *workload, uint32_t threads, uint64_t bytes,
+                                  struct workload_floor *floor);
+
+/* Brings a heap into a state in which about free_percent % (1 to 100) of its slots for `bytes` are free,
+ * scattered at random: fills it to the last slot and frees blocks chosen by a hash.  Filling only as far
+ * as needed would leave allocators that work in order one long free run instead.
+ * A timed malloc and free bring back that state, so once for many cells will do.
+ *   progress  called now and then with 0..1
+ * Returns MEMORY if there is no room beside the heap for the pointers.  Sets *gave_up if the heap took
+ * longer than budget_s to fill: the heap's state is then unspecified. */
+enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, uint64_t bytes,
+                                 uint32_t free_percent, double budget_s, void (*progress)(double share),
+                                 int *gave_up);
+
+/* Verifies and times one cell.  The heap is idle and has at least `threads` slots; afterwards it is as
+ * before, unless the cell is not verified.
+ *   alignment  that every block must have, in bytes
+ * A fault of the allocator is no error: it is in *cell. */
+enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap, uint64_t bytes,
+                                    uint32_t threads, uint32_t alignment, struct workload_cell *cell);
+
+#endif

@@ -1,0 +1,199 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The command's frame: --help, --version, list, bench and their usage errors.  All on the CPU backend.
+#
+#   tool.sh QUARRY     the binary
+set -u
+
+quarry=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+out=$scratch/out
+err=$scratch/err
+checks=0
+failures=0
+
+# fail TEXT: reports with what the last command printed.
+fail() {
+    failures=$((failures + 1))
+    echo "FAILED: $1"
+    sed 's/^/    out: /' "$out" | head -20
+    sed 's/^/    err: /' "$err" | head -20
+}
+
+# run CODE ARGUMENT...: runs the command and checks its exit code.
+run() {
+    local expected=$1 code
+    shift
+    "$quarry" "$@" >"$out" 2>"$err"
+    code=$?
+    checks=$((checks + 1))
+    [ "$code" -eq "$expected" ] || fail "quarry $*: exit code $code instead of $expected"
+}
+
+# prints PATTERN: the last command's standard output has such a line.
+prints() {
+    checks=$((checks + 1))
+    grep -Eq -- "$1" "$out" || fail "no line like '$1'"
+}
+
+prints_not() {
+    checks=$((checks + 1))
+    ! grep -Eq -- "$1" "$out" || fail "a line like '$1'"
+}
+
+# says PATTERN: the last command printed one line on standard error, like that, and nothing else.
+says() {
+    checks=$((checks + 1))
+    if [ "$(wc -l <"$err")" -ne 1 ] || ! grep -Eq -- "^quarry: .*$1" "$err"; then
+        fail "not one sentence like '$1'"
+    fi
+    [ ! -s "$out" ] || fail 'an error, but also output'
+}
+
+# same ACTUAL EXPECTED WHAT
+same() {
+    checks=$((checks + 1))
+    [ "$1" = "$2" ] || fail "$3: '$1' instead of '$2'"
+}
+
+# ---- help, version, no such command ----
+
+run 0 --help
+prints '^Usage: quarry '
+for command in groupby bench list; do
+    prints "^  $command +[a-z]"
+done
+run 0 --version
+prints '^quarry [0-9]+\.[0-9]+\.[0-9]+ \(backends: (cuda, )?cpu\)$'
+same "$(wc -l <"$out")" 1 'lines of --version'
+run 2
+says 'no command'
+run 2 frobnicate
+says "'frobnicate'"
+run 2 --frobnicate
+says "'--frobnicate'"
+run 2 --version list
+says '--version'
+for command in bench list; do
+    run 0 $command --help
+    prints "^Usage: quarry $command"
+done
+
+# ---- list ----
+
+run 0 list
+prints '^allocators$'
+prints '^  rw '
+prints '^  corw '
+prints '^backends$'
+prints '^  cuda +(built in|not built in)'
+prints '^  cpu +built in$'
+prints '^devices$'
+prints '^  cpu:0 .*[0-9] cores.* [0-9.]+ [KMGT]iB memory'
+same "$(wc -c <"$err")" 0 'bytes on standard error'
+run 2 list rw
+says 'no arguments'
+run 2 list --frobnicate
+allocators=$("$quarry" list | sed -nE '/^allocators$/,/^backends$/s/^  ([a-z_0-9]+) .*/\1/p' | wc -l)
+
+# ---- bench: table ----
+
+run 0 bench --backend cpu --quick
+prints '^quarry [0-9.]+, cpu:0 .* cores'
+prints '^heap '
+prints '^\(floor\) +empty .*x$'
+prints '^\(floor\) +store .* 1\.0x$'
+prints '^\(floor\) +bump .*x$'
+prints '^rw +malloc +16 +100% .*x$'
+prints '^corw +free +1024 +100% .*x$'
+prints '^trivial lane launches [0-9.]+ M/s'
+prints '^rw page allocations [0-9.]+ M/s'
+prints_not 'FAILED'
+same "$(grep -Ec '^[a-z]+ +(malloc|free) ' "$out")" $((allocators * 2 * 2)) 'rows of the table'
+same "$(wc -c <"$err")" 0 'bytes on standard error'
+
+# ---- bench: CSV ----
+
+header=device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n
+header+=,nulls,verified,store_floor_us,bump_us,heap_bytes
+# After the device, which is quoted.
+# shellcheck disable=SC2016
+well_formed='$0 ~ /^"[^"]*",cpu,/ {
+    sub(/^"[^"]*",/, "")
+    $0 = $0
+    if (NF == 17 && ($3 == "malloc" || $3 == "free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
+        $13 == 0 && $14 == 1 && $15 > 0 && $16 > 0 && $17 > 0) good++
+} END { print good + 0 }'
+
+run 0 bench --backend cpu --allocator corw,rw --threads 1,100,4K --size 1,24,300 --free 100,25 --heap 8M \
+    --runs 3 --csv
+same "$(head -1 "$out")" "$header" 'CSV header'
+same "$(sed 1d "$out" | wc -l)" $((2 * 3 * 3 * 2 * 2)) 'CSV rows'
+same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 3 * 3 * 2 * 2)) 'well-formed CSV rows'
+same "$(sed 1d "$out" | cut -d, -f6,7 | sort -u | tr '\n' ' ')" '1,16 24,32 300,304 ' \
+    'sizes and their pages'
+same "$(wc -c <"$err")" 0 'bytes on standard error'
+
+run 0 bench --backend cpu --allocator corw --threads 64 --size 16 --free 100 --word 64 --page 512 \
+    --heap 1M --runs 3 --csv="$scratch/csv"
+prints '^corw +malloc +16 +100% .*x$'
+prints_not "^$header"
+same "$(head -1 "$scratch/csv")" "$header" 'CSV header in a file'
+same "$(sed 1d "$scratch/csv" | awk -F, "$well_formed")" 2 'CSV rows in a file'
+same "$(sed 1d "$scratch/csv" | cut -d, -f3-9 | tr '\n' ' ')" \
+    'corw,malloc,64,16,512,100,64 corw,free,64,16,512,100,64 ' 'word and page in the CSV'
+
+# What does not fit is skipped, and the rest is measured: 64 KiB hold fewer than 64 pages of 1 KiB, and no
+# block of 2 KiB fits into a page of 1 KiB.
+run 0 bench --backend cpu --allocator rw --threads 32,64 --size 1024,2048 --page 1K --free 100 \
+    --heap 64K --runs 3
+prints '^rw +malloc +1024 +100% .*x +-$'
+prints '^rw +malloc +2048 +100% +- +-$'
+prints '^-: skipped'
+run 0 bench --backend cpu --allocator rw --threads 32 --size 1M --heap 64K --runs 3 --csv
+same "$(wc -l <"$out")" 1 'CSV lines where nothing fits'
+
+# ---- bench: usage ----
+
+run 2 bench --threads 0
+says "--threads: '0'"
+run 2 bench --threads 1,x
+says "--threads: 'x'"
+run 2 bench --threads 1,
+says "--threads: ''"
+run 2 bench --size 16Q
+says "--size: '16Q'"
+run 2 bench --size 1.5
+says "--size: '1.5'"
+run 2 bench --free 0
+says "--free: '0'"
+run 2 bench --free 101
+says "--free: '101'"
+run 2 bench --heap 20000000000G
+says "--heap: '20000000000G'"
+run 2 bench --page 24
+says "--page: '24'"
+run 2 bench --page 2M
+says "--page: '2M'"
+run 2 bench --word 48
+says "--word: 48"
+run 2 bench --runs 0
+says "--runs: '0'"
+run 2 bench --backend gpu
+says "--backend: 'gpu'"
+run 2 bench --allocator rw,nonesuch
+says "no allocator 'nonesuch'"
+run 2 bench file
+says "'file'"
+run 2 bench --frobnicate
+run 1 bench --backend cpu --quick --csv="$scratch/none/csv"
+says "$scratch/none/csv: can't write"
+if [ -e /dev/full ]; then
+    "$quarry" bench --backend cpu --allocator rw --threads 1 --size 16 --free 100 --heap 1M --csv \
+        >/dev/full 2>"$err"
+    same $? 1 'exit code with standard output full'
+fi
+
+echo "$checks checks, $failures failures"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the subcommands share; the contracts are in tool.h. */
+#include "tool.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* strtod is not used: it would round integers over 2^53 and accept "inf", "0x10" and "1e3". */
+int tool_parse_bytes(const char *text, uint64_t *bytes)
+{
+    uint64_t whole = 0;
+    double fraction = 0, place = 0.1;
+    const char *at = text;
+
+    if (*at < '0' || *at > '9')
+        return -1;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        if (__builtin_mul_overflow(whole, UINT64_C(10), &whole) ||
+            __builtin_add_overflow(whole, (uint64_t)(*at - '0'), &whole))
+            return -1;
+    }
+    if (*at == '.') {
+        at++;
+        if (*at < '0' || *at > '9')
+            return -1;
+        for (; *at >= '0' && *at <= '9'; at++, place /= 10)
+            fraction += place * (*at - '0');
+    }
+
+    static const char prefixes[] = "KkMmGgTt";
+    unsigned shift = 0;
+    const char *prefix = *at ? strchr(prefixes, *at) : NULL;
+    if (prefix) {
+        shift = 10 * (unsigned)((prefix - prefixes) / 2 + 1);
+        at++;
+    }
+    if (prefix && at[0] == 'i' && at[1] == 'B')
+        at += 2;
+    else if (*at == 'B')
+        at++;
+    if (*at != '\0')
+        return -1;
+
+    if (shift == 0 && fraction > 0)
+        return -1;
+    const uint64_t unit = UINT64_C(1) << shift;
+    uint64_t value;
+    if (__builtin_mul_overflow(whole, unit, &value) ||
+        __builtin_add_overflow(value, (uint64_t)(fraction * (double)unit + 0.5), &value))
+        return -1;
+    *bytes = value;
+    return 0;
+}
+
+int tool_parse_backend(const char *text, enum quarry_backend *backend)
+{
+    static const char *const names[] = {"auto", "cuda", "cpu"};
+    static const enum quarry_backend values[] = {QUARRY_BACKEND_AUTO, QUARRY_BACKEND_CUDA,
+                                                 QUARRY_BACKEND_CPU};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *backend = values[i];
+            return 0;
+        }
+    }
+    return -1;
+}
+
+char *tool_format_bytes(uint64_t bytes, char *text)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)bytes;
+    unsigned unit = 0;
+    /* 1023.95 would be printed as "1024.0". */
+    while (unit + 1 < sizeof units / sizeof *units && value >= (unit ? 1023.95 : 1024.0)) {
+        value /= 1024;
+        unit++;
+    }
+    int length = snprintf(text, 24, "%.1f", value);
+    if (length >= 2 && text[length - 1] == '0')
+        length -= 2;
+    snprintf(text + length, 8, " %s", units[unit]);
+    return text;
+}
+
+/* A sentence of the library as the end of one of ours: without its full stop. */
+static const char *detail(enum quarry_status status, char *text, size_t size)
+{
+    const char *words = quarry_error_detail();
+    snprintf(text, size, "%s", *words ? words : quarry_status_string(status));
+    size_t length = strlen(text);
+    if (length && text[length - 1] == '.')
+        text[length - 1] = '\0';
+    return text;
+}
+
+int tool_target(enum quarry_backend backend, struct quarry_target *target)
+{
+    static int told;
+    char words[512];
+
+    memset(target, 0, sizeof *target);
+    target->backend = backend;
+    enum quarry_status status = quarry_target_resolve(target);
+    if (status != QUARRY_OK)
+        return tool_error(TOOL_FAILED, "%s", detail(status, words, sizeof words));
+    if (backend == QUARRY_BACKEND_AUTO && target->backend == QUARRY_BACKEND_CPU && !told) {
+        struct quarry_target probe = {QUARRY_BACKEND_CUDA, 0, NULL, 0, 0, 0};
+        status = quarry_target_resolve(&probe);
+        if (status == QUARRY_ERROR_DEVICE || status == QUARRY_ERROR_CUDA) {
+            told = 1;
+            tool_error(TOOL_OK, "using the CPU: %s", detail(status, words, sizeof words));
+        }
+    }
+    return TOOL_OK;
+}
+
+int tool_error(int code, const char *format, ...)
+{
+    va_list arguments;
+    tool_progress_end();
+    fflush(stdout);
+    va_start(arguments, format);
+    fputs("quarry: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return code;
+}
+
+#define PROGRESS_AFTER_S 0.5
+#define PROGRESS_EVERY_S 0.1
+#define PROGRESS_CELLS 30
+
+/* One bar at a time, drawn by the main thread. */
+static struct {
+    int running; /* since `began` */
+    int shown;
+    double began;
+    double drawn;
+} progress;
+
+static double now_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+void tool_progress(const char *what, double share)
+{
+    const double now = now_seconds();
+    if (!progress.running) {
+        progress.running = 1;
+        progress.began = now;
+        progress.drawn = 0;
+    }
+    if (now - progress.began < PROGRESS_AFTER_S || now - progress.drawn < PROGRESS_EVERY_S ||
+        !isatty(STDERR_FILENO))
+        return;
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    const int full = (int)(share * PROGRESS_CELLS);
+    char bar[PROGRESS_CELLS + 1];
+    for (int i = 0; i < PROGRESS_CELLS; i++)
+        bar[i] = i < full ? '#' : '.';
+    bar[PROGRESS_CELLS] = '\0';
+    fprintf(stderr, "\r%s [%s] %3d%%\033[K", what, bar, (int)(share * 100));
+    progress.drawn = now;
+    progress.shown = 1;
+}
+
+void tool_progress_end(void)
+{
+    if (progress.shown)
+        fputs("\r\033[K", stderr);
+    progress.shown = 0;
+    progress.running = 0;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `quarry groupby`: options, the order of the work, and --stats. */
+#include "groupby_engine.h"
+#include "groupby_output.h"
+#include "rows.h"
+#include "tool.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DEFAULT_PAGE_BYTES 256u
+
+struct command {
+    const char *path;
+    enum quarry_backend backend;
+    int stats;
+    int refused; /* an option's value was: the sentence is printed */
+    struct rows_options input;
+    struct groupby_options engine;
+    struct output_options output;
+};
+
+/* ---- options ---- */
+
+/* argp wants an errno; the code that main returns is the usage error's. */
+static error_t refuse(struct command *command)
+{
+    command->refused = 1;
+    return EINVAL;
+}
+
+/* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */
+static int parse_number(const char *text, uint64_t *number)
+{
+    if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0')
+        return -1;
+    errno = 0;
+    *number = strtoull(text, NULL, 10);
+    return errno ? -1 : 0;
+}
+
+static error_t parse_column(struct command *command, const char *text)
+{
+    command->input.column_name = NULL;
+    if (parse_number(text, &command->input.column_number) == 0 && command->input.column_number > 0)
+        return 0;
+    if (text[0] == '\0' || text[strspn(text, "0123456789")] == '\0') {
+        tool_error(TOOL_USAGE, "--column '%s': give a number from 1 on, or with --header a name", text);
+        return refuse(command);
+    }
+    command->input.column_name = text;
+    return 0;
+}
+
+static error_t parse_delimiter(struct command *command, const char *text)
+{
+    if (strlen(text) == 1 && text[0] != '\n') {
+        command->input.delimiter = (unsigned char)text[0];
+    } else if (strcmp(text, "\\t") == 0) {
+        command->input.delimiter = '\t';
+    } else if (strcmp(text, "\\0") == 0) {
+        command->input.delimiter = '\0';
+    } else {
+        tool_error(TOOL_USAGE, "--delimiter '%s': give one byte that is no line feed, or \\t, or \\0", text);
+        return refuse(command);
+    }
+    return 0;
+}
+
+static error_t parse_allocator(struct command *command, const char *text)
+{
+    char names[256] = "";
+    struct quarry_allocator_info info;
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
+        if (strcmp(info.name, text) == 0) {
+            command->engine.allocator = text;
+            return 0;
+        }
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", info.name);
+    }
+    tool_error(TOOL_USAGE, "--allocator '%s': there is none of that name; there are %s", text, names);
+    return refuse(command);
+}
+
+static error_t parse_size(struct command *command, const char *option, const char *text, uint64_t *bytes)
+{
+    if (tool_parse_bytes(text, bytes) == 0 && *bytes > 0)
+        return 0;
+    tool_error(TOOL_USAGE, "%s '%s': give a size such as 4096, 64K or 1.5G", option, text);
+    return refuse(command);
+}
+
+static error_t parse_page(struct command *command, const char *text)
+{
+    uint64_t *bytes = &command->engine.page_bytes;
+    error_t error = parse_size(command, "--page", text, bytes);
+    if (error)
+        return error;
+    if (*bytes >= GROUPBY_MIN_PAGE_BYTES && *bytes <= (1u << 20) && *bytes % 16 == 0)
+        return 0;
+    tool_error(TOOL_USAGE, "--page '%s': give a multiple of 16 from %u to 1M", text, GROUPBY_MIN_PAGE_BYTES);
+    return refuse(command);
+}
+
+static error_t parse_top(struct command *command, const char *text)
+{
+    if (parse_number(text, &command->output.top) == 0 && command->output.top > 0)
+        return 0;
+    tool_error(TOOL_USAGE, "--top '%s': give a number from 1 on", text);
+    return refuse(command);
+}
+
+static error_t parse_backend(struct command *command, const char *text)
+{
+    if (tool_parse_backend(text, &command->backend) == 0)
+        return 0;
+    tool_error(TOOL_USAGE, "--backend '%s': give auto, cuda or cpu", text);
+    return refuse(command);
+}
+
+static error_t parse_end(struct command *command)
+{
+    if (!command->path) {
+        tool_error(TOOL_USAGE, "no file given; name one, or - for standard input");
+        return refuse(command);
+    }
+    if (command->input.column_name && !command->input.header) {
+        tool_error(TOOL_USAGE, "--column '%s' is a name: add --header, or give a number",
+                   command->input.column_name);
+        return refuse(command);
+    }
+    return 0;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct command *command = (struct command *)state->input;
+    switch (key) {
+    case 'c':
+        return parse_column(command, text);
+    case 'd':
+        return parse_delimiter(command, text);
+    case 'H':
+        command->input.header = 1;
+        return 0;
+    case 'a':
+        return parse_allocator(command, text);
+    case 'm':
+        return parse_size(command, "--heap", text, &command->engine.heap_bytes);
+    case 'p':
+        return parse_page(command, text);
+    case 'b':
+        return parse_backend(command, text);
+    case 't':
+        return parse_top(command, text);
+    case 'r':
+        command->output.with_rows = 1;
+        return 0;
+    case 's':
+        command->stats = 1;
+        return 0;
+    case 'o':
+        command->output.path = text;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (command->path) {
+            tool_error(TOOL_USAGE, "two files given, '%s' and '%s'; give one", command->path, text);
+            return refuse(command);
+        }
+        command->path = text;
+        return 0;
+    case ARGP_KEY_END:
+        return parse_end(command);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option option_list[] = {
+    {"column", 'c', "N|NAME", 0, "Group by this column, counted from 1 (default 1); a NAME needs --header",
+     0},
+    {"delimiter", 'd', "C", 0, "The byte between columns; \\t and \\0 are understood (default: tab)", 0},
+    {"header", 'H', NULL, 0, "The first line names the columns and is no row", 0},
+    {"top", 't', "K", 0, "Print only the K largest groups, largest first, those of one size by key", 1},
+    {"rows", 'r', NULL, 0, "Add each group's row numbers; rows are counted from 1, without the header", 1},
+    {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
+    {"stats", 's', NULL, 0, "Print rows, groups, pages, heap use and times to standard error", 1},
+    {"backend", 'b', "NAME", 0, "auto, cuda or cpu (default: auto, a GPU if there is one)", 2},
+    {"allocator", 'a', "NAME", 0, "Where pages come from; `quarry list` names them (default: corw)", 2},
+    {"heap", 'm', "SIZE", 0, "Size of the heap, such as 64M (default: what the device has, less a reserve)",
+     2},
+    {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 from 32 to 1M (default: 256)", 2},
+    {NULL, 0, NULL, 0, NULL, 0}};
+
+static const char documentation[] =
+    "Groups the rows of a text FILE, plain or gzip, by one column: prints key, tab, count for each distinct "
+    "key, in any order.  FILE - is standard input.\v"
+    "A line ends at a line feed or at the end of the file; a carriage return before the line feed is "
+    "ignored.  A blank line is a row whose only column is empty.  Keys are compared byte by byte; any bytes "
+    "will do.\n\n"
+    "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
+
+static const struct argp argument_parser = {option_list, parse, "FILE", documentation, NULL, NULL, NULL};
+
+/* ---- statistics ---- */
+
+static double now_us(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
+}
+
+static void print_time(const char *what, double microseconds)
+{
+    fprintf(stderr, "  %-17s%10.3f ms\n", what, microseconds / 1e3);
+}
+
+static void print_stats(const struct groupby_statistics *statistics, uint64_t rows, uint64_t groups,
+                        double read_us, double output_us)
+{
+    char peak[32];
+    char heap[32];
+    double passes_us = 0;
+    fprintf(stderr, "rows               %llu\n", (unsigned long long)rows);
+    fprintf(stderr, "groups             %llu\n", (unsigned long long)groups);
+    if (rows) {
+        fprintf(stderr, "heap               %s, allocator %s, %llu pages of %llu bytes\n",
+                tool_format_bytes(statistics->heap_bytes, heap), statistics->allocator,
+                (unsigned long long)statistics->heap_pages, (unsigned long long)statistics->page_bytes);
+        fprintf(stderr, "pages allocated    %llu\n", (unsigned long long)statistics->pages_allocated);
+        fprintf(stderr, "pages freed        %llu\n", (unsigned long long)statistics->pages_freed);
+        fprintf(stderr, "peak heap use      %s in %llu pages\n",
+                tool_format_bytes(statistics->peak_pages * statistics->page_bytes, peak),
+                (unsigned long long)statistics->peak_pages);
+        fprintf(stderr, "hash rounds        %u, passes %u\n", statistics->rounds, statistics->passes);
+    }
+    fprintf(stderr, "time\n");
+    print_time("read", read_us);
+    print_time("upload", statistics->upload_us);
+    print_time("heap", statistics->heap_us);
+    print_time("hash", statistics->hash_us);
+    for (unsigned i = 0; i < statistics->passes && i < GROUPBY_PASSES_NOTED; i++) {
+        const struct groupby_pass *pass = &statistics->pass[i];
+        int rest = i == GROUPBY_PASSES_NOTED - 1 && statistics->passes > GROUPBY_PASSES_NOTED;
+        fprintf(stderr, "  pass %-3u%-9s%10.3f ms, %llu rows into %llu new pages\n", i + 1,
+                rest ? " and on" : "", pass->microseconds / 1e3, (unsigned long long)pass->rows,
+                (unsigned long long)pass->pages);
+        passes_us += pass->microseconds;
+    }
+    print_time("resolve", statistics->resolve_us);
+    print_time("output", output_us);
+    fprintf(stderr, "mallocs per second %.0f in the passes\n",
+            passes_us > 0 ? (double)statistics->pages_allocated * 1e6 / passes_us : 0.0);
+}
+
+/* ---- the command ---- */
+
+/* For tests: a number of 1 to `most` from the environment, else `otherwise`. */
+static uint64_t from_environment(const char *name, uint64_t most, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    uint64_t number;
+    return text && parse_number(text, &number) == 0 && number >= 1 && number <= most ? number : otherwise;
+}
+
+static int group_file(const struct command *command)
+{
+    struct rows rows;
+    struct groupby_result result;
+    struct groupby_statistics statistics;
+    double began = now_us();
+    if (rows_read(&rows, command->path, &command->input))
+        return TOOL_FAILED;
+    double read = now_us();
+    int code = groupby_run(&rows, &command->engine, &result, &statistics);
+    double grouped = now_us();
+    if (code == 0)
+        code = output_write(&rows, &result, &command->output);
+    if (code == 0 && command->stats)
+        print_stats(&statistics, rows.count, result.groups, read - began, now_us() - grouped);
+    groupby_free(&result);
+    rows_free(&rows);
+    return code;
+}
+
+int tool_groupby(int argc, char **argv)
+{
+    struct command command;
+    memset(&command, 0, sizeof command);
+    command.input.column_number = 1;
+    command.input.delimiter = '\t';
+    command.engine.page_bytes = DEFAULT_PAGE_BYTES;
+    static char name[] = "quarry groupby";
+    argv[0] = name;
+    argp_err_exit_status = TOOL_USAGE;
+    error_t error = argp_parse(&argument_parser, argc, argv, 0, NULL, &command);
+    if (command.refused)
+        return TOOL_USAGE;
+    if (error)
+        return tool_error(TOOL_FAILED, "reading the options: %s", strerror(error));
+    if (output_check(&command.output) || tool_target(command.backend, &command.engine.target))
+        return TOOL_FAILED;
+    command.engine.want_rows = command.output.with_rows;
+    command.engine.hash_bits = (unsigned)from_environment("QUARRY_GROUPBY_HASH_BITS", 64, 64);
+    if (command.engine.target.backend == QUARRY_BACKEND_CPU)
+        command.engine.target.seed = from_environment("QUARRY_GROUPBY_SEED", UINT64_MAX, 0);
+    return group_file(&command);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's side of the radix group-by: memory, passes, checks.  groupby_kernels.h has the method,
+ * groupby_bounds.h what it takes: tables and directories are allocated for the worst case, before the heap,
+ * which by default takes the rest of the memory. */
+#include "groupby_engine.h"
+
+#include "groupby_bounds.h"
+#include "groupby_kernels.h"
+#include "tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MAX_THREADS (1u << 20) /* of a launch: more than any device runs at once; kernels loop */
+#define OVERHEAD_PER_PAGE 16u  /* bytes of metadata that surely suffice where no heap tells */
+#define OVERHEAD_FIXED (1u << 16)
+
+enum buffer {
+    KEYS,
+    OFFSETS,
+    HASHES,
+    GROUP_ROWS,
+    GROUP_COUNTS,
+    GROUP_OF_ROW,
+    LIST_EVEN, /* rows that collided in rounds 0, 2, ... */
+    LIST_ODD,
+    TABLE_EVEN,
+    TABLE_ODD,
+    DIRECTORY_EVEN,
+    DIRECTORY_ODD,
+    STATE,
+    BUFFERS
+};
+
+struct engine {
+    const struct rows *rows;
+    const struct groupby_options *options;
+    struct groupby_statistics *statistics;
+    quarry_heap *heap;
+    quarry_event *begin;
+    quarry_event *end;
+    void *memory[BUFFERS];
+    uint64_t bytes[BUFFERS];
+    struct groupby_job job;
+    struct groupby_state state; /* as last read */
+};
+
+static double now_us(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
+}
+
+/* ---- the target's memory and kernels ---- */
+
+/* Prints what the library says about a failure. */
+static int check(enum quarry_status status, const char *doing)
+{
+    if (status == QUARRY_OK)
+        return 0;
+    const char *detail = quarry_error_detail();
+    return tool_error(TOOL_FAILED, "%s: %s", doing, detail[0] ? detail : quarry_status_string(status));
+}
+
+static int internal_error(const char *what)
+{
+    return tool_error(TOOL_FAILED, "internal error: %s; nothing was written; please report this", what);
+}
+
+static int create_buffer(struct engine *engine, enum buffer which, uint64_t bytes)
+{
+    engine->bytes[which] = bytes;
+    return check(
+        quarry_memory_create(&engine->options->target, QUARRY_POOL_DEVICE, bytes, &engine->memory[which]),
+        "memory for the rows and their groups");
+}
+
+static void destroy_buffer(struct engine *engine, enum buffer which)
+{
+    if (engine->memory[which])
+        quarry_memory_destroy(&engine->options->target, QUARRY_POOL_DEVICE, engine->memory[which],
+                              engine->bytes[which]);
+    engine->memory[which] = NULL;
+}
+
+static int copy(struct engine *engine, void *to, const void *from, uint64_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    return check(quarry_memory_copy(&engine->options->target, to, from, bytes), "copying");
+}
+
+static int zero(struct engine *engine, void *memory, uint64_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    return check(quarry_memory_fill(&engine->options->target, memory, 0, bytes), "clearing memory");
+}
+
+/* Runs a kernel on at least `threads` threads, or MAX_THREADS, and adds its time to *microseconds. */
+static int run(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads,
+               double *microseconds)
+{
+    double taken = 0;
+    struct quarry_grid grid = quarry_grid_for(bounds_smaller(threads, MAX_THREADS));
+    if (check(quarry_event_record(engine->begin), "timing") ||
+        check(quarry_launch(kernel, &engine->options->target, grid, &engine->job), kernel->name) ||
+        check(quarry_event_record(engine->end), "timing") ||
+        check(quarry_event_elapsed(engine->begin, engine->end, &taken), kernel->name))
+        return TOOL_FAILED;
+    *microseconds += taken;
+    return 0;
+}
+
+static int read_state(struct engine *engine)
+{
+    return copy(engine, &engine->state, engine->memory[STATE], sizeof engine->state);
+}
+
+static int write_state(struct engine *engine)
+{
+    return copy(engine, engine->memory[STATE], &engine->state, sizeof engine->state);
+}
+
+/* ---- too small heaps ---- */
+
+/* Says what the heap lacks.  heap_pages is 0 if there is no heap since not even one page fits. */
+static int too_small(const struct engine *engine, const char *what, uint64_t heap_bytes, uint64_t heap_pages)
+{
+    uint64_t rows = engine->rows->count;
+    uint64_t page_bytes = engine->options->page_bytes;
+    uint64_t per_page = page_bytes + OVERHEAD_PER_PAGE;
+    if (heap_pages)
+        per_page = heap_bytes / heap_pages + 1;
+    uint64_t enough_kib =
+        (bounds_pages_enough(rows, engine->job.capacity) * per_page + OVERHEAD_FIXED) / 1024 + 1;
+    char have[32];
+    char least[32];
+    return tool_error(TOOL_FAILED,
+                      "%s: it has %s, that is %llu pages of %llu bytes, and %llu rows take at least %s in "
+                      "pages; use --heap %lluK, which is certainly enough",
+                      what, tool_format_bytes(heap_bytes, have), (unsigned long long)heap_pages,
+                      (unsigned long long)page_bytes, (unsigned long long)rows,
+                      tool_format_bytes(bounds_pages_least(rows, engine->job.capacity) * page_bytes, least),
+                      (unsigned long long)enough_kib);
+}
+
+/* A malloc in a pass returned NULL. */
+static int no_page(const struct engine *engine)
+{
+    const struct groupby_statistics *statistics = engine->statistics;
+    uint64_t enough = bounds_pages_enough(engine->rows->count, engine->job.capacity);
+    if (statistics->heap_pages < enough)
+        return too_small(engine, "the heap is too small and filled up", statistics->heap_bytes,
+                         statistics->heap_pages);
+    return tool_error(TOOL_FAILED,
+                      "allocator %s gave no page although its heap has %llu and no more than %llu can be "
+                      "needed; use another --allocator",
+                      statistics->allocator, (unsigned long long)statistics->heap_pages,
+                      (unsigned long long)enough);
+}
+
+/* ---- set-up ---- */
+
+/* Key bytes are read eight at a time, and the piece after the last one too: both are made to exist. */
+static int upload(struct engine *engine)
+{
+    const struct rows *rows = engine->rows;
+    uint64_t key_bytes = rows->offsets[rows->count];
+    uint64_t padded = (key_bytes / 8 + 2) * 8;
+    uint64_t offset_bytes = (rows->count + 1) * sizeof *rows->offsets;
+    double began = now_us();
+    if (create_buffer(engine, KEYS, padded) || create_buffer(engine, OFFSETS, offset_bytes) ||
+        zero(engine, (unsigned char *)engine->memory[KEYS] + padded - 16, 16) ||
+        copy(engine, engine->memory[KEYS], rows->keys, key_bytes) ||
+        copy(engine, engine->memory[OFFSETS], rows->offsets, offset_bytes))
+        return TOOL_FAILED;
+    engine->job.keys = (const uint64_t *)engine->memory[KEYS];
+    engine->job.offsets = (const uint64_t *)engine->memory[OFFSETS];
+    engine->statistics->upload_us = now_us() - began;
+    return 0;
+}
+
+static int create_buffers(struct engine *engine)
+{
+    struct groupby_job *job = &engine->job;
+    uint64_t rows = engine->rows->count;
+    uint64_t table_bytes = bounds_buckets_of_pass(rows, engine->job.capacity) * sizeof(struct groupby_bucket);
+    uint64_t directory_bytes = bounds_pages_of_pass(rows, engine->job.capacity) * sizeof(uint64_t);
+    if (create_buffer(engine, HASHES, rows * sizeof(uint64_t)) ||
+        create_buffer(engine, GROUP_ROWS, rows * sizeof(uint32_t)) ||
+        create_buffer(engine, GROUP_COUNTS, rows * sizeof(uint32_t)) ||
+        create_buffer(engine, GROUP_OF_ROW, engine->options->want_rows ? rows * sizeof(uint32_t) : 0) ||
+        create_buffer(engine, LIST_EVEN, rows * sizeof(uint32_t)) ||
+        create_buffer(engine, TABLE_EVEN, table_bytes) || create_buffer(engine, TABLE_ODD, table_bytes) ||
+        create_buffer(engine, DIRECTORY_EVEN, directory_bytes) ||
+        create_buffer(engine, DIRECTORY_ODD, directory_bytes) ||
+        create_buffer(engine, STATE, sizeof(struct groupby_state)) ||
+        zero(engine, engine->memory[GROUP_COUNTS], rows * sizeof(uint32_t)))
+        return TOOL_FAILED;
+    job->hashes = (uint64_t *)engine->memory[HASHES];
+    job->group_rows = (uint32_t *)engine->memory[GROUP_ROWS];
+    job->group_counts = (uint32_t *)engine->memory[GROUP_COUNTS];
+    job->group_of_row = (uint32_t *)engine->memory[GROUP_OF_ROW];
+    job->table = (struct groupby_bucket *)engine->memory[TABLE_EVEN];
+    job->children = (struct groupby_bucket *)engine->memory[TABLE_ODD];
+    job->directory = (uint64_t *)engine->memory[DIRECTORY_EVEN];
+    job->child_directory = (uint64_t *)engine->memory[DIRECTORY_ODD];
+    job->state = (struct groupby_state *)engine->memory[STATE];
+    return 0;
+}
+
+static int create_heap(struct engine *engine)
+{
+    const struct groupby_options *wanted = engine->options;
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    struct quarry_heap_description made;
+    options.target = wanted->target;
+    options.allocator = wanted->allocator;
+    options.pool_bytes = wanted->heap_bytes;
+    options.page_bytes = wanted->page_bytes;
+    double began = now_us();
+    enum quarry_status status = quarry_heap_create(&engine->heap, &options);
+    if (status == QUARRY_ERROR_POOL && wanted->heap_bytes)
+        return too_small(engine, "the heap is too small", wanted->heap_bytes, 0);
+    if (check(status, "creating the heap") ||
+        check(quarry_heap_describe(engine->heap, &made), "describing the heap") ||
+        check(quarry_target_wait(&wanted->target), "creating the heap"))
+        return TOOL_FAILED;
+    engine->statistics->heap_us = now_us() - began;
+    engine->statistics->allocator = made.allocator;
+    engine->statistics->heap_bytes = made.pool_bytes;
+    engine->statistics->heap_pages = made.pages;
+    engine->statistics->page_bytes = made.page_bytes;
+    engine->job.heap = quarry_heap_handle(engine->heap);
+    if (made.max_block_bytes < wanted->page_bytes)
+        return tool_error(
+            TOOL_FAILED, "allocator %s has no blocks of %llu bytes; use a --page of at most %llu",
+            made.allocator, (unsigned long long)wanted->page_bytes, (unsigned long long)made.max_block_bytes);
+    if (made.pages < bounds_pages_least(engine->rows->count, engine->job.capacity))
+        return too_small(engine, "the heap is too small", made.pool_bytes, made.pages);
+    return 0;
+}
+
+/* ---- the passes ---- */
+
+/* Spreads the number of a round over 64 bits, so that rounds share nothing of their hashes. */
+static uint64_t seed_of(uint64_t number)
+{
+    number = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    number = (number ^ (number >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    number = (number ^ (number >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return number ^ (number >> 31);
+}
+
+/* Distributes `rows` rows into the `buckets` children, which become the table. */
+static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads, uint64_t rows,
+                   uint32_t buckets)
+{
+    struct groupby_job *job = &engine->job;
+    struct groupby_statistics *statistics = engine->statistics;
+    uint32_t noted =
+        statistics->passes < GROUPBY_PASSES_NOTED ? statistics->passes : GROUPBY_PASSES_NOTED - 1;
+    struct groupby_pass *pass = &statistics->pass[noted];
+    engine->state.pages = 0;
+    engine->state.children = 0;
+    engine->state.split_rows = 0;
+    if (zero(engine, job->children, buckets * sizeof *job->children) || write_state(engine) ||
+        run(engine, kernel, threads, &pass->microseconds) || read_state(engine))
+        return TOOL_FAILED;
+    statistics->passes++;
+    statistics->pages_allocated += engine->state.pages;
+    pass->rows += rows;
+    pass->pages += engine->state.pages;
+    if (engine->state.failed)
+        return no_page(engine);
+    struct groupby_bucket *table = job->table;
+    uint64_t *directory = job->directory;
+    job->table = job->children;
+    job->directory = job->child_directory;
+    job->children = table;
+    job->child_directory = directory;
+    job->buckets = buckets;
+    job->directory_pages = engine->state.pages;
+    return 0;
+}
+
+/* Finishes what can be finished after a pass. */
+static int settle(struct engine *engine)
+{
+    double *microseconds = &engine->statistics->resolve_us;
+    if (run(engine, &groupby_decide, engine->job.buckets, microseconds) ||
+        run(engine, &groupby_resolve, (uint64_t)engine->job.directory_pages * SIMT_LANES, microseconds) ||
+        read_state(engine))
+        return TOOL_FAILED;
+    if (engine->state.broken)
+        return internal_error("rows of one hash were taken for several");
+    tool_progress("grouping", (double)engine->state.counted / (double)engine->rows->count);
+    return 0;
+}
+
+/* Groups job.rows rows; those that collide are in job.collided afterwards. */
+static int run_round(struct engine *engine)
+{
+    struct groupby_job *job = &engine->job;
+    job->seeds[0] = seed_of(2 * (uint64_t)engine->statistics->rounds);
+    job->seeds[1] = seed_of(2 * (uint64_t)engine->statistics->rounds + 1);
+    engine->statistics->rounds++;
+    engine->state.collided = 0;
+    if (run(engine, &groupby_hash, job->rows, &engine->statistics->hash_us) ||
+        scatter(engine, &groupby_scatter_rows, job->rows, job->rows, GROUPBY_FIRST_BUCKETS) || settle(engine))
+        return TOOL_FAILED;
+    while (engine->state.children)
+        if (scatter(engine, &groupby_scatter_pages, (uint64_t)job->directory_pages * SIMT_LANES,
+                    engine->state.split_rows, engine->state.children) ||
+            settle(engine))
+            return TOOL_FAILED;
+    return 0;
+}
+
+/* Rounds until no row is left over.  The second list exists only once it is needed, which with a hash of
+ * 64 bits is next to never. */
+static int run_rounds(struct engine *engine)
+{
+    struct groupby_job *job = &engine->job;
+    enum buffer next = LIST_EVEN;
+    job->list = NULL;
+    job->rows = engine->rows->count;
+    for (;;) {
+        job->collided = (uint32_t *)engine->memory[next];
+        if (run_round(engine))
+            return TOOL_FAILED;
+        uint64_t left = engine->state.collided;
+        if (left == 0)
+            return 0;
+        if (left >= job->rows)
+            return internal_error("no row has found its group");
+        job->list = job->collided;
+        job->rows = left;
+        next = next == LIST_EVEN ? LIST_ODD : LIST_EVEN;
+        if (!engine->memory[next] && create_buffer(engine, next, left * sizeof(uint32_t)))
+            return TOOL_FAILED;
+    }
+}
+
+/* ---- the end ---- */
+
+static int fetch(struct engine *engine, uint32_t **out, enum buffer from, uint64_t count)
+{
+    *out = (uint32_t *)malloc(count * sizeof **out);
+    if (!*out)
+        return tool_error(TOOL_FAILED, "not enough memory for %llu groups", (unsigned long long)count);
+    return copy(engine, *out, engine->memory[from], count * sizeof **out);
+}
+
+/* A count that can't be trusted is never shown. */
+static int verify(struct engine *engine, const struct groupby_result *result)
+{
+    struct quarry_statistics heap;
+    uint64_t rows = 0;
+    for (uint64_t group = 0; group < result->groups; group++)
+        rows += result->group_counts[group];
+    if (rows != engine->rows->count || engine->state.counted != rows)
+        return internal_error("the groups do not add up to the rows");
+    if (check(quarry_heap_statistics(engine->heap, &heap), "looking at the heap"))
+        return TOOL_FAILED;
+    if (heap.live_blocks != 0 || engine->state.live != 0)
+        return internal_error("pages of the heap are still in use at the end");
+    engine->statistics->pages_freed = engine->statistics->pages_allocated - engine->state.live;
+    engine->statistics->peak_pages = engine->state.peak;
+    return 0;
+}
+
+static int work(struct engine *engine, struct groupby_result *result)
+{
+    uint64_t rows = engine->rows->count;
+    if (check(quarry_event_create(&engine->options->target, &engine->begin), "timing") ||
+        check(quarry_event_create(&engine->options->target, &engine->end), "timing") || upload(engine) ||
+        create_buffers(engine) || create_heap(engine) || run_rounds(engine))
+        return TOOL_FAILED;
+    result->groups = engine->state.groups;
+    if (result->groups > rows)
+        return internal_error("there are more groups than rows");
+    if (fetch(engine, &result->group_rows, GROUP_ROWS, result->groups) ||
+        fetch(engine, &result->group_counts, GROUP_COUNTS, result->groups) ||
+        (engine->options->want_rows && fetch(engine, &result->group_of_row, GROUP_OF_ROW, rows)))
+        return TOOL_FAILED;
+    return verify(engine, result);
+}
+
+int groupby_run(const struct rows *rows, const struct groupby_options *options, struct groupby_result *result,
+                struct groupby_statistics *statistics)
+{
+    memset(result, 0, sizeof *result);
+    memset(statistics, 0, sizeof *statistics);
+    if (rows->count == 0)
+        return 0;
+    struct engine engine;
+    memset(&engine, 0, sizeof engine);
+    engine.rows = rows;
+    engine.options = options;
+    engine.statistics = statistics;
+    engine.job.page_bytes = options->page_bytes;
+    engine.job.capacity = (uint32_t)((options->page_bytes - sizeof(struct groupby_page)) / sizeof(uint32_t));
+    engine.job.hash_mask = ~UINT64_C(0) << (GROUPBY_HASH_BITS - options->hash_bits);
+    int code = work(&engine, result);
+    tool_progress_end();
+    quarry_heap_destroy(engine.heap);
+    for (int which = 0; which < BUFFERS; which++)
+        destroy_buffer(&engine, (enum buffer)which);
+    if (engine.begin)
+        quarry_event_destroy(engine.begin);
+    if (engine.end)
+        quarry_event_destroy(engine.end);
+    if (code)
+        groupby_free(result);
+    return code;
+}
+
+void groupby_free(struct groupby_result *result)
+{
+    free(result->group_rows);
+    free(result->group_counts);
+    free(result->group_of_row);
+    memset(result, 0, sizeof *result);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `quarry list`: what this build offers on this machine. */
+#include "tool.h"
+
+#include <argp.h>
+#include <stdio.h>
+
+static void list_allocators(void)
+{
+    puts("allocators");
+    for (int i = 0; i < quarry_allocator_count(); i++) {
+        struct quarry_allocator_info info;
+        char smallest[32], largest[32];
+        if (quarry_allocator_describe(i, &info) != QUARRY_OK)
+            continue;
+        printf("  %-8s %s\n", info.name, info.summary);
+        printf("  %-8s pages of %s to %s, blocks aligned to %u bytes\n", "",
+               tool_format_bytes(info.min_page_bytes, smallest),
+               tool_format_bytes(info.max_page_bytes, largest), info.alignment);
+    }
+}
+
+static void list_backend(enum quarry_backend backend, const char *name)
+{
+    struct quarry_target target = {backend, 0, NULL, 0, 0, 0};
+    enum quarry_status status = quarry_target_resolve(&target);
+    if (status == QUARRY_ERROR_BACKEND)
+        printf("  %-8s not built in\n", name);
+    else if (status != QUARRY_OK)
+        printf("  %-8s built in, unusable here: %s\n", name,
+               *quarry_error_detail() ? quarry_error_detail() : quarry_status_string(status));
+    else
+        printf("  %-8s built in\n", name);
+}
+
+/* Returns the exit code: a device that can't be described is a failure, none at all is not. */
+static int list_devices(enum quarry_backend backend, const char *name)
+{
+    for (int i = 0; i < quarry_device_count(backend); i++) {
+        struct quarry_target target = {backend, i, NULL, 0, 0, 0};
+        struct quarry_device_info info;
+        char total[32], available[32];
+        if (quarry_device_describe(&target, &info) != QUARRY_OK)
+            return tool_error(TOOL_FAILED, "%s:%d: %s", name, i, quarry_error_detail());
+        printf("  %s:%-*d %s, %u %s", name, backend == QUARRY_BACKEND_CUDA ? 3 : 4, i, info.name,
+               info.multiprocessors, backend == QUARRY_BACKEND_CUDA ? "multiprocessors" : "cores");
+        if (info.clock_khz)
+            printf(", %u MHz", info.clock_khz / 1000);
+        printf(", %s memory, %s free\n", tool_format_bytes(info.total_bytes, total),
+               tool_format_bytes(info.available_bytes, available));
+    }
+    return TOOL_OK;
+}
+
+int tool_list(int argc, char **argv)
+{
+    static const struct argp argp = {
+        NULL, NULL, NULL, "Shows the allocators, backends and devices of this build.", NULL, NULL, NULL};
+    char name[] = "quarry list";
+
+    argp_err_exit_status = TOOL_USAGE;
+    argv[0] = name;
+    if (argc > 1 && argv[1][0] != '-')
+        return tool_error(TOOL_USAGE, "list takes no arguments");
+    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+
+    list_allocators();
+    puts("backends");
+    list_backend(QUARRY_BACKEND_CUDA, "cuda");
+    list_backend(QUARRY_BACKEND_CPU, "cpu");
+    puts("devices");
+    int code = list_devices(QUARRY_BACKEND_CUDA, "cuda");
+    if (code == TOOL_OK)
+        code = list_devices(QUARRY_BACKEND_CPU, "cpu");
+    if (fflush(stdout) != 0)
+        code = tool_error(TOOL_FAILED, "can't write to standard output");
+    return code;
+}

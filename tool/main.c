@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The `quarry` command: picks the subcommand. */
+#include "tool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"groupby", tool_groupby, "group the rows of a file by a column and count them"},
+    {"bench", tool_bench, "measure malloc and free of each allocator"},
+    {"list", tool_list, "show allocators, backends and devices"},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_help(void)
+{
+    puts("Usage: quarry COMMAND [OPTION...]\n"
+         "       quarry --help | --version\n"
+         "\n"
+         "malloc and free for massively parallel programs, on GPUs and on the CPU.\n"
+         "\n"
+         "Commands:");
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+    puts("\n"
+         "`quarry COMMAND --help` shows a command's options.  Exit codes: 0 done, 1 failed, 2 usage.");
+}
+
+static void print_version(void)
+{
+    struct quarry_target cuda = {QUARRY_BACKEND_CUDA, 0, NULL, 0, 0, 0};
+    printf("quarry %s (backends: %scpu)\n", quarry_version(),
+           quarry_target_resolve(&cuda) == QUARRY_ERROR_BACKEND ? "" : "cuda, ");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return tool_error(TOOL_USAGE, "no command given; `quarry --help` lists them");
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "--version") == 0 ||
+        strcmp(word, "-V") == 0) {
+        if (argc > 2)
+            return tool_error(TOOL_USAGE, "%s takes no arguments", word);
+        if (word[1] == 'h' || word[2] == 'h')
+            print_help();
+        else
+            print_version();
+        return fflush(stdout) ? tool_error(TOOL_FAILED, "can't write to standard output") : TOOL_OK;
+    }
+    for (int i = 0; i < COMMANDS; i++) {
+        if (strcmp(word, commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    }
+    return tool_error(TOOL_USAGE, "unknown %s '%s'; `quarry --help` lists the commands",
+                      word[0] == '-' ? "option" : "command", word);
+}

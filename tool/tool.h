@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the subcommands of `quarry` share.  Exit codes: 0 done, 1 data or resources, 2 usage. */
+#ifndef QUARRY_TOOL_H
+#define QUARRY_TOOL_H
+
+#include "quarry/quarry.h"
+
+enum { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
+
+/* Subcommands; argv[0] is the subcommand's name.  Each returns the exit code. */
+int tool_groupby(int argc, char **argv);
+int tool_bench(int argc, char **argv);
+int tool_list(int argc, char **argv);
+
+/* "4096", "64K", "1.5G" (K, M, G, T: powers of 1024, an optional trailing "iB" or "B") to bytes.
+ * Returns 0, or -1 if text is no such size or does not fit 64 bits. */
+int tool_parse_bytes(const char *text, uint64_t *bytes);
+
+/* "auto", "cuda" or "cpu".  Returns 0 or -1. */
+int tool_parse_backend(const char *text, enum quarry_backend *backend);
+
+/* Bytes as a person writes them ("1.5 GiB"), into text[at least 32]; returns text. */
+char *tool_format_bytes(uint64_t bytes, char *text);
+
+/* Resolves the backend for a command; where AUTO finds a CUDA toolkit's library but no usable GPU, says so
+ * once on stderr.  Returns 0, or prints one sentence and returns TOOL_FAILED. */
+int tool_target(enum quarry_backend backend, struct quarry_target *target);
+
+/* Prints "quarry: <sentence>\n" to stderr and returns `code`. */
+int tool_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A progress bar on stderr: shown only if stderr is a terminal and the work takes over half a second.
+ * share is 0..1; tool_progress_end clears the line. */
+void tool_progress(const char *what, double share);
+void tool_progress_end(void);
+
+#endif
