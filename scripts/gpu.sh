@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds everything on a machine with a GPU and runs what only runs there:
+#
+#   test       the tests with the label gpu; prints how many ran
+#   sanitize   compute-sanitizer: memcheck and initcheck with up to 16 K threads, racecheck for what uses
+#              block-shared memory
+#   groupby    group-bys of real files on the GPU against cut | sort | uniq -c
+#   bench      the table of `quarry bench`, with the floors of the same run
+#
+#   scripts/gpu.sh [STAGE...]          all stages unless some are named; exits 1 if any failed
+#
+# Environment, all optional
+#   OUT          folder for logs (default: the build folder)
+#   BUILD        build folder (build-gpu)
+#   DEPS_DIR     folder with include/ and lib/ of the libraries that the machine has no packages of; make it
+#                elsewhere with scripts/setup.sh unpack DIR
+#   QUARRY_DATA  folder with the large data sets
+#   ARCH         GPU architecture, such as 90 (that of the first GPU)
+#   JOBS         parallel compilations (all cores)
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+build=${BUILD:-build-gpu}
+jobs=${JOBS:-$(nproc)}
+stages=${*:-test sanitize groupby bench}
+PATH=$PATH:/usr/local/cuda/bin
+mkdir -p "$build"
+out=${OUT:-$build}
+failures=0
+
+fail() {
+    echo "gpu.sh: FAILED: $*"
+    failures=$((failures + 1))
+}
+
+say() {
+    printf '\n== %s (%d s)\n' "$*" "$SECONDS"
+}
+
+if ! gpu=$(nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader 2>/dev/null); then
+    echo 'gpu.sh: nvidia-smi shows no GPU here' >&2
+    exit 1
+fi
+echo "GPU: $gpu"
+arch=${ARCH:-$(echo "$gpu" | sed -n '1s/.*, *\([0-9]*\)\.\([0-9]*\)$/\1\2/p')}
+
+say "build for sm_$arch"
+if ! { cmake -S . -B "$build" -DQUARRY_CUDA=ON -DQUARRY_TESTS=ON -DQUARRY_CUDA_ARCHITECTURES="$arch" \
+    -DCMAKE_PREFIX_PATH="${DEPS_DIR:-}" && cmake --build "$build" --parallel "$jobs"; } >"$out/build.log" 2>&1; then
+    grep -E 'error|Error' "$out/build.log" | head -n 40
+    tail -n 20 "$out/build.log"
+    exit 1
+fi
+quarry=$build/quarry
+"$quarry" list || fail 'quarry list'
+
+# The value of an attribute of the first element in a JUnit file.
+junit() {
+    sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$out/gpu-tests.xml" | head -n 1
+}
+
+stage_test() {
+    ctest --test-dir "$build" -L gpu --output-on-failure --no-tests=error --output-junit "$(realpath "$out")/gpu-tests.xml" \
+        >"$out/gpu-tests.log" 2>&1 || fail 'gpu tests'
+    grep -vE '^ *Start ' "$out/gpu-tests.log" | tail -n 80
+    total=$(junit tests)
+    skipped=$(junit skipped)
+    failed=$(junit failures)
+    ran=$((${total:-0} - ${skipped:-0}))
+    echo "gpu tests: $ran ran ($((ran - ${failed:-0})) passed, ${failed:-0} failed), ${skipped:-0} skipped"
+    [ "$ran" -gt 0 ] || fail 'no gpu test ran'
+}
+
+# sanitize TOOL NAME COMMAND...
+sanitize() {
+    local tool=$1 name=$2
+    shift 2
+    local log=$out/$tool-$name.log
+    # 77: the program skipped itself, which must not pass for clean here.
+    if compute-sanitizer --tool "$tool" --error-exitcode 86 "$@" >"$log" 2>&1; then
+        echo "$tool $name: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1 | sed 's/^=* *//')"
+    else
+        fail "$tool $name, see $log"
+        grep -E '^=========|rror' "$log" | head -n 20
+    fi
+}
+
+stage_sanitize() {
+    export QUARRY_TEST_BACKEND=cuda QUARRY_TEST_THREADS=16384
+    local program bench=(bench --backend cuda --heap 64M --runs 3 --threads "32,1024,16384" --size "16,256")
+    for tool in memcheck initcheck; do
+        for program in "$build"/tests/test_*; do
+            [ -x "$program" ] && sanitize "$tool" "$(basename "$program")" "$program"
+        done
+        sanitize "$tool" bench "$quarry" "${bench[@]}"
+        sanitize "$tool" groupby "$quarry" groupby --backend cuda --heap 64M --column 2 tests/data/debian-sections.tsv.gz
+    done
+    sanitize racecheck test_simt "$build/tests/test_simt"
+}
+
+stage_groupby() {
+    tests/cli/groupby_real.sh "$quarry" cuda >"$out/groupby.log" 2>&1
+    local code=$?
+    tail -n 30 "$out/groupby.log"
+    case $code in
+    0) ;;
+    77) echo 'groupby: skipped' ;;
+    *) fail 'groupby_real.sh' ;;
+    esac
+}
+
+stage_bench() {
+    "$quarry" bench --backend cuda >"$out/bench.txt" 2>&1 || fail 'quarry bench'
+    cat "$out/bench.txt"
+}
+
+for stage in $stages; do
+    case $stage in
+    test | sanitize | groupby | bench)
+        say "$stage"
+        "stage_$stage"
+        ;;
+    *) fail "no stage '$stage'" ;;
+    esac
+done
+
+say "done, $failures failures"
+[ "$failures" -eq 0 ]

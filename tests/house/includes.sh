@@ -1,0 +1,145 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The order of the rooms (docs/DESIGN.md): includes point down only, platform conditions live in the platform
+# rooms, device headers use no libc, and each allocator of list.def has its page.
+#
+#   includes.sh          checks this repository, then plants one violation of each rule in a copy of it and
+#                        requires that each is found
+#   includes.sh --look   only checks
+set -eu
+cd "$(dirname "$0")/../.."
+
+# Rooms, first match counts: path (regular expression), what it may include, and why.  An include is written
+# as the path of the file in the repository, or as <name> where it is none of ours.
+rooms() {
+    cat <<'END'
+include/quarry/simt/types\.h	<std(def|int)\.h>	the platform's types build on nothing
+include/quarry/simt/.*	include/quarry/simt/.*	the platform builds on nothing but itself
+include/quarry/core/.*	include/quarry/(simt|core)/.*	building blocks know no allocator
+include/quarry/alloc/alloc\.h	include/quarry/(simt|core)/.*	the contract knows no allocator
+include/quarry/alloc/list\.def	include/quarry/alloc/.*\.h	the list includes allocators only
+include/quarry/alloc/.*	include/quarry/((simt|core)/.*|alloc/alloc\.h)	no allocator includes another
+include/quarry/device\.h	include/quarry/(simt|core|alloc)/.*	kernels see no host
+include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's side is usable without device code
+include/quarry/.*	include/quarry/.*	public headers see no source folder
+src/device/.*	(include/quarry|src/device)/.*	kernels are device code
+src/cpu/(executor|fiber)\..*	src/cpu/(executor|fiber)\.h|include/quarry/simt/.*|<.*>	the executor knows no heaps
+src/cpu/.*	(include/quarry|src/cpu|src/host)/.*|<[^c].*>|<c[^u].*>	one backend knows no other
+src/cuda/.*	(include/quarry|src/cuda|src/host)/.*|<.*>	one backend knows no other
+src/host/.*	(include/quarry|src/host|src/device)/.*|<[^c].*>|<c[^u].*>	the host's side reaches backends through their table
+bench/.*	(include/quarry|bench)/.*|<.*>	workloads use the library from outside
+tool/.*	(include/quarry|tool|bench)/.*|<.*>	the tool uses the library from outside
+examples/.*	include/quarry/(quarry|device)\.h|<.*>	examples use what users use
+END
+}
+
+platform='SIMT_CUDA|__CUDACC__|__CUDACC_RTC__|__CUDA_ARCH__'
+platform_rooms='^(include/quarry/simt|src/cuda|src/cpu)/'
+
+# All violations in the tree of folder $1, one a line.
+violations() {
+    (
+        cd "$1"
+        find include src tool bench examples -type f \( -name '*.[ch]' -o -name '*.def' \) | sort >"$scratch/files"
+        rooms >"$scratch/rooms"
+        xargs grep -EHn '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' <"$scratch/files" >"$scratch/includes" || true
+        awk -v rooms="$scratch/rooms" -v files="$scratch/files" '
+            BEGIN {
+                FS = "\t"
+                while ((getline <rooms) > 0) { n++; path[n] = "^(" $1 ")$"; may[n] = "^(" $2 ")$"; why[n] = $3 }
+                while ((getline <files) > 0) ours[$1] = 1
+            }
+            {
+                file = $0; sub(/:.*/, "", file)
+                folder = file; sub(/[^\/]*$/, "", folder)
+                name = $0; sub(/^[^"<]*["<]/, "", name); sub(/[">].*/, "", name)
+                target = "<" name ">"
+                n_folders = split(folder " include/ src/ tool/ bench/", folders, " ")
+                for (i = n_folders; i > 0; i--) if (folders[i] name in ours) target = folders[i] name
+                for (i = 1; i <= n && file !~ path[i]; i++) {}
+                if (i > n) print file ": belongs to no room"
+                else if (target !~ may[i]) print file ": includes " target ", but " why[i]
+            }' "$scratch/includes"
+        grep -Ev "$platform_rooms" "$scratch/files" |
+            xargs grep -EHn "^[[:space:]]*#[[:space:]]*(el)?if.*($platform)" |
+            sed -E 's/:([0-9]+):.*/:\1: a condition on the platform outside the platform rooms/' || true
+        grep -rEHn 'quarry_(heap|malloc|free|handle)\b|quarry/alloc/' include/quarry/simt include/quarry/core |
+            grep -Ev ':[0-9]+: *(/\*|\*|//)' |
+            sed -E 's/:([0-9]+):.*/:\1: names a heap or an allocator, but lower rooms know none/' || true
+        sed -nE 's/^#include "quarry\/alloc\/(.*)\.h"/\1/p' include/quarry/alloc/list.def |
+            while read -r allocator; do
+                [ -s "docs/alloc/$allocator.md" ] || echo "docs/alloc/$allocator.md: no page for this allocator"
+            done
+        for header in include/quarry/alloc/*.h; do
+            name=${header##*/}
+            name=${name%.h}
+            [ "$name" = alloc ] || grep -q "\"quarry/alloc/$name\.h\"" include/quarry/alloc/list.def ||
+                echo "$header: is not in list.def"
+        done
+    )
+}
+
+# plant FILE TEXT: appends TEXT to FILE of a fresh copy, and requires that just this is found.
+plant() {
+    rm -rf "$scratch/tree"
+    mkdir "$scratch/tree"
+    cp -r include src tool bench examples docs "$scratch/tree/"
+    mkdir -p "$(dirname "$scratch/tree/$1")"
+    printf '%s\n' "$2" >>"$scratch/tree/$1"
+    violations "$scratch/tree" >"$scratch/found"
+    if ! grep -q "^$1:" "$scratch/found"; then
+        echo "includes.sh: planted '$2' in $1, and it was not found"
+        failed=1
+    fi
+    planted=$((planted + 1))
+}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+planted=0
+
+violations . >"$scratch/violations"
+if [ -s "$scratch/violations" ]; then
+    cat "$scratch/violations"
+    exit 1
+fi
+[ "${1:-}" != --look ] || exit 0
+
+plant include/quarry/simt/types.h '#include <stdlib.h>'
+plant include/quarry/simt/cpu.h '#include "quarry/alloc/alloc.h"'
+plant include/quarry/simt/cuda.h '#include <stdio.h>'
+plant include/quarry/core/planted.h '#include "quarry/alloc/alloc.h"'
+plant include/quarry/core/planted.h '#include <string.h>'
+plant include/quarry/core/planted.h 'void f(struct quarry_handle *h);'
+plant include/quarry/alloc/alloc.h '#include "quarry/alloc/rw.h"'
+plant include/quarry/alloc/corw.h '#include "quarry/alloc/rw.h"'
+plant include/quarry/alloc/corw.h '#include "quarry/quarry.h"'
+plant include/quarry/alloc/corw.h '# include <stdint.h>'
+plant include/quarry/alloc/corw.h '#if SIMT_CUDA'
+plant include/quarry/alloc/list.def '#include "quarry/device.h"'
+plant include/quarry/alloc/planted.h '#include "quarry/alloc/alloc.h"'
+plant include/quarry/device.h '#include "quarry/quarry.h"'
+plant include/quarry/device.h '#ifdef __CUDA_ARCH__'
+plant include/quarry/quarry.h '#include "quarry/device.h"'
+plant src/device/heap_kernels.c '#include <stdio.h>'
+plant src/device/heap_kernels.c '#include "host/internal.h"'
+plant src/device/heap_kernels.c '#if defined(__CUDACC__)'
+plant src/cpu/executor.c '#include "quarry/device.h"'
+plant src/cpu/backend.c '#include <cuda_runtime_api.h>'
+plant src/host/heap.c '#include "cpu/executor.h"'
+plant src/host/heap.c '#include <cuda_runtime_api.h>'
+plant src/host/heap.c '#elif __CUDACC__'
+plant tool/main.c '#include "host/internal.h"'
+plant bench/planted.c '#include "tool.h"'
+plant examples/hello.c '#include "quarry/alloc/corw.h"'
+rm -rf "$scratch/tree"
+mkdir "$scratch/tree"
+cp -r include src tool bench examples docs "$scratch/tree/"
+rm "$scratch/tree/docs/alloc/rw.md"
+violations "$scratch/tree" | grep -q '^docs/alloc/rw.md:' || {
+    echo 'includes.sh: a missing page was not found'
+    failed=1
+}
+[ "$failed" -eq 0 ] && echo "the order of the rooms holds; all $((planted + 1)) planted violations were found"
+exit "$failed"
