@@ -113,7 +113,7 @@ SIMT_KERNEL(bench_hold, struct bench_hold, a)
 SIMT_KERNEL(bench_thin, struct bench_hold, a)
 {
     for (uint64_t i = a.first + simt_thread(); i < a.last; i += simt_threads()) {
-        if (bench_mix(i) % 100 < a.free_percent)
+        if ((uint32_t)(bench_mix(i) >> 32) < a.free_share)
             quarry_free(a.heap, a.held[i]);
     }
 }

@@ -36,7 +36,7 @@ struct bench_hold {
     uint64_t bytes;
     uint64_t first;
     uint64_t last;
-    uint32_t free_percent; /* bench_thin */
+    uint32_t free_share; /* bench_thin: of 2^32 */
 };
 
 #if SIMT_HAS_HOST
@@ -49,7 +49,7 @@ SIMT_KERNEL_DECLARE(bench_free);   /* timed: frees pointers[i] */
 SIMT_KERNEL_DECLARE(bench_write);  /* writes a pattern of its own over every byte of pointers[i] */
 SIMT_KERNEL_DECLARE(bench_check);  /* reads it back */
 SIMT_KERNEL_DECLARE(bench_hold);   /* allocates held[] */
-SIMT_KERNEL_DECLARE(bench_thin);   /* frees free_percent % of held[], chosen by a hash of the index */
+SIMT_KERNEL_DECLARE(bench_thin);   /* frees free_share / 2^32 of held[], chosen by a hash of the index */
 #endif
 
 #endif

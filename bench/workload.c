@@ -94,7 +94,9 @@ enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, u
         status = quarry_heap_slots(heap, bytes, &slots);
     if (status != QUARRY_OK || free_percent >= 100 || slots == 0)
         return status;
-    status = quarry_memory_create(target, QUARRY_POOL_DEVICE, slots * sizeof(void *), &held);
+    const double wanted = (double)free_percent / 100;
+    const uint64_t count = slots - (uint64_t)((double)slots * wanted / 4);
+    status = quarry_memory_create(target, QUARRY_POOL_DEVICE, count * sizeof(void *), &held);
     if (status != QUARRY_OK)
         return status;
 
@@ -103,32 +105,32 @@ enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, u
     hold.heap = quarry_heap_handle(heap);
     hold.held = held;
     hold.bytes = bytes;
-    hold.free_percent = free_percent;
-    uint64_t chunk = slots / FILL_CHUNKS + 1;
+    hold.free_share = (uint32_t)((wanted * (double)slots - (double)(slots - count)) / (double)count * 4294967296.0);
+    uint64_t chunk = count / FILL_CHUNKS + 1;
     if (chunk < FILL_MIN_CHUNK)
         chunk = FILL_MIN_CHUNK;
     const struct quarry_grid grid = quarry_grid_for(chunk < FILL_MAX_THREADS ? chunk : FILL_MAX_THREADS);
-    for (uint64_t first = 0; first < slots && status == QUARRY_OK; first += chunk) {
-        progress((double)first / (double)slots);
+    for (uint64_t first = 0; first < count && status == QUARRY_OK; first += chunk) {
+        progress((double)first / (double)count);
         hold.first = first;
-        hold.last = slots - first < chunk ? slots : first + chunk;
+        hold.last = count - first < chunk ? count : first + chunk;
         status = quarry_launch(&bench_hold, target, grid, &hold);
         if (status == QUARRY_OK)
             status = quarry_target_wait(target);
-        if (timing_now() - began > budget_s && hold.last < slots) {
+        if (timing_now() - began > budget_s && hold.last < count) {
             *gave_up = 1;
             break;
         }
     }
     if (status == QUARRY_OK && !*gave_up) {
         hold.first = 0;
-        hold.last = slots;
+        hold.last = count;
         status = quarry_launch(&bench_thin, target, grid, &hold);
         if (status == QUARRY_OK)
             status = quarry_target_wait(target);
     }
     const enum quarry_status destroyed =
-        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, held, slots * sizeof(void *));
+        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, held, count * sizeof(void *));
     return status != QUARRY_OK ? status : destroyed;
 }
 

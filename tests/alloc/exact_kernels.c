@@ -76,3 +76,30 @@ SIMT_KERNEL(exact_prove_corw, struct exact_case, a)
         at ^= 1u;
     }
 }
+
+SIMT_FN uint64_t exact_number(const struct exact_case *a, uint32_t group, uint32_t kind, uint32_t chunk)
+{
+    struct quarry_random r = quarry_random_start();
+    uint32_t page = QUARRY_NO_PAGE;
+    int dirty = 0;
+    uint64_t part = a->is_rw ? quarry_rw_chunk(&a->heap.as.rw, &r, group, kind, chunk, &page, &dirty)
+                             : quarry_corw_chunk(&a->heap.as.corw, &r, group, kind, chunk, &page, &dirty);
+    if (dirty)
+        simt_add_u32(a->wrong, 1, relaxed);
+    return simt_reduce_add_u64(group, part);
+}
+
+SIMT_KERNEL(exact_numbers, struct exact_case, a)
+{
+    uint32_t chunks = a.is_rw ? a.heap.as.rw.chunks : a.heap.as.corw.chunks;
+    for (uint32_t width = 1; width < SIMT_LANES; width++) {
+        uint32_t narrow = (1u << width) - 1u;
+        for (uint32_t chunk = 0; chunk < chunks; chunk++)
+            for (uint32_t kind = 0; kind < 2; kind++) {
+                uint64_t wide = exact_number(&a, SIMT_ALL_LANES, kind, chunk);
+                if (simt_lane() < width && exact_number(&a, narrow, kind, chunk) != wide)
+                    simt_add_u32(a.wrong, 1, relaxed);
+                simt_sync(SIMT_ALL_LANES);
+            }
+    }
+}

@@ -7,6 +7,7 @@
 
 struct exact_case {
     struct quarry_handle heap;
+    int is_rw;
     uint32_t *holes; /* numbers of the two pages that are free when the kernel begins */
     uint32_t *wrong; /* proofs that the heap is full, which it never was */
     uint32_t turns;
@@ -17,5 +18,9 @@ struct exact_case {
  * other.  At every instant one of the two is free or the prover's own. */
 SIMT_KERNEL_DECLARE(exact_prove_rw);
 SIMT_KERNEL_DECLARE(exact_prove_corw);
+
+/* On a full heap, groups of every width must read the same number off the same chunk: else two passes, by
+ * whoever comes, never agree and nobody is ever told that the heap is full.  One warp. */
+SIMT_KERNEL_DECLARE(exact_numbers);
 
 #endif

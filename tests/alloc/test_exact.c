@@ -97,9 +97,61 @@ static void a_heap_with_a_hole_is_never_proven_full(void **state)
     }
 }
 
+static void numbers(const char *allocator, uint32_t word_bits, uint32_t pages, uint32_t probes)
+{
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    struct exact_case exact = {0};
+    struct promise_case fill = {0};
+    struct quarry_heap_description about;
+    quarry_heap *heap;
+    uint32_t wrong;
+    options.target = base_target;
+    options.allocator = allocator;
+    options.word_bits = word_bits;
+    options.pages = pages;
+    options.page_bytes = 16;
+    options.probes = probes;
+    assert_ok(quarry_heap_create(&heap, &options));
+    assert_ok(quarry_heap_describe(heap, &about));
+    fill.heap = exact.heap = quarry_heap_handle(heap);
+    fill.result = test_memory(&base_target, sizeof *fill.result);
+    fill.block = test_memory(&base_target, sizeof(void *) * pages);
+    fill.owner = test_memory(&base_target, sizeof(uint32_t) * (about.pool_bytes / 16 + 1));
+    fill.pool = about.pool_base;
+    fill.pool_bytes = about.pool_bytes;
+    fill.page_bytes = fill.bytes = 16;
+    fill.threads = pages;
+    fill.lanes = SIMT_ALL_LANES;
+    test_run(&promise_malloc, &base_target, (pages + 63) / 64, 64, 0, &fill);
+    exact.is_rw = strcmp(allocator, "rw") == 0;
+    exact.wrong = test_memory(&base_target, sizeof wrong);
+    test_run(&exact_numbers, &base_target, 1, 32, 0, &exact);
+    assert_ok(quarry_memory_copy(&base_target, &wrong, exact.wrong, sizeof wrong));
+    assert_int_equal(wrong, 0);
+    assert_ok(quarry_heap_destroy(heap));
+    test_memory_free(&base_target, fill.result, sizeof *fill.result);
+    test_memory_free(&base_target, fill.block, sizeof(void *) * pages);
+    test_memory_free(&base_target, fill.owner, sizeof(uint32_t) * (about.pool_bytes / 16 + 1));
+    test_memory_free(&base_target, exact.wrong, sizeof wrong);
+}
+
+static void a_chunks_number_does_not_depend_on_who_reads_it(void **state)
+{
+    (void)state;
+    for (uint32_t pages = 1; pages < 3000; pages = pages * 3 + 1)
+        for (uint32_t probes = 0; probes < 2; probes++) {
+            numbers("rw", 0, pages, probes);
+            numbers("corw", 32, pages, probes);
+            numbers("corw", 64, pages, probes);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_heap_with_a_hole_is_never_proven_full)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_heap_with_a_hole_is_never_proven_full),
+        cmocka_unit_test(a_chunks_number_does_not_depend_on_who_reads_it),
+    };
     base_target = test_target();
     return cmocka_run_group_tests_name("exact", tests, NULL, NULL) != 0;
 }

@@ -148,7 +148,7 @@ static void a_shared_verdict_is_about_an_instant_after_the_question(void **state
         c.wide = test_memory(&target, sizeof(uint64_t) * threads);
         c.out = test_memory(&target, sizeof out);
         c.sweep = test_memory(&target, sizeof *c.sweep);
-        empty.next = 0xffffffffu;
+        empty.next = QUARRY_SWEEP_CLOSED;
         to_device(c.sweep, &empty, sizeof empty);
         c.n = threads;
         c.turns = seed ? 4 : 200;

@@ -31,14 +31,16 @@
  * a page is never given twice.
  *
  * Full heap.  After `probes` words in vain the group sweeps the bitmap, with everybody else who does
- * (core/sweep.h).  A turn has three passes: read all versions; read all words; read all versions again, and
- * wait for each lock bit that is set there until it has once been clear.  "Full" means that all words were
- * full and the sums of the versions are equal.  Then all pages were taken when the first pass ended: a page
- * free then was taken before the second read its word, so that take's OR (release) was read there (relaxed,
- * then a fence), and its lock, older than the OR, is visible to the third pass, which thus saw either the
- * lock bit, and waited for the unlock with the new version, or that version; and the first pass had not seen
- * that version, else the take happened-before it.  Versions only grow, so equal sums mean equal versions
- * (2^32 takes of the same 32 words during one turn aside). */
+ * (core/sweep.h).  A turn has three passes: read all versions; read all words, which must be full; read all
+ * versions again, and wait for each lock bit that is set there until it has once been clear.  The sums of the
+ * versions must be equal.  Then all pages were taken when the first pass ended.  For suppose that a page was
+ * free then, and its word full in the second pass.  That pass then read a take's OR (release; read relaxed,
+ * then a fence) that came after the first pass ended.  The take's lock, older than the OR, is visible to
+ * the third pass, which thus saw either the lock bit, and waited for the unlock with the new version, or
+ * that version itself; and the first pass cannot have seen it.  Versions only grow, so the sums differ (2^32
+ * takes of the same 32 words during one turn aside).
+ * Rejected: a second counter, of takes that have begun, instead of waiting for lock bits: one more atomic for
+ * each page that is given, on the path that matters. */
 #ifndef QUARRY_ALLOC_CORW_H
 #define QUARRY_ALLOC_CORW_H
 
@@ -52,7 +54,7 @@
 #define QUARRY_CORW_CHUNK 2u      /* words of a sweep's chunk for each probe, up to QUARRY_CORW_MAX_CHUNK */
 #define QUARRY_CORW_MAX_CHUNK 2048u
 #define QUARRY_CORW_BATCH 16u     /* words that a lane has in flight */
-#define QUARRY_CORW_WORD_BITS 32u /* default */
+#define QUARRY_CORW_WIDE_PAGES (1u << 22) /* words of 64 bits from so many pages: docs/alloc/corw.md */
 #define QUARRY_CORW_LOCKS 32u     /* lock bits of a lockmap word */
 #define QUARRY_CORW_VERSION ((uint64_t)1 << 32)
 
@@ -140,7 +142,7 @@ SIMT_FN int quarry_corw_lock(const struct quarry_corw *h, uint32_t word)
     return !(simt_or_u64(&h->lockmap[word / QUARRY_CORW_LOCKS], bit, acquire) & bit);
 }
 
-/* Marks what was given away, and unlocks.  The mark's release pairs with the sweep's fence. */
+/* Marks what was given away, and unlocks.  The mark's release pairs with a sweep's fence. */
 SIMT_FN void quarry_corw_unlock(const struct quarry_corw *h, uint32_t word, uint64_t given)
 {
     uint64_t bit = (uint64_t)1 << (word % QUARRY_CORW_LOCKS);
@@ -196,7 +198,7 @@ SIMT_FN uint64_t quarry_corw_versions(const struct quarry_corw *h, uint32_t grou
             word = simt_load_u64(&h->lockmap[i], acquire);
             pending &= (uint32_t)word;
         }
-        sum += word >> 32;
+        sum += word / QUARRY_CORW_VERSION;
     }
     simt_sync(group);
     return sum;
@@ -301,7 +303,7 @@ SIMT_HOST_FN uint64_t quarry_corw_bitmap_bytes(uint64_t pages)
     return quarry_round_up((pages + 7) / 8, QUARRY_SECTION_ALIGN); /* whole words of either width */
 }
 
-/* Sized for words of 32 bits; with words of 64 half of the lockmap stays unused (1/64 bit a page). */
+/* Sized for words of 32 bits; with words of 64 half of the lockmap stays unused (1/32 bit a page). */
 SIMT_HOST_FN uint64_t quarry_corw_map_bytes(uint64_t pages)
 {
     uint64_t lock_words = (pages + 32 * QUARRY_CORW_LOCKS - 1) / (32 * QUARRY_CORW_LOCKS);
@@ -311,13 +313,15 @@ SIMT_HOST_FN uint64_t quarry_corw_map_bytes(uint64_t pages)
 SIMT_HOST_FN enum quarry_layout_result quarry_corw_layout(struct quarry_corw *h, struct quarry_layout *l)
 {
     unsigned char *pages = SIMT_NULL;
-    uint32_t bits = l->word_bits ? l->word_bits : QUARRY_CORW_WORD_BITS;
+    uint32_t bits = l->word_bits;
     enum quarry_layout_result result;
-    if (bits != 32 && bits != 64)
+    if (bits != 0 && bits != 32 && bits != 64)
         return QUARRY_LAYOUT_WORD_BITS;
     result = quarry_layout_pages(l, sizeof *h->sweep, quarry_corw_map_bytes, &pages);
     if (result != QUARRY_LAYOUT_OK)
         return result;
+    if (!bits)
+        bits = l->pages < QUARRY_CORW_WIDE_PAGES ? 32 : 64;
     h->sweep = (struct quarry_sweep *)l->base;
     h->bitmap = l->base + QUARRY_SECTION_ALIGN;
     h->lockmap = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN + quarry_corw_bitmap_bytes(l->pages));

@@ -96,7 +96,7 @@ SIMT_FN uint64_t quarry_rw_chunk(const void *heap, struct quarry_random *r, uint
         for (uint32_t i = 0; i < QUARRY_RW_BATCH; i++) {
             uint64_t p = from + (uint64_t)i * width;
             seen |= (tag[i] == 0 ? 1u : 0u) << i;
-            sum += quarry_mix_u32(tag[i] ^ (uint32_t)p) * (2u * p + 1u);
+            sum += p < end ? quarry_mix_u32(tag[i] ^ (uint32_t)p) * (2u * p + 1u) : 0;
         }
         while (needs && simt_any(group, seen != 0)) {
             uint32_t p = (uint32_t)from + (seen ? simt_ctz_u32(seen) : 0) * width;

@@ -40,6 +40,8 @@
 
 #define QUARRY_SWEEP_SCRATCH ((uint64_t)1 << 63)
 #define QUARRY_SWEEP_PASS ((uint64_t)1 << 32)
+#define QUARRY_SWEEP_CLOSED 0x7fffffffu /* in `next`: no chunk left, and far from a carry into the pass */
+#define QUARRY_SWEEP_PATIENCE 32u       /* backoffs between two looks, at most */
 
 struct quarry_sweep {
     uint64_t state;
@@ -73,7 +75,7 @@ SIMT_FN void quarry_sweep_init(struct quarry_sweep *s)
 {
     s->state = 0;
     s->full = 0;
-    s->next = 0xffffffffu; /* closed, and far from a carry into the pass number */
+    s->next = QUARRY_SWEEP_CLOSED;
     s->sum = 0;
     s->done = 0;
     s->dirty = 0;
@@ -112,7 +114,7 @@ SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarr
             kind = simt_load_u32(&s->kind, relaxed);
             chunk += simt_load_u32(&s->first, relaxed);
             chunk -= chunk >= plan->chunks ? plan->chunks : 0;
-        }  else {
+        } else {
             chunk = plan->chunks;
         }
     }
@@ -154,7 +156,7 @@ SIMT_FN int quarry_sweep_lead(const struct quarry_sweep_plan *plan, struct quarr
         if (simt_rank(group) == 0) {
             uint64_t next = simt_load_u64(&s->next, relaxed);
             if (satisfied) /* closes the pass: nobody takes a chunk of it any more */
-                next = simt_exchange_u64(&s->next, next | 0x7fffffffu, relaxed);
+                next = simt_exchange_u64(&s->next, next | QUARRY_SWEEP_CLOSED, relaxed);
             uint32_t taken = (uint32_t)next < plan->chunks ? (uint32_t)next : plan->chunks;
             while (simt_load_u32(&s->done, acquire) != taken)
                 simt_backoff();
@@ -189,6 +191,7 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
     enum { FULL, LEAD, HELP };
     struct quarry_sweep *s = plan->sweep;
     uint64_t goal = quarry_sweep_register(s, group);
+    uint32_t idle = 1; /* thousands of groups may wait, and what they read, those that sweep must write */
     while (simt_any(group, page == QUARRY_NO_PAGE)) {
         uint32_t role = HELP;
         if (simt_rank(group) == 0) {
@@ -201,8 +204,13 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
         role = simt_shuffle_u32(group, role, simt_ctz_u32(group));
         if (role == FULL || (role == LEAD && quarry_sweep_lead(plan, r, group, &page)))
             break;
-        if (role == HELP && !quarry_sweep_help(plan, r, group, &page))
-            simt_backoff();
+        if (role == HELP && quarry_sweep_help(plan, r, group, &page)) {
+            idle = 1;
+        } else if (role == HELP) {
+            for (uint32_t i = 0; i < idle; i++)
+                simt_backoff();
+            idle = idle < QUARRY_SWEEP_PATIENCE ? 2 * idle : idle;
+        }
     }
     simt_sync(group); /* pages that lanes took for others, and the leader's acquires, are everybody's */
     return page;
