@@ -105,7 +105,8 @@ enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, u
     hold.heap = quarry_heap_handle(heap);
     hold.held = held;
     hold.bytes = bytes;
-    hold.free_share = (uint32_t)((wanted * (double)slots - (double)(slots - count)) / (double)count * 4294967296.0);
+    hold.free_share =
+        (uint32_t)((wanted * (double)slots - (double)(slots - count)) / (double)count * 4294967296.0);
     uint64_t chunk = count / FILL_CHUNKS + 1;
     if (chunk < FILL_MIN_CHUNK)
         chunk = FILL_MIN_CHUNK;

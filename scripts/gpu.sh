@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds everything on a machine with a GPU and runs what only runs there:
 #
-#   test       the tests with the label gpu; prints how many ran
+#   test       the tests with the label gpu, group-bys of the real files in QUARRY_DATA among them; prints how
+#              many ran
 #   sanitize   compute-sanitizer: memcheck and initcheck with up to 16 K threads, racecheck for what uses
 #              block-shared memory
-#   groupby    group-bys of real files on the GPU against cut | sort | uniq -c
 #   bench      the table of `quarry bench`, with the floors of the same run
 #
 #   scripts/gpu.sh [STAGE...]          all stages unless some are named; exits 1 if any failed
@@ -23,7 +23,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 build=${BUILD:-build-gpu}
 jobs=${JOBS:-$(nproc)}
-stages=${*:-test sanitize groupby bench}
+stages=${*:-test sanitize bench}
 PATH=$PATH:/usr/local/cuda/bin
 mkdir -p "$build"
 out=${OUT:-$build}
@@ -63,7 +63,8 @@ junit() {
 stage_test() {
     ctest --test-dir "$build" -L gpu --output-on-failure --no-tests=error --output-junit "$(realpath "$out")/gpu-tests.xml" \
         >"$out/gpu-tests.log" 2>&1 || fail 'gpu tests'
-    grep -vE '^ *Start ' "$out/gpu-tests.log" | tail -n 80
+    grep -avE '^ *Start ' "$out/gpu-tests.log" | tail -n 80
+    grep -aE '^equal: ' "$build/Testing/Temporary/LastTest.log"
     total=$(junit tests)
     skipped=$(junit skipped)
     failed=$(junit failures)
@@ -72,42 +73,39 @@ stage_test() {
     [ "$ran" -gt 0 ] || fail 'no gpu test ran'
 }
 
-# sanitize TOOL NAME COMMAND...
+# sanitize TOOL COMMAND...
 sanitize() {
-    local tool=$1 name=$2
-    shift 2
-    local log=$out/$tool-$name.log
-    # 77: the program skipped itself, which must not pass for clean here.
-    if compute-sanitizer --tool "$tool" --error-exitcode 86 "$@" >"$log" 2>&1; then
-        echo "$tool $name: $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1 | sed 's/^=* *//')"
+    local options=(--tool "$1" --error-exitcode 86) log
+    local name="$1 ${2##*/} ${3:-}"
+    # Tests make CUDA calls fail on purpose.
+    [ "$1" != memcheck ] || options+=(--report-api-errors no)
+    shift
+    log=$(mktemp)
+    # A program that skips itself exits with 77, which must not pass for clean here.
+    if compute-sanitizer "${options[@]}" "$@" >"$log" 2>&1; then
+        echo "$name: $(grep -aE 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1 | sed 's/^=* *//')"
     else
-        fail "$tool $name, see $log"
-        grep -E '^=========|rror' "$log" | head -n 20
+        fail "$name"
+        grep -aE '^=========|rror' "$log" | head -n 30
     fi
+    { echo "---- $name"; cat "$log"; } >>"$out/sanitize.log"
+    rm -f "$log"
 }
 
 stage_sanitize() {
     export QUARRY_TEST_BACKEND=cuda QUARRY_TEST_THREADS=16384
-    local program bench=(bench --backend cuda --heap 64M --runs 3 --threads "32,1024,16384" --size "16,256")
+    local tool program bench=(bench --backend cuda --heap 64M --runs 3 --threads "32,1024,16384" --size "16,256")
+    : >"$out/sanitize.log"
     for tool in memcheck initcheck; do
         for program in "$build"/tests/test_*; do
-            [ -x "$program" ] && sanitize "$tool" "$(basename "$program")" "$program"
+            [ -x "$program" ] && sanitize "$tool" "$program"
         done
-        sanitize "$tool" bench "$quarry" "${bench[@]}"
-        sanitize "$tool" groupby "$quarry" groupby --backend cuda --heap 64M --column 2 tests/data/debian-sections.tsv.gz
+        sanitize "$tool" "$quarry" "${bench[@]}"
+        sanitize "$tool" "$quarry" groupby --backend cuda --heap 64M --column 2 tests/data/debian-sections.tsv.gz
     done
-    sanitize racecheck test_simt "$build/tests/test_simt"
-}
-
-stage_groupby() {
-    tests/cli/groupby_real.sh "$quarry" cuda >"$out/groupby.log" 2>&1
-    local code=$?
-    tail -n 30 "$out/groupby.log"
-    case $code in
-    0) ;;
-    77) echo 'groupby: skipped' ;;
-    *) fail 'groupby_real.sh' ;;
-    esac
+    for program in simt heap; do
+        sanitize racecheck "$build/tests/test_$program"
+    done
 }
 
 stage_bench() {
@@ -117,7 +115,7 @@ stage_bench() {
 
 for stage in $stages; do
     case $stage in
-    test | sanitize | groupby | bench)
+    test | sanitize | bench)
         say "$stage"
         "stage_$stage"
         ;;

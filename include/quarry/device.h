@@ -19,9 +19,9 @@
 
 /* What mallocs that returned NULL leave in the pool.  Zeroed at creation and reset. */
 struct quarry_counters {
-    uint64_t failed;      /* for want of space */
-    uint64_t refused;     /* larger than any block */
-    uint64_t last_bytes;  /* size of the last of either */
+    uint64_t failed;     /* for want of space */
+    uint64_t refused;    /* larger than any block */
+    uint64_t last_bytes; /* size of the last of either */
 };
 
 enum quarry_allocator_number {

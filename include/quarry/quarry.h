@@ -72,10 +72,10 @@ enum quarry_backend {
 /* Where work happens.  All zero: the best backend, its first device, the default stream. */
 struct quarry_target {
     enum quarry_backend backend;
-    int device;       /* 0 .. quarry_device_count - 1 */
-    void *stream;     /* CUDA: a cudaStream_t of that device, or NULL; CPU: NULL */
-    uint64_t seed;    /* CPU: 0 fast mode on all cores; else deterministic mode with this seed */
-    uint32_t workers; /* CPU, fast mode: OS threads; 0: one for each core */
+    int device;               /* 0 .. quarry_device_count - 1 */
+    void *stream;             /* CUDA: a cudaStream_t of that device, or NULL; CPU: NULL */
+    uint64_t seed;            /* CPU: 0 fast mode on all cores; else deterministic mode with this seed */
+    uint32_t workers;         /* CPU, fast mode: OS threads; 0: one for each core */
     uint32_t resident_blocks; /* CPU, deterministic mode: blocks interleaved at once; 0: 8 */
 };
 
@@ -99,17 +99,18 @@ struct quarry_device_info {
 };
 
 /* Fills *info for target's backend and device. */
-enum quarry_status quarry_device_describe(const struct quarry_target *target, struct quarry_device_info *info);
+enum quarry_status quarry_device_describe(const struct quarry_target *target,
+                                          struct quarry_device_info *info);
 
 /* ---- allocators ---- */
 
 struct quarry_allocator_info {
-    const char *name;      /* for quarry_heap_options.allocator */
-    const char *summary;   /* one line */
+    const char *name;        /* for quarry_heap_options.allocator */
+    const char *summary;     /* one line */
     uint64_t min_page_bytes; /* range of the page size option, in bytes */
     uint64_t max_page_bytes;
-    uint32_t alignment;    /* bytes, of every block */
-    int counts_slots;      /* quarry_heap_slots answers */
+    uint32_t alignment;     /* bytes, of every block */
+    int counts_slots;       /* quarry_heap_slots answers */
     int frees_individually; /* each block can be freed alone, by any thread, in any order */
 };
 
@@ -184,13 +185,13 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
 
 struct quarry_statistics {
     uint64_t live_blocks;
-    uint64_t live_bytes;        /* bytes that the live blocks occupy (page allocators: whole pages) */
-    uint64_t capacity_bytes;    /* the same if nothing more fitted */
+    uint64_t live_bytes;         /* bytes that the live blocks occupy (page allocators: whole pages) */
+    uint64_t capacity_bytes;     /* the same if nothing more fitted */
     uint64_t largest_free_bytes; /* largest request that would succeed now; 0: full */
-    uint64_t failed_mallocs;    /* returned NULL for want of space, since creation or reset */
-    uint64_t refused_mallocs;   /* returned NULL because the size is more than max_block_bytes */
-    uint64_t last_failed_bytes; /* size of the last of either; 0: none */
-    double utilisation;         /* live_bytes / pool_bytes */
+    uint64_t failed_mallocs;     /* returned NULL for want of space, since creation or reset */
+    uint64_t refused_mallocs;    /* returned NULL because the size is more than max_block_bytes */
+    uint64_t last_failed_bytes;  /* size of the last of either; 0: none */
+    double utilisation;          /* live_bytes / pool_bytes */
 };
 /* Counts the live blocks of an idle heap.  Waits for the target's stream. */
 enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_statistics *statistics);

@@ -64,7 +64,7 @@ struct warp {
 
 struct block {
     uint32_t index;
-    uint32_t live;       /* lanes that have not returned; 0: this place is free */
+    uint32_t live; /* lanes that have not returned; 0: this place is free */
     uint32_t at_barrier;
     struct warp *warps;
     struct lane *lanes;
@@ -82,11 +82,11 @@ struct run {
     const struct simt_cpu_launch *launch;
     uint32_t warps; /* of a block */
     uint32_t resident;
-    uint32_t next_block;    /* atomic */
-    uint32_t stop;          /* atomic: an outcome other than OK is decided */
+    uint32_t next_block; /* atomic */
+    uint32_t stop;       /* atomic: an outcome other than OK is decided */
     uint32_t worker_count;
     struct worker *workers;
-    uint64_t epoch;         /* atomic */
+    uint64_t epoch; /* atomic */
     pthread_mutex_t report_lock;
     enum simt_cpu_outcome outcome;
     char *report;
@@ -169,7 +169,7 @@ static void say(struct text *t, const char *format, ...)
 
 static const char *op_name(enum simt_cpu_op op)
 {
-    static const char *const names[] = {"ballot", "shuffle",    "match",      "reduce_add",
+    static const char *const names[] = {"ballot",     "shuffle",    "match",     "reduce_add",
                                         "reduce_min", "reduce_max", "reduce_or", "sync"};
     return names[op];
 }
@@ -679,8 +679,8 @@ static void start_block(struct worker *w, struct block *b)
     for (uint32_t i = 0; i < launch->threads; i++) {
         struct lane *lane = &b->lanes[i];
         struct fiber *fiber = &w->crew->stacks[slot * launch->threads + i];
-        lane->self = (struct simt_cpu_lane){i % SIMT_LANES, i / SIMT_LANES, i, launch->threads, b->index,
-                                            launch->blocks, w->index,       b->shared};
+        lane->self = (struct simt_cpu_lane){i % SIMT_LANES, i / SIMT_LANES, i,        launch->threads,
+                                            b->index,       launch->blocks, w->index, b->shared};
         lane->fiber = fiber;
         lane->block = b;
         lane->warp = &b->warps[i / SIMT_LANES];

@@ -17,8 +17,8 @@ struct simt_cpu_launch {
     const char *name;                     /* of the kernel, for the report */
     void (*kernel)(const void *argument); /* one lane */
     const void *argument;
-    uint32_t blocks;          /* at least 1; blocks * threads < 2^32 */
-    uint32_t threads;         /* of a block: 1..1024 */
+    uint32_t blocks;  /* at least 1; blocks * threads < 2^32 */
+    uint32_t threads; /* of a block: 1..1024 */
     uint32_t shared_bytes;
     uint64_t seed;            /* 0: fast mode; else deterministic with this seed */
     uint32_t workers;         /* fast mode: OS threads; 0: one for each core */

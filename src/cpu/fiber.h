@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct fiber {
-    void *context;    /* where it left off; set by fiber_switch */
-    void *stack_low;  /* lowest usable address; NULL for a thread's own stack, until known */
+    void *context;   /* where it left off; set by fiber_switch */
+    void *stack_low; /* lowest usable address; NULL for a thread's own stack, until known */
     size_t stack_bytes;
     void (*entry)(void);
     void *asan_fake_stack;

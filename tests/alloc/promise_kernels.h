@@ -31,7 +31,7 @@ struct promise_case {
 SIMT_KERNEL_DECLARE(promise_malloc);   /* block[t] = malloc; writes and claims it */
 SIMT_KERNEL_DECLARE(promise_verify);   /* every block still holds what its owner wrote */
 SIMT_KERNEL_DECLARE(promise_free);     /* thread t frees block[threads - 1 - t] */
-SIMT_KERNEL_DECLARE(promise_thin);    /* frees those blocks whose page's number is a multiple of turns */
+SIMT_KERNEL_DECLARE(promise_thin);     /* frees those blocks whose page's number is a multiple of turns */
 SIMT_KERNEL_DECLARE(promise_churn);    /* malloc, own, check, free, over and over */
 SIMT_KERNEL_DECLARE(promise_handover); /* odd threads free what even threads allocate, at the same time */
 SIMT_KERNEL_DECLARE(promise_strange);  /* size 0, too large, free(NULL), divergent sizes */

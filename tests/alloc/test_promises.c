@@ -180,8 +180,8 @@ static void fills_to_its_last_page(void)
     for (uint64_t seed = 0; seed <= seeds() / 10; seed++)
         for (uint32_t i = 0; i < sizeof pages / sizeof *pages; i++)
             fill(pages[i], 16u << (i % 5), (uint32_t)pages[i] + 45, seed);
-    fill(20000, 48, 20000, 0);
-    fill(20000, 256, 26000, 0);
+    fill(12000, 48, 12000, 0);
+    fill(12000, 256, 16000, 0);
     fill(3, 1u << 20, 8, 0);
     fill(37, (1u << 20) - 16, 64, 0);
 }
@@ -192,9 +192,17 @@ static void a_heap_fills_to_its_last_page_and_again_after_frees(void **state)
     for_each_allocator(fills_to_its_last_page);
 }
 
+/* QUARRY_TEST_THREADS caps what runs at once: sanitizers are slow. */
+static uint32_t capped(uint32_t threads)
+{
+    const char *text = getenv("QUARRY_TEST_THREADS");
+    uint32_t most = text ? (uint32_t)strtoul(text, NULL, 10) : threads;
+    return threads < most ? threads : most;
+}
+
 static void many(void)
 {
-    uint32_t threads = test_on_cuda(&base_target) ? 1u << 20 : 1u << 15;
+    uint32_t threads = capped(test_on_cuda(&base_target) ? 1u << 20 : 1u << 15);
     fill(threads + threads / 3, 64, threads, 0);
     fill(threads, 32, threads, 0);
     fill(threads - 1000, 256, threads, 0);
@@ -223,9 +231,10 @@ static void churn_without_null(void)
         end();
     }
     if (test_on_cuda(&base_target)) {
-        begin(1u << 17, 32, 1u << 17, 0);
+        uint32_t threads = capped(1u << 17);
+        begin(threads, 32, threads, 0);
         f.device.turns = 20;
-        expect_equal(run(&promise_churn, 1u << 17).nulls, 0);
+        expect_equal(run(&promise_churn, threads).nulls, 0);
         expect_equal(statistics().live_blocks, 0);
         end();
     }

@@ -14,8 +14,8 @@ SIMT_KERNEL(core_share, struct core_case, a)
     uint32_t pair = simt_thread() / SIMT_LANES;
     uint32_t has = a.in[2 * pair], needs = a.in[2 * pair + 1];
     uint32_t got = quarry_share_u32(SIMT_ALL_LANES, has, needs, 1000 + simt_lane());
-    a.out[simt_thread()] = (quarry_share_takes(has, needs) ? got : 0) +
-                           (quarry_share_gives(has, needs) ? 1u << 16 : 0);
+    a.out[simt_thread()] =
+        (quarry_share_takes(has, needs) ? got : 0) + (quarry_share_gives(has, needs) ? 1u << 16 : 0);
 }
 
 SIMT_KERNEL(core_page_index, struct core_case, a)
@@ -35,8 +35,9 @@ SIMT_KERNEL(core_random, struct core_case, a)
         simt_add_u32(&a.out[quarry_random_below(&r, CORE_BUCKETS)], 1, relaxed);
 }
 
-/* As if a heap were a list of words, of which none is ever free: a pass notes in wide[] what it reads in in[].
- * Its number changes with every second turn of the first thread, so some turns end without a verdict. */
+/* As if a heap were a list of words, of which none is ever free: a pass notes in wide[] what it reads in
+ * in[]. Its number changes with every second turn of the first thread, so some turns end without a verdict.
+ */
 SIMT_FN uint64_t core_note_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
                                  uint32_t chunk, uint32_t *page, int *dirty)
 {

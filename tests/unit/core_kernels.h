@@ -23,10 +23,10 @@ struct core_case {
 #define CORE_BUCKETS 64u
 #define CORE_CHUNKS 7u
 
-SIMT_KERNEL_DECLARE(core_kth_set);      /* out[t*33 + k] for word in[t] */
-SIMT_KERNEL_DECLARE(core_share);        /* one warp for each pair (has, needs) of in[] */
-SIMT_KERNEL_DECLARE(core_page_index);   /* out[t]: errors at the edges of page in[t] */
-SIMT_KERNEL_DECLARE(core_random);       /* histogram of n draws a thread in out[0..63] */
-SIMT_KERNEL_DECLARE(core_sweep);        /* out[0]: verdicts that missed what came before them; out[2]: reads */
+SIMT_KERNEL_DECLARE(core_kth_set);    /* out[t*33 + k] for word in[t] */
+SIMT_KERNEL_DECLARE(core_share);      /* one warp for each pair (has, needs) of in[] */
+SIMT_KERNEL_DECLARE(core_page_index); /* out[t]: errors at the edges of page in[t] */
+SIMT_KERNEL_DECLARE(core_random);     /* histogram of n draws a thread in out[0..63] */
+SIMT_KERNEL_DECLARE(core_sweep);      /* out[0]: verdicts that missed what came before them; out[2]: reads */
 
 #endif

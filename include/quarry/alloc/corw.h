@@ -50,12 +50,12 @@
 #include "quarry/core/share.h"
 #include "quarry/core/sweep.h"
 
-#define QUARRY_CORW_PROBES 1024u  /* words that a group reads at random; at 0.5 % free 1 in 7 has a page */
-#define QUARRY_CORW_CHUNK 2u      /* words of a sweep's chunk for each probe, up to QUARRY_CORW_MAX_CHUNK */
+#define QUARRY_CORW_PROBES 1024u /* words that a group reads at random; at 0.5 % free 1 in 7 has a page */
+#define QUARRY_CORW_CHUNK 2u     /* words of a sweep's chunk for each probe, up to QUARRY_CORW_MAX_CHUNK */
 #define QUARRY_CORW_MAX_CHUNK 2048u
-#define QUARRY_CORW_BATCH 16u     /* words that a lane has in flight */
+#define QUARRY_CORW_BATCH 8u              /* words that a lane has in flight */
 #define QUARRY_CORW_WIDE_PAGES (1u << 22) /* words of 64 bits from so many pages: docs/alloc/corw.md */
-#define QUARRY_CORW_LOCKS 32u     /* lock bits of a lockmap word */
+#define QUARRY_CORW_LOCKS 32u             /* lock bits of a lockmap word */
 #define QUARRY_CORW_VERSION ((uint64_t)1 << 32)
 
 struct quarry_corw {
@@ -181,7 +181,12 @@ SIMT_FN uint32_t quarry_corw_round(const struct quarry_corw *h, uint32_t group, 
 
 /* ---- full heap ---- */
 
-enum quarry_corw_kind { QUARRY_CORW_VERSIONS, QUARRY_CORW_WORDS, QUARRY_CORW_SETTLED_VERSIONS, QUARRY_CORW_KINDS };
+enum quarry_corw_kind {
+    QUARRY_CORW_VERSIONS,
+    QUARRY_CORW_WORDS,
+    QUARRY_CORW_SETTLED_VERSIONS,
+    QUARRY_CORW_KINDS
+};
 
 /* The caller's part of the sum of the chunk's versions.  With `settle`, waits for each lock bit that is set
  * until it has once been clear: the holder's version is then in the sum. */
@@ -189,8 +194,8 @@ SIMT_FN uint64_t quarry_corw_versions(const struct quarry_corw *h, uint32_t grou
 {
     uint32_t end = quarry_sweep_cut(quarry_corw_lock_words(h), chunk + 1, h->chunks);
     uint64_t sum = 0;
-    for (uint32_t i = quarry_sweep_cut(quarry_corw_lock_words(h), chunk, h->chunks) + simt_rank(group); i < end;
-         i += simt_popc_u32(group)) {
+    for (uint32_t i = quarry_sweep_cut(quarry_corw_lock_words(h), chunk, h->chunks) + simt_rank(group);
+         i < end; i += simt_popc_u32(group)) {
         uint64_t word = simt_load_u64(&h->lockmap[i], acquire);
         uint32_t pending = settle ? (uint32_t)word : 0;
         while (pending) {
@@ -209,22 +214,22 @@ SIMT_FN uint64_t quarry_corw_chunk(const void *heap, struct quarry_random *r, ui
                                    uint32_t chunk, uint32_t *page, int *dirty)
 {
     const struct quarry_corw *h = (const struct quarry_corw *)heap;
-    uint32_t width = simt_popc_u32(group);
+    uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
     uint32_t needs = simt_ballot(group, *page == QUARRY_NO_PAGE);
-    uint32_t end = quarry_sweep_cut(h->words, chunk + 1, h->chunks);
+    uint32_t first = quarry_sweep_cut(h->words, chunk, h->chunks);
+    uint32_t count = quarry_sweep_cut(h->words, chunk + 1, h->chunks) - first;
     (void)r;
     if (kind != QUARRY_CORW_WORDS)
         return quarry_corw_versions(h, group, chunk, kind == QUARRY_CORW_SETTLED_VERSIONS);
-    for (uint64_t from = quarry_sweep_cut(h->words, chunk, h->chunks) + simt_rank(group);
-         simt_any(group, from < end) && needs; from += (uint64_t)width * QUARRY_CORW_BATCH) {
+    for (uint32_t from = 0; from < count && needs; from += width * QUARRY_CORW_BATCH) {
         uint32_t seen = 0; /* batch entries with a free page */
         for (uint32_t i = 0; i < QUARRY_CORW_BATCH; i++) {
-            uint64_t word = from + (uint64_t)i * width;
-            if (word < end && ~quarry_corw_load_relaxed(h, (uint32_t)word))
+            uint32_t at = from + i * width + rank;
+            if (at < count && ~quarry_corw_load_relaxed(h, first + at))
                 seen |= 1u << i;
         }
         while (needs && simt_any(group, seen != 0)) {
-            uint32_t word = (uint32_t)from + (seen ? simt_ctz_u32(seen) : 0) * width;
+            uint32_t word = first + from + (seen ? simt_ctz_u32(seen) : 0) * width + rank;
             needs = quarry_corw_round(h, group, needs, seen != 0, word, page);
             seen &= seen - 1u;
             *dirty = 1;
@@ -329,7 +334,8 @@ SIMT_HOST_FN enum quarry_layout_result quarry_corw_layout(struct quarry_corw *h,
     h->word_shift = bits == 32 ? 5 : 6;
     h->words = (uint32_t)((l->pages + bits - 1) / bits);
     h->probes = l->probes ? l->probes : QUARRY_CORW_PROBES;
-    h->chunks = quarry_layout_chunks(h->words, (uint64_t)h->probes * QUARRY_CORW_CHUNK, QUARRY_CORW_MAX_CHUNK);
+    h->chunks =
+        quarry_layout_chunks(h->words, (uint64_t)h->probes * QUARRY_CORW_CHUNK, QUARRY_CORW_MAX_CHUNK);
     if (!l->probes && h->words < QUARRY_CORW_PROBES / 4)
         h->probes = 4 * h->words;
     l->word_bits = bits;

@@ -32,10 +32,10 @@
 #include "quarry/core/share.h"
 #include "quarry/core/sweep.h"
 
-#define QUARRY_RW_PROBES 1024u    /* at 0.5 % free, 99.4 % of the walks end before (1 - L)^S = e^-5.1 */
-#define QUARRY_RW_CHUNK 64u       /* flags of a sweep's chunk for each probe, up to QUARRY_RW_MAX_CHUNK */
+#define QUARRY_RW_PROBES 1024u /* at 0.5 % free, 99.4 % of the walks end before (1 - L)^S = e^-5.1 */
+#define QUARRY_RW_CHUNK 64u    /* flags of a sweep's chunk for each probe, up to QUARRY_RW_MAX_CHUNK */
 #define QUARRY_RW_MAX_CHUNK 16384u
-#define QUARRY_RW_BATCH 16u       /* flags that a lane has in flight */
+#define QUARRY_RW_BATCH 8u /* flags that a lane has in flight */
 
 struct quarry_rw {
     struct quarry_sweep *sweep;
@@ -82,24 +82,24 @@ SIMT_FN uint64_t quarry_rw_chunk(const void *heap, struct quarry_random *r, uint
     const struct quarry_rw *h = (const struct quarry_rw *)heap;
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
     uint32_t needs = simt_ballot(group, *page == QUARRY_NO_PAGE);
-    uint32_t end = quarry_sweep_cut(h->pages.count, chunk + 1, h->chunks);
+    uint32_t first = quarry_sweep_cut(h->pages.count, chunk, h->chunks);
+    uint32_t count = quarry_sweep_cut(h->pages.count, chunk + 1, h->chunks) - first;
     uint64_t sum = 0;
     (void)kind;
-    for (uint64_t from = quarry_sweep_cut(h->pages.count, chunk, h->chunks) + rank;
-         simt_any(group, from < end) && needs; from += (uint64_t)width * QUARRY_RW_BATCH) {
+    for (uint32_t from = 0; from < count && needs; from += width * QUARRY_RW_BATCH) {
         uint32_t tag[QUARRY_RW_BATCH];
         uint32_t seen = 0; /* batch entries that were 0 */
         for (uint32_t i = 0; i < QUARRY_RW_BATCH; i++) {
-            uint64_t p = from + (uint64_t)i * width;
-            tag[i] = p < end ? simt_load_u32(&h->used[p], relaxed) : 1u;
+            uint32_t at = from + i * width + rank;
+            tag[i] = at < count ? simt_load_u32(&h->used[first + at], relaxed) : 1u;
         }
         for (uint32_t i = 0; i < QUARRY_RW_BATCH; i++) {
-            uint64_t p = from + (uint64_t)i * width;
+            uint32_t at = from + i * width + rank;
             seen |= (tag[i] == 0 ? 1u : 0u) << i;
-            sum += p < end ? quarry_mix_u32(tag[i] ^ (uint32_t)p) * (2u * p + 1u) : 0;
+            sum += at < count ? quarry_mix_u32(tag[i] ^ at * 2u) : 0; /* one page, two tags: two numbers */
         }
         while (needs && simt_any(group, seen != 0)) {
-            uint32_t p = (uint32_t)from + (seen ? simt_ctz_u32(seen) : 0) * width;
+            uint32_t p = first + from + (seen ? simt_ctz_u32(seen) : 0) * width + rank;
             uint32_t offers = simt_ballot(group, seen != 0);
             int got = quarry_share_gives(offers, needs) && quarry_rw_take(h, r, p);
             uint32_t has = simt_ballot(group, got);
@@ -181,8 +181,8 @@ SIMT_HOST_FN enum quarry_layout_result quarry_rw_layout(struct quarry_rw *h, str
     h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
     l->word_bits = 0;
     h->probes = l->probes ? l->probes : QUARRY_RW_PROBES;
-    h->chunks = quarry_layout_chunks(h->pages.count, (uint64_t)h->probes * QUARRY_RW_CHUNK,
-                                     QUARRY_RW_MAX_CHUNK);
+    h->chunks =
+        quarry_layout_chunks(h->pages.count, (uint64_t)h->probes * QUARRY_RW_CHUNK, QUARRY_RW_MAX_CHUNK);
     if (!l->probes && h->pages.count < QUARRY_RW_PROBES / 4) /* few pages: a sweep is soon cheaper */
         h->probes = 4 * h->pages.count;
     return QUARRY_LAYOUT_OK;

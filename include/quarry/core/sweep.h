@@ -13,9 +13,9 @@
  *     next    63..32 number of the pass | 31..0 next chunk of it; closed when that is >= the number of chunks
  *     kind, first, done, sum, dirty   of the pass that runs
  *
- * A turn consists of one pass of each of the allocator's kinds, in order.  Each chunk yields a number; a pass,
- * their sum.  Verdict "full": no chunk was dirty (saw a free page), and the sums of the first and the last
- * pass are equal.  What makes that a proof is the allocator's business.
+ * A turn consists of one pass of each of the allocator's kinds, in order.  Each chunk yields a number; a
+ * pass, their sum.  Verdict "full": no chunk was dirty (saw a free page), and the sums of the first and the
+ * last pass are equal.  What makes that a proof is the allocator's business.
  *
  * A group registers: an atomic change of `state`, which yields its goal, the number of the first turn that
  * can begin from now on.  A verdict of a turn >= goal is about an instant after the registration.
@@ -109,7 +109,8 @@ SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarr
     uint32_t leader = simt_ctz_u32(group), chunk = plan->chunks, kind = 0;
     int dirty = 0;
     if (simt_rank(group) == 0 && (uint32_t)simt_load_u64(&s->next, relaxed) < plan->chunks) {
-        chunk = (uint32_t)simt_add_u64(&s->next, 1, acquire); /* pairs with the release that opened the pass */
+        chunk =
+            (uint32_t)simt_add_u64(&s->next, 1, acquire); /* pairs with the release that opened the pass */
         if (chunk < plan->chunks) {
             kind = simt_load_u32(&s->kind, relaxed);
             chunk += simt_load_u32(&s->first, relaxed);

@@ -183,7 +183,7 @@ SIMT_CPU_OWN SIMT_FN void simt_cpu_point(void)
     {                                                                                                        \
         simt_cpu_point();                                                                                    \
         type before = builtin(pointer, value, ORDER);                                                        \
-        simt_cpu_changed((after) != before);                                                               \
+        simt_cpu_changed((after) != before);                                                                 \
         return before;                                                                                       \
     }
 /* GCC has no fetch_min: a compare-exchange loop, which is still one change at one instant. */
@@ -196,7 +196,7 @@ SIMT_CPU_OWN SIMT_FN void simt_cpu_point(void)
         do {                                                                                                 \
             after = value less before ? value : before;                                                      \
         } while (!__atomic_compare_exchange_n(pointer, &before, after, 0, ORDER, __ATOMIC_RELAXED));         \
-        simt_cpu_changed(after != before);                                                                \
+        simt_cpu_changed(after != before);                                                                   \
         return before;                                                                                       \
     }
 #define SIMT_CPU_ORDERED(T, type, order, ORDER, FAILED)                                                      \
@@ -213,7 +213,7 @@ SIMT_CPU_OWN SIMT_FN void simt_cpu_point(void)
         simt_cpu_point();                                                                                    \
         type before = expected;                                                                              \
         if (__atomic_compare_exchange_n(pointer, &before, desired, 0, ORDER, FAILED))                        \
-            simt_cpu_changed(desired != expected);                                                         \
+            simt_cpu_changed(desired != expected);                                                           \
         return before;                                                                                       \
     }
 #define SIMT_CPU_ATOMICS(T, type)                                                                            \
@@ -231,13 +231,13 @@ SIMT_CPU_OWN SIMT_FN void simt_cpu_point(void)
     {                                                                                                        \
         simt_cpu_point();                                                                                    \
         __atomic_store_n(pointer, value, __ATOMIC_RELAXED);                                                  \
-        simt_cpu_changed(1);                                                                                  \
+        simt_cpu_changed(1);                                                                                 \
     }                                                                                                        \
     SIMT_FN void simt_store_##T##_release(type *pointer, type value)                                         \
     {                                                                                                        \
         simt_cpu_point();                                                                                    \
         __atomic_store_n(pointer, value, __ATOMIC_RELEASE);                                                  \
-        simt_cpu_changed(1);                                                                                  \
+        simt_cpu_changed(1);                                                                                 \
     }                                                                                                        \
     SIMT_CPU_ORDERED(T, type, relaxed, __ATOMIC_RELAXED, __ATOMIC_RELAXED)                                   \
     SIMT_CPU_ORDERED(T, type, acquire, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)                                   \
@@ -306,8 +306,7 @@ SIMT_FN uint64_t simt_mulhi_u64(uint64_t a, uint64_t b)
 #ifdef NDEBUG
 #define simt_assert(condition) ((void)0)
 #else
-#define simt_assert(condition)                                                                               \
-    ((condition) ? (void)0 : simt_cpu_assert_failed(#condition, SIMT_CPU_PLACE))
+#define simt_assert(condition) ((condition) ? (void)0 : simt_cpu_assert_failed(#condition, SIMT_CPU_PLACE))
 #endif
 
 #endif

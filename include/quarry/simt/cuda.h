@@ -157,11 +157,11 @@ SIMT_FN void *simt_shared(void)
 #define SIMT_CUDA_ATOMICS(T, type)                                                                           \
     SIMT_FN type simt_load_##T##_relaxed(const type *pointer)                                                \
     {                                                                                                        \
-        return __nv_atomic_load_n((type *)pointer, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);                   \
+        return __nv_atomic_load_n((type *)pointer, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);           \
     }                                                                                                        \
     SIMT_FN type simt_load_##T##_acquire(const type *pointer)                                                \
     {                                                                                                        \
-        return __nv_atomic_load_n((type *)pointer, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);                   \
+        return __nv_atomic_load_n((type *)pointer, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);           \
     }                                                                                                        \
     SIMT_FN void simt_store_##T##_relaxed(type *pointer, type value)                                         \
     {                                                                                                        \
