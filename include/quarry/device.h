@@ -9,11 +9,15 @@
  *
  * With QUARRY_ALLOCATOR defined before (say -DQUARRY_ALLOCATOR=corw) the calls go straight to that
  * allocator, which costs the fewest registers; every heap passed in must then be of it.  Without it one
- * switch, uniform in a kernel, picks the heap's own. */
+ * switch, uniform in a kernel, picks the heap's own.
+ *
+ * Debug builds (without NDEBUG) assert what is said here of arguments, and fill blocks with 0xAA when they
+ * are allocated and 0x55 when they are freed. */
 #ifndef QUARRY_DEVICE_H
 #define QUARRY_DEVICE_H
 
 #include "quarry/alloc/list.def"
+#include "quarry/core/pages.h"
 #include "quarry/simt/kernel.h"
 #include "quarry/simt/simt.h"
 
@@ -73,6 +77,7 @@ SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
         return SIMT_NULL;
     }
 #ifdef QUARRY_ALLOCATOR
+    simt_assert(heap.allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));
     block = QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _malloc)(&heap.as.QUARRY_ALLOCATOR, bytes);
 #else
     switch (heap.allocator) {
@@ -86,7 +91,9 @@ SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
         break;
     }
 #endif
-    if (!block)
+    if (block)
+        quarry_page_poison(block, bytes, QUARRY_POISON_ALLOCATED);
+    else
         quarry_null_count(&heap.counters->failed, &heap.counters->last_bytes, bytes);
     return block;
 }
@@ -101,6 +108,7 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
     if (!block)
         return;
 #ifdef QUARRY_ALLOCATOR
+    simt_assert(heap.allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));
     QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _free)(&heap.as.QUARRY_ALLOCATOR, block);
 #else
     switch (heap.allocator) {

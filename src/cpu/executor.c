@@ -40,6 +40,7 @@
 #define FAST_FUEL (1 << 20)
 #define DEFAULT_RESIDENT 8u
 #define NEVER UINT64_MAX
+#define NEVER_RAN 2u
 
 __thread struct simt_cpu_state simt_cpu __attribute__((tls_model("initial-exec")));
 
@@ -106,7 +107,7 @@ struct worker {
     uint32_t stalled_rounds;
     uint64_t round_epoch;   /* run->epoch when the stalled rounds began */
     uint64_t stalled_epoch; /* atomic; NEVER: has not stalled */
-    uint32_t finished;      /* atomic */
+    uint32_t finished;      /* atomic; 1, or NEVER_RAN */
     uint64_t random;
     struct warp **choice[2]; /* deterministic mode: resident * warps places for next_deterministic */
     uint64_t steps;
@@ -436,7 +437,7 @@ static void yield_lane(struct worker *w, int dying)
         return;
     w->current = next;
     simt_cpu.self = next ? &next->self : NULL;
-    fiber_switch(me->fiber, next ? next->fiber : &w->thread, dying);
+    simt_fiber_switch(me->fiber, next ? next->fiber : &w->thread, dying);
 }
 
 /* ---- what lanes call ---- */
@@ -457,7 +458,7 @@ static void abandon(struct worker *w, enum simt_cpu_outcome outcome, const char 
     struct lane *me = w->current;
     w->current = NULL;
     simt_cpu.self = NULL;
-    fiber_switch(me->fiber, &w->thread, 1);
+    simt_fiber_switch(me->fiber, &w->thread, 1);
 }
 
 void simt_cpu_assert_failed(const char *condition, const char *place)
@@ -534,7 +535,7 @@ uint64_t simt_cpu_collective(enum simt_cpu_op op, uint32_t mask, uint64_t value,
     me->source = source;
     me->place = place;
     if (op == SIMT_CPU_SYNC)
-        fiber_tsan_release(wp);
+        simt_fiber_tsan_release(wp);
     wp->collective |= bit;
     wp->ready &= ~bit;
     if ((wp->collective & mask) == mask) {
@@ -554,7 +555,7 @@ uint64_t simt_cpu_collective(enum simt_cpu_op op, uint32_t mask, uint64_t value,
     if (wp->collective & bit)
         yield_lane(w, 0);
     if (op == SIMT_CPU_SYNC)
-        fiber_tsan_acquire(wp);
+        simt_fiber_tsan_acquire(wp);
     return me->result;
 }
 
@@ -591,14 +592,14 @@ void simt_cpu_barrier(const char *place)
     struct block *b = me->block;
     struct warp *wp = me->warp;
     me->place = place;
-    fiber_tsan_release(b);
+    simt_fiber_tsan_release(b);
     wp->ready &= ~bit_of(me);
     wp->barrier |= bit_of(me);
     b->at_barrier++;
     try_open_barrier(w, b);
     if (wp->barrier & bit_of(me))
         yield_lane(w, 0);
-    fiber_tsan_acquire(b);
+    simt_fiber_tsan_acquire(b);
 }
 
 void simt_cpu_backoff(const char *place)
@@ -616,6 +617,7 @@ void simt_cpu_backoff(const char *place)
 uint64_t simt_cpu_clock(void)
 {
     struct worker *w = this_worker;
+    simt_cpu_changed(1); /* a loop that waits for the time to pass is no deadlock */
     if (w && deterministic(w))
         return w->steps;
 #ifdef __x86_64__
@@ -630,8 +632,8 @@ uint64_t simt_cpu_clock(void)
 void simt_cpu_fence_annotate(void)
 {
     static char token;
-    fiber_tsan_acquire(&token);
-    fiber_tsan_release(&token);
+    simt_fiber_tsan_acquire(&token);
+    simt_fiber_tsan_release(&token);
 }
 
 /* ---- lanes, blocks, workers ---- */
@@ -640,13 +642,13 @@ static void lane_main(void)
 {
     struct worker *w = this_worker;
     struct run *run = w->run;
-    fiber_tsan_acquire(&run->begin_token);
+    simt_fiber_tsan_acquire(&run->begin_token);
     if (run->launch->shared_bytes)
-        fiber_tsan_acquire(&w->shared_token);
+        simt_fiber_tsan_acquire(&w->shared_token);
     run->launch->kernel(run->launch->argument);
     if (run->launch->shared_bytes)
-        fiber_tsan_release(&w->shared_token);
-    fiber_tsan_release(&run->end_token);
+        simt_fiber_tsan_release(&w->shared_token);
+    simt_fiber_tsan_release(&run->end_token);
     struct lane *me = w->current;
     struct block *b = me->block;
     struct warp *wp = me->warp;
@@ -685,7 +687,7 @@ static void start_block(struct worker *w, struct block *b)
         lane->block = b;
         lane->warp = &b->warps[i / SIMT_LANES];
         lane->place = NULL;
-        fiber_prepare(fiber, lane_main, i);
+        simt_fiber_prepare(fiber, lane_main, i);
     }
 }
 
@@ -703,10 +705,10 @@ static struct crew *crew_take(uint32_t count)
     if (!crew)
         crew = calloc(1, sizeof *crew);
     if (crew && crew->stack_count < count) {
-        fiber_stacks_destroy(crew->stacks, crew->stack_count);
+        simt_fiber_stacks_destroy(crew->stacks, crew->stack_count);
         crew->stacks = NULL;
         crew->stack_count = 0;
-        if (fiber_stacks_create(&crew->stacks, count) == 0)
+        if (simt_fiber_stacks_create(&crew->stacks, count) == 0)
             crew->stack_count = count;
     }
     if (crew && !crew->stacks) {
@@ -722,7 +724,7 @@ static void crew_give(struct crew *crew, int abandoned)
     if (!crew)
         return;
     if (abandoned) {
-        fiber_stacks_destroy(crew->stacks, crew->stack_count);
+        simt_fiber_stacks_destroy(crew->stacks, crew->stack_count);
         free(crew);
         return;
     }
@@ -775,8 +777,9 @@ static void *worker_main(void *argument)
     struct worker *saved_worker = this_worker;
     this_worker = w;
     simt_cpu = (struct simt_cpu_state){NULL, 0, 0};
-    fiber_adopt_thread(&w->thread);
-    fiber_tsan_release(&run->begin_token); /* this thread's own memory, its TLS above all, before its lanes */
+    simt_fiber_adopt_thread(&w->thread);
+    simt_fiber_tsan_release(
+        &run->begin_token); /* this thread's own memory, its TLS above all, before its lanes */
     while (!__atomic_load_n(&run->stop, __ATOMIC_ACQUIRE)) {
         for (uint32_t i = 0; i < run->resident; i++)
             if (!w->blocks[i].live)
@@ -787,13 +790,13 @@ static void *worker_main(void *argument)
         w->current = first;
         simt_cpu.self = &first->self;
         simt_cpu.fuel = deterministic(w) ? 0 : FAST_FUEL;
-        fiber_switch(&w->thread, first->fiber, 0);
+        simt_fiber_switch(&w->thread, first->fiber, 0);
         w->current = NULL;
     }
     if (__atomic_load_n(&run->stop, __ATOMIC_ACQUIRE)) {
         describe_lanes(w);
         for (uint32_t i = 0; i < w->crew->stack_count; i++)
-            fiber_tsan_release_for(&w->crew->stacks[i], &w->thread, &run->end_token);
+            simt_fiber_tsan_release_for(&w->crew->stacks[i], &w->thread, &run->end_token);
     }
     __atomic_fetch_add(&run->epoch, 1, __ATOMIC_ACQ_REL);
     __atomic_store_n(&w->finished, 1, __ATOMIC_RELEASE);
@@ -848,16 +851,16 @@ enum simt_cpu_outcome simt_cpu_run(const struct simt_cpu_launch *launch, char *r
     run.worker_count = (uint32_t)prepared;
     if (prepared == 0)
         run.outcome = SIMT_CPU_MEMORY;
-    fiber_tsan_release(&run.begin_token);
+    simt_fiber_tsan_release(&run.begin_token);
     for (int i = 1; i < prepared; i++)
         if (pthread_create(&run.workers[i].handle, NULL, worker_main, &run.workers[i]) != 0)
-            run.workers[i].finished = 2; /* never ran */
+            __atomic_store_n(&run.workers[i].finished, NEVER_RAN, __ATOMIC_RELEASE);
     if (prepared)
         worker_main(&run.workers[0]);
     for (int i = 1; i < prepared; i++)
-        if (run.workers[i].finished != 2)
+        if (__atomic_load_n(&run.workers[i].finished, __ATOMIC_ACQUIRE) != NEVER_RAN)
             pthread_join(run.workers[i].handle, NULL);
-    fiber_tsan_acquire(&run.end_token);
+    simt_fiber_tsan_acquire(&run.end_token);
     for (int i = 0; i < prepared; i++)
         worker_release(&run.workers[i], run.outcome != SIMT_CPU_OK);
     pthread_mutex_destroy(&run.report_lock);

@@ -40,7 +40,7 @@ static size_t stack_bytes(void)
     return __sanitizer_start_switch_fiber || __tsan_create_fiber ? STACK_BYTES_SANITIZED : STACK_BYTES;
 }
 
-int fiber_stacks_create(struct fiber **fibers, uint32_t count)
+int simt_fiber_stacks_create(struct fiber **fibers, uint32_t count)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t each = stack_bytes() + page;
@@ -69,7 +69,7 @@ int fiber_stacks_create(struct fiber **fibers, uint32_t count)
     return 0;
 }
 
-void fiber_stacks_destroy(struct fiber *fibers, uint32_t count)
+void simt_fiber_stacks_destroy(struct fiber *fibers, uint32_t count)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (!fibers)
@@ -104,7 +104,7 @@ static void trampoline(struct transfer t)
     abort(); /* an entry never returns */
 }
 
-void fiber_prepare(struct fiber *fiber, void (*entry)(void), uint32_t slot)
+void simt_fiber_prepare(struct fiber *fiber, void (*entry)(void), uint32_t slot)
 {
     /* Stacks are page-aligned, so without an offset the hot ends of all share a few cache sets. */
     size_t spread = (size_t)(slot % 16) * 256;
@@ -114,14 +114,14 @@ void fiber_prepare(struct fiber *fiber, void (*entry)(void), uint32_t slot)
     fiber->context = make_fcontext(top, fiber->stack_bytes - spread, trampoline);
 }
 
-void fiber_adopt_thread(struct fiber *thread)
+void simt_fiber_adopt_thread(struct fiber *thread)
 {
     *thread = (struct fiber){0};
     if (__tsan_get_current_fiber)
         thread->tsan_fiber = __tsan_get_current_fiber();
 }
 
-void fiber_switch(struct fiber *from, struct fiber *to, int dying)
+void simt_fiber_switch(struct fiber *from, struct fiber *to, int dying)
 {
     arriving = to;
     /* Frames that never return would leave their redzones to the stack's next fiber. */
@@ -134,19 +134,19 @@ void fiber_switch(struct fiber *from, struct fiber *to, int dying)
     finish_switch(jump_fcontext(to->context, from));
 }
 
-void fiber_tsan_release(void *token)
+void simt_fiber_tsan_release(void *token)
 {
     if (__tsan_release)
         __tsan_release(token);
 }
 
-void fiber_tsan_acquire(void *token)
+void simt_fiber_tsan_acquire(void *token)
 {
     if (__tsan_acquire)
         __tsan_acquire(token);
 }
 
-void fiber_tsan_release_for(struct fiber *fiber, struct fiber *running, void *token)
+void simt_fiber_tsan_release_for(struct fiber *fiber, struct fiber *running, void *token)
 {
     if (!__tsan_switch_to_fiber)
         return;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct fiber {
-    void *context;   /* where it left off; set by fiber_switch */
+    void *context;   /* where it left off; set by simt_fiber_switch */
     void *stack_low; /* lowest usable address; NULL for a thread's own stack, until known */
     size_t stack_bytes;
     void (*entry)(void);
@@ -20,24 +20,24 @@ struct fiber {
 
 /* Stacks for `count` fibers, in one mapping with a guard page below each.  They start unused.
  * Returns 0, or -1 without memory. */
-int fiber_stacks_create(struct fiber **fibers, uint32_t count);
-void fiber_stacks_destroy(struct fiber *fibers, uint32_t count);
+int simt_fiber_stacks_create(struct fiber **fibers, uint32_t count);
+void simt_fiber_stacks_destroy(struct fiber *fibers, uint32_t count);
 
 /* Makes `fiber` start in `entry` when it is next switched to; entry must never return.  `slot` spreads
  * the stack tops over cache sets. */
-void fiber_prepare(struct fiber *fiber, void (*entry)(void), uint32_t slot);
+void simt_fiber_prepare(struct fiber *fiber, void (*entry)(void), uint32_t slot);
 
 /* A record for the calling thread's own stack. */
-void fiber_adopt_thread(struct fiber *thread);
+void simt_fiber_adopt_thread(struct fiber *thread);
 
 /* Leaves `from` (the running fiber) for `to`; returns when something switches back to `from`.  With
  * `dying`, from's stack will not be returned to. */
-void fiber_switch(struct fiber *from, struct fiber *to, int dying);
+void simt_fiber_switch(struct fiber *from, struct fiber *to, int dying);
 
 /* ThreadSanitizer's happens-before through an address; no-ops without it. */
-void fiber_tsan_release(void *token);
-void fiber_tsan_acquire(void *token);
+void simt_fiber_tsan_release(void *token);
+void simt_fiber_tsan_acquire(void *token);
 /* A release in the name of a fiber that will never run again. */
-void fiber_tsan_release_for(struct fiber *fiber, struct fiber *running, void *token);
+void simt_fiber_tsan_release_for(struct fiber *fiber, struct fiber *running, void *token);
 
 #endif

@@ -200,6 +200,15 @@ SIMT_KERNEL(simt_clock_advances, struct simt_case, a)
     a.out[simt_thread()] = simt_clock() >= before;
 }
 
+/* Waits for time to pass: no lane changes anything meanwhile. */
+SIMT_KERNEL(simt_wait_for_time, struct simt_case, a)
+{
+    uint64_t begin = simt_clock();
+    while (simt_clock() - begin < a.turns)
+        simt_backoff();
+    a.out[simt_thread()] = 1;
+}
+
 /* ---- the CPU backend's own promises ---- */
 
 /* Writes the order in which threads pass. */

@@ -36,6 +36,7 @@ SIMT_KERNEL_DECLARE(simt_lane_lock);
 SIMT_KERNEL_DECLARE(simt_sync_orders);
 SIMT_KERNEL_DECLARE(simt_bits);
 SIMT_KERNEL_DECLARE(simt_clock_advances);
+SIMT_KERNEL_DECLARE(simt_wait_for_time);
 SIMT_KERNEL_DECLARE(simt_trace);
 SIMT_KERNEL_DECLARE(simt_wait_for_never);
 SIMT_KERNEL_DECLARE(simt_wait_for_lane);

@@ -326,6 +326,19 @@ static void clock_advances(void)
         assert_int_equal(f.out[t], 1);
 }
 
+static void wait_for_time(void)
+{
+    f.device.turns = f.target.seed ? 20000 : 50000000;
+    run(&simt_wait_for_time, 2, 64);
+    assert_int_equal(f.out[127], 1);
+}
+
+static void waiting_for_time_is_no_deadlock(void **state)
+{
+    (void)state;
+    in_every_mode(wait_for_time);
+}
+
 static void bits_and_products(void **state)
 {
     (void)state;
@@ -467,6 +480,7 @@ int main(void)
         cmocka_unit_test(sync_orders_memory_within_a_warp),
         cmocka_unit_test(bits_and_products),
         cmocka_unit_test(the_clock_does_not_go_back),
+        cmocka_unit_test(waiting_for_time_is_no_deadlock),
     };
     const struct CMUnitTest cpu[] = {
         cmocka_unit_test(a_deadlock_is_reported_with_lanes_places_and_seed),

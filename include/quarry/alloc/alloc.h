@@ -72,6 +72,19 @@ struct quarry_census {
     uint64_t faults; /* structures that contradict themselves */
 };
 
+/* Adds what a part of a heap of fixed pages counts: `live` and `spare` pages; slots are for `bytes`. */
+SIMT_FN void quarry_census_pages(struct quarry_census *sum, uint64_t bytes, uint64_t live, uint64_t spare,
+                                 uint64_t page_bytes)
+{
+    sum->live_blocks += live;
+    sum->live_bytes += live * page_bytes;
+    sum->free_bytes += spare * page_bytes;
+    if (spare)
+        sum->largest_free = page_bytes;
+    if (bytes && bytes <= page_bytes)
+        sum->slots += spare;
+}
+
 #define QUARRY_MIN_PAGE_BYTES 16u
 #define QUARRY_MAX_PAGE_BYTES (1u << 20)
 #define QUARRY_MAX_PAGES 0xffffffc0u /* page numbers are 32 bits, and a round-up to a word must not wrap */

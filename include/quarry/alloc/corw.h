@@ -275,6 +275,9 @@ SIMT_FN void quarry_corw_free(const struct quarry_corw *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
     uint64_t bit = (uint64_t)1 << (page & ((1u << h->word_shift) - 1u));
+    simt_assert(quarry_page_is_first_byte(&h->pages, page, block));
+    simt_assert(quarry_corw_load_relaxed(h, page >> h->word_shift) & bit);
+    quarry_page_poison(block, h->pages.page_bytes, QUARRY_POISON_FREED);
     quarry_corw_and_release(h, page >> h->word_shift, ~bit); /* pairs with the load in quarry_corw_round */
 }
 
@@ -291,13 +294,7 @@ SIMT_FN void quarry_corw_census(const struct quarry_corw *h, uint64_t bytes, uin
     }
     for (uint64_t i = thread; i < quarry_corw_lock_words(h); i += threads)
         sum->faults += simt_popc_u32((uint32_t)h->lockmap[i]); /* a lock that nobody released */
-    sum->live_blocks += live;
-    sum->live_bytes += live * h->pages.page_bytes;
-    sum->free_bytes += spare * h->pages.page_bytes;
-    if (spare)
-        sum->largest_free = h->pages.page_bytes;
-    if (bytes && bytes <= h->pages.page_bytes)
-        sum->slots += spare;
+    quarry_census_pages(sum, bytes, live, spare, h->pages.page_bytes);
     if (thread == 0 && (h->sweep->state & 1u))
         sum->faults++;
 }

@@ -16,13 +16,13 @@
  * everybody else who does (core/sweep.h).  A turn reads all flags twice, one pass after the other.  "Full"
  * means that no pass saw a 0 and both saw the same tags.  Then at the instant between them every page was
  * taken: a page free at that instant would have been freed after the first pass read it and taken again,
- * with a new tag, before the second did.  The passes compare a 64-bit sum of mixed tags; a free and a malloc
- * of one page right inside the proof that draw the same of 2^31 tags would go unnoticed.  The price would
- * be a NULL, never a shared page.  The flag has room for a tag since the paper's is 32 bits wide for one
- * bit of use.
- * In the model's terms: the tags are read relaxed, and all reads of the first pass happen-before all of the
- * second.  If the second reads the tag that the first read, then no free of that page happens-before the
- * second pass, so the NULL, placed between the passes, can be ordered before each free that they missed. */
+ * with a new tag, before the second did.  The passes compare a sum of mixed tags: a page
+ * freed and taken again right inside the proof goes unnoticed if it draws the same of 2^31 tags, several if
+ * their 32-bit mixes happen to cancel.  The price would be a NULL, never a shared page.  The flag has room
+ * for a tag since the paper's is 32 bits wide for one bit of use. In the model's terms: the tags are read
+ * relaxed, and all reads of the first pass happen-before all of the second.  If the second reads the tag that
+ * the first read, then no free of that page happens-before the second pass, so the NULL, placed between the
+ * passes, can be ordered before each free that they missed. */
 #ifndef QUARRY_ALLOC_RW_H
 #define QUARRY_ALLOC_RW_H
 
@@ -140,7 +140,11 @@ SIMT_FN void *quarry_rw_malloc(const struct quarry_rw *h, uint64_t bytes)
 
 SIMT_FN void quarry_rw_free(const struct quarry_rw *h, void *block)
 {
-    simt_store_u32(&h->used[quarry_page_index(&h->pages, block)], 0, release); /* pairs with quarry_rw_take */
+    uint32_t page = quarry_page_index(&h->pages, block);
+    simt_assert(quarry_page_is_first_byte(&h->pages, page, block));
+    simt_assert(simt_load_u32(&h->used[page], relaxed) != 0);
+    quarry_page_poison(block, h->pages.page_bytes, QUARRY_POISON_FREED);
+    simt_store_u32(&h->used[page], 0, release); /* pairs with quarry_rw_take */
 }
 
 SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes, uint64_t thread, uint64_t threads,
@@ -148,18 +152,11 @@ SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes, uint64_
 {
     uint64_t live = 0, spare = 0;
     for (uint64_t p = thread; p < h->pages.count; p += threads) {
-        if (h->used[p])
-            live++;
-        else
-            spare++;
+        live += h->used[p] != 0;
+        spare += h->used[p] == 0;
+        sum->faults += h->used[p] != 0 && !(h->used[p] & 1u); /* no malloc draws an even tag */
     }
-    sum->live_blocks += live;
-    sum->live_bytes += live * h->pages.page_bytes;
-    sum->free_bytes += spare * h->pages.page_bytes;
-    if (spare)
-        sum->largest_free = h->pages.page_bytes;
-    if (bytes && bytes <= h->pages.page_bytes)
-        sum->slots += spare;
+    quarry_census_pages(sum, bytes, live, spare, h->pages.page_bytes);
     if (thread == 0 && (h->sweep->state & 1u))
         sum->faults++;
 }

@@ -31,6 +31,29 @@ SIMT_FN uint32_t quarry_page_index(const struct quarry_pages *p, const void *add
     return (uint32_t)simt_mulhi_u64(units << 1, p->reciprocal);
 }
 
+/* Is address the first byte of page `page`, and that a page there is? */
+SIMT_FN int quarry_page_is_first_byte(const struct quarry_pages *p, uint32_t page, const void *address)
+{
+    return (const unsigned char *)address >= p->base && page < p->count &&
+           quarry_page_address(p, page) == address;
+}
+
+/* Debug builds fill blocks, so that who reads what was never written, or writes what was freed, sees it. */
+#define QUARRY_POISON_ALLOCATED 0xaaaaaaaau
+#define QUARRY_POISON_FREED 0x55555555u
+
+SIMT_FN void quarry_page_poison(void *block, uint64_t bytes, uint32_t poison)
+{
+#ifdef NDEBUG
+    (void)block;
+    (void)bytes;
+    (void)poison;
+#else
+    for (uint64_t i = 0; i < bytes / sizeof poison; i++)
+        ((uint32_t *)block)[i] = poison;
+#endif
+}
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN struct quarry_pages quarry_pages_make(unsigned char *base, uint64_t page_bytes, uint32_t count)
 {

@@ -49,7 +49,10 @@
  *   void simt_fence(order)                          acq_rel, seq_cst
  *
  * Waiting
- *   void simt_backoff()             the only legal body of a spin loop
+ *   void simt_backoff()             the only legal body of a spin loop.  The loop waits for an atomic that
+ *                                   another lane changes, or for simt_clock().  The CPU backend reports a
+ *                                   deadlock when all lanes have backed off thousands of times (10000; in
+ *                                   deterministic mode 200) without an atomic change or a look at the clock
  *   Every lane of every resident block makes progress on its own; at least as many blocks are resident
  *   as the CPU backend has workers.  No code relies on lanes moving in step.
  *
