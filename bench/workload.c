@@ -35,10 +35,9 @@ void workload_close(struct workload *workload)
 {
     const struct quarry_target *target = &workload->target;
     if (workload->pointers)
-        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, workload->pointers,
-                              sizeof(void *) * workload->max_threads);
+        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, workload->pointers);
     if (workload->scratch)
-        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, workload->scratch, SCRATCH_BYTES);
+        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, workload->scratch);
     timing_close(&workload->timing);
     memset(workload, 0, sizeof *workload);
 }
@@ -130,8 +129,7 @@ enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, u
         if (status == QUARRY_OK)
             status = quarry_target_wait(target);
     }
-    const enum quarry_status destroyed =
-        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, held, count * sizeof(void *));
+    const enum quarry_status destroyed = quarry_memory_destroy(target, QUARRY_POOL_DEVICE, held);
     return status != QUARRY_OK ? status : destroyed;
 }
 

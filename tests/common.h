@@ -54,7 +54,8 @@ static inline void *test_memory(const struct quarry_target *target, uint64_t byt
 
 static inline void test_memory_free(const struct quarry_target *target, void *memory, uint64_t bytes)
 {
-    assert_ok(quarry_memory_destroy(target, QUARRY_POOL_DEVICE, memory, bytes));
+    (void)bytes;
+    assert_ok(quarry_memory_destroy(target, QUARRY_POOL_DEVICE, memory));
 }
 
 static inline void test_run(const struct simt_kernel *kernel, const struct quarry_target *target,

@@ -101,13 +101,12 @@ static int add_value(struct list *list, uint64_t value)
     return 0;
 }
 
-/* Parses a number from least to most.  Returns 0 or EINVAL, having said why; so do the next two. */
+/* Parses a number from least to most.  Returns 0 or TOOL_REFUSED, having said why; so do the next two. */
 static int parse_number(uint64_t *value, const char *option, const char *text, uint64_t least, uint64_t most)
 {
     if (tool_parse_bytes(text, value) == 0 && *value >= least && *value <= most)
         return 0;
-    tool_error(0, "--%s: '%s' is no number from %" PRIu64 " to %" PRIu64, option, text, least, most);
-    return EINVAL;
+    return tool_refuse("--%s: '%s' is no number from %" PRIu64 " to %" PRIu64, option, text, least, most);
 }
 
 /* Parses "a,b,c", each from least to most, into *list. */
@@ -117,11 +116,9 @@ static int parse_list(struct list *list, const char *option, char *text, uint64_
     for (char *rest = text, *item; (item = strsep(&rest, ","));) {
         uint64_t value;
         if (parse_number(&value, option, item, least, most) != 0)
-            return EINVAL;
-        if (add_value(list, value) != 0) {
-            tool_error(0, "--%s: more than %d values", option, MAX_LIST);
-            return EINVAL;
-        }
+            return TOOL_REFUSED;
+        if (add_value(list, value) != 0)
+            return tool_refuse("--%s: more than %d values", option, MAX_LIST);
     }
     return 0;
 }
@@ -134,14 +131,10 @@ static int parse_allocators(struct list *list, char *text)
         int i = 0;
         while (quarry_allocator_describe(i, &info) == QUARRY_OK && strcmp(info.name, item) != 0)
             i++;
-        if (i >= quarry_allocator_count()) {
-            tool_error(0, "--allocator: no allocator '%s'; `quarry list` shows them", item);
-            return EINVAL;
-        }
-        if (add_value(list, (uint64_t)i) != 0) {
-            tool_error(0, "--allocator: more than %d names", MAX_LIST);
-            return EINVAL;
-        }
+        if (i >= quarry_allocator_count())
+            return tool_refuse("--allocator: no allocator '%s'; `quarry list` shows them", item);
+        if (add_value(list, (uint64_t)i) != 0)
+            return tool_refuse("--allocator: more than %d names", MAX_LIST);
     }
     return 0;
 }
@@ -155,8 +148,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case 'b':
         if (tool_parse_backend(text, &bench->backend) == 0)
             return 0;
-        tool_error(0, "--backend: '%s' is not auto, cuda or cpu", text);
-        return EINVAL;
+        return tool_refuse("--backend: '%s' is not auto, cuda or cpu", text);
     case 'a':
         return parse_allocators(&bench->allocators, text);
     case 't':
@@ -168,25 +160,22 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case 'H':
         if (tool_parse_bytes(text, &bench->heap_bytes) == 0 && bench->heap_bytes > 0)
             return 0;
-        tool_error(0, "--heap: '%s' is no size like 512M or 8G", text);
-        return EINVAL;
+        return tool_refuse("--heap: '%s' is no size like 512M or 8G", text);
     case 'p':
         if (tool_parse_bytes(text, &bench->page_bytes) == 0 && bench->page_bytes >= 16 &&
             bench->page_bytes <= (1u << 20) && bench->page_bytes % 16 == 0)
             return 0;
-        tool_error(0, "--page: '%s' is no multiple of 16 from 16 to 1M", text);
-        return EINVAL;
+        return tool_refuse("--page: '%s' is no multiple of 16 from 16 to 1M", text);
     case OPTION_WORD:
         if (parse_number(&number, "word", text, 32, 64) != 0)
-            return EINVAL;
+            return TOOL_REFUSED;
         bench->word_bits = (uint32_t)number;
         if (number == 32 || number == 64)
             return 0;
-        tool_error(0, "--word: %" PRIu64 " is neither 32 nor 64", number);
-        return EINVAL;
+        return tool_refuse("--word: %" PRIu64 " is neither 32 nor 64", number);
     case OPTION_RUNS:
         if (parse_number(&number, "runs", text, 1, MAX_RUNS) != 0)
-            return EINVAL;
+            return TOOL_REFUSED;
         bench->runs = (uint32_t)number;
         return 0;
     case OPTION_CSV:
@@ -197,8 +186,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         bench->quick = 1;
         return 0;
     case ARGP_KEY_ARG:
-        tool_error(0, "bench takes no argument, but got '%s'", text);
-        return EINVAL;
+        return tool_refuse("bench takes no argument, but got '%s'", text);
+    case ARGP_KEY_ERROR:
+        return tool_option_error(state);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -597,11 +587,10 @@ int tool_bench(int argc, char **argv)
     static struct bench bench; /* large, and one is enough */
     char name[] = "quarry bench";
 
-    argp_err_exit_status = TOOL_USAGE;
     argv[0] = name;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &bench) != 0)
-        return TOOL_USAGE;
-    int code = tool_target(bench.backend, &bench.target);
+    int code = tool_options(&argp, argc, argv, &bench);
+    if (code == TOOL_OK)
+        code = tool_target(bench.backend, &bench.target);
     if (code != TOOL_OK)
         return code;
     if (quarry_device_describe(&bench.target, &bench.info) != QUARRY_OK)

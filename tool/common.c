@@ -2,11 +2,13 @@
 /* What the subcommands share; the contracts are in tool.h. */
 #include "tool.h"
 
+#include "timing.h"
+
+#include <argp.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* strtod is not used: it would round integers over 2^53 and accept "inf", "0x10" and "1e3". */
@@ -119,17 +121,67 @@ int tool_target(enum quarry_backend backend, struct quarry_target *target)
     return TOOL_OK;
 }
 
-int tool_error(int code, const char *format, ...)
+static void print_sentence(const char *format, va_list arguments)
 {
-    va_list arguments;
     tool_progress_end();
     fflush(stdout);
-    va_start(arguments, format);
     fputs("quarry: ", stderr);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
+}
+
+int tool_error(int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_sentence(format, arguments);
     va_end(arguments);
     return code;
+}
+
+/* ---- options ---- */
+
+/* The word at which argp stopped; it lives in argv. */
+static const char *stopped_at;
+
+int tool_option_error(const struct argp_state *state)
+{
+    /* `next` is past a word that argp is done with, and still at a cluster of short options that it is not.
+     */
+    int last = state->next - 1;
+    if (last < 1 || (state->argv[last][0] != '-' && state->next < state->argc))
+        last = state->next;
+    stopped_at = last < state->argc ? state->argv[last] : "";
+    return 0;
+}
+
+int tool_refuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_sentence(format, arguments);
+    va_end(arguments);
+    return TOOL_REFUSED;
+}
+
+/* Left to itself argp reports in two lines.  Silenced, it prints no help either. */
+int tool_options(const struct argp *argp, int argc, char **argv, void *input)
+{
+    unsigned flags = ARGP_NO_ERRS;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--usage") == 0 || strcmp(argv[i], "-?") == 0)
+            flags = 0;
+    argp_err_exit_status = TOOL_USAGE;
+    error_t error = argp_parse(argp, argc, argv, flags, NULL, input);
+    if (error == 0)
+        return TOOL_OK;
+    if (error == TOOL_REFUSED)
+        return TOOL_USAGE;
+    if (error != EINVAL)
+        return tool_error(TOOL_FAILED, "reading the options: %s", strerror(error));
+    return tool_error(TOOL_USAGE,
+                      "'%s': no such option, or a value is missing or too many; `%s --help` shows all",
+                      stopped_at, argv[0]);
 }
 
 #define PROGRESS_AFTER_S 0.5
@@ -144,16 +196,9 @@ static struct {
     double drawn;
 } progress;
 
-static double now_seconds(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 void tool_progress(const char *what, double share)
 {
-    const double now = now_seconds();
+    const double now = timing_now();
     if (!progress.running) {
         progress.running = 1;
         progress.began = now;

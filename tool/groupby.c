@@ -3,6 +3,7 @@
 #include "groupby_engine.h"
 #include "groupby_output.h"
 #include "rows.h"
+#include "timing.h"
 #include "tool.h"
 
 #include <argp.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define DEFAULT_PAGE_BYTES 256u
 
@@ -18,20 +18,12 @@ struct command {
     const char *path;
     enum quarry_backend backend;
     int stats;
-    int refused; /* an option's value was: the sentence is printed */
     struct rows_options input;
     struct groupby_options engine;
     struct output_options output;
 };
 
 /* ---- options ---- */
-
-/* argp wants an errno; the code that main returns is the usage error's. */
-static error_t refuse(struct command *command)
-{
-    command->refused = 1;
-    return EINVAL;
-}
 
 /* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */
 static int parse_number(const char *text, uint64_t *number)
@@ -48,10 +40,8 @@ static error_t parse_column(struct command *command, const char *text)
     command->input.column_name = NULL;
     if (parse_number(text, &command->input.column_number) == 0 && command->input.column_number > 0)
         return 0;
-    if (text[0] == '\0' || text[strspn(text, "0123456789")] == '\0') {
-        tool_error(TOOL_USAGE, "--column '%s': give a number from 1 on, or with --header a name", text);
-        return refuse(command);
-    }
+    if (text[0] == '\0' || text[strspn(text, "0123456789")] == '\0')
+        return tool_refuse("--column '%s': give a number from 1 on, or with --header a name", text);
     command->input.column_name = text;
     return 0;
 }
@@ -65,8 +55,7 @@ static error_t parse_delimiter(struct command *command, const char *text)
     } else if (strcmp(text, "\\0") == 0) {
         command->input.delimiter = '\0';
     } else {
-        tool_error(TOOL_USAGE, "--delimiter '%s': give one byte that is no line feed, or \\t, or \\0", text);
-        return refuse(command);
+        return tool_refuse("--delimiter '%s': give one byte that is no line feed, or \\t, or \\0", text);
     }
     return 0;
 }
@@ -83,57 +72,48 @@ static error_t parse_allocator(struct command *command, const char *text)
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", info.name);
     }
-    tool_error(TOOL_USAGE, "--allocator '%s': there is none of that name; there are %s", text, names);
-    return refuse(command);
+    return tool_refuse("--allocator '%s': there is none of that name; there are %s", text, names);
 }
 
-static error_t parse_size(struct command *command, const char *option, const char *text, uint64_t *bytes)
+static error_t parse_size(const char *option, const char *text, uint64_t *bytes)
 {
     if (tool_parse_bytes(text, bytes) == 0 && *bytes > 0)
         return 0;
-    tool_error(TOOL_USAGE, "%s '%s': give a size such as 4096, 64K or 1.5G", option, text);
-    return refuse(command);
+    return tool_refuse("%s '%s': give a size such as 4096, 64K or 1.5G", option, text);
 }
 
 static error_t parse_page(struct command *command, const char *text)
 {
     uint64_t *bytes = &command->engine.page_bytes;
-    error_t error = parse_size(command, "--page", text, bytes);
+    error_t error = parse_size("--page", text, bytes);
     if (error)
         return error;
     if (*bytes >= GROUPBY_MIN_PAGE_BYTES && *bytes <= (1u << 20) && *bytes % 16 == 0)
         return 0;
-    tool_error(TOOL_USAGE, "--page '%s': give a multiple of 16 from %u to 1M", text, GROUPBY_MIN_PAGE_BYTES);
-    return refuse(command);
+    return tool_refuse("--page '%s': give a multiple of 16 from %u to 1M", text, GROUPBY_MIN_PAGE_BYTES);
 }
 
 static error_t parse_top(struct command *command, const char *text)
 {
     if (parse_number(text, &command->output.top) == 0 && command->output.top > 0)
         return 0;
-    tool_error(TOOL_USAGE, "--top '%s': give a number from 1 on", text);
-    return refuse(command);
+    return tool_refuse("--top '%s': give a number from 1 on", text);
 }
 
 static error_t parse_backend(struct command *command, const char *text)
 {
     if (tool_parse_backend(text, &command->backend) == 0)
         return 0;
-    tool_error(TOOL_USAGE, "--backend '%s': give auto, cuda or cpu", text);
-    return refuse(command);
+    return tool_refuse("--backend '%s': give auto, cuda or cpu", text);
 }
 
 static error_t parse_end(struct command *command)
 {
-    if (!command->path) {
-        tool_error(TOOL_USAGE, "no file given; name one, or - for standard input");
-        return refuse(command);
-    }
-    if (command->input.column_name && !command->input.header) {
-        tool_error(TOOL_USAGE, "--column '%s' is a name: add --header, or give a number",
-                   command->input.column_name);
-        return refuse(command);
-    }
+    if (!command->path)
+        return tool_refuse("no file given; name one, or - for standard input");
+    if (command->input.column_name && !command->input.header)
+        return tool_refuse("--column '%s' is a name: add --header, or give a number",
+                           command->input.column_name);
     return 0;
 }
 
@@ -151,7 +131,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 'a':
         return parse_allocator(command, text);
     case 'm':
-        return parse_size(command, "--heap", text, &command->engine.heap_bytes);
+        return parse_size("--heap", text, &command->engine.heap_bytes);
     case 'p':
         return parse_page(command, text);
     case 'b':
@@ -168,14 +148,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
         command->output.path = text;
         return 0;
     case ARGP_KEY_ARG:
-        if (command->path) {
-            tool_error(TOOL_USAGE, "two files given, '%s' and '%s'; give one", command->path, text);
-            return refuse(command);
-        }
+        if (command->path)
+            return tool_refuse("two files given, '%s' and '%s'; give one", command->path, text);
         command->path = text;
         return 0;
     case ARGP_KEY_END:
         return parse_end(command);
+    case ARGP_KEY_ERROR:
+        return tool_option_error(state);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -208,13 +188,6 @@ static const char documentation[] =
 static const struct argp argument_parser = {option_list, parse, "FILE", documentation, NULL, NULL, NULL};
 
 /* ---- statistics ---- */
-
-static double now_us(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
-}
 
 static void print_time(const char *what, double microseconds)
 {
@@ -274,16 +247,17 @@ static int group_file(const struct command *command)
     struct rows rows;
     struct groupby_result result;
     struct groupby_statistics statistics;
-    double began = now_us();
+    double began = timing_now();
     if (rows_read(&rows, command->path, &command->input))
         return TOOL_FAILED;
-    double read = now_us();
+    double read = timing_now();
     int code = groupby_run(&rows, &command->engine, &result, &statistics);
-    double grouped = now_us();
+    double grouped = timing_now();
     if (code == 0)
         code = output_write(&rows, &result, &command->output);
     if (code == 0 && command->stats)
-        print_stats(&statistics, rows.count, result.groups, read - began, now_us() - grouped);
+        print_stats(&statistics, rows.count, result.groups, 1e6 * (read - began),
+                    1e6 * (timing_now() - grouped));
     groupby_free(&result);
     rows_free(&rows);
     return code;
@@ -298,12 +272,9 @@ int tool_groupby(int argc, char **argv)
     command.engine.page_bytes = DEFAULT_PAGE_BYTES;
     static char name[] = "quarry groupby";
     argv[0] = name;
-    argp_err_exit_status = TOOL_USAGE;
-    error_t error = argp_parse(&argument_parser, argc, argv, 0, NULL, &command);
-    if (command.refused)
-        return TOOL_USAGE;
-    if (error)
-        return tool_error(TOOL_FAILED, "reading the options: %s", strerror(error));
+    int code = tool_options(&argument_parser, argc, argv, &command);
+    if (code != TOOL_OK)
+        return code;
     if (output_check(&command.output) || tool_target(command.backend, &command.engine.target))
         return TOOL_FAILED;
     command.engine.want_rows = command.output.with_rows;

@@ -6,11 +6,11 @@
 
 #include "groupby_bounds.h"
 #include "groupby_kernels.h"
+#include "timing.h"
 #include "tool.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MAX_THREADS (1u << 20) /* of a launch: more than any device runs at once; kernels loop */
 #define OVERHEAD_PER_PAGE 16u  /* bytes of metadata that surely suffice where no heap tells */
@@ -41,17 +41,9 @@ struct engine {
     quarry_event *begin;
     quarry_event *end;
     void *memory[BUFFERS];
-    uint64_t bytes[BUFFERS];
     struct groupby_job job;
     struct groupby_state state; /* as last read */
 };
-
-static double now_us(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
-}
 
 /* ---- the target's memory and kernels ---- */
 
@@ -71,7 +63,6 @@ static int internal_error(const char *what)
 
 static int create_buffer(struct engine *engine, enum buffer which, uint64_t bytes)
 {
-    engine->bytes[which] = bytes;
     return check(
         quarry_memory_create(&engine->options->target, QUARRY_POOL_DEVICE, bytes, &engine->memory[which]),
         "memory for the rows and their groups");
@@ -80,8 +71,7 @@ static int create_buffer(struct engine *engine, enum buffer which, uint64_t byte
 static void destroy_buffer(struct engine *engine, enum buffer which)
 {
     if (engine->memory[which])
-        quarry_memory_destroy(&engine->options->target, QUARRY_POOL_DEVICE, engine->memory[which],
-                              engine->bytes[which]);
+        quarry_memory_destroy(&engine->options->target, QUARRY_POOL_DEVICE, engine->memory[which]);
     engine->memory[which] = NULL;
 }
 
@@ -171,7 +161,7 @@ static int upload(struct engine *engine)
     uint64_t key_bytes = rows->offsets[rows->count];
     uint64_t padded = (key_bytes / 8 + 2) * 8;
     uint64_t offset_bytes = (rows->count + 1) * sizeof *rows->offsets;
-    double began = now_us();
+    double began = timing_now();
     if (create_buffer(engine, KEYS, padded) || create_buffer(engine, OFFSETS, offset_bytes) ||
         zero(engine, (unsigned char *)engine->memory[KEYS] + padded - 16, 16) ||
         copy(engine, engine->memory[KEYS], rows->keys, key_bytes) ||
@@ -179,7 +169,7 @@ static int upload(struct engine *engine)
         return TOOL_FAILED;
     engine->job.keys = (const uint64_t *)engine->memory[KEYS];
     engine->job.offsets = (const uint64_t *)engine->memory[OFFSETS];
-    engine->statistics->upload_us = now_us() - began;
+    engine->statistics->upload_us = 1e6 * (timing_now() - began);
     return 0;
 }
 
@@ -221,7 +211,7 @@ static int create_heap(struct engine *engine)
     options.allocator = wanted->allocator;
     options.pool_bytes = wanted->heap_bytes;
     options.page_bytes = wanted->page_bytes;
-    double began = now_us();
+    double began = timing_now();
     enum quarry_status status = quarry_heap_create(&engine->heap, &options);
     if (status == QUARRY_ERROR_POOL && wanted->heap_bytes)
         return too_small(engine, "the heap is too small", wanted->heap_bytes, 0);
@@ -229,7 +219,7 @@ static int create_heap(struct engine *engine)
         check(quarry_heap_describe(engine->heap, &made), "describing the heap") ||
         check(quarry_target_wait(&wanted->target), "creating the heap"))
         return TOOL_FAILED;
-    engine->statistics->heap_us = now_us() - began;
+    engine->statistics->heap_us = 1e6 * (timing_now() - began);
     engine->statistics->allocator = made.allocator;
     engine->statistics->heap_bytes = made.pool_bytes;
     engine->statistics->heap_pages = made.pages;

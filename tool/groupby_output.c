@@ -47,6 +47,8 @@ static void writer_flush(struct writer *writer)
 
 static void writer_put(struct writer *writer, const unsigned char *bytes, size_t count)
 {
+    if (count == 0) /* bytes may be NULL */
+        return;
     if (count > BUFFER_BYTES - writer->used)
         writer_flush(writer);
     if (count > BUFFER_BYTES) {
@@ -321,6 +323,8 @@ int output_check(const struct output_options *options)
     struct stat status;
     if (!options->path)
         return 0;
+    if (!*options->path)
+        return tool_error(TOOL_USAGE, "--output '': name a file");
     char *target = real_target(options->path, &status);
     if (!target)
         return fail_file(options->path, "be written");

@@ -52,24 +52,35 @@ static int list_devices(enum quarry_backend backend, const char *name)
     return TOOL_OK;
 }
 
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    switch (key) {
+    case ARGP_KEY_ARG:
+        return tool_refuse("list takes no arguments, but got '%s'", text);
+    case ARGP_KEY_ERROR:
+        return tool_option_error(state);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 int tool_list(int argc, char **argv)
 {
     static const struct argp argp = {
-        NULL, NULL, NULL, "Shows the allocators, backends and devices of this build.", NULL, NULL, NULL};
+        NULL, parse, NULL, "Shows the allocators, backends and devices of this build.", NULL, NULL, NULL};
     char name[] = "quarry list";
 
-    argp_err_exit_status = TOOL_USAGE;
     argv[0] = name;
-    if (argc > 1 && argv[1][0] != '-')
-        return tool_error(TOOL_USAGE, "list takes no arguments");
-    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    int code = tool_options(&argp, argc, argv, NULL);
+    if (code != TOOL_OK)
+        return code;
 
     list_allocators();
     puts("backends");
     list_backend(QUARRY_BACKEND_CUDA, "cuda");
     list_backend(QUARRY_BACKEND_CPU, "cpu");
     puts("devices");
-    int code = list_devices(QUARRY_BACKEND_CUDA, "cuda");
+    code = list_devices(QUARRY_BACKEND_CUDA, "cuda");
     if (code == TOOL_OK)
         code = list_devices(QUARRY_BACKEND_CPU, "cpu");
     if (fflush(stdout) != 0)

@@ -5,6 +5,8 @@
 
 #include "quarry/quarry.h"
 
+#include <errno.h>
+
 enum { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 
 /* Subcommands; argv[0] is the subcommand's name.  Each returns the exit code. */
@@ -28,6 +30,18 @@ int tool_target(enum quarry_backend backend, struct quarry_target *target);
 
 /* Prints "quarry: <sentence>\n" to stderr and returns `code`. */
 int tool_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Options.  tool_options parses a command line with argp, and whatever is wrong with it is one sentence:
+ *   argv[0]  the subcommand as a user calls it, "quarry list"
+ * Returns TOOL_OK, or TOOL_USAGE with the sentence printed; --help and --usage print and exit.
+ * The parser of argp calls tool_option_error for ARGP_KEY_ERROR, and tool_refuse for a value that it does not
+ * take; that prints the sentence and returns TOOL_REFUSED, which the parser returns. */
+struct argp;
+struct argp_state;
+enum { TOOL_REFUSED = ECANCELED };
+int tool_options(const struct argp *argp, int argc, char **argv, void *input);
+int tool_option_error(const struct argp_state *state);
+int tool_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A progress bar on stderr: shown only if stderr is a terminal and the work takes over half a second.
  * share is 0..1; tool_progress_end clears the line. */

@@ -11,9 +11,17 @@
  *     if (quarry_heap_create(&heap, &options) != QUARRY_OK)
  *         puts(quarry_error_detail());
  *
- * Every function returns a quarry_status, never prints, never exits.  Functions on different heaps may
- * run at the same time in different threads; those on one heap may not, and neither may they while a
- * kernel uses that heap, unless the comment says otherwise.
+ * What can fail returns a quarry_status; the functions that can't (version, texts, counts, the handle, a
+ * grid) return their answer.  None prints or exits.
+ *
+ * Threads.  Functions on different heaps may run at the same time in different threads; those on one heap
+ * may not, and neither may they while a kernel uses that heap, unless the comment says otherwise.  What
+ * names a target and no heap (targets, memory, launching) may be called by any thread at any time, on one
+ * target too; a stream then decides the order.  One event belongs to one thread at a time.
+ *
+ * Targets are pointers to const structs that are read during the call only; NULL stands for one of all
+ * zeros.  Any other pointer that is NULL gives ARGUMENT unless the comment allows it.  On the CPU backend
+ * there are no streams: everything has happened when the call returns.
  *
  * Simple API first: status, heaps.  Then what portable programs need: targets, memory, launching,
  * timing. */
@@ -75,8 +83,8 @@ struct quarry_target {
     int device;               /* 0 .. quarry_device_count - 1 */
     void *stream;             /* CUDA: a cudaStream_t of that device, or NULL; CPU: NULL */
     uint64_t seed;            /* CPU: 0 fast mode on all cores; else deterministic mode with this seed */
-    uint32_t workers;         /* CPU, fast mode: OS threads; 0: one for each core */
-    uint32_t resident_blocks; /* CPU, deterministic mode: blocks interleaved at once; 0: 8 */
+    uint32_t workers;         /* CPU, fast mode: OS threads, at most 4096; 0: one for each core */
+    uint32_t resident_blocks; /* CPU, deterministic mode: blocks interleaved at once, at most 4096; 0: 8 */
 };
 
 /* Replaces QUARRY_BACKEND_AUTO by what it stands for here and checks the rest.
@@ -144,7 +152,8 @@ struct quarry_heap_options {
     uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: 256 */
     uint64_t pages;      /* 1 to 2^32 - 64; 0: as many as the pool holds */
     uint32_t word_bits;  /* bitmap allocators: 32 or 64; 0: the faster, by measurement */
-    uint32_t probes;     /* random probes (a lane's or a warp's) before a sweep; 0: the allocator's default */
+    uint32_t probes;     /* random probes (a lane's or a warp's) before a sweep, at most 2^24; 0: the
+                            allocator's default */
 };
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
@@ -200,22 +209,40 @@ enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_stati
  * Waits for the target's stream. */
 enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t *slots);
 
-/* Walks an idle heap's structures: OK, or CORRUPT with the number of faults in the detail.
+/* Walks an idle heap's structures: OK, or CORRUPT with the number of contradictions between them in the
+ * detail.  Sees that memory which is the allocator's own was written, or that a kernel ended in the middle of
+ * a call; does not see a block freed twice or written beyond its end into another block.
  * Waits for the target's stream. */
 enum quarry_status quarry_heap_check(quarry_heap *heap);
 
 /* ---- memory of a target, for programs that run unchanged on both backends ---- */
 
-/* Memory that kernels on the target can use, 256-byte aligned, not initialised; pool says of which kind
- * (not BUFFER).  MEMORY if there is not so much; *out is then NULL.  bytes 0 gives NULL. */
+/* Memory that kernels on the target can use, 256-byte aligned, not initialised.
+ *   pool   of which kind; not BUFFER
+ *   bytes  0 gives NULL
+ *   out    receives the address; NULL after an error
+ * Returns MEMORY if there is not so much, COMBINATION if the device has no such pool.
+ * POOL_STREAM takes it in the order of the target's stream: usable by work that follows there.  The other
+ * pools may be used at once. */
 enum quarry_status quarry_memory_create(const struct quarry_target *target, enum quarry_pool pool,
                                         uint64_t bytes, void **out);
+
+/* Gives it back.
+ *   target, pool  those that quarry_memory_create got
+ *   memory        what it returned; NULL is a no-op
+ * Returns ARGUMENT (CPU) or CUDA for an address that is recognised as another; the memory is then untouched.
+ * POOL_STREAM gives back in the order of the target's stream.  For the other pools the caller makes sure that
+ * no kernel uses the memory any more: CUDA may wait for the whole device here, and need not. */
 enum quarry_status quarry_memory_destroy(const struct quarry_target *target, enum quarry_pool pool,
-                                         void *memory, uint64_t bytes);
-/* Copies between any two of host and target memory, in the target's stream, and waits for it. */
+                                         void *memory);
+
+/* Copies between any two of host and target memory, in the target's stream, and waits for that stream.
+ *   to, from  must not overlap; may be NULL if bytes is 0, which only waits */
 enum quarry_status quarry_memory_copy(const struct quarry_target *target, void *to, const void *from,
                                       uint64_t bytes);
-/* Sets every byte, in the target's stream; does not wait. */
+
+/* Sets every byte, in the target's stream; does not wait.
+ *   memory  may be NULL if bytes is 0, which does nothing */
 enum quarry_status quarry_memory_fill(const struct quarry_target *target, void *memory, int byte,
                                       uint64_t bytes);
 
@@ -224,12 +251,19 @@ enum quarry_status quarry_memory_fill(const struct quarry_target *target, void *
 struct quarry_grid {
     uint32_t blocks;       /* at least 1 */
     uint32_t threads;      /* of a block, 1 to 1024 */
-    uint32_t shared_bytes; /* block-shared memory, for simt_shared() */
+    uint32_t shared_bytes; /* block-shared memory, for simt_shared(): CPU: at most 227 KiB, like the largest
+                              GPUs; CUDA: what the device allows a block that opts in (sm_75: 64 KiB) */
 };
 
-/* Runs a kernel (quarry/simt/kernel.h) on the target with *argument, a struct of the kernel's type.
- * CUDA: queued in the target's stream.  CPU: has run when this returns; DEADLOCK if nothing advanced any
- * more, ASSERT if an assertion failed: the detail says where, and memory is as the lanes left it.
+/* Runs a kernel (quarry/simt/kernel.h) on the target.
+ *   grid      ARGUMENT if it is out of range or has 2^32 threads or more
+ *   argument  a struct of the kernel's type, copied before this returns
+ * CUDA: queued in the target's stream, not waited for; what goes wrong in the kernel comes back from a later
+ * call that waits.
+ * CPU: has run when this returns; DEADLOCK if nothing advanced any more, ASSERT if an assertion failed: the
+ * detail says where, and memory is as the lanes left it: a heap that they were using needs quarry_heap_reset.
+ * MEMORY if there is none for the lanes' stacks; then
+ * no lane has run.  Each lane has 64 KiB of stack there: large arrays belong into a heap.
  * BACKEND if the kernel was not compiled for the target's backend. */
 enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                  struct quarry_grid grid, const void *argument);
@@ -237,17 +271,24 @@ enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct 
 /* A grid of at least `threads` threads in blocks of 256. */
 struct quarry_grid quarry_grid_for(uint64_t threads);
 
-/* Waits for everything queued in the target's stream; reports what failed there. */
+/* Waits for everything queued in the target's stream, by whatever thread; reports what failed there. */
 enum quarry_status quarry_target_wait(const struct quarry_target *target);
 
 /* ---- timing ---- */
 
 typedef struct quarry_event quarry_event;
-/* An event takes the time at which the target's stream reaches it (CPU: at which it is recorded). */
+/* Makes an event of the target; *out is NULL after an error. */
 enum quarry_status quarry_event_create(const struct quarry_target *target, quarry_event **out);
+
+/* Never waits, also if the stream has not reached the event yet.  NULL is a no-op. */
 enum quarry_status quarry_event_destroy(quarry_event *event);
+
+/* The event takes the time at which the target's stream reaches this point (CPU: the time of the call); the
+ * time that it had is forgotten.  Does not wait. */
 enum quarry_status quarry_event_record(quarry_event *event);
-/* Microseconds between two recorded events of one target; waits for the later. */
+
+/* Microseconds between two recorded events of one target.  Waits until the stream has reached both.
+ * ARGUMENT if one was never recorded, or they are of different devices. */
 enum quarry_status quarry_event_elapsed(quarry_event *begin, quarry_event *end, double *microseconds);
 
 #ifdef __cplusplus

@@ -3,7 +3,11 @@
  *
  * Pools from LARGE_BYTES on are mapped rather than taken from the C heap: pages that no block ever
  * touches then cost nothing, whatever malloc implementation is linked in.  Smaller ones stay with
- * malloc, whose debugging aids see them. */
+ * malloc, whose debugging aids see them.  Which it was, and how much, stands in a header before the
+ * memory, so that giving it back needs no more than its address.
+ *
+ *     | header, 256 bytes | memory ...
+ */
 #include "cpu/executor.h"
 #include "host/backend.h"
 #include "host/internal.h"
@@ -16,11 +20,21 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define ALIGNMENT 256u
+#define ALIGNMENT 256u /* of memory, and the size of the header before it */
+#define MAX_RESIDENT 4096u
+#define MAX_SHARED_BYTES (227u << 10) /* of a block on the largest GPUs: what runs here fits there */
 #define LARGE_BYTES ((uint64_t)1 << 20)
 #define MAX_WORKERS 4096u
 #define REPORT_BYTES 3584u
 #define SERVICE_BYTES ((uint64_t)1 << 20) /* of pool, for which one more worker is worth waking */
+
+#define MEMORY_TAG ((uint64_t)0x9d5c3a7be2f1486d) /* in every header, until the memory is given back */
+
+struct memory_header {
+    uint64_t tag;
+    uint64_t mapped_bytes; /* with the header; 0: malloc's */
+};
+_Static_assert(sizeof(struct memory_header) <= ALIGNMENT, "the header fits before the memory");
 
 static int cpu_device_count(void)
 {
@@ -38,19 +52,23 @@ static enum quarry_status cpu_target_check(const struct quarry_target *target)
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "workers is %" PRIu32 ": it must be 0 (one for each core) to %u", target->workers,
                            MAX_WORKERS);
+    if (target->resident_blocks > MAX_RESIDENT)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "resident_blocks is %" PRIu32 ": it must be 0 (8 of them) to %u",
+                           target->resident_blocks, MAX_RESIDENT);
     return QUARRY_OK;
 }
 
 static enum quarry_status cpu_describe(const struct quarry_target *target, struct quarry_device_info *info)
 {
-    struct machine_memory memory = machine_memory();
+    struct quarry_machine_memory memory = quarry_machine_memory();
     (void)target;
-    machine_name(info->name, sizeof info->name);
+    quarry_machine_name(info->name, sizeof info->name);
     info->total_bytes = memory.total_bytes;
     info->available_bytes = memory.available_bytes;
     info->heap_bytes = memory.heap_bytes;
     info->multiprocessors = simt_cpu_cores();
-    info->clock_khz = machine_clock_khz();
+    info->clock_khz = quarry_machine_clock_khz();
     info->capability = 0;
     return QUARRY_OK;
 }
@@ -58,42 +76,54 @@ static enum quarry_status cpu_describe(const struct quarry_target *target, struc
 static enum quarry_status cpu_memory_create(const struct quarry_target *target, enum quarry_pool pool,
                                             uint64_t bytes, void **out)
 {
+    struct memory_header *header;
+    uint64_t mapped_bytes = 0;
     (void)target;
     (void)pool;
     if (bytes < LARGE_BYTES) {
         uint64_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-        *out = aligned_alloc(ALIGNMENT, (size_t)rounded);
-        if (!*out)
+        header = aligned_alloc(ALIGNMENT, (size_t)(ALIGNMENT + rounded));
+        if (!header)
             return quarry_fail(QUARRY_ERROR_MEMORY, "the host has no %" PRIu64 " bytes of memory left",
                                bytes);
-        return QUARRY_OK;
+    } else {
+        /* A mapping may succeed for memory that isn't there, and the process is killed when it is used. */
+        uint64_t available = quarry_machine_memory().available_bytes;
+        if (bytes > available)
+            return quarry_fail(QUARRY_ERROR_MEMORY,
+                               "%" PRIu64 " bytes were asked for, but only %" PRIu64
+                               " bytes of host memory are available",
+                               bytes, available);
+        mapped_bytes = ALIGNMENT + bytes;
+        header = mmap(NULL, (size_t)mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (header == MAP_FAILED)
+            return quarry_fail(QUARRY_ERROR_MEMORY, "mapping %" PRIu64 " bytes of host memory failed: %s",
+                               bytes, strerror(errno));
     }
-    /* A mapping may succeed for memory that isn't there, and the process is killed when it is used. */
-    uint64_t available = machine_memory().available_bytes;
-    if (bytes > available)
-        return quarry_fail(QUARRY_ERROR_MEMORY,
-                           "%" PRIu64 " bytes were asked for, but only %" PRIu64
-                           " bytes of host memory are available",
-                           bytes, available);
-    void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return quarry_fail(QUARRY_ERROR_MEMORY, "mapping %" PRIu64 " bytes of host memory failed: %s", bytes,
-                           strerror(errno));
-    *out = memory;
+    header->tag = MEMORY_TAG;
+    header->mapped_bytes = mapped_bytes;
+    *out = (unsigned char *)header + ALIGNMENT;
     return QUARRY_OK;
 }
 
 static enum quarry_status cpu_memory_destroy(const struct quarry_target *target, enum quarry_pool pool,
-                                             void *memory, uint64_t bytes)
+                                             void *memory)
 {
     (void)target;
     (void)pool;
-    if (bytes < LARGE_BYTES)
-        free(memory);
-    else if (munmap(memory, (size_t)bytes) != 0)
+    if ((uintptr_t)memory % ALIGNMENT != 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%p is not what quarry_memory_create returned", memory);
+    struct memory_header *header = (struct memory_header *)(void *)((unsigned char *)memory - ALIGNMENT);
+    if (header->tag != MEMORY_TAG)
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                           "%p and %" PRIu64 " bytes are not what quarry_memory_create returned: %s", memory,
-                           bytes, strerror(errno));
+                           "%p is not what quarry_memory_create returned, or memory before it was written",
+                           memory);
+    header->tag = 0;
+    if (header->mapped_bytes == 0)
+        free(header);
+    else if (munmap(header, (size_t)header->mapped_bytes) != 0)
+        return quarry_fail(QUARRY_ERROR_MEMORY, "unmapping the memory at %p failed: %s", memory,
+                           strerror(errno));
     return QUARRY_OK;
 }
 
@@ -129,6 +159,10 @@ static enum quarry_status cpu_launch(const struct simt_kernel *kernel, const str
     if (!kernel->cpu)
         return quarry_fail(QUARRY_ERROR_BACKEND, "kernel %s was not compiled for the CPU backend",
                            kernel->name);
+    if (grid.shared_bytes > MAX_SHARED_BYTES)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "%s: %" PRIu32 " bytes of block-shared memory: the CPU backend has at most %u",
+                           kernel->name, grid.shared_bytes, MAX_SHARED_BYTES);
     launch.name = kernel->name;
     launch.kernel = kernel->cpu;
     launch.argument = argument;
@@ -148,7 +182,10 @@ static enum quarry_status cpu_launch(const struct simt_kernel *kernel, const str
     case SIMT_CPU_MEMORY:
         break;
     }
-    return quarry_fail(QUARRY_ERROR_MEMORY, "%s", report);
+    return quarry_fail(QUARRY_ERROR_MEMORY,
+                       "%s: the host has no memory for the stacks and the shared memory of blocks of %" PRIu32
+                       " threads",
+                       kernel->name, grid.threads);
 }
 
 static struct quarry_grid cpu_service_grid(const struct quarry_target *target, uint64_t bytes)
@@ -194,7 +231,6 @@ static enum quarry_status cpu_event_elapsed(quarry_event *begin, quarry_event *e
 }
 
 const struct backend_ops quarry_backend_cpu = {
-    .name = "cpu",
     .device_count = cpu_device_count,
     .target_check = cpu_target_check,
     .describe = cpu_describe,

@@ -18,10 +18,12 @@
  * in simt_active is released with a random part of those that wait at the same place.
  *
  * Deadlock.  A round without a successful atomic change anywhere brings the next round to the same
- * state, unless a lane counts its own turns; so nothing is reported before STALLED_ROUNDS of them.  With
- * several workers each records the `epoch` (bumped after every round with changes) at which it stalled;
- * all equal to the present one means that every worker has polled in vain since the last change.  A
- * worker that the system left without a core for a while holds an old epoch and so delays the verdict. */
+ * state, unless a lane counts its own turns; so nothing is reported before STALLED_ROUNDS of them.  Lanes
+ * may wait for lanes of another worker, and of another launch that runs at the same time.  So each worker
+ * records the `epoch` (bumped by every worker after every round with changes) at which it stalled, and the
+ * verdict needs every worker of every launch to have stalled at the present one: all have polled in vain
+ * since the last change.  A worker that the system left without a core for a while holds an old epoch and
+ * so delays the verdict, as does a launch that computes. */
 #include "cpu/executor.h"
 
 #include "cpu/fiber.h"
@@ -37,8 +39,10 @@
 
 #define STALLED_ROUNDS_FAST 10000u
 #define STALLED_ROUNDS_DETERMINISTIC 200u
-#define FAST_FUEL (1 << 20)
+#define FAST_FUEL (1 << 16)
+#define FAST_PATIENCE 4096u /* switches after which who polls gets a turn though others are ready */
 #define DEFAULT_RESIDENT 8u
+#define STALLED_SLEEP_NS 20000
 #define NEVER UINT64_MAX
 #define NEVER_RAN 2u
 
@@ -87,7 +91,7 @@ struct run {
     uint32_t stop;       /* atomic: an outcome other than OK is decided */
     uint32_t worker_count;
     struct worker *workers;
-    uint64_t epoch; /* atomic */
+    struct run *next; /* of the runs under way */
     pthread_mutex_t report_lock;
     enum simt_cpu_outcome outcome;
     char *report;
@@ -103,6 +107,7 @@ struct worker {
     struct lane *current;
     uint32_t index;
     uint32_t warp_cursor; /* fast mode: the warp that runs */
+    uint32_t patience;    /* fast mode: switches since who polls had a turn */
     uint64_t round_changes;
     uint32_t stalled_rounds;
     uint64_t round_epoch;   /* run->epoch when the stalled rounds began */
@@ -116,6 +121,10 @@ struct worker {
 };
 
 static __thread struct worker *this_worker;
+
+static pthread_mutex_t runs_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct run *runs;   /* under way */
+static uint64_t epoch_now; /* atomic */
 
 /* ---- small things ---- */
 
@@ -245,42 +254,49 @@ static void describe_lanes(struct worker *w)
 
 /* ---- deadlock ---- */
 
-/* Every worker that is not finished stalled at `epoch`, and that is still the present one.  The epoch is
- * read last: who finishes bumps it before it says so. */
-static int all_stalled(struct run *run, uint64_t epoch)
+/* Every worker of every run under way that is not finished stalled at `epoch`, and that is still the
+ * present one.  The epoch is read last: who finishes bumps it before it says so. */
+static int all_stalled(uint64_t epoch)
 {
-    for (uint32_t i = 0; i < run->worker_count; i++) {
-        struct worker *other = &run->workers[i];
-        if (!__atomic_load_n(&other->finished, __ATOMIC_ACQUIRE) &&
-            __atomic_load_n(&other->stalled_epoch, __ATOMIC_ACQUIRE) != epoch)
-            return 0;
-    }
-    return __atomic_load_n(&run->epoch, __ATOMIC_ACQUIRE) == epoch;
+    int stalled = 1;
+    pthread_mutex_lock(&runs_lock);
+    for (struct run *run = runs; run; run = run->next)
+        for (uint32_t i = 0; i < run->worker_count; i++) {
+            struct worker *other = &run->workers[i];
+            if (!__atomic_load_n(&other->finished, __ATOMIC_ACQUIRE) &&
+                __atomic_load_n(&other->stalled_epoch, __ATOMIC_ACQUIRE) != epoch)
+                stalled = 0;
+        }
+    pthread_mutex_unlock(&runs_lock);
+    return stalled && __atomic_load_n(&epoch_now, __ATOMIC_ACQUIRE) == epoch;
 }
 
 /* Ends a round in which every lane of this worker polled or waited.  Returns 1 if the run is stuck. */
 static int end_round(struct worker *w)
 {
-    struct run *run = w->run;
     uint32_t limit = deterministic(w) ? STALLED_ROUNDS_DETERMINISTIC : STALLED_ROUNDS_FAST;
     if (simt_cpu.changes != w->round_changes) {
         w->round_changes = simt_cpu.changes;
         w->stalled_rounds = 0;
-        __atomic_fetch_add(&run->epoch, 1, __ATOMIC_ACQ_REL);
+        __atomic_fetch_add(&epoch_now, 1, __ATOMIC_ACQ_REL);
         return 0;
     }
-    if (run->worker_count > 1 && w->stalled_rounds % 16 == 15)
-        sched_yield();
-    uint64_t epoch = __atomic_load_n(&run->epoch, __ATOMIC_ACQUIRE);
+    uint64_t epoch = __atomic_load_n(&epoch_now, __ATOMIC_ACQUIRE);
     if (epoch != w->round_epoch) { /* this round may have begun before the change: count from the next */
         w->round_epoch = epoch;
         w->stalled_rounds = 0;
+        sched_yield();
         return 0;
     }
-    if (++w->stalled_rounds < limit)
+    if (++w->stalled_rounds % 16 == 15)
+        sched_yield();
+    if (w->stalled_rounds < limit)
         return 0;
     __atomic_store_n(&w->stalled_epoch, epoch, __ATOMIC_RELEASE);
-    return all_stalled(run, epoch);
+    if (all_stalled(epoch))
+        return 1;
+    nanosleep(&(struct timespec){0, STALLED_SLEEP_NS}, NULL); /* others have the next move */
+    return 0;
 }
 
 /* Reports a deadlock.  Whoever could run has polled since the last change: that is what it waits for. */
@@ -323,10 +339,29 @@ static struct lane *next_in_warp(const struct worker *w, const struct warp *wp)
     return &wp->lanes[lowest(after ? after : wp->ready)];
 }
 
+/* Those who poll may run again.  Returns 0 if there are none. */
+static uint32_t wake_polling(const struct worker *w, struct block *b)
+{
+    uint32_t polling = 0;
+    for (uint32_t i = 0; i < w->run->warps; i++) {
+        struct warp *wp = &b->warps[i];
+        polling |= wp->backoff;
+        wp->ready |= wp->backoff;
+        wp->backoff = 0;
+    }
+    return polling;
+}
+
 /* NULL: the block is done, or the run is over. */
 static struct lane *next_fast(struct worker *w)
 {
     struct block *b = &w->blocks[0];
+    if (++w->patience == FAST_PATIENCE) {
+        w->patience = 0;
+        wake_polling(w, b);
+        if (++w->warp_cursor == w->run->warps)
+            w->warp_cursor = 0;
+    }
     for (;;) {
         for (uint32_t i = 0; i < w->run->warps; i++) {
             struct warp *wp = &b->warps[w->warp_cursor];
@@ -340,14 +375,8 @@ static struct lane *next_fast(struct worker *w)
         }
         if (!b->live || __atomic_load_n(&w->run->stop, __ATOMIC_ACQUIRE))
             return NULL;
-        uint32_t polling = 0;
-        for (uint32_t i = 0; i < w->run->warps; i++) {
-            struct warp *wp = &b->warps[i];
-            polling |= wp->backoff;
-            wp->ready = wp->backoff;
-            wp->backoff = 0;
-        }
-        if (!polling || end_round(w)) {
+        w->patience = 0;
+        if (!wake_polling(w, b) || end_round(w)) {
             fail_stuck(w);
             return NULL;
         }
@@ -449,6 +478,7 @@ void simt_cpu_preempt(void)
         simt_cpu.fuel = INT64_MAX;
         return;
     }
+    w->patience = FAST_PATIENCE - 1; /* it has run long: everybody's turn */
     yield_lane(w, 0);
 }
 
@@ -798,7 +828,7 @@ static void *worker_main(void *argument)
         for (uint32_t i = 0; i < w->crew->stack_count; i++)
             simt_fiber_tsan_release_for(&w->crew->stacks[i], &w->thread, &run->end_token);
     }
-    __atomic_fetch_add(&run->epoch, 1, __ATOMIC_ACQ_REL);
+    __atomic_fetch_add(&epoch_now, 1, __ATOMIC_ACQ_REL);
     __atomic_store_n(&w->finished, 1, __ATOMIC_RELEASE);
     this_worker = saved_worker;
     simt_cpu = saved;
@@ -852,6 +882,10 @@ enum simt_cpu_outcome simt_cpu_run(const struct simt_cpu_launch *launch, char *r
     if (prepared == 0)
         run.outcome = SIMT_CPU_MEMORY;
     simt_fiber_tsan_release(&run.begin_token);
+    pthread_mutex_lock(&runs_lock);
+    run.next = runs;
+    runs = &run;
+    pthread_mutex_unlock(&runs_lock);
     for (int i = 1; i < prepared; i++)
         if (pthread_create(&run.workers[i].handle, NULL, worker_main, &run.workers[i]) != 0)
             __atomic_store_n(&run.workers[i].finished, NEVER_RAN, __ATOMIC_RELEASE);
@@ -860,6 +894,12 @@ enum simt_cpu_outcome simt_cpu_run(const struct simt_cpu_launch *launch, char *r
     for (int i = 1; i < prepared; i++)
         if (__atomic_load_n(&run.workers[i].finished, __ATOMIC_ACQUIRE) != NEVER_RAN)
             pthread_join(run.workers[i].handle, NULL);
+    pthread_mutex_lock(&runs_lock);
+    struct run **link = &runs;
+    while (*link != &run)
+        link = &(*link)->next;
+    *link = run.next;
+    pthread_mutex_unlock(&runs_lock);
     simt_fiber_tsan_acquire(&run.end_token);
     for (int i = 0; i < prepared; i++)
         worker_release(&run.workers[i], run.outcome != SIMT_CPU_OK);

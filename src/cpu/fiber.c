@@ -30,6 +30,7 @@ extern void __tsan_release(void *address) __attribute__((weak));
 
 #define STACK_BYTES ((size_t)64 << 10)
 #define STACK_BYTES_SANITIZED ((size_t)256 << 10) /* redzones make frames several times larger */
+#define MAX_GUARDS 12000u
 #define TSAN_NO_SYNC 1u /* a switch orders nothing: with 0 every race between lanes would be hidden */
 
 /* The fiber that the switch under way leads to. */
@@ -38,6 +39,17 @@ static __thread struct fiber *arriving;
 static size_t stack_bytes(void)
 {
     return __sanitizer_start_switch_fiber || __tsan_create_fiber ? STACK_BYTES_SANITIZED : STACK_BYTES;
+}
+
+/* A guard page splits a mapping in two, and a process may have 65 530: stacks past MAX_GUARDS go without. */
+static uint32_t guards; /* atomic */
+
+static int guard_take(void)
+{
+    if (__atomic_fetch_add(&guards, 1, __ATOMIC_RELAXED) < MAX_GUARDS)
+        return 1;
+    __atomic_fetch_sub(&guards, 1, __ATOMIC_RELAXED);
+    return 0;
 }
 
 int simt_fiber_stacks_create(struct fiber **fibers, uint32_t count)
@@ -58,8 +70,9 @@ int simt_fiber_stacks_create(struct fiber **fibers, uint32_t count)
         __asan_unpoison_memory_region(memory, each * count);
     for (uint32_t i = 0; i < count; i++) {
         unsigned char *guard = memory + each * i;
-        /* Without its guard (the process may have too many mappings) a stack still works. */
-        (void)mprotect(guard, page, PROT_NONE);
+        made[i].guarded = guard_take();
+        if (made[i].guarded)
+            (void)mprotect(guard, page, PROT_NONE);
         made[i].stack_low = guard + page;
         made[i].stack_bytes = each - page;
         if (__tsan_create_fiber)
@@ -74,9 +87,12 @@ void simt_fiber_stacks_destroy(struct fiber *fibers, uint32_t count)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (!fibers)
         return;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        if (fibers[i].guarded)
+            __atomic_fetch_sub(&guards, 1, __ATOMIC_RELAXED);
         if (fibers[i].tsan_fiber)
             __tsan_destroy_fiber(fibers[i].tsan_fiber);
+    }
     munmap((unsigned char *)fibers[0].stack_low - page, (fibers[0].stack_bytes + page) * count);
     free(fibers);
 }

@@ -13,12 +13,14 @@ struct fiber {
     void *context;   /* where it left off; set by simt_fiber_switch */
     void *stack_low; /* lowest usable address; NULL for a thread's own stack, until known */
     size_t stack_bytes;
+    int guarded; /* has a guard page below */
     void (*entry)(void);
     void *asan_fake_stack;
     void *tsan_fiber; /* lives as long as the stack: frames at equal addresses are one history */
 };
 
-/* Stacks for `count` fibers, in one mapping with a guard page below each.  They start unused.
+/* Stacks for `count` fibers, in one mapping, with a guard page below each as long as the process can
+ * afford the mappings.  They start unused.
  * Returns 0, or -1 without memory. */
 int simt_fiber_stacks_create(struct fiber **fibers, uint32_t count);
 void simt_fiber_stacks_destroy(struct fiber *fibers, uint32_t count);

@@ -205,7 +205,7 @@ static enum quarry_status cuda_describe(const struct quarry_target *target, stru
 /* Host memory that is not there gets a process killed rather than a call refused. */
 static enum quarry_status check_host_memory(const char *call, uint64_t bytes, uint64_t device_bytes)
 {
-    uint64_t available = machine_memory().available_bytes;
+    uint64_t available = quarry_machine_memory().available_bytes;
     if (bytes <= device_bytes || bytes - device_bytes <= available)
         return QUARRY_OK;
     return quarry_fail(QUARRY_ERROR_MEMORY,
@@ -287,11 +287,10 @@ static enum quarry_status cuda_memory_create(const struct quarry_target *target,
 }
 
 static enum quarry_status cuda_memory_destroy(const struct quarry_target *target, enum quarry_pool pool,
-                                              void *memory, uint64_t bytes)
+                                              void *memory)
 {
     int previous;
     enum quarry_status status = enter(target, &previous);
-    (void)bytes;
     if (status != QUARRY_OK)
         return status;
     switch (pool) {
@@ -491,7 +490,6 @@ static enum quarry_status cuda_event_elapsed(quarry_event *begin, quarry_event *
 }
 
 const struct backend_ops quarry_backend_cuda = {
-    .name = "cuda",
     .device_count = cuda_device_count,
     .target_check = cuda_target_check,
     .describe = cuda_describe,

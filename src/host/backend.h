@@ -10,8 +10,6 @@
 #include "quarry/quarry.h"
 
 struct backend_ops {
-    const char *name;
-
     int (*device_count)(void);
 
     /* The target's device exists, and nothing in it contradicts this backend. */
@@ -23,7 +21,7 @@ struct backend_ops {
     enum quarry_status (*memory_create)(const struct quarry_target *target, enum quarry_pool pool,
                                         uint64_t bytes, void **out);
     enum quarry_status (*memory_destroy)(const struct quarry_target *target, enum quarry_pool pool,
-                                         void *memory, uint64_t bytes);
+                                         void *memory);
 
     /* The address at which kernels reach a caller's buffer; ARGUMENT if they can't. */
     enum quarry_status (*buffer_map)(const struct quarry_target *target, void *buffer, uint64_t bytes,

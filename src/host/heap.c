@@ -74,6 +74,10 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
 {
     if (options->word_bits != 0 && options->word_bits != 32 && options->word_bits != 64)
         return fail_word_bits(options);
+    if (options->probes > QUARRY_MAX_PROBES)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "probes is %" PRIu32 ": it must be at most %u, or 0 for the default",
+                           options->probes, QUARRY_MAX_PROBES);
     if ((unsigned int)options->pool > (unsigned int)QUARRY_POOL_BUFFER)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool %d does not exist: it must be %d to %d",
                            (int)options->pool, QUARRY_POOL_DEVICE, QUARRY_POOL_BUFFER);
@@ -179,7 +183,7 @@ static enum quarry_status plan_pool(const struct backend_ops *ops, struct quarry
         options->pool_bytes = device.heap_bytes;
         if (options->pool == QUARRY_POOL_PINNED) {
             /* Pinned memory is the host's, and a large GPU's share may be more than that has. */
-            uint64_t host_bytes = machine_memory().heap_bytes;
+            uint64_t host_bytes = quarry_machine_memory().heap_bytes;
             if (host_bytes < options->pool_bytes)
                 options->pool_bytes = host_bytes;
         }
@@ -247,7 +251,7 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
         /* The detail of what went wrong first is the one to keep, also if this fails too. */
         char first[3584];
         snprintf(first, sizeof first, "%s", quarry_error_detail());
-        heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory, heap->pool_bytes);
+        heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
         quarry_fail(status, "%s", first);
     }
     return status;
@@ -285,8 +289,7 @@ enum quarry_status quarry_heap_destroy(quarry_heap *heap)
         return QUARRY_OK;
     enum quarry_status status = heap->ops->wait(&heap->target);
     if (heap->pool != QUARRY_POOL_BUFFER) {
-        enum quarry_status given_back =
-            heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory, heap->pool_bytes);
+        enum quarry_status given_back = heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
         status = status == QUARRY_OK ? given_back : status;
     }
     free(heap);
@@ -390,8 +393,9 @@ enum quarry_status quarry_heap_check(quarry_heap *heap)
     if (status == QUARRY_OK && header.census.faults != 0)
         status =
             quarry_fail(QUARRY_ERROR_CORRUPT,
-                        "the heap is corrupt: %" PRIu64 " fault%s in its structures, a block freed twice "
-                        "or written past its end, or a free of what was never allocated",
+                        "the heap's structures contradict themselves in %" PRIu64
+                        " place%s: most likely memory outside a live block was written, or a kernel ended "
+                        "in the middle of a malloc or free",
                         header.census.faults, header.census.faults == 1 ? "" : "s");
     return status;
 }

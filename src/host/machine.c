@@ -75,7 +75,7 @@ static uint64_t read_field(const char *path, const char *key, uint64_t otherwise
 
 /* Narrows *memory by one cgroup's limit, if it has one. */
 static void apply_cgroup(const struct cgroup_files *files, const char *directory,
-                         struct machine_memory *memory)
+                         struct quarry_machine_memory *memory)
 {
     char path[PATH_BYTES + 64];
     uint64_t limit = read_number(directory, files->limit);
@@ -92,7 +92,8 @@ static void apply_cgroup(const struct cgroup_files *files, const char *directory
 }
 
 /* Applies the cgroup `group` ("/a/b") and its parents up to the mount. */
-static void walk_cgroups(const struct cgroup_files *files, const char *group, struct machine_memory *memory)
+static void walk_cgroups(const struct cgroup_files *files, const char *group,
+                         struct quarry_machine_memory *memory)
 {
     char directory[PATH_BYTES];
     size_t root = strlen(files->mount);
@@ -120,7 +121,7 @@ static int lists_memory(const char *controllers)
     return 0;
 }
 
-static void apply_cgroups(struct machine_memory *memory)
+static void apply_cgroups(struct quarry_machine_memory *memory)
 {
     char line[LINE_BYTES];
     FILE *stream = fopen("/proc/self/cgroup", "re");
@@ -144,9 +145,9 @@ static void apply_cgroups(struct machine_memory *memory)
     fclose(stream);
 }
 
-struct machine_memory machine_memory(void)
+struct quarry_machine_memory quarry_machine_memory(void)
 {
-    struct machine_memory memory;
+    struct quarry_machine_memory memory;
     long pages = sysconf(_SC_PHYS_PAGES);
     long page_bytes = sysconf(_SC_PAGESIZE);
     memory.total_bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0;
@@ -159,7 +160,7 @@ struct machine_memory machine_memory(void)
     return memory;
 }
 
-void machine_name(char *name, size_t bytes)
+void quarry_machine_name(char *name, size_t bytes)
 {
     char line[512];
     snprintf(name, bytes, "CPU");
@@ -181,7 +182,7 @@ void machine_name(char *name, size_t bytes)
     fclose(stream);
 }
 
-uint32_t machine_clock_khz(void)
+uint32_t quarry_machine_clock_khz(void)
 {
     uint64_t khz = read_number("/sys/devices/system/cpu/cpu0/cpufreq", "cpuinfo_max_freq");
     return khz > UINT32_MAX ? 0 : (uint32_t)khz;

@@ -6,19 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct machine_memory {
+struct quarry_machine_memory {
     uint64_t total_bytes;     /* physical memory, or the smallest limit of a cgroup above this process */
     uint64_t available_bytes; /* free now, page cache that can be dropped counted in */
     uint64_t heap_bytes;      /* sensible for one heap: a quarter of the total, and no more than available */
 };
 
 /* Any thread.  Reads a few small files of /proc and /sys: not for inner loops. */
-struct machine_memory machine_memory(void);
+struct quarry_machine_memory quarry_machine_memory(void);
 
 /* The processor's model, "CPU" if it has no name; always terminated. */
-void machine_name(char *name, size_t bytes);
+void quarry_machine_name(char *name, size_t bytes);
 
 /* Highest clock in kHz; 0: unknown. */
-uint32_t machine_clock_khz(void);
+uint32_t quarry_machine_clock_khz(void);
 
 #endif

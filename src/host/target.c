@@ -113,14 +113,14 @@ enum quarry_status quarry_memory_create(const struct quarry_target *target, enum
 }
 
 enum quarry_status quarry_memory_destroy(const struct quarry_target *target, enum quarry_pool pool,
-                                         void *memory, uint64_t bytes)
+                                         void *memory)
 {
     const struct backend_ops *ops;
     struct quarry_target resolved;
     enum quarry_status status = resolve_for_pool(target, pool, &resolved, &ops);
     if (status != QUARRY_OK || !memory)
         return status;
-    return ops->memory_destroy(&resolved, pool, memory, bytes);
+    return ops->memory_destroy(&resolved, pool, memory);
 }
 
 enum quarry_status quarry_memory_copy(const struct quarry_target *target, void *to, const void *from,

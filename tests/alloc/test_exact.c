@@ -65,7 +65,7 @@ static void prove(const char *allocator, const struct simt_kernel *kernel, uint3
     exact.holes = test_memory(&target, sizeof holes);
     assert_ok(quarry_memory_copy(&target, exact.holes, holes, sizeof holes));
     exact.wrong = test_memory(&target, sizeof wrong);
-    exact.turns = seed ? 20 : 2000;
+    exact.turns = seed ? 20 : getenv("QUARRY_TEST_THREADS") ? 50 : 1000;
     exact.hold = holds[i / 2 % 8];
     test_run(kernel, &target, 2, 32, 0, &exact);
     assert_ok(quarry_memory_copy(&target, &wrong, exact.wrong, sizeof wrong));
@@ -86,7 +86,8 @@ static void prove(const char *allocator, const struct simt_kernel *kernel, uint3
 static void a_heap_with_a_hole_is_never_proven_full(void **state)
 {
     const char *text = getenv("QUARRY_TEST_SEEDS");
-    uint32_t cases = test_on_cuda(&base_target) ? 200 : 10 * (text ? (uint32_t)strtoul(text, NULL, 10) : 60);
+    uint32_t cases = test_on_cuda(&base_target) ? (getenv("QUARRY_TEST_THREADS") ? 4 : 100)
+                                                : 10 * (text ? (uint32_t)strtoul(text, NULL, 10) : 60);
     (void)state;
     for (uint32_t i = 0; i < cases; i++) {
         uint64_t seed = test_on_cuda(&base_target) || i < 8 ? 0 : i; /* 8 in fast mode */

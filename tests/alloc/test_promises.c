@@ -257,7 +257,7 @@ static void churn_without_null(void)
 static void tight_without_null(void)
 {
     static const uint32_t holds[] = {0, 1, 3, 10, 30, 100, 300};
-    uint32_t cases = test_on_cuda(&base_target) ? 300 : (uint32_t)seeds() * 4 + 20;
+    uint32_t cases = test_on_cuda(&base_target) ? capped(1 << 17) / 1024 : (uint32_t)seeds() * 4 + 20;
     f.probes = 1;
     for (uint32_t i = 1; i <= cases; i++) {
         uint64_t seed = test_on_cuda(&base_target) || i <= 20 ? 0 : i; /* 20 in fast mode */

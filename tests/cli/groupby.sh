@@ -18,21 +18,9 @@ quarry=$1
 with_null=${2:-}
 backend=${QUARRY_TEST_BACKEND:-cpu}
 small=$(dirname "$0")/../data/debian-sections.tsv.gz
-scratch=$(mktemp -d)
-trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-out=$scratch/out
-err=$scratch/err
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
 in=$scratch/in
-checks=0
-failures=0
-
-# fail TEXT: reports with what the last command printed.
-fail() {
-    failures=$((failures + 1))
-    echo "FAILED: $1"
-    head -c 2000 "$out" | cat -v | cut -c 1-200 | sed 's/^/    out: /' | head -20
-    head -c 2000 "$err" | sed 's/^/    err: /'
-}
 
 # run CODE ARGUMENT...: runs groupby and checks its exit code.  The heap is small, for speed.
 run() {
@@ -42,21 +30,6 @@ run() {
     code=$?
     checks=$((checks + 1))
     [ "$code" -eq "$expected" ] || fail "groupby $*: exit code $code instead of $expected"
-}
-
-# says PATTERN: the last command printed one line on standard error, like that, and nothing else.
-says() {
-    checks=$((checks + 1))
-    if [ "$(wc -l <"$err")" -ne 1 ] || ! grep -Eq -- "^quarry: .*$1" "$err"; then
-        fail "not one sentence like '$1'"
-    fi
-    [ ! -s "$out" ] || fail 'an error, but also output'
-}
-
-# same ACTUAL EXPECTED WHAT
-same() {
-    checks=$((checks + 1))
-    [ "$1" = "$2" ] || fail "$3: '$1' instead of '$2'"
 }
 
 # gives TEXT: the last command printed these lines (as printf takes them), in any order, and no message.
@@ -457,10 +430,15 @@ done
 run 2 --backend gpu "$in"
 says "--backend 'gpu'"
 run 2 --frobnicate "$in"
+says "'--frobnicate': no such option"
+run 2 "$in" -Z
+says "'-Z': no such option"
 run 2 --column
+says "'--column': .*value is missing"
+run 2 --header=yes "$in"
+says "'--header=yes': "
 run 0 --help
 grep -q '^Usage: quarry groupby ' "$out" || fail '--help'
 
 [ -n "$with_null" ] || echo 'left out: the allocator that has no pages'
-echo "$checks checks, $failures failures"
-[ "$failures" -eq 0 ]
+finish

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The kernel in README.md is examples/hello.c, and compiles and runs with the commands printed below it.
 #
-#   readme.sh cpu|cuda BUILD [FLAG...]    the folder with libquarry.a, and what linking it needs beyond the command
+#   readme.sh cpu|cuda BUILD    the folder with libquarry.a and link.flags
 set -eu
 
 backend=$1
 build=$(realpath "$2")
-shift 2
 cd "$(dirname "$0")/../.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -29,8 +28,8 @@ PATH=$PATH:/usr/local/cuda/bin
 ln -s "$PWD/include" "$PWD/examples" "$scratch/"
 ln -s "$build" "$scratch/build"
 cd "$scratch"
-echo "$command $*"
-eval "$command $*"
+echo "$command"
+eval "$command"
 if [ "$backend" = cuda ] && ! nvidia-smi >/dev/null 2>&1; then
     echo 'compiled; skipped the run: no GPU here'
     exit 77

@@ -6,20 +6,8 @@
 set -u
 
 quarry=$1
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-out=$scratch/out
-err=$scratch/err
-checks=0
-failures=0
-
-# fail TEXT: reports with what the last command printed.
-fail() {
-    failures=$((failures + 1))
-    echo "FAILED: $1"
-    sed 's/^/    out: /' "$out" | head -20
-    sed 's/^/    err: /' "$err" | head -20
-}
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
 
 # run CODE ARGUMENT...: runs the command and checks its exit code.
 run() {
@@ -40,21 +28,6 @@ prints() {
 prints_not() {
     checks=$((checks + 1))
     ! grep -Eq -- "$1" "$out" || fail "a line like '$1'"
-}
-
-# says PATTERN: the last command printed one line on standard error, like that, and nothing else.
-says() {
-    checks=$((checks + 1))
-    if [ "$(wc -l <"$err")" -ne 1 ] || ! grep -Eq -- "^quarry: .*$1" "$err"; then
-        fail "not one sentence like '$1'"
-    fi
-    [ ! -s "$out" ] || fail 'an error, but also output'
-}
-
-# same ACTUAL EXPECTED WHAT
-same() {
-    checks=$((checks + 1))
-    [ "$1" = "$2" ] || fail "$3: '$1' instead of '$2'"
 }
 
 # ---- help, version, no such command ----
@@ -95,6 +68,7 @@ same "$(wc -c <"$err")" 0 'bytes on standard error'
 run 2 list rw
 says 'no arguments'
 run 2 list --frobnicate
+says "'--frobnicate': no such option"
 allocators=$("$quarry" list | sed -nE '/^allocators$/,/^backends$/s/^  ([a-z_0-9]+) .*/\1/p' | wc -l)
 
 # ---- bench: table ----
@@ -187,6 +161,12 @@ says "no allocator 'nonesuch'"
 run 2 bench file
 says "'file'"
 run 2 bench --frobnicate
+says "'--frobnicate': no such option"
+run 2 bench --quick -Z
+says "'-Z': no such option"
+run 2 bench --threads
+says "'--threads': .*value is missing"
+run 0 bench --usage
 run 1 bench --backend cpu --quick --csv="$scratch/none/csv"
 says "$scratch/none/csv: can't write"
 if [ -e /dev/full ]; then
@@ -195,5 +175,4 @@ if [ -e /dev/full ]; then
     same $? 1 'exit code with standard output full'
 fi
 
-echo "$checks checks, $failures failures"
-[ "$failures" -eq 0 ]
+finish

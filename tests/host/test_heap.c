@@ -2,7 +2,7 @@
 /* The promises of quarry/quarry.h, one test each or a few, on the backend that the environment variable
  * QUARRY_TEST_BACKEND names (cpu, the default, or cuda; 77 without a usable GPU).
  *
- * What allocators promise is tests/conformance's.  Here they only have to fill a heap exactly: a kernel
+ * What allocators promise is tests/alloc's.  Here they only have to fill a heap exactly: a kernel
  * with more threads than pages, each thread asking for one page, gets every page once and counts the
  * rest as failed.  From that every number that the host reports is known beforehand. */
 #include "heap_test_cuda.h"
@@ -18,12 +18,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
 #define MIB ((uint64_t)1 << 20)
 #define PAGES 1000u
 #define THREADS 1300u /* more than PAGES, and not a whole number of warps */
+
+/* A sanitizer's runtime takes address space of its own, and does not survive being refused it. */
+#if defined(__has_feature)
+#define TEST_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#elif defined(__SANITIZE_ADDRESS__)
+#define TEST_SANITIZED 1
+#else
+#define TEST_SANITIZED 0
+#endif
 
 static enum quarry_backend backend = QUARRY_BACKEND_CPU;
 
@@ -99,10 +109,8 @@ static struct work work_create(quarry_heap *heap, uint32_t count, uint64_t bytes
 static void work_destroy(struct work *work)
 {
     expect_ok(quarry_target_wait(&work->target));
-    expect_ok(quarry_memory_destroy(&work->target, QUARRY_POOL_DEVICE, work->argument.blocks,
-                                    work->argument.count * sizeof(unsigned char *)));
-    expect_ok(
-        quarry_memory_destroy(&work->target, QUARRY_POOL_DEVICE, work->argument.faults, sizeof(uint32_t)));
+    expect_ok(quarry_memory_destroy(&work->target, QUARRY_POOL_DEVICE, work->argument.blocks));
+    expect_ok(quarry_memory_destroy(&work->target, QUARRY_POOL_DEVICE, work->argument.faults));
     free(work->host_blocks);
 }
 
@@ -264,6 +272,10 @@ static void wrong_targets_are_refused_and_unchanged(void **state)
         target.workers = 1000000;
         expect(QUARRY_ERROR_ARGUMENT, quarry_target_resolve(&target));
         expect_detail("workers is 1000000");
+        target.workers = 0;
+        target.resident_blocks = 4097;
+        expect(QUARRY_ERROR_ARGUMENT, quarry_target_resolve(&target));
+        expect_detail("resident_blocks is 4097");
     } else {
         target.seed = 7;
         expect(QUARRY_ERROR_ARGUMENT, quarry_target_resolve(&target));
@@ -599,7 +611,7 @@ static void smallest_buffer_depends_on_its_start(void **state)
         fill_and_empty(heap);
         expect_ok(quarry_heap_destroy(heap));
     }
-    expect_ok(quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory, 8192));
+    expect_ok(quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory));
 }
 
 static void every_kind_of_pool_works(void **state)
@@ -681,7 +693,7 @@ static void callers_buffer_is_used_and_left(void **state)
             if (b < offsets[i] || b >= offsets[i] + bytes)
                 assert_int_equal(0xA5, seen[b]);
     }
-    expect_ok(quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory, whole));
+    expect_ok(quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory));
     free(seen);
 }
 
@@ -713,7 +725,7 @@ static void wrong_buffers_are_refused(void **state)
         options.pool_bytes = (uint64_t)1 << 50;
         expect(QUARRY_ERROR_ARGUMENT, quarry_heap_create(&heap, &options));
     }
-    expect_ok(quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory, 4096));
+    expect_ok(quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory));
 }
 
 /* ---- heaps at work ---- */
@@ -1007,9 +1019,32 @@ static void memory_is_made_copied_filled(void **state)
             for (uint64_t b = 0; b + 1 < bytes; b++)
                 if (host[b] != 0x5A)
                     fail();
-            expect_ok(quarry_memory_destroy(&target, (enum quarry_pool)pool, memory, bytes));
+            expect_ok(quarry_memory_destroy(&target, (enum quarry_pool)pool, memory));
             free(host);
         }
+    }
+}
+
+/* Small and large memory alike: what create did not return, and memory whose header was written. */
+static void cpu_knows_its_memory_again(void **state)
+{
+    static const uint64_t sizes[] = {100, 3 * MIB};
+    struct quarry_target target = the_target();
+    (void)state;
+    if (backend != QUARRY_BACKEND_CPU)
+        skip();
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        unsigned char *memory = NULL;
+        uint64_t tag;
+        expect_ok(quarry_memory_create(&target, QUARRY_POOL_DEVICE, sizes[i], (void **)&memory));
+        memset(memory, 0, sizes[i]);
+        expect(QUARRY_ERROR_ARGUMENT, quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory + 16));
+        memcpy(&tag, memory - 256, sizeof tag);
+        memset(memory - 256, 0, sizeof tag);
+        expect(QUARRY_ERROR_ARGUMENT, quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory));
+        expect_detail("memory before it was written");
+        memcpy(memory - 256, &tag, sizeof tag);
+        expect_ok(quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory));
     }
 }
 
@@ -1021,7 +1056,7 @@ static void impossible_memory_is_refused(void **state)
     (void)state;
     expect_ok(quarry_memory_create(&target, QUARRY_POOL_DEVICE, 0, &memory));
     assert_null(memory);
-    expect_ok(quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, NULL, 0));
+    expect_ok(quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, NULL));
     for (int pool = QUARRY_POOL_DEVICE; pool < QUARRY_POOL_BUFFER; pool++) {
         static const uint64_t sizes[] = {1ull << 50, 1ull << 63, UINT64_MAX};
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -1102,11 +1137,9 @@ static void blocks_share_memory(void **state)
         expect_ok(quarry_memory_copy(&work.target, &faults, work.argument.faults, sizeof faults));
         assert_int_equal(0, faults);
     }
-    if (backend == QUARRY_BACKEND_CUDA) {
-        struct quarry_grid grid = {1, 32, 100 << 20};
-        expect(QUARRY_ERROR_ARGUMENT, quarry_launch(&heap_test_shared, &work.target, grid, &work.argument));
-        expect_detail("block-shared");
-    }
+    struct quarry_grid excessive = {1, 32, (227u << 10) + 1};
+    expect(QUARRY_ERROR_ARGUMENT, quarry_launch(&heap_test_shared, &work.target, excessive, &work.argument));
+    expect_detail("block-shared");
     work_destroy(&work);
     expect_ok(quarry_heap_destroy(heap));
 }
@@ -1125,6 +1158,47 @@ static void cpu_reports_broken_kernels(void **state)
         assert_non_null(strstr(quarry_error_detail(), "heap_test_kernels.c"));
         fill_and_empty(heap); /* the heap, and the executor, still work */
     }
+    work_destroy(&work);
+    expect_ok(quarry_heap_destroy(heap));
+}
+
+/* Address space of this process, in bytes; 0: unknown. */
+static uint64_t address_space(void)
+{
+    uint64_t pages = 0;
+    FILE *stream = fopen("/proc/self/statm", "r");
+    if (!stream)
+        return 0;
+    if (fscanf(stream, "%" SCNu64, &pages) != 1)
+        pages = 0;
+    fclose(stream);
+    return pages * 4096;
+}
+
+/* With the address space narrowed, so that the stacks of 64 blocks of 1024 threads find no room. */
+static void cpu_without_room_for_stacks_says_so(void **state)
+{
+    struct quarry_heap_options options = the_options();
+    struct rlimit before;
+    struct rlimit narrow;
+    (void)state;
+    if (backend != QUARRY_BACKEND_CPU || TEST_SANITIZED)
+        skip();
+    options.target.seed = 1;
+    options.target.resident_blocks = 64;
+    options.pages = 10;
+    quarry_heap *heap = create(&options);
+    struct work work = work_create(heap, 1, 16);
+    struct quarry_grid grid = {64, 1024, 0};
+    work.target = options.target;
+    assert_int_equal(0, getrlimit(RLIMIT_AS, &before));
+    narrow = before;
+    narrow.rlim_cur = address_space() + 64 * MIB;
+    assert_int_equal(0, setrlimit(RLIMIT_AS, &narrow));
+    enum quarry_status status = quarry_launch(&heap_test_malloc, &work.target, grid, &work.argument);
+    assert_int_equal(0, setrlimit(RLIMIT_AS, &before));
+    expect(QUARRY_ERROR_MEMORY, status);
+    expect_detail("no memory for the stacks");
     work_destroy(&work);
     expect_ok(quarry_heap_destroy(heap));
 }
@@ -1189,19 +1263,6 @@ static void heaps_work_on_a_callers_stream(void **state)
     heap_test_stream_destroy(stream);
 }
 
-/* Address space of this process, in bytes; 0: unknown. */
-static uint64_t address_space(void)
-{
-    uint64_t pages = 0;
-    FILE *stream = fopen("/proc/self/statm", "r");
-    if (!stream)
-        return 0;
-    if (fscanf(stream, "%" SCNu64, &pages) != 1)
-        pages = 0;
-    fclose(stream);
-    return pages * 4096;
-}
-
 static void nothing_stays_behind(void **state)
 {
     struct quarry_heap_options options = the_options();
@@ -1256,11 +1317,13 @@ int main(void)
         cmocka_unit_test(large_heap_counts_with_every_worker),
         cmocka_unit_test(deterministic_targets_have_heaps_too),
         cmocka_unit_test(memory_is_made_copied_filled),
+        cmocka_unit_test(cpu_knows_its_memory_again),
         cmocka_unit_test(impossible_memory_is_refused),
         cmocka_unit_test(wrong_launches_are_refused),
         cmocka_unit_test(grids_cover_their_threads),
         cmocka_unit_test(blocks_share_memory),
         cmocka_unit_test(cpu_reports_broken_kernels),
+        cmocka_unit_test(cpu_without_room_for_stacks_says_so),
         cmocka_unit_test(events_take_time),
         cmocka_unit_test(heaps_work_on_a_callers_stream),
         cmocka_unit_test(nothing_stays_behind),

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The order of the rooms (docs/DESIGN.md): includes point down only, platform conditions live in the platform
-# rooms, device headers use no libc, and each allocator of list.def has its page.
+# rooms, device headers use no libc, each allocator of list.def has its page, and links between pages lead to files.
 #
 #   includes.sh          checks this repository, then plants one violation of each rule in a copy of it and
 #                        requires that each is found
@@ -70,6 +70,12 @@ violations() {
             while read -r allocator; do
                 [ -s "docs/alloc/$allocator.md" ] || echo "docs/alloc/$allocator.md: no page for this allocator"
             done
+        # Links of Markdown within the repository: [text](path), path relative to the page, without a scheme.
+        find . -path './build*' -prune -o -name '*.md' -print | sed 's/^\.\///' | sort | while read -r page; do
+            grep -oE '\]\([^)#: ]+' "$page" | sed 's/^](//' | while read -r link; do
+                [ -e "$(dirname "$page")/$link" ] || echo "$page: links to $link, which is not there"
+            done
+        done
         for header in include/quarry/alloc/*.h; do
             name=${header##*/}
             name=${name%.h}
@@ -79,11 +85,15 @@ violations() {
     )
 }
 
+# What a copy has of the repository.
+parts="include src tool bench examples docs $(ls ./*.md LICENSE)"
+
 # plant FILE TEXT: appends TEXT to FILE of a fresh copy, and requires that just this is found.
 plant() {
     rm -rf "$scratch/tree"
     mkdir "$scratch/tree"
-    cp -r include src tool bench examples docs "$scratch/tree/"
+    # shellcheck disable=SC2086 # a list of words
+    cp -r $parts "$scratch/tree/"
     mkdir -p "$(dirname "$scratch/tree/$1")"
     printf '%s\n' "$2" >>"$scratch/tree/$1"
     violations "$scratch/tree" >"$scratch/found"
@@ -133,9 +143,12 @@ plant src/host/heap.c '#elif __CUDACC__'
 plant tool/main.c '#include "host/internal.h"'
 plant bench/planted.c '#include "tool.h"'
 plant examples/hello.c '#include "quarry/alloc/corw.h"'
+plant README.md 'see [there](docs/nowhere.md) or [here](https://example.org/x)'
+plant docs/DESIGN.md 'see [there](docs/DESIGN.md#words)'
 rm -rf "$scratch/tree"
 mkdir "$scratch/tree"
-cp -r include src tool bench examples docs "$scratch/tree/"
+# shellcheck disable=SC2086
+cp -r $parts "$scratch/tree/"
 rm "$scratch/tree/docs/alloc/rw.md"
 violations "$scratch/tree" | grep -q '^docs/alloc/rw.md:' || {
     echo 'includes.sh: a missing page was not found'

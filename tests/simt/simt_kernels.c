@@ -209,6 +209,22 @@ SIMT_KERNEL(simt_wait_for_time, struct simt_case, a)
     a.out[simt_thread()] = 1;
 }
 
+/* Lane 0 polls; the others work, and never back off, until it is done. */
+SIMT_KERNEL(simt_busy_siblings, struct simt_case, a)
+{
+    if (simt_thread() == 0) {
+        for (uint32_t i = 0; i < a.turns; i++)
+            simt_backoff();
+        simt_store_u32(&a.words[0], 1, relaxed);
+    } else if (simt_block_thread() < simt_block_threads() / 2) {
+        while (simt_load_u32(&a.words[0], relaxed) == 0)
+            simt_add_u32(&a.words[1], 1, relaxed);
+    } else if (simt_lane() >= 16) {
+        while (simt_reduce_add_u32(0xffff0000u, simt_load_u32(&a.words[0], relaxed)) == 0)
+            simt_add_u32(&a.words[1], 1, relaxed);
+    }
+}
+
 /* ---- the CPU backend's own promises ---- */
 
 /* Writes the order in which threads pass. */
@@ -217,6 +233,19 @@ SIMT_KERNEL(simt_trace, struct simt_case, a)
     for (uint32_t turn = 0; turn < a.turns; turn++)
         a.out[simt_add_u32(&a.words[0], 1, relaxed)] = simt_thread();
     a.seen[simt_thread()].ballot = simt_active();
+}
+
+/* Holds the lock for some 10 ms without changing anything. */
+SIMT_KERNEL(simt_long_hold, struct simt_case, a)
+{
+    for (uint32_t turn = 0; turn < a.turns; turn++) {
+        while (simt_exchange_u32(&a.words[0], 1, acquire))
+            simt_backoff();
+        uint64_t begin = simt_clock();
+        while (simt_clock() - begin < 20000000)
+            a.out[simt_thread()]++;
+        simt_store_u32(&a.words[0], 0, release);
+    }
 }
 
 SIMT_KERNEL(simt_wait_for_never, struct simt_case, a)

@@ -5,6 +5,8 @@
 
 #include "common.h"
 
+#include <pthread.h>
+
 #define BLOCKS 6u
 #define BLOCK_THREADS 96u
 #define THREADS (BLOCKS * BLOCK_THREADS)
@@ -339,6 +341,19 @@ static void waiting_for_time_is_no_deadlock(void **state)
     in_every_mode(wait_for_time);
 }
 
+static void busy_siblings(void)
+{
+    f.device.turns = 10;
+    run(&simt_busy_siblings, 1, 128);
+    assert_int_equal(f.words[0], 1);
+}
+
+static void busy_lanes_do_not_starve_one_that_polls(void **state)
+{
+    (void)state;
+    in_every_mode(busy_siblings);
+}
+
 static void bits_and_products(void **state)
 {
     (void)state;
@@ -398,6 +413,32 @@ static void the_next_launch_after_a_deadlock_works(void **state)
     report_of(&simt_wait_for_never, BLOCKS, BLOCK_THREADS, QUARRY_ERROR_DEADLOCK);
     run(&simt_identity, BLOCKS, BLOCK_THREADS);
     assert_int_equal(f.seen[THREADS - 1].thread, THREADS - 1);
+    end();
+}
+
+#define LAUNCHERS 3
+
+static void *launch_long_hold(void *status)
+{
+    struct quarry_grid grid = {1, 2, 0};
+    *(enum quarry_status *)status = quarry_launch(&simt_long_hold, &f.target, grid, &f.device);
+    return NULL;
+}
+
+/* Lanes wait for a lock that lanes of another launch hold for longer than many rounds take. */
+static void launches_that_wait_for_one_another_are_no_deadlock(void **state)
+{
+    pthread_t threads[LAUNCHERS];
+    enum quarry_status statuses[LAUNCHERS];
+    (void)state;
+    begin(0);
+    f.device.turns = 3;
+    for (uint32_t i = 0; i < LAUNCHERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_long_hold, &statuses[i]), 0);
+    for (uint32_t i = 0; i < LAUNCHERS; i++)
+        pthread_join(threads[i], NULL);
+    for (uint32_t i = 0; i < LAUNCHERS; i++)
+        assert_int_equal(statuses[i], QUARRY_OK);
     end();
 }
 
@@ -481,10 +522,12 @@ int main(void)
         cmocka_unit_test(bits_and_products),
         cmocka_unit_test(the_clock_does_not_go_back),
         cmocka_unit_test(waiting_for_time_is_no_deadlock),
+        cmocka_unit_test(busy_lanes_do_not_starve_one_that_polls),
     };
     const struct CMUnitTest cpu[] = {
         cmocka_unit_test(a_deadlock_is_reported_with_lanes_places_and_seed),
         cmocka_unit_test(the_next_launch_after_a_deadlock_works),
+        cmocka_unit_test(launches_that_wait_for_one_another_are_no_deadlock),
         cmocka_unit_test(some_seed_finds_a_lock_order_deadlock),
         cmocka_unit_test(misused_collectives_are_reported),
         cmocka_unit_test(a_failed_assertion_names_itself_and_its_lane),

@@ -85,6 +85,7 @@ SIMT_FN void quarry_census_pages(struct quarry_census *sum, uint64_t bytes, uint
         sum->slots += spare;
 }
 
+#define QUARRY_MAX_PROBES (1u << 24)
 #define QUARRY_MIN_PAGE_BYTES 16u
 #define QUARRY_MAX_PAGE_BYTES (1u << 20)
 #define QUARRY_MAX_PAGES 0xffffffc0u /* page numbers are 32 bits, and a round-up to a word must not wrap */

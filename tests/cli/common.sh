@@ -1,0 +1,39 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# What the tests of the command share; sourced.  The last command's output lies in $out and $err, which the
+# sourcing script's run() writes; $checks and $failures count.
+scratch=$(mktemp -d)
+trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+out=$scratch/out
+err=$scratch/err
+checks=0
+failures=0
+
+# fail TEXT: reports with what the last command printed.
+fail() {
+    failures=$((failures + 1))
+    echo "FAILED: $1"
+    head -c 2000 "$out" | cat -v | cut -c 1-200 | sed 's/^/    out: /' | head -20
+    head -c 2000 "$err" | sed 's/^/    err: /'
+}
+
+# says PATTERN: the last command printed one line on standard error, like that, and nothing else.
+says() {
+    checks=$((checks + 1))
+    if [ "$(wc -l <"$err")" -ne 1 ] || ! grep -Eq -- "^quarry: .*$1" "$err"; then
+        fail "not one sentence like '$1'"
+    fi
+    [ ! -s "$out" ] || fail 'an error, but also output'
+}
+
+# same ACTUAL EXPECTED WHAT
+same() {
+    checks=$((checks + 1))
+    [ "$1" = "$2" ] || fail "$3: '$1' instead of '$2'"
+}
+
+# finish: the last line, and the exit code.
+finish() {
+    echo "$checks checks, $failures failures"
+    [ "$failures" -eq 0 ]
+}
