@@ -205,9 +205,16 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
         role = simt_shuffle_u32(group, role, simt_ctz_u32(group));
         if (role == FULL || (role == LEAD && quarry_sweep_lead(plan, r, group, &page)))
             break;
+        if (role == LEAD && !simt_any(group, page == QUARRY_NO_PAGE))
+            break;
         if (role == HELP && quarry_sweep_help(plan, r, group, &page)) {
             idle = 1;
-        } else if (role == HELP) {
+        } else {
+            /* After a turn of one's own, too, and for a random time: a page that others free and take in a
+             * steady rhythm could else be missed for as long as the sweep keeps in step. */
+            if (role == LEAD)
+                idle = 1u + simt_shuffle_u32(group, quarry_random_below(r, QUARRY_SWEEP_PATIENCE),
+                                             simt_ctz_u32(group));
             for (uint32_t i = 0; i < idle; i++)
                 simt_backoff();
             idle = idle < QUARRY_SWEEP_PATIENCE ? 2 * idle : idle;
