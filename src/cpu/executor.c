@@ -110,7 +110,7 @@ struct worker {
     uint32_t patience;    /* fast mode: switches since who polls had a turn */
     uint64_t round_changes;
     uint32_t stalled_rounds;
-    uint64_t round_epoch;   /* run->epoch when the stalled rounds began */
+    uint64_t round_epoch;   /* epoch_now when the stalled rounds began */
     uint64_t stalled_epoch; /* atomic; NEVER: has not stalled */
     uint32_t finished;      /* atomic; 1, or NEVER_RAN */
     uint64_t random;
