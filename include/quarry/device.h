@@ -29,7 +29,7 @@ struct quarry_counters {
 };
 
 enum quarry_allocator_number {
-#define QUARRY_ALLOCATOR_ENTRY(name, summary) QUARRY_NUMBER_##name,
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) QUARRY_NUMBER_##id,
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
     QUARRY_ALLOCATOR_NUMBERS
@@ -41,7 +41,7 @@ struct quarry_handle {
     uint64_t max_block; /* bytes */
     struct quarry_counters *counters;
     union {
-#define QUARRY_ALLOCATOR_ENTRY(name, summary) struct quarry_##name name;
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) struct quarry_##id id;
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
     } as;
@@ -60,15 +60,17 @@ SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t
     }
 }
 
-/* Allocates.
- *   bytes   0 gives NULL
- * Returns a block of at least `bytes` bytes, 16-byte aligned, content unspecified, disjoint from all live
- * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable),
- * or the size is over the heap's max_block_bytes.
- * Scope: a lane; any subset of a warp's lanes may call, divergent, with different sizes.
- * Threads: may run at the same time as any other malloc and free of any heap.
- * Progress and order: see the allocator's header. */
-SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
+/* A context for quarry_malloc_with, without a past. */
+SIMT_FN struct quarry_context quarry_context_start(void)
+{
+    return quarry_context_make(1);
+}
+
+/* As quarry_malloc, and remembers in *context what makes the calling thread's next malloc from the same heap
+ * faster, or its blocks lie closer together; with most allocators, nothing.
+ *   context   the calling thread's own, in a local variable; from quarry_context_start, and from then on used
+ *             with one heap only */
+SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_context *context, size_t bytes)
 {
     void *block = SIMT_NULL;
     if (bytes - 1 >= heap.max_block) {
@@ -78,12 +80,13 @@ SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
     }
 #ifdef QUARRY_ALLOCATOR
     simt_assert(heap.allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));
-    block = QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _malloc)(&heap.as.QUARRY_ALLOCATOR, bytes);
+    block =
+        QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _malloc)(&heap.as.QUARRY_ALLOCATOR, context, bytes);
 #else
     switch (heap.allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(name, summary)                                                                \
-    case QUARRY_NUMBER_##name:                                                                               \
-        block = quarry_##name##_malloc(&heap.as.name, bytes);                                                \
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        block = quarry_##id##_malloc(&heap.as.id, context, bytes);                                           \
         break;
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
@@ -96,6 +99,20 @@ SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
     else
         quarry_null_count(&heap.counters->failed, &heap.counters->last_bytes, bytes);
     return block;
+}
+
+/* Allocates.
+ *   bytes   0 gives NULL
+ * Returns a block of at least `bytes` bytes, 16-byte aligned, content unspecified, disjoint from all live
+ * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable),
+ * or the size is over the heap's max_block_bytes.
+ * Scope: a lane; any subset of a warp's lanes may call, divergent, with different sizes.
+ * Threads: may run at the same time as any other malloc and free of any heap.
+ * Progress and order: see the allocator's header. */
+SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
+{
+    struct quarry_context context = quarry_context_make(0);
+    return quarry_malloc_with(heap, &context, bytes);
 }
 
 /* Frees.
@@ -112,9 +129,9 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
     QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _free)(&heap.as.QUARRY_ALLOCATOR, block);
 #else
     switch (heap.allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(name, summary)                                                                \
-    case QUARRY_NUMBER_##name:                                                                               \
-        quarry_##name##_free(&heap.as.name, block);                                                          \
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        quarry_##id##_free(&heap.as.id, block);                                                              \
         break;
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY

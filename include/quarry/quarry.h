@@ -141,6 +141,14 @@ enum quarry_pool {
     QUARRY_POOL_BUFFER      /* the caller's: `buffer`, at least 16-byte aligned, reachable by the device */
 };
 
+/* When a malloc returns NULL for want of space. */
+enum quarry_full {
+    QUARRY_FULL_PROVEN = 0, /* at some instant during the call nothing that fits was free: a heap fills to its
+                               last page, and the last ones are slow to find */
+    QUARRY_FULL_INFERRED    /* so many random probes in vain speak, with 99 % confidence, for less than
+                               `low_free`    of the pages being free: never slow, and some pages may stay unused */
+};
+
 struct quarry_heap_options {
     size_t struct_bytes; /* sizeof of this struct, set by the initialiser: it may grow at its end */
     struct quarry_target target;
@@ -152,13 +160,16 @@ struct quarry_heap_options {
     uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: 256 */
     uint64_t pages;      /* 1 to 2^32 - 64; 0: as many as the pool holds */
     uint32_t word_bits;  /* bitmap allocators: 32 or 64; 0: the faster, by measurement */
-    uint32_t probes;     /* random probes (a lane's or a warp's) before a sweep, at most 2^24; 0: the
-                            allocator's default */
+    uint32_t probes; /* FULL_PROVEN: random probes (a lane's or a warp's) before a sweep, at most 2^24; 0: the
+                        allocator's default */
+    enum quarry_full full;
+    double low_free;      /* FULL_INFERRED: share of the pages, between 0 and 1; 0: 0.005 */
+    uint32_t probe_lanes; /* corw: lanes of a warp that probe, 1 to 32; 0: the default */
 };
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0}, SIMT_NULL,           \
-      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0 }
+      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0 }
 /* clang-format on */
 
 /* Creates a heap.
@@ -188,6 +199,10 @@ struct quarry_heap_description {
     uint64_t pages;
     uint64_t max_block_bytes; /* larger requests are refused */
     uint32_t word_bits;       /* 0: the allocator has no bitmap */
+    uint32_t probes;          /* random probes in vain before a sweep, or before NULL */
+    uint32_t probe_lanes;     /* 0: the allocator leaves no choice */
+    enum quarry_full full;
+    double low_free; /* 0 with FULL_PROVEN */
 };
 /* What the heap was made of, with every default filled in.  Any thread, any time. */
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description);

@@ -11,9 +11,9 @@ SIMT_KERNEL(quarry_heap_init_kernel, struct heap_init, a)
         a.header->counters.last_bytes = 0;
     }
     switch (a.heap.allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(name, summary)                                                                \
-    case QUARRY_NUMBER_##name:                                                                               \
-        quarry_##name##_init(&a.heap.as.name, thread, threads);                                              \
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        quarry_##id##_init(&a.heap.as.id, thread, threads);                                                  \
         break;
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
@@ -46,9 +46,9 @@ SIMT_KERNEL(quarry_heap_census_kernel, struct heap_census, a)
     uint64_t thread = simt_thread();
     uint64_t threads = simt_threads();
     switch (a.heap.allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(name, summary)                                                                \
-    case QUARRY_NUMBER_##name:                                                                               \
-        quarry_##name##_census(&a.heap.as.name, a.bytes, thread, threads, &share);                           \
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        quarry_##id##_census(&a.heap.as.id, a.bytes, thread, threads, &share);                               \
         break;
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY

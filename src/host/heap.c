@@ -15,6 +15,7 @@
 
 #define DEFAULT_ALLOCATOR "corw"
 #define DEFAULT_PAGE_BYTES 256u
+#define DEFAULT_LOW_FREE 0.005
 #define BUFFER_ALIGNMENT 16u
 #define MAX_OPTIONS_BYTES 4096u /* an options struct said to be larger is one that nobody initialised */
 
@@ -78,6 +79,23 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "probes is %" PRIu32 ": it must be at most %u, or 0 for the default",
                            options->probes, QUARRY_MAX_PROBES);
+    if (options->probe_lanes > SIMT_LANES)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "probe_lanes is %" PRIu32 ": it must be 1 to %u, or 0 for the default",
+                           options->probe_lanes, SIMT_LANES);
+    if ((unsigned int)options->full > (unsigned int)QUARRY_FULL_INFERRED)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "full %d does not exist: it must be %d or %d",
+                           (int)options->full, QUARRY_FULL_PROVEN, QUARRY_FULL_INFERRED);
+    if (!(options->low_free >= 0 && options->low_free < 1))
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "low_free is %g: it must be a share between 0 and 1, or 0 for %g",
+                           options->low_free, DEFAULT_LOW_FREE);
+    if (options->full == QUARRY_FULL_PROVEN && options->low_free > 0)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "low_free was given, but full is not QUARRY_FULL_INFERRED");
+    if (options->full == QUARRY_FULL_INFERRED && options->probes)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "probes was given, but with QUARRY_FULL_INFERRED they follow from low_free");
     if ((unsigned int)options->pool > (unsigned int)QUARRY_POOL_BUFFER)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool %d does not exist: it must be %d to %d",
                            (int)options->pool, QUARRY_POOL_DEVICE, QUARRY_POOL_BUFFER);
@@ -121,6 +139,8 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
     layout->pages = pages;
     layout->word_bits = options->word_bits;
     layout->probes = options->probes;
+    layout->probe_lanes = options->probe_lanes;
+    layout->low_free = options->low_free;
     return quarry_registry_layout(handle, layout);
 }
 
@@ -150,6 +170,12 @@ static enum quarry_status fail_layout(enum quarry_layout_result result,
                            options->pages, info.name, (uint64_t)QUARRY_MAX_PAGES);
     case QUARRY_LAYOUT_WORD_BITS:
         return fail_word_bits(options);
+    case QUARRY_LAYOUT_LOW_FREE:
+        return quarry_fail(
+            QUARRY_ERROR_ARGUMENT,
+            "low_free is %g: to infer so low a share takes more than the %u probes that allocator "
+            "%s makes at most",
+            options->low_free, QUARRY_MAX_PROBES, info.name);
     case QUARRY_LAYOUT_POOL:
         break;
     }
@@ -270,6 +296,8 @@ enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_hea
         full.allocator = DEFAULT_ALLOCATOR;
     if (full.page_bytes == 0)
         full.page_bytes = DEFAULT_PAGE_BYTES;
+    if (full.full == QUARRY_FULL_INFERRED && full.low_free == 0) /* anything else is checked with the rest */
+        full.low_free = DEFAULT_LOW_FREE;
 
     quarry_heap *heap = calloc(1, sizeof *heap);
     if (!heap)
@@ -326,6 +354,10 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->pages = heap->layout.pages;
     description->max_block_bytes = heap->handle.max_block;
     description->word_bits = heap->layout.word_bits;
+    description->probes = heap->layout.probes;
+    description->probe_lanes = heap->layout.probe_lanes;
+    description->full = heap->layout.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
+    description->low_free = heap->layout.low_free;
     return QUARRY_OK;
 }
 

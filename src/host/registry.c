@@ -8,8 +8,8 @@
 #define BLOCK_ALIGNMENT 16u /* alloc.h promises it of every allocator */
 
 static const struct quarry_allocator_info allocators[] = {
-#define QUARRY_ALLOCATOR_ENTRY(name, summary)                                                                \
-    {#name, summary, QUARRY_MIN_PAGE_BYTES, QUARRY_MAX_PAGE_BYTES, BLOCK_ALIGNMENT, 1, 1},
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    {name, summary, QUARRY_MIN_PAGE_BYTES, QUARRY_MAX_PAGE_BYTES, BLOCK_ALIGNMENT, 1, 1},
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
 };
@@ -52,9 +52,9 @@ enum quarry_layout_result quarry_registry_layout(struct quarry_handle *handle, s
 {
     enum quarry_layout_result result = QUARRY_LAYOUT_POOL;
     switch (handle->allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(name, summary)                                                                \
-    case QUARRY_NUMBER_##name:                                                                               \
-        result = quarry_##name##_layout(&handle->as.name, layout);                                           \
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        result = quarry_##id##_layout(&handle->as.id, layout);                                               \
         break;
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY

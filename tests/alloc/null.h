@@ -19,9 +19,10 @@ SIMT_FN void quarry_null_init(const struct quarry_null *h, uint64_t thread, uint
     (void)threads;
 }
 
-SIMT_FN void *quarry_null_malloc(const struct quarry_null *h, uint64_t bytes)
+SIMT_FN void *quarry_null_malloc(const struct quarry_null *h, struct quarry_context *context, uint64_t bytes)
 {
     (void)h;
+    (void)context;
     (void)bytes;
     return SIMT_NULL;
 }
@@ -65,5 +66,5 @@ SIMT_HOST_FN enum quarry_layout_result quarry_null_layout(struct quarry_null *h,
 #endif
 
 #ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(null, "for tests: never has a page")
+QUARRY_ALLOCATOR_ENTRY(null, "null", "for tests: never has a page")
 #endif

@@ -13,8 +13,7 @@ static struct quarry_target base_target;
 #define PAGES 256u
 
 /* Case `i` in the scheduler with that seed; seed 0: fast mode or a GPU. */
-static void prove(const char *allocator, const struct simt_kernel *kernel, uint32_t word_bits, uint32_t i,
-                  uint64_t seed)
+static void prove(const char *allocator, uint32_t word_bits, uint32_t i, uint64_t seed)
 {
     static const uint32_t holds[] = {0, 2, 5, 10, 20, 40, 80, 160};
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
@@ -67,7 +66,8 @@ static void prove(const char *allocator, const struct simt_kernel *kernel, uint3
     exact.wrong = test_memory(&target, sizeof wrong);
     exact.turns = seed ? 20 : getenv("QUARRY_TEST_THREADS") ? 50 : 1000;
     exact.hold = holds[i / 2 % 8];
-    test_run(kernel, &target, 2, 32, 0, &exact);
+    exact.is_rw = strcmp(allocator, "rw") == 0;
+    test_run(&exact_prove, &target, 2, 32, 0, &exact);
     assert_ok(quarry_memory_copy(&target, &wrong, exact.wrong, sizeof wrong));
     if (wrong)
         fail_msg("%s, %u-bit words, case %u, seed %llu: %u times found full", allocator, word_bits, i,
@@ -91,9 +91,9 @@ static void a_heap_with_a_hole_is_never_proven_full(void **state)
     (void)state;
     for (uint32_t i = 0; i < cases; i++) {
         uint64_t seed = test_on_cuda(&base_target) || i < 8 ? 0 : i; /* 8 in fast mode */
-        prove("rw", &exact_prove_rw, 0, i, seed);
-        prove("corw", &exact_prove_corw, 32, i, seed);
-        prove("corw", &exact_prove_corw, 64, i, seed);
+        prove("rw", 0, i, seed);
+        prove("corw", 32, i, seed);
+        prove("corw", 64, i, seed);
     }
 }
 

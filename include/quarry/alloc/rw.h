@@ -12,16 +12,16 @@
  * can only be the last free's (or init's), so it synchronises with it: what the last owner did
  * happens-before what the next one does.  Two mallocs never both change the same 0.
  *
- * Full heap.  After `probes` draws in vain the lanes of the warp that got here together sweep the flags, with
- * everybody else who does (core/sweep.h).  A turn reads all flags twice, one pass after the other.  "Full"
- * means that no pass saw a 0 and both saw the same tags.  Then at the instant between them every page was
- * taken: a page free at that instant would have been freed after the first pass read it and taken again,
- * with a new tag, before the second did.  The passes compare a sum of mixed tags: a page
- * freed and taken again right inside the proof goes unnoticed if it draws the same of 2^31 tags, several if
- * their 32-bit mixes happen to cancel.  The price would be a NULL, never a shared page.  The flag has room
- * for a tag since the paper's is 32 bits wide for one bit of use. In the model's terms: the tags are read
- * relaxed, and all reads of the first pass happen-before all of the second.  If the second reads the tag that
- * the first read, then no free of that page happens-before the second pass, so the NULL, placed between the
+ * Full heap.  After `probes` draws of a taken page the lanes of the warp that got here together sweep the
+ * flags, with everybody else who does (core/sweep.h).  A turn reads all flags twice, one pass after the
+ * other.  "Full" means that no pass saw a 0 and both saw the same tags.  Then at the instant between them
+ * every page was taken: a page free at that instant would have been freed after the first pass read it and
+ * taken again, with a new tag, before the second did.  The passes compare a sum of mixed tags: a page freed
+ * and taken again right inside the proof goes unnoticed if it draws the same of 2^31 tags, several if their
+ * 32-bit mixes happen to cancel.  The price would be a NULL, never a shared page.  The flag has room for a
+ * tag since the paper's is 32 bits wide for one bit of use. In the model's terms: the tags are read relaxed,
+ * and all reads of the first pass happen-before all of the second.  If the second reads the tag that the
+ * first read, then no free of that page happens-before the second pass, so the NULL, placed between the
  * passes, can be ordered before each free that they missed. */
 #ifndef QUARRY_ALLOC_RW_H
 #define QUARRY_ALLOC_RW_H
@@ -42,7 +42,7 @@ struct quarry_rw {
     uint32_t *used;
     struct quarry_pages pages;
     uint32_t probes;
-    uint32_t chunks; /* of a sweep */
+    uint32_t chunks; /* of a sweep; 0: none, give up */
 };
 
 SIMT_FN void quarry_rw_init(const struct quarry_rw *h, uint64_t thread, uint64_t threads)
@@ -65,11 +65,15 @@ SIMT_FN int quarry_rw_take(const struct quarry_rw *h, struct quarry_random *r, u
 }
 
 /* The walk: a page, or QUARRY_NO_PAGE after h->probes draws. */
-SIMT_FN uint32_t quarry_rw_walk(const struct quarry_rw *h, struct quarry_random *r)
+SIMT_FN uint32_t quarry_rw_walk(const struct quarry_rw *h, struct quarry_random *r,
+                                struct quarry_context *context)
 {
-    for (uint32_t probe = 0; probe < h->probes; probe++) {
+    for (uint32_t vain = 0; vain < h->probes;) {
         uint32_t p = quarry_random_below(r, h->pages.count);
-        if (simt_load_u32(&h->used[p], relaxed) == 0 && quarry_rw_take(h, r, p))
+        quarry_step(context);
+        if (simt_load_u32(&h->used[p], relaxed) != 0)
+            vain++;
+        else if (quarry_rw_take(h, r, p)) /* else another malloc was faster: that one made progress */
             return p;
     }
     return QUARRY_NO_PAGE;
@@ -119,6 +123,8 @@ SIMT_FN uint64_t quarry_rw_chunk(const void *heap, struct quarry_random *r, uint
 SIMT_FN uint32_t quarry_rw_search(const struct quarry_rw *h, struct quarry_random *r)
 {
     struct quarry_sweep_plan plan;
+    if (h->chunks == 0)
+        return QUARRY_NO_PAGE;
     plan.sweep = h->sweep;
     plan.heap = h;
     plan.chunk = quarry_rw_chunk;
@@ -128,10 +134,10 @@ SIMT_FN uint32_t quarry_rw_search(const struct quarry_rw *h, struct quarry_rando
 }
 
 /* Progress: the walk waits for nobody.  On a heap that seems full, as quarry_sweep_search. */
-SIMT_FN void *quarry_rw_malloc(const struct quarry_rw *h, uint64_t bytes)
+SIMT_FN void *quarry_rw_malloc(const struct quarry_rw *h, struct quarry_context *context, uint64_t bytes)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t page = quarry_rw_walk(h, &r);
+    uint32_t page = quarry_rw_walk(h, &r, context);
     (void)bytes;
     if (page == QUARRY_NO_PAGE)
         page = quarry_rw_search(h, &r);
@@ -177,17 +183,18 @@ SIMT_HOST_FN enum quarry_layout_result quarry_rw_layout(struct quarry_rw *h, str
     h->used = (uint32_t *)(l->base + QUARRY_SECTION_ALIGN);
     h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
     l->word_bits = 0;
-    h->probes = l->probes ? l->probes : QUARRY_RW_PROBES;
-    h->chunks =
-        quarry_layout_chunks(h->pages.count, (uint64_t)h->probes * QUARRY_RW_CHUNK, QUARRY_RW_MAX_CHUNK);
-    if (!l->probes && h->pages.count < QUARRY_RW_PROBES / 4) /* few pages: a sweep is soon cheaper */
-        h->probes = 4 * h->pages.count;
-    return QUARRY_LAYOUT_OK;
+    l->probe_lanes = 0;
+    result = quarry_layout_probes(l, 1, QUARRY_RW_PROBES, h->pages.count);
+    h->probes = l->probes;
+    h->chunks = l->low_free > 0 ? 0
+                                : quarry_layout_chunks(h->pages.count, (uint64_t)h->probes * QUARRY_RW_CHUNK,
+                                                       QUARRY_RW_MAX_CHUNK);
+    return result;
 }
 #endif
 
 #endif
 
 #ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(rw, "random walk over one flag per page (Pham et al., Algorithm 1)")
+QUARRY_ALLOCATOR_ENTRY(rw, "rw", "random walk over one flag per page (Pham et al., Algorithm 1)")
 #endif

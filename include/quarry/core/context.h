@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a thread may remember from one malloc to the next, in its registers.
+ *
+ * Most allocators don't look at it.  crw goes on where its last page was (Pham et al., Algorithm 5). */
+#ifndef QUARRY_CORE_CONTEXT_H
+#define QUARRY_CORE_CONTEXT_H
+
+#include "quarry/core/pages.h"
+
+struct quarry_context {
+    uint32_t last_page; /* that a malloc with this context got, of the one heap that it is used with */
+    uint32_t kept;      /* 0: made for a single call and forgotten after it */
+    uint32_t steps;     /* probes of all mallocs with it, if compiled with QUARRY_COUNT_STEPS; else 0 */
+};
+
+SIMT_FN struct quarry_context quarry_context_make(uint32_t kept)
+{
+    struct quarry_context c;
+    c.last_page = QUARRY_NO_PAGE;
+    c.kept = kept;
+    c.steps = 0;
+    return c;
+}
+
+/* Counts a probe.  Kernels that don't want to know are compiled without. */
+SIMT_FN void quarry_step(struct quarry_context *context)
+{
+#ifdef QUARRY_COUNT_STEPS
+    context->steps++;
+#else
+    (void)context;
+#endif
+}
+
+#endif

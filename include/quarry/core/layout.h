@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dividing a pool, and counting what is in it: what an allocator and the host's side tell each other. */
+#ifndef QUARRY_CORE_LAYOUT_H
+#define QUARRY_CORE_LAYOUT_H
+
+#include "quarry/core/pages.h"
+#include "quarry/simt/simt.h"
+
+enum quarry_layout_result {
+    QUARRY_LAYOUT_OK,
+    QUARRY_LAYOUT_PAGE_BYTES, /* page size outside 16 .. 1 MiB or no multiple of 16 */
+    QUARRY_LAYOUT_PAGES,      /* more pages than the allocator can number */
+    QUARRY_LAYOUT_WORD_BITS,  /* neither 32 nor 64 */
+    QUARRY_LAYOUT_LOW_FREE,   /* a share so low that it would take more than QUARRY_MAX_PROBES probes */
+    QUARRY_LAYOUT_POOL        /* the pool can't hold that many pages, or not even one */
+};
+
+struct quarry_layout {
+    /* in */
+    unsigned char *base; /* of the pool, 256-byte aligned */
+    uint64_t bytes;      /* of the pool; UINT64_MAX with pages given asks only how much they need */
+    uint64_t page_bytes; /* never 0 */
+    /* in, and out with the defaults filled in */
+    uint64_t pages;     /* 0: as many as fit */
+    uint32_t word_bits; /* 0: default; out: 0 if the allocator has no bitmap */
+    uint32_t probes;    /* 0: default */
+    uint32_t
+        probe_lanes; /* lanes of a warp that probe, at most 32; 0: default; out: 0 if that is no choice */
+    /* in */
+    double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
+    /* out */
+    uint64_t used_bytes; /* what the heap occupies from base */
+    uint64_t max_block;  /* largest request in bytes */
+};
+
+/* What a walk over an idle heap counts. */
+struct quarry_census {
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    uint64_t free_bytes;
+    uint64_t largest_free; /* bytes; combined by maximum, the others by sum */
+    uint64_t slots;
+    uint64_t faults; /* structures that contradict themselves */
+};
+
+/* Adds what a part of a heap of fixed pages counts: `live` and `spare` pages; slots are for `bytes`. */
+SIMT_FN void quarry_census_pages(struct quarry_census *sum, uint64_t bytes, uint64_t live, uint64_t spare,
+                                 uint64_t page_bytes)
+{
+    sum->live_blocks += live;
+    sum->live_bytes += live * page_bytes;
+    sum->free_bytes += spare * page_bytes;
+    if (spare)
+        sum->largest_free = page_bytes;
+    if (bytes && bytes <= page_bytes)
+        sum->slots += spare;
+}
+
+#define QUARRY_MAX_PROBES (1u << 24)
+#define QUARRY_MIN_PAGE_BYTES 16u
+#define QUARRY_MAX_PAGE_BYTES (1u << 20)
+#define QUARRY_MAX_PAGES 0xffffffc0u /* page numbers are 32 bits, and a round-up to a word must not wrap */
+#define QUARRY_SECTION_ALIGN 256u    /* of the sections of a pool */
+
+#if SIMT_HAS_HOST
+SIMT_HOST_FN uint64_t quarry_round_up(uint64_t x, uint64_t multiple)
+{
+    return (x + multiple - 1) / multiple * multiple;
+}
+
+/* Number of chunks of at most `wish`, and at most `most`, items. */
+SIMT_HOST_FN uint32_t quarry_layout_chunks(uint64_t items, uint64_t wish, uint64_t most)
+{
+    uint64_t each = wish < most ? wish : most;
+    return (uint32_t)((items + each - 1) / each);
+}
+
+/* Decides how many probes in vain a malloc makes before it looks into the matter, or gives up.
+ *   pages_each   pages that a probe looks at
+ *   standard     the default when fullness is to be proven
+ *   items        of the map that is probed: with few, and no wish of the user's, a sweep is soon cheaper
+ * Sets l->probes.  To infer that less than L = l->low_free of the pages are free it takes
+ * S_L = 5.411 (1 - L) / L of them, seen at random and none free, says Pham et al., section 3.2.3: were L or
+ * more free, the number found among S_L pages would be normally distributed about S_L L, and 0 of them have a
+ * probability of 1 %.  (Exactly it is e^-5.4 = 0.45 %: the normal law errs on the safe side.)  A probe of a
+ * word of w bits sees w pages, and one of a warp as many words as lanes probe; what counts is pages, so S_L
+ * is divided by what a probe sees and rounded up. */
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout *l, uint32_t pages_each,
+                                                            uint32_t standard, uint32_t items)
+{
+    if (l->low_free > 0) {
+        double probes = 5.411 * (1 - l->low_free) / l->low_free / pages_each;
+        if (!(probes < QUARRY_MAX_PROBES))
+            return QUARRY_LAYOUT_LOW_FREE;
+        l->probes = (uint32_t)probes + 1;
+    } else if (!l->probes) {
+        l->probes = items < standard / 4 ? 4 * items : standard;
+    }
+    return QUARRY_LAYOUT_OK;
+}
+
+/* Divides a pool for an allocator of fixed pages:  | first | map | page 0 | page 1 | ...
+ *   first_bytes   size of the section before the map
+ *   map_bytes     size of the map for so many pages; must not shrink as pages grow
+ *   pages         receives the address of page 0
+ * Fills l->pages, l->used_bytes, l->max_block. */
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_pages(struct quarry_layout *l, uint64_t first_bytes,
+                                                           uint64_t (*map_bytes)(uint64_t pages),
+                                                           unsigned char **pages)
+{
+    uint64_t low = l->pages, map;
+    uint64_t first = quarry_round_up(first_bytes, QUARRY_SECTION_ALIGN);
+    if (l->page_bytes < QUARRY_MIN_PAGE_BYTES || l->page_bytes > QUARRY_MAX_PAGE_BYTES ||
+        l->page_bytes % QUARRY_MIN_PAGE_BYTES)
+        return QUARRY_LAYOUT_PAGE_BYTES;
+    if (l->pages > QUARRY_MAX_PAGES)
+        return QUARRY_LAYOUT_PAGES;
+    if (l->pages == 0) { /* the largest number that fits, by bisection */
+        low = 1;
+        uint64_t high = QUARRY_MAX_PAGES;
+        while (low < high) {
+            uint64_t middle = low + (high - low + 1) / 2;
+            map = quarry_round_up(map_bytes(middle), QUARRY_SECTION_ALIGN);
+            if (first + map + middle * l->page_bytes <= l->bytes)
+                low = middle;
+            else
+                high = middle - 1;
+        }
+    }
+    map = quarry_round_up(map_bytes(low), QUARRY_SECTION_ALIGN);
+    l->used_bytes = first + map + low * l->page_bytes;
+    if (l->used_bytes > l->bytes)
+        return QUARRY_LAYOUT_POOL;
+    l->pages = low;
+    l->max_block = l->page_bytes;
+    *pages = l->base + first + map;
+    return QUARRY_LAYOUT_OK;
+}
+#endif
+
+#endif
