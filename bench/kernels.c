@@ -50,14 +50,14 @@ SIMT_KERNEL(bench_bump, struct bench_cell, a)
 SIMT_KERNEL(bench_malloc, struct bench_cell, a)
 {
     uint32_t i = simt_thread();
-    if (i < a.threads)
+    if (bench_works(&a))
         a.pointers[i] = quarry_malloc(a.heap, a.bytes);
 }
 
 SIMT_KERNEL(bench_free, struct bench_cell, a)
 {
     uint32_t i = simt_thread();
-    if (i < a.threads)
+    if (bench_works(&a))
         quarry_free(a.heap, a.pointers[i]);
 }
 
@@ -66,7 +66,7 @@ SIMT_KERNEL(bench_free, struct bench_cell, a)
 SIMT_KERNEL(bench_write, struct bench_cell, a)
 {
     uint32_t i = simt_thread();
-    if (i >= a.threads || !a.pointers[i] || (uintptr_t)a.pointers[i] % a.alignment != 0)
+    if (!bench_works(&a) || !a.pointers[i] || (uintptr_t)a.pointers[i] % a.alignment != 0)
         return;
     uint64_t *words = (uint64_t *)a.pointers[i];
     uint64_t key = bench_mix(i);
@@ -81,7 +81,7 @@ SIMT_KERNEL(bench_write, struct bench_cell, a)
 SIMT_KERNEL(bench_check, struct bench_cell, a)
 {
     uint32_t i = simt_thread();
-    if (i >= a.threads)
+    if (!bench_works(&a))
         return;
     const uint64_t *words = (const uint64_t *)a.pointers[i];
     if (!words) {

@@ -5,11 +5,15 @@
 
 #include "quarry/device.h"
 
-/* What bench_check found wrong.  Zeroed by the host before. */
+/* What bench_check found wrong and the counting kernels counted.  Zeroed by the host before. */
 struct bench_tally {
     uint64_t nulls;
     uint64_t misaligned; /* blocks, not counted again as broken */
     uint64_t broken;     /* blocks whose pattern someone else wrote over */
+    uint64_t steps;      /* probes of all threads */
+    uint64_t warp_steps; /* sum over warps of the most that one of its threads made */
+    uint64_t warps;      /* that took part */
+    uint64_t cycles[2];  /* clock cycles in malloc, and in free, of all threads */
 };
 
 /* bench_spin: one thread runs for `ticks` of simt_clock(), so that what the host queues after it is
@@ -18,15 +22,16 @@ struct bench_spin {
     uint64_t ticks;
 };
 
-/* All others: thread i < threads works on pointers[i]. */
+/* All others: thread i < threads whose lane is below `lanes` works on pointers[i]. */
 struct bench_cell {
     struct quarry_handle heap;
     void **pointers;
     uint64_t bytes;            /* of a block */
-    uint32_t threads;          /* that work; the grid may have more */
+    uint32_t threads;          /* that take part; the grid may have more */
+    uint32_t lanes;            /* of each warp: the others of the threads do nothing */
     uint32_t alignment;        /* bench_check: a power of two */
     uint64_t *counter;         /* bench_bump */
-    struct bench_tally *tally; /* bench_check */
+    struct bench_tally *tally; /* bench_check, bench_count_... */
 };
 
 /* bench_hold and bench_thin work on held[first .. last), whatever the grid. */
@@ -39,17 +44,24 @@ struct bench_hold {
     uint32_t free_share; /* bench_thin: of 2^32 */
 };
 
+SIMT_FN int bench_works(const struct bench_cell *a)
+{
+    return simt_thread() < a->threads && simt_lane() < a->lanes;
+}
+
 #if SIMT_HAS_HOST
 SIMT_KERNEL_DECLARE(bench_spin);
-SIMT_KERNEL_DECLARE(bench_empty);  /* floor: nothing */
-SIMT_KERNEL_DECLARE(bench_store);  /* floor: stores a pointer */
-SIMT_KERNEL_DECLARE(bench_bump);   /* floor: one atomic add a warp on one counter */
-SIMT_KERNEL_DECLARE(bench_malloc); /* timed: pointers[i] = a new block */
-SIMT_KERNEL_DECLARE(bench_free);   /* timed: frees pointers[i] */
-SIMT_KERNEL_DECLARE(bench_write);  /* writes a pattern of its own over every byte of pointers[i] */
-SIMT_KERNEL_DECLARE(bench_check);  /* reads it back */
-SIMT_KERNEL_DECLARE(bench_hold);   /* allocates held[] */
-SIMT_KERNEL_DECLARE(bench_thin);   /* frees free_share / 2^32 of held[], chosen by a hash of the index */
+SIMT_KERNEL_DECLARE(bench_empty);        /* floor: nothing */
+SIMT_KERNEL_DECLARE(bench_store);        /* floor: stores a pointer */
+SIMT_KERNEL_DECLARE(bench_bump);         /* floor: one atomic add a warp on one counter */
+SIMT_KERNEL_DECLARE(bench_malloc);       /* timed: pointers[i] = a new block */
+SIMT_KERNEL_DECLARE(bench_free);         /* timed: frees pointers[i] */
+SIMT_KERNEL_DECLARE(bench_write);        /* writes a pattern of its own over every byte of pointers[i] */
+SIMT_KERNEL_DECLARE(bench_check);        /* reads it back */
+SIMT_KERNEL_DECLARE(bench_count_malloc); /* as bench_malloc, and counts: count_kernels.c */
+SIMT_KERNEL_DECLARE(bench_count_free);
+SIMT_KERNEL_DECLARE(bench_hold); /* allocates held[] */
+SIMT_KERNEL_DECLARE(bench_thin); /* frees free_share / 2^32 of held[], chosen by a hash of the index */
 #endif
 
 #endif

@@ -43,16 +43,17 @@ void workload_close(struct workload *workload)
 }
 
 static struct bench_cell cell_argument(const struct workload *workload, const quarry_heap *heap,
-                                       uint64_t bytes, uint32_t threads, uint32_t alignment)
+                                       const struct workload_shape *shape)
 {
     struct bench_cell cell;
     memset(&cell, 0, sizeof cell);
     if (heap)
         cell.heap = quarry_heap_handle(heap);
     cell.pointers = workload->pointers;
-    cell.bytes = bytes;
-    cell.threads = threads;
-    cell.alignment = alignment;
+    cell.bytes = shape->bytes;
+    cell.threads = shape->threads;
+    cell.lanes = shape->lanes;
+    cell.alignment = shape->alignment;
     cell.counter = (uint64_t *)(void *)((char *)workload->scratch + SCRATCH_COUNTER);
     cell.tally = workload->scratch;
     return cell;
@@ -61,7 +62,8 @@ static struct bench_cell cell_argument(const struct workload *workload, const qu
 enum quarry_status workload_floor(struct workload *workload, uint32_t threads, uint64_t bytes,
                                   struct workload_floor *floor)
 {
-    const struct bench_cell cell = cell_argument(workload, NULL, bytes, threads, 1);
+    const struct workload_shape shape = {bytes, threads, SIMT_LANES, 1, 0};
+    const struct bench_cell cell = cell_argument(workload, NULL, &shape);
     const struct quarry_grid grid = quarry_grid_for(threads);
     const struct timing_step empty = {&bench_empty, grid, &cell};
     const struct timing_step store = {&bench_store, grid, &cell};
@@ -79,7 +81,7 @@ enum quarry_status workload_floor(struct workload *workload, uint32_t threads, u
 enum { FILL_CHUNKS = 64, FILL_MIN_CHUNK = 1 << 16, FILL_MAX_THREADS = 1 << 20 };
 
 enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, uint64_t bytes,
-                                 uint32_t free_percent, double budget_s, void (*progress)(double share),
+                                 double free_share, double budget_s, void (*progress)(double share),
                                  int *gave_up)
 {
     const struct quarry_target *target = &workload->target;
@@ -91,10 +93,9 @@ enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, u
     enum quarry_status status = quarry_heap_reset(heap);
     if (status == QUARRY_OK)
         status = quarry_heap_slots(heap, bytes, &slots);
-    if (status != QUARRY_OK || free_percent >= 100 || slots == 0)
+    if (status != QUARRY_OK || free_share >= 1 || slots == 0)
         return status;
-    const double wanted = (double)free_percent / 100;
-    const uint64_t count = slots - (uint64_t)((double)slots * wanted / 4);
+    const uint64_t count = slots - (uint64_t)((double)slots * free_share / 4);
     status = quarry_memory_create(target, QUARRY_POOL_DEVICE, count * sizeof(void *), &held);
     if (status != QUARRY_OK)
         return status;
@@ -105,7 +106,7 @@ enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, u
     hold.held = held;
     hold.bytes = bytes;
     hold.free_share =
-        (uint32_t)((wanted * (double)slots - (double)(slots - count)) / (double)count * 4294967296.0);
+        (uint32_t)((free_share * (double)slots - (double)(slots - count)) / (double)count * 4294967296.0);
     uint64_t chunk = count / FILL_CHUNKS + 1;
     if (chunk < FILL_MIN_CHUNK)
         chunk = FILL_MIN_CHUNK;
@@ -155,14 +156,21 @@ static enum quarry_status inspect(quarry_heap *heap, uint64_t live_blocks, uint6
     return status;
 }
 
-enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap, uint64_t bytes,
-                                    uint32_t threads, uint32_t alignment, struct workload_cell *cell)
+uint64_t workload_blocks(uint64_t threads, uint32_t lanes)
+{
+    const uint64_t rest = threads % SIMT_LANES;
+    return threads / SIMT_LANES * lanes + (rest < lanes ? rest : lanes);
+}
+
+enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap,
+                                    const struct workload_shape *shape, struct workload_cell *cell)
 {
     const struct quarry_target *target = &workload->target;
-    const struct bench_cell argument = cell_argument(workload, heap, bytes, threads, alignment);
-    const struct quarry_grid grid = quarry_grid_for(threads);
+    const struct bench_cell argument = cell_argument(workload, heap, shape);
+    const struct quarry_grid grid = quarry_grid_for(shape->threads);
     const struct simt_kernel *const untimed[3] = {&bench_malloc, &bench_write, &bench_check};
     const struct timing_step steps[2] = {{&bench_malloc, grid, &argument}, {&bench_free, grid, &argument}};
+    const uint64_t blocks = workload_blocks(shape->threads, shape->lanes);
     struct quarry_statistics before;
     struct bench_tally tally;
 
@@ -178,29 +186,59 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
         return status;
     cell->nulls = tally.nulls;
 
-    const uint64_t before_nulls = before.failed_mallocs + before.refused_mallocs;
-    status = inspect(heap, before.live_blocks + threads - tally.nulls, before_nulls + tally.nulls,
-                     "after malloc", cell);
-    if (tally.nulls || tally.misaligned || tally.broken)
+    uint64_t nulls = before.failed_mallocs + before.refused_mallocs + tally.nulls;
+    status = inspect(heap, before.live_blocks + blocks - tally.nulls, nulls, "after malloc", cell);
+    if (tally.nulls != (shape->full ? blocks : 0) || tally.misaligned || tally.broken)
         snprintf(cell->fault, sizeof cell->fault,
-                 "%" PRIu64 " NULL, %" PRIu64 " misaligned, %" PRIu64 " overwritten of %" PRIu32 " blocks",
-                 tally.nulls, tally.misaligned, tally.broken, threads);
+                 "%" PRIu64 " NULL, %" PRIu64 " misaligned, %" PRIu64 " overwritten of %" PRIu64 " blocks",
+                 tally.nulls, tally.misaligned, tally.broken, blocks);
     if (status == QUARRY_OK && !*cell->fault) {
         status = quarry_launch(&bench_free, target, grid, &argument);
         if (status == QUARRY_OK)
-            status = inspect(heap, before.live_blocks, before_nulls, "after free", cell);
+            status = inspect(heap, before.live_blocks, nulls, "after free", cell);
     }
     if (status != QUARRY_OK || *cell->fault)
         return status;
 
     struct timing_summary summaries[2];
     status = timing_run(&workload->timing, steps, 2, summaries);
+    if (shape->full) { /* how many runs there were, and so NULLs, is the timing's business */
+        struct quarry_statistics now;
+        if (status == QUARRY_OK)
+            status = quarry_heap_statistics(heap, &now);
+        nulls = status == QUARRY_OK ? now.failed_mallocs + now.refused_mallocs : 0;
+    }
     if (status == QUARRY_OK)
-        status = inspect(heap, before.live_blocks, before_nulls, "after the timed runs", cell);
+        status = inspect(heap, before.live_blocks, nulls, "after the timed runs", cell);
     if (status != QUARRY_OK || *cell->fault)
         return status;
     cell->verified = 1;
     cell->malloc = summaries[0];
     cell->free = summaries[1];
+    return QUARRY_OK;
+}
+
+enum { COUNTED_RUNS = 5 };
+
+enum quarry_status workload_count(struct workload *workload, quarry_heap *heap,
+                                  const struct workload_shape *shape, struct workload_cell *cell)
+{
+    const struct quarry_target *target = &workload->target;
+    const struct bench_cell argument = cell_argument(workload, heap, shape);
+    const struct quarry_grid grid = quarry_grid_for(shape->threads);
+    const double calls = (double)workload_blocks(shape->threads, shape->lanes) * COUNTED_RUNS;
+    struct bench_tally tally;
+
+    enum quarry_status status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
+    for (int i = 0; i < 2 * COUNTED_RUNS && status == QUARRY_OK; i++)
+        status = quarry_launch(i % 2 ? &bench_count_free : &bench_count_malloc, target, grid, &argument);
+    if (status == QUARRY_OK)
+        status = quarry_memory_copy(target, &tally, workload->scratch, sizeof tally);
+    if (status != QUARRY_OK)
+        return status;
+    cell->tas = (double)tally.steps / calls;
+    cell->was = (double)tally.warp_steps / (double)tally.warps;
+    cell->malloc_cycles = (double)tally.cycles[0] / calls;
+    cell->free_cycles = (double)tally.cycles[1] / calls;
     return QUARRY_OK;
 }

@@ -21,12 +21,29 @@ struct workload_floor {
     struct timing_summary bump;
 };
 
+/* What each thread of a cell does, and how many there are. */
+struct workload_shape {
+    uint64_t bytes; /* of a block */
+    uint32_t threads;
+    uint32_t lanes;     /* of each warp that allocate, 1 .. 32 */
+    uint32_t alignment; /* that every block must have, in bytes */
+    int full;           /* the heap is: the mallocs fail, and there is nothing to free */
+};
+
+/* How many blocks that makes. */
+uint64_t workload_blocks(uint64_t threads, uint32_t lanes);
+
 struct workload_cell {
     int verified;
     char fault[160];              /* of a cell that is not, one clause */
     uint64_t nulls;               /* of the verified run */
     struct timing_summary malloc; /* n 0: not timed, since not verified */
     struct timing_summary free;
+    /* by workload_count */
+    double tas;           /* probes of a thread */
+    double was;           /* the most of a warp's threads, mean over warps */
+    double malloc_cycles; /* mean over calls */
+    double free_cycles;
 };
 
 /* Fills *workload; on an error nothing is left behind.
@@ -39,7 +56,7 @@ void workload_close(struct workload *workload);
 enum quarry_status workload_floor(struct workload *workload, uint32_t threads, uint64_t bytes,
                                   struct workload_floor *floor);
 
-/* Brings a heap into a state in which about free_percent % (1 to 100) of its slots for `bytes` are free,
+/* Brings a heap into a state in which about free_share (0 to 1) of its slots for `bytes` are free,
  * scattered at random: fills it but for a quarter of these and frees blocks chosen by a hash.  Filling only
  * as far as needed would leave allocators that work in order one long free run instead; filling to the last
  * slot would take those that search at random long.
@@ -48,14 +65,17 @@ enum quarry_status workload_floor(struct workload *workload, uint32_t threads, u
  * Returns MEMORY if there is no room beside the heap for the pointers.  Sets *gave_up if the heap took
  * longer than budget_s to fill: the heap's state is then unspecified. */
 enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, uint64_t bytes,
-                                 uint32_t free_percent, double budget_s, void (*progress)(double share),
+                                 double free_share, double budget_s, void (*progress)(double share),
                                  int *gave_up);
 
-/* Verifies and times one cell.  The heap is idle and has at least `threads` slots; afterwards it is as
- * before, unless the cell is not verified.
- *   alignment  that every block must have, in bytes
+/* Verifies and times one cell.  The heap is idle and has a slot for each block, or none if shape->full;
+ * afterwards it is as before, unless the cell is not verified.
  * A fault of the allocator is no error: it is in *cell. */
-enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap, uint64_t bytes,
-                                    uint32_t threads, uint32_t alignment, struct workload_cell *cell);
+enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap,
+                                    const struct workload_shape *shape, struct workload_cell *cell);
+
+/* Counts probes and cycles of a cell that is verified, in several runs that are not timed. */
+enum quarry_status workload_count(struct workload *workload, quarry_heap *heap,
+                                  const struct workload_shape *shape, struct workload_cell *cell);
 
 #endif

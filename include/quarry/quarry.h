@@ -164,7 +164,7 @@ struct quarry_heap_options {
                         allocator's default */
     enum quarry_full full;
     double low_free;      /* FULL_INFERRED: share of the pages, between 0 and 1; 0: 0.005 */
-    uint32_t probe_lanes; /* corw: lanes of a warp that probe, 1 to 32; 0: the default */
+    uint32_t probe_lanes; /* corw: lanes of a warp that probe first, 1 to 32; 0: the fastest, by measurement */
 };
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \

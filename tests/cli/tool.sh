@@ -69,7 +69,7 @@ run 2 list rw
 says 'no arguments'
 run 2 list --frobnicate
 says "'--frobnicate': no such option"
-allocators=$("$quarry" list | sed -nE '/^allocators$/,/^backends$/s/^  ([a-z_0-9]+) .*/\1/p' | wc -l)
+allocators=$("$quarry" list | sed -nE '/^allocators$/,/^backends$/s/^  ([-a-z_0-9]+) .*/\1/p' | wc -l)
 
 # ---- bench: table ----
 
@@ -84,20 +84,20 @@ prints '^corw +free +1024 +100% .*x$'
 prints '^trivial lane launches [0-9.]+ M/s'
 prints '^rw page allocations [0-9.]+ M/s'
 prints_not 'FAILED'
-same "$(grep -Ec '^[a-z]+ +(malloc|free) ' "$out")" $((allocators * 2 * 2)) 'rows of the table'
+same "$(grep -Ec '^[-a-z]+ +(malloc|free) ' "$out")" $((allocators * 2 * 2)) 'rows of the table'
 same "$(wc -c <"$err")" 0 'bytes on standard error'
 
 # ---- bench: CSV ----
 
 header=device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n
-header+=,nulls,verified,store_floor_us,bump_us,heap_bytes
+header+=,nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,tas,was,cycles
 # After the device, which is quoted.
 # shellcheck disable=SC2016
 well_formed='$0 ~ /^"[^"]*",cpu,/ {
     sub(/^"[^"]*",/, "")
     $0 = $0
-    if (NF == 17 && ($3 == "malloc" || $3 == "free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
-        $13 == 0 && $14 == 1 && $15 > 0 && $16 > 0 && $17 > 0) good++
+    if (NF == 21 && ($3 == "malloc" || $3 == "free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
+        $13 == 0 && $14 == 1 && $15 > 0 && $16 > 0 && $17 > 0 && $18 == 32) good++
 } END { print good + 0 }'
 
 run 0 bench --backend cpu --allocator corw,rw --threads 1,100,4K --size 1,24,300 --free 100,25 --heap 8M \
@@ -128,6 +128,28 @@ prints '^-: skipped'
 run 0 bench --backend cpu --allocator rw --threads 32 --size 1M --heap 64K --runs 3 --csv
 same "$(wc -l <"$out")" 1 'CSV lines where nothing fits'
 
+# Probes and cycles, fewer lanes, percentages with decimals, and mallocs that fail: all of them, and not one of
+# the table's frees.
+run 0 bench --backend cpu --allocator rw,rw-bm,crw,corw --threads 1000 --size 256 --free 50,0.5,0 --lanes 3,32 \
+    --heap 100M --runs 3 --steps
+for allocator in rw rw-bm crw corw; do
+    prints "^$allocator +malloc/3 +256 +50% .*x$"
+    prints "^$allocator +steps/3 +256 +0\.5% +[0-9.]+ +[0-9.]+$"
+    prints "^$allocator +malloc +256 +0% .*x$"
+    prints_not "^$allocator +free(/3)? +256 +0%"
+done
+run 0 bench --backend cpu --allocator rw,corw --threads 1000 --size 256 --free 50,0 --lanes 3 --heap 100M --runs 3 \
+    --steps --csv
+same "$(sed 1d "$out" | cut -d, -f4,5,8,14,19 | tr '\n' ' ')" "$(for _ in rw corw; do
+    printf 'malloc,1000,50,0,3 free,1000,50,0,3 malloc,1000,0,96,3 '
+done)" 'NULLs and lanes in the CSV'
+# A random walk over pages of which half are free takes two steps, the unluckiest of three lanes three.
+sed 1d "$out" | awk -F, '$3 == "rw" && $4 == "malloc" && $8 == 50 { print ($20 > 1.7 && $20 < 2.3 && $21 > 2.4 && $21 < 4) }' |
+    grep -q 1 || fail 'TAS and WAS of rw at 50 % free'
+run 0 bench --backend cpu --allocator corw --threads 1000 --size 256 --free 50 --heap 64M --runs 3 --low-free 0.5 \
+    --probe-lanes 1
+prints '^corw +malloc +256 +50% .*x$'
+
 # ---- bench: usage ----
 
 run 2 bench --threads 0
@@ -140,8 +162,22 @@ run 2 bench --size 16Q
 says "--size: '16Q'"
 run 2 bench --size 1.5
 says "--size: '1.5'"
-run 2 bench --free 0
-says "--free: '0'"
+run 2 bench --free 100.001
+says "--free: '100.001'"
+run 2 bench --free 1.
+says "--free: '1.'"
+run 2 bench --free 0.0001
+says "--free: '0.0001'"
+run 2 bench --lanes 0
+says "--lanes: '0'"
+run 2 bench --lanes 33
+says "--lanes: '33'"
+run 2 bench --probe-lanes 33
+says "--probe-lanes: '33'"
+run 2 bench --low-free 0
+says "--low-free: '0'"
+run 2 bench --low-free 100
+says "--low-free: '100'"
 run 2 bench --free 101
 says "--free: '101'"
 run 2 bench --heap 20000000000G

@@ -14,19 +14,22 @@
  * - No lane returns before the pages that it received are marked: it might free one at once, and the mark
  *   that came after would lose the page for ever.
  *
- * With `probe_lanes` below 32 only so many lanes of the group lock and read in a round; the others receive.
- * One lock costs one returned atomic, and on a heap with free space two words serve a warp. */
+ * With `probe_lanes` below 32 only so many lanes of the group lock and read in the first round, twice as many
+ * in each that follows; the others receive.  One lock costs one returned atomic, and on a heap with free
+ * space two words have a page for each lane of a warp.  32 is the paper's; the default is what was fastest:
+ * docs/alloc/corw.md. */
 #ifndef QUARRY_ALLOC_CORW_H
 #define QUARRY_ALLOC_CORW_H
 
 #include "quarry/alloc/alloc.h"
 #include "quarry/core/bitmap.h"
 
-#define QUARRY_CORW_PROBES 1024u /* words that a group reads at random; at 0.5 % free 1 in 7 has a page */
+#define QUARRY_CORW_PROBE_LANES 16u
+#define QUARRY_CORW_PROBES 1024u /* words that a group reads in vain; at 0.5 % free 1 in 7 has a page */
 
 struct quarry_corw {
     struct quarry_bitmap map;
-    uint32_t probe_lanes; /* 1 .. 32 */
+    uint32_t probe_lanes; /* 1 .. 32, in the first round */
 };
 
 SIMT_FN void quarry_corw_init(const struct quarry_corw *h, uint64_t thread, uint64_t threads)
@@ -45,12 +48,17 @@ SIMT_FN void *quarry_corw_malloc(const struct quarry_corw *h, struct quarry_cont
     uint32_t probing = simt_popc_u32(group);
     probing = probing < h->probe_lanes ? probing : h->probe_lanes;
     (void)bytes;
-    for (uint32_t read = 0; needs && read < h->map.probes;) {
+    for (uint32_t vain = 0; needs && vain < h->map.probes;) {
+        uint32_t before = needs;
         uint32_t word = quarry_random_below(&r, h->map.word_count);
         int held = simt_rank(group) < probing && quarry_bitmap_lock(&h->map, word);
         quarry_step(context);
         needs = quarry_bitmap_deal(&h->map, group, needs, held, word, &page);
-        read += h->map.chunks ? probing : quarry_bitmap_read(group, held);
+        if (needs != before)
+            vain = 0;
+        else
+            vain += h->map.chunks ? probing : quarry_bitmap_read(group, held);
+        probing = 2 * probing < simt_popc_u32(group) ? 2 * probing : simt_popc_u32(group);
     }
     simt_sync(group); /* marks before what receivers do; acquires for them */
     if (needs)
@@ -73,7 +81,7 @@ SIMT_FN void quarry_corw_census(const struct quarry_corw *h, uint64_t bytes, uin
 SIMT_HOST_FN enum quarry_layout_result quarry_corw_layout(struct quarry_corw *h, struct quarry_layout *l)
 {
     if (!l->probe_lanes)
-        l->probe_lanes = SIMT_LANES;
+        l->probe_lanes = QUARRY_CORW_PROBE_LANES;
     h->probe_lanes = l->probe_lanes;
     return quarry_bitmap_layout(&h->map, l, QUARRY_CORW_PROBES, quarry_bitmap_bytes);
 }

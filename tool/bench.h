@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of `quarry bench` share: bench.c runs it, bench_options.c reads its command line,
+ * bench_output.c prints. */
+#ifndef QUARRY_TOOL_BENCH_H
+#define QUARRY_TOOL_BENCH_H
+
+#include "tool.h"
+
+#include "workload.h"
+
+#include <stdio.h>
+
+enum { MAX_LIST = 32 };
+
+struct list {
+    uint64_t values[MAX_LIST];
+    unsigned count;
+};
+
+struct bench {
+    /* options; 0 or empty: not given */
+    enum quarry_backend backend;
+    struct list allocators; /* numbers */
+    struct list threads;
+    struct list sizes;
+    struct list free_shares; /* thousandths of a percent */
+    struct list lanes;       /* of each warp that work */
+    uint32_t probe_lanes;
+    double low_free; /* 0: fullness is proven */
+    int steps;       /* count them */
+    int debug;       /* heaps in debug mode */
+    uint64_t heap_bytes;
+    uint64_t page_bytes;
+    uint32_t word_bits;
+    uint32_t runs;
+    int quick;
+    int csv_wanted;
+    const char *csv_path; /* NULL: standard output, and no table */
+
+    struct quarry_target target;
+    struct quarry_device_info info;
+    uint64_t heap_pages; /* 0: as many as heap_bytes hold */
+    double fill_budget_s;
+    uint32_t warmups;
+    struct workload workload;
+    struct workload_floor floors[MAX_LIST]; /* one for each of threads */
+    FILE *table;                            /* NULL: none */
+    FILE *csv;
+    unsigned groups; /* allocator x size x lanes x free share */
+    unsigned groups_done;
+    int skipped; /* a cell was */
+    int code;
+};
+
+/* What one pair of rows is about. */
+struct group {
+    const struct quarry_allocator_info *allocator;
+    uint64_t bytes;
+    uint64_t free_share; /* thousandths of a percent */
+    uint32_t lanes;
+    struct quarry_heap_description heap;
+    struct workload_cell cells[MAX_LIST];
+    enum { CELL_SKIPPED, CELL_DONE } states[MAX_LIST];
+};
+
+#define BENCH_WHOLE UINT64_C(100000) /* free_share of an empty heap */
+
+/* Parses the command line and resolves the target and every default.  Returns TOOL_OK, or an exit code with
+ * the sentence printed. */
+int bench_options(struct bench *bench, int argc, char **argv);
+
+/* The parts of the table and the lines of the CSV; each prints nothing where it isn't wanted. */
+void bench_print_header(const struct bench *bench);
+void bench_print_floors(const struct bench *bench);
+void bench_print_group(const struct bench *bench, const struct group *group);
+
+/* A share in thousandths of a percent as a person writes it, "0.5", into text[at least 16]; returns text. */
+char *bench_format_share(uint64_t share, char *text);
+
+#endif

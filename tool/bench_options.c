@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of `quarry bench`. */
+#include "bench.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BENCH_THREADS (UINT64_C(1) << 30)
+#define MAX_BENCH_BYTES (UINT64_C(1) << 40)
+#define MAX_RUNS 10000u
+#define GPU_HEAP_BYTES (UINT64_C(8) << 30)
+#define CPU_HEAP_BYTES (UINT64_C(256) << 20)
+/* The CPU's default heap has no more pages than this: filling it for small free percentages is work. */
+#define CPU_HEAP_PAGES (UINT64_C(1) << 18)
+/* Per fill: what is slow must not hold up the rest for minutes, unless it was asked for. */
+#define FILL_BUDGET_S 3.0
+#define ASKED_FILL_BUDGET_S 60.0
+
+enum {
+    OPTION_WORD = 256,
+    OPTION_RUNS,
+    OPTION_CSV,
+    OPTION_QUICK,
+    OPTION_LANES,
+    OPTION_PROBE_LANES,
+    OPTION_LOW_FREE,
+    OPTION_STEPS
+};
+
+static const struct argp_option options[] = {
+    {"backend", 'b', "B", 0, "auto, cuda or cpu (auto: a GPU if there is one)", 0},
+    {"allocator", 'a', "NAME,...", 0, "Allocators (all)", 0},
+    {"threads", 't', "N,...", 0, "Numbers of threads; each allocates one block", 0},
+    {"size", 's', "BYTES,...", 0, "Block sizes", 0},
+    {"free", 'f', "PERCENT,...", 0,
+     "Share of the heap's slots that are free before, scattered at random (100,10); 0: mallocs that fail", 0},
+    {"lanes", OPTION_LANES, "N,...", 0, "Lanes of each warp that allocate (32)", 0},
+    {"heap", 'H', "SIZE", 0, "Heap size (GPU: 8G; CPU: 256M, and at most 262144 pages)", 0},
+    {"page", 'p', "SIZE", 0, "Page size, a multiple of 16 (the block size, rounded up)", 0},
+    {"word", OPTION_WORD, "BITS", 0, "Words of bitmap allocators: 32 or 64", 0},
+    {"probe-lanes", OPTION_PROBE_LANES, "N", 0, "Lanes of a warp that probe (corw)", 0},
+    {"low-free", OPTION_LOW_FREE, "PERCENT", 0,
+     "Infer that less than this share is free, instead of proving that nothing is", 0},
+    {"steps", OPTION_STEPS, NULL, 0,
+     "Also count the probes of a thread (TAS), the most of a warp's (WAS), and a call's clock cycles", 0},
+    {"runs", OPTION_RUNS, "N", 0, "Timed runs of each cell (GPU: 15; CPU: 9)", 0},
+    {"csv", OPTION_CSV, "FILE", OPTION_ARG_OPTIONAL,
+     "Write one line for each cell to FILE, or, without FILE, to standard output instead of the table", 0},
+    {"quick", OPTION_QUICK, NULL, 0, "Fewer threads, sizes and runs", 0},
+    {NULL, 0, NULL, 0, NULL, 0},
+};
+
+static int add_value(struct list *list, uint64_t value)
+{
+    if (list->count == MAX_LIST)
+        return -1;
+    list->values[list->count++] = value;
+    return 0;
+}
+
+/* Parses a number from least to most.  Returns 0 or TOOL_REFUSED, having said why; so do the next two. */
+static int parse_number(uint64_t *value, const char *option, const char *text, uint64_t least, uint64_t most)
+{
+    if (tool_parse_bytes(text, value) == 0 && *value >= least && *value <= most)
+        return 0;
+    return tool_refuse("--%s: '%s' is no number from %" PRIu64 " to %" PRIu64, option, text, least, most);
+}
+
+/* Parses "a,b,c", each from least to most, into *list. */
+static int parse_list(struct list *list, const char *option, char *text, uint64_t least, uint64_t most)
+{
+    list->count = 0;
+    for (char *rest = text, *item; (item = strsep(&rest, ","));) {
+        uint64_t value;
+        if (parse_number(&value, option, item, least, most) != 0)
+            return TOOL_REFUSED;
+        if (add_value(list, value) != 0)
+            return tool_refuse("--%s: more than %d values", option, MAX_LIST);
+    }
+    return 0;
+}
+
+/* A percentage of at most 100, with up to three decimals, in thousandths of a percent.  Returns 0 or -1. */
+static int parse_share(const char *text, uint64_t *share)
+{
+    char *end;
+    unsigned long whole = strtoul(text, &end, 10);
+    uint64_t rest = 0, unit = 100;
+    if (end == text || *text < '0' || *text > '9' || whole > 100)
+        return -1;
+    if (*end == '.') {
+        for (end++; *end >= '0' && *end <= '9' && unit; end++, unit /= 10)
+            rest += (uint64_t)(*end - '0') * unit;
+        if (end[-1] == '.')
+            return -1;
+    }
+    *share = whole * 1000 + rest;
+    return *end || *share > BENCH_WHOLE ? -1 : 0;
+}
+
+static int parse_shares(struct list *list, char *text)
+{
+    list->count = 0;
+    for (char *rest = text, *item; (item = strsep(&rest, ","));) {
+        uint64_t share;
+        if (parse_share(item, &share) != 0)
+            return tool_refuse("--free: '%s' is no percentage from 0 to 100 with at most three decimals",
+                               item);
+        if (add_value(list, share) != 0)
+            return tool_refuse("--free: more than %d values", MAX_LIST);
+    }
+    return 0;
+}
+
+static int parse_allocators(struct list *list, char *text)
+{
+    list->count = 0;
+    for (char *rest = text, *item; (item = strsep(&rest, ","));) {
+        struct quarry_allocator_info info;
+        int i = 0;
+        while (quarry_allocator_describe(i, &info) == QUARRY_OK && strcmp(info.name, item) != 0)
+            i++;
+        if (i >= quarry_allocator_count())
+            return tool_refuse("--allocator: no allocator '%s'; `quarry list` shows them", item);
+        if (add_value(list, (uint64_t)i) != 0)
+            return tool_refuse("--allocator: more than %d names", MAX_LIST);
+    }
+    return 0;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct bench *bench = state->input;
+    uint64_t number;
+
+    switch (key) {
+    case 'b':
+        if (tool_parse_backend(text, &bench->backend) == 0)
+            return 0;
+        return tool_refuse("--backend: '%s' is not auto, cuda or cpu", text);
+    case 'a':
+        return parse_allocators(&bench->allocators, text);
+    case 't':
+        return parse_list(&bench->threads, "threads", text, 1, MAX_BENCH_THREADS);
+    case 's':
+        return parse_list(&bench->sizes, "size", text, 1, MAX_BENCH_BYTES);
+    case 'f':
+        return parse_shares(&bench->free_shares, text);
+    case OPTION_LANES:
+        return parse_list(&bench->lanes, "lanes", text, 1, SIMT_LANES);
+    case OPTION_PROBE_LANES:
+        if (parse_number(&number, "probe-lanes", text, 1, SIMT_LANES) != 0)
+            return TOOL_REFUSED;
+        bench->probe_lanes = (uint32_t)number;
+        return 0;
+    case OPTION_LOW_FREE:
+        if (parse_share(text, &number) != 0 || number == 0 || number == BENCH_WHOLE)
+            return tool_refuse(
+                "--low-free: '%s' is no percentage between 0 and 100 with at most three decimals", text);
+        bench->low_free = (double)number / (double)BENCH_WHOLE;
+        return 0;
+    case OPTION_STEPS:
+        bench->steps = 1;
+        return 0;
+    case 'H':
+        if (tool_parse_bytes(text, &bench->heap_bytes) == 0 && bench->heap_bytes > 0)
+            return 0;
+        return tool_refuse("--heap: '%s' is no size like 512M or 8G", text);
+    case 'p':
+        if (tool_parse_bytes(text, &bench->page_bytes) == 0 && bench->page_bytes >= 16 &&
+            bench->page_bytes <= (1u << 20) && bench->page_bytes % 16 == 0)
+            return 0;
+        return tool_refuse("--page: '%s' is no multiple of 16 from 16 to 1M", text);
+    case OPTION_WORD:
+        if (parse_number(&number, "word", text, 32, 64) != 0)
+            return TOOL_REFUSED;
+        bench->word_bits = (uint32_t)number;
+        if (number == 32 || number == 64)
+            return 0;
+        return tool_refuse("--word: %" PRIu64 " is neither 32 nor 64", number);
+    case OPTION_RUNS:
+        if (parse_number(&number, "runs", text, 1, MAX_RUNS) != 0)
+            return TOOL_REFUSED;
+        bench->runs = (uint32_t)number;
+        return 0;
+    case OPTION_CSV:
+        bench->csv_wanted = 1;
+        bench->csv_path = text;
+        return 0;
+    case OPTION_QUICK:
+        bench->quick = 1;
+        return 0;
+    case ARGP_KEY_ARG:
+        return tool_refuse("bench takes no argument, but got '%s'", text);
+    case ARGP_KEY_ERROR:
+        return tool_option_error(state);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    options,
+    parse_option,
+    NULL,
+    "Times a kernel in which every thread allocates one block, and one that frees them, for every "
+    "allocator, size, free percentage and number of threads.  Each cell is first verified in an untimed "
+    "run.  Lists are separated by commas; numbers take the suffixes K, M and G.\v"
+    "Floors of the same run, with the same grids: an empty kernel, one that stores a pointer, and a bump "
+    "pointer (one atomic add a warp on one counter).  A cell shows the median time in microseconds, half "
+    "the distance between the quartiles in percent of it, and its ratio to the store floor.",
+    NULL,
+    NULL,
+    NULL};
+
+static void default_list(struct list *list, const uint64_t *values, unsigned count)
+{
+    if (list->count)
+        return;
+    for (unsigned i = 0; i < count; i++)
+        add_value(list, values[i]);
+}
+#define DEFAULT_LIST(list, ...)                                                                              \
+    default_list(list, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
+
+static void set_defaults(struct bench *bench)
+{
+    const int gpu = bench->target.backend == QUARRY_BACKEND_CUDA;
+
+    if (gpu && bench->quick) {
+        DEFAULT_LIST(&bench->threads, 1024, 131072);
+        DEFAULT_LIST(&bench->sizes, 16, 1024);
+    } else if (gpu) {
+        DEFAULT_LIST(&bench->threads, 1, 1024, 16384, 131072, 1048576);
+        DEFAULT_LIST(&bench->sizes, 16, 64, 256, 1024, 4096, 8192);
+    } else if (bench->quick) {
+        DEFAULT_LIST(&bench->threads, 256, 4096);
+        DEFAULT_LIST(&bench->sizes, 16, 1024);
+    } else {
+        DEFAULT_LIST(&bench->threads, 1024, 16384, 131072);
+        DEFAULT_LIST(&bench->sizes, 16, 256, 4096);
+    }
+    bench->fill_budget_s = bench->free_shares.count ? ASKED_FILL_BUDGET_S : FILL_BUDGET_S;
+    if (bench->quick)
+        DEFAULT_LIST(&bench->free_shares, BENCH_WHOLE);
+    else
+        DEFAULT_LIST(&bench->free_shares, BENCH_WHOLE, BENCH_WHOLE / 10);
+    DEFAULT_LIST(&bench->lanes, SIMT_LANES);
+    const int all = bench->allocators.count == 0;
+    for (int i = 0; all && i < quarry_allocator_count(); i++)
+        add_value(&bench->allocators, (uint64_t)i);
+    if (!bench->runs)
+        bench->runs = bench->quick ? 5 : gpu ? 15 : 9;
+    bench->warmups = gpu ? 3 : 1;
+    if (!bench->heap_bytes) {
+        bench->heap_bytes = gpu ? GPU_HEAP_BYTES : CPU_HEAP_BYTES;
+        if (bench->heap_bytes > bench->info.heap_bytes)
+            bench->heap_bytes = bench->info.heap_bytes;
+        bench->heap_pages = gpu ? 0 : CPU_HEAP_PAGES;
+    }
+}
+
+int bench_options(struct bench *bench, int argc, char **argv)
+{
+    int code = tool_options(&argp, argc, argv, bench);
+    if (code == TOOL_OK)
+        code = tool_target(bench->backend, &bench->target);
+    if (code != TOOL_OK)
+        return code;
+    if (quarry_device_describe(&bench->target, &bench->info) != QUARRY_OK)
+        return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
+    set_defaults(bench);
+    return TOOL_OK;
+}
