@@ -13,22 +13,27 @@
  * every path.  Not by a store of the word read: a free that clears another bit meanwhile stays.
  *
  * Order.  lock: OR with acquire, unlock: ADD with release; so a holder sees the word as the last holder left
- * it, or with fewer bits.  free: AND with release; the holder's load of the word acquires, and the ORs in
- * between are atomic read-modify-writes that keep the release sequence: what the last owner of a page did
+ * it, or with fewer bits.  (Who gave nothing away unlocks relaxed: its ADD is part of the release sequence of
+ * the unlock before.)  free: AND with release; the holder's load of the word acquires, and the ORs in between
+ * are atomic read-modify-writes that keep the release sequence: what the last owner of a page did
  * happens-before that load.  If the page goes to another lane, a simt_sync that both take part in hands that
  * on, and puts the OR before anything that the receiver does.  Only a holder sets bits, only an owner clears
  * its own: a page is never given twice.
  *
  * Full heap.  A group sweeps the bitmap, with everybody else who does (core/sweep.h).  A turn has three
- * passes: read all versions; read all words, which must be full; read all versions again, and wait for each
- * lock bit that is set there until it has once been clear.  The sums of the versions must be equal.  Then all
- * pages were taken when the first pass ended.  For suppose that a page was free then, and its word full in
- * the second pass.  That pass then read a take's OR (release; read relaxed, then a fence) that came after the
- * first pass ended.  The take's lock, older than the OR, is visible to the third pass, which thus saw either
- * the lock bit, and waited for the unlock with the new version, or that version itself; and the first pass
- * cannot have seen it.  Versions only grow, so the sums differ (2^32 takes of the same 32 words during one
- * turn aside). Rejected: a second counter, of takes that have begun, instead of waiting for lock bits: one
- * more atomic for each page that is given, on the path that matters. */
+ * passes: read all versions; read all words, which must be full; read all versions again, each by a
+ * read-modify-write that changes nothing (ADD of 0, acq_rel), and wait for each lock bit that is set there
+ * until it has once been clear. The sums of the versions must be equal.  Then all pages were taken when the
+ * first pass ended.  For suppose that a page was free then, and its word full in the second pass: that pass
+ * read a take's OR from after the first pass. The take's lock cannot follow the third pass's ADD in the
+ * modification order of the lockmap word, for then it would synchronise with that ADD, the take's OR would
+ * happen after the second pass, and nobody reads what is yet to be written.  So the ADD saw the lock: either
+ * the lock bit, and then the pass waited for the unlock with the new version, or that version itself; and the
+ * first pass (acquire) cannot have seen it.  Versions only grow, so the sums differ (2^32 takes of the same
+ * 32 words during one turn aside). Rejected: a second counter, of takes that have begun, instead of waiting
+ * for lock bits: one more atomic for each page that is given, on the path that matters.  Rejected: an OR with
+ * release, with which the third pass could do with loads: on a GPU each release waits for a fence, and this
+ * would be the second in each take. */
 #ifndef QUARRY_CORE_BITMAP_H
 #define QUARRY_CORE_BITMAP_H
 
@@ -76,12 +81,12 @@ SIMT_FN uint64_t quarry_bitmap_load_acquire(const struct quarry_bitmap *h, uint3
     return simt_load_u64((uint64_t *)h->words + word, acquire);
 }
 
-SIMT_FN void quarry_bitmap_or_release(const struct quarry_bitmap *h, uint32_t word, uint64_t bits)
+SIMT_FN void quarry_bitmap_or(const struct quarry_bitmap *h, uint32_t word, uint64_t bits)
 {
     if (h->word_shift == 5)
-        simt_or_u32((uint32_t *)h->words + word, (uint32_t)bits, release);
+        simt_or_u32((uint32_t *)h->words + word, (uint32_t)bits, relaxed);
     else
-        simt_or_u64((uint64_t *)h->words + word, bits, release);
+        simt_or_u64((uint64_t *)h->words + word, bits, relaxed);
 }
 
 SIMT_FN void quarry_bitmap_and_release(const struct quarry_bitmap *h, uint32_t word, uint64_t bits)
@@ -131,13 +136,17 @@ SIMT_FN int quarry_bitmap_lock(const struct quarry_bitmap *h, uint32_t word)
     return !(simt_or_u64(&h->lockmap[word / QUARRY_BITMAP_LOCKS], bit, acquire) & bit);
 }
 
-/* Marks what was given away, and unlocks.  The mark's release pairs with a sweep's fence. */
+/* Marks what was given away, and unlocks. */
 SIMT_FN void quarry_bitmap_unlock(const struct quarry_bitmap *h, uint32_t word, uint64_t given)
 {
     uint64_t bit = (uint64_t)1 << (word % QUARRY_BITMAP_LOCKS);
-    if (given)
-        quarry_bitmap_or_release(h, word, given);
-    simt_add_u64(&h->lockmap[word / QUARRY_BITMAP_LOCKS], (given ? QUARRY_BITMAP_VERSION : 0) - bit, release);
+    uint64_t *lock = &h->lockmap[word / QUARRY_BITMAP_LOCKS];
+    if (given) {
+        quarry_bitmap_or(h, word, given);
+        simt_add_u64(lock, QUARRY_BITMAP_VERSION - bit, release);
+    } else {
+        simt_sub_u64(lock, bit, relaxed);
+    }
 }
 
 /* The calling lane takes a page of `word` for itself.
@@ -226,7 +235,8 @@ SIMT_FN uint64_t quarry_bitmap_versions(const struct quarry_bitmap *h, uint32_t 
     uint64_t sum = 0;
     for (uint32_t i = quarry_sweep_cut(quarry_bitmap_lock_words(h), chunk, h->chunks) + simt_rank(group);
          i < end; i += simt_popc_u32(group)) {
-        uint64_t word = simt_load_u64(&h->lockmap[i], acquire);
+        uint64_t word =
+            settle ? simt_add_u64(&h->lockmap[i], 0, acq_rel) : simt_load_u64(&h->lockmap[i], acquire);
         uint32_t pending = settle ? (uint32_t)word : 0;
         while (pending) {
             simt_backoff();
@@ -266,8 +276,7 @@ SIMT_FN uint64_t quarry_bitmap_chunk(const void *heap, struct quarry_random *r, 
             *dirty = 1;
         }
     }
-    simt_fence(acq_rel); /* pairs with the release of each OR that was read */
-    simt_sync(group);    /* and marks before what receivers do; acquires for them */
+    simt_sync(group); /* marks before what receivers do; acquires for them */
     return 0;
 }
 
