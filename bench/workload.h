@@ -27,7 +27,7 @@ struct workload_shape {
     uint32_t threads;
     uint32_t lanes;     /* of each warp that allocate, 1 .. 32 */
     uint32_t alignment; /* that every block must have, in bytes */
-    int full;           /* the heap is: the mallocs fail, and there is nothing to free */
+    int full;           /* the heap is: the mallocs fail (nearly all, if that is inferred) */
 };
 
 /* How many blocks that makes. */

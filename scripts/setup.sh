@@ -11,7 +11,7 @@
 set -eu
 
 build='gcc libc6-dev make cmake libboost-context-dev zlib1g-dev'
-test="$build gzip libcmocka-dev"
+test="$build g++ gzip libcmocka-dev pkgconf"
 lint="$test clang clang-format clang-tidy shellcheck"
 
 say() {
