@@ -95,7 +95,7 @@ enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, u
         status = quarry_heap_slots(heap, bytes, &slots);
     if (status != QUARRY_OK || free_share >= 1 || slots == 0)
         return status;
-    const uint64_t count = slots - (uint64_t)((double)slots * free_share / 4);
+    const uint64_t count = slots - (uint64_t)((double)slots * free_share / 32);
     status = quarry_memory_create(target, QUARRY_POOL_DEVICE, count * sizeof(void *), &held);
     if (status != QUARRY_OK)
         return status;

@@ -57,7 +57,7 @@ enum quarry_status workload_floor(struct workload *workload, uint32_t threads, u
                                   struct workload_floor *floor);
 
 /* Brings a heap into a state in which about free_share (0 to 1) of its slots for `bytes` are free,
- * scattered at random: fills it but for a quarter of these and frees blocks chosen by a hash.  Filling only
+ * scattered at random: fills it but for a 32nd of these and frees blocks chosen by a hash.  Filling only
  * as far as needed would leave allocators that work in order one long free run instead; filling to the last
  * slot would take those that search at random long.
  * A timed malloc and free bring back that state, so once for many cells will do.

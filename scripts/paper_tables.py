@@ -5,6 +5,7 @@
     scripts/paper_tables.py FOLDER
 """
 import csv
+import math
 import os
 import sys
 
@@ -38,7 +39,25 @@ def threads_name(count):
     return f"{count:,}".replace(",", " ")
 
 
-def by_threads(data, op, cell, note=""):
+def predicted(pages, free, threads, word):
+    """TAS by equation (5), of which (3) is the case of words of one page; the mean over at most 1000 threads."""
+    steps = min(threads, 1000)
+    total = 0.0
+    for i in range(steps):
+        taken = pages - free + threads * (i + 0.5) / steps
+        total += 1 / -math.expm1(word * math.log(taken / pages)) if taken < pages else math.inf
+    return total / steps
+
+
+def prediction(row):
+    """What the paper's model says of a cell of rw or rw-bm."""
+    page = float(row["page"]) + (4 if row["allocator"] == "rw" else 0.15)
+    pages = float(row["heap_bytes"]) / page
+    word = 1 if row["allocator"] == "rw" else int(row["word_bits"])
+    return number(predicted(pages, pages * float(row["free_percent"]) / 100, int(row["threads"]), word))
+
+
+def by_threads(data, op, cell, note="", model=False):
     """One table for each free share: a row for each allocator, a column for each number of threads."""
     for share in unique(r["free_percent"] for r in data):
         chosen = [r for r in data if r["free_percent"] == share and r["op"] == op]
@@ -48,6 +67,9 @@ def by_threads(data, op, cell, note=""):
         for allocator in unique(r["allocator"] for r in chosen):
             cells = {r["threads"]: cell(r) for r in chosen if r["allocator"] == allocator}
             body.append([f"`{allocator}`"] + [cells.get(t, "-") for t in threads])
+            if model and allocator in ("rw", "rw-bm"):
+                cells = {r["threads"]: prediction(r) for r in chosen if r["allocator"] == allocator}
+                body.append([f"`{allocator}`: TAS predicted"] + [cells.get(t, "-") for t in threads])
         floors = {r["threads"]: r for r in chosen}
         body.append(["floor: store"] + [number(floors[t]["store_floor_us"]) for t in threads])
         body.append(["floor: bump"] + [number(floors[t]["bump_us"]) for t in threads])
@@ -60,7 +82,7 @@ def main():
     folder = sys.argv[1]
     data = rows(folder, "figure11.csv")
     print(data[0]["device"] + "\n\n## Figure 11\n")
-    by_threads(data, "malloc", lambda r: f"{number(r['median_us'])} / {number(r['tas'])} / {number(r['was'])}")
+    by_threads(data, "malloc", lambda r: f"{number(r['median_us'])} / {number(r['tas'])} / {number(r['was'])}", model=True)
     print("## Figure 12\n")
     data = [r for r in rows(folder, "figure12.csv") if r["op"] == "malloc"]
     lanes = unique(r["lanes"] for r in data)
