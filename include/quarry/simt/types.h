@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fixed-width types and the few keywords that differ between C11 and CUDA C++.
- * NVRTC has no libc headers, so there the names are declared here. */
+ * NVRTC has no libc headers, so there the names are declared here, as CUDA's headers do it for NVRTC: a
+ * kernel may include both. */
 #ifndef QUARRY_SIMT_TYPES_H
 #define QUARRY_SIMT_TYPES_H
 
@@ -9,9 +10,9 @@ typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
 typedef int int32_t;
 typedef unsigned int uint32_t;
-typedef long int64_t;
-typedef unsigned long uint64_t;
-typedef unsigned long uintptr_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+typedef unsigned long long uintptr_t;
 #else
 #include <stddef.h>
 #include <stdint.h>

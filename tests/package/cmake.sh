@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Programs that find the installed tree by find_package(quarry), as docs/linking.md says.
+#
+#   cmake.sh cpu|cuda SETTINGS
+# shellcheck source=tests/package/common.sh
+. "$(dirname "$0")/common.sh"
+
+build_by_cmake() {
+    enter "$1"
+    block "$1" >CMakeLists.txt
+    block cmake-build >commands.sh
+    bash -eu commands.sh >log 2>&1 || { cat log; fail "$1"; }
+    # nvcc says so where there is no GPU to be native to.
+    ! grep -v -e '-arch=native' log | grep -i 'warning' || fail "$1: warnings"
+}
+
+both=cpu
+if [ "$WITH_CUDA" = yes ]; then both='cpu cuda'; fi
+
+build_by_cmake cmake-c
+# shellcheck disable=SC2086 # a list of words
+runs build/app $both
+if command -v g++ >/dev/null; then
+    build_by_cmake cmake-cxx
+    # shellcheck disable=SC2086
+    runs build/app $both
+    if [ "$WITH_CUDA" = yes ]; then
+        build_by_cmake cmake-cuda
+        runs build/app cuda
+    fi
+fi
+[ "$backend" = cpu ] || exit 0
+
+# Kernels in a library of the user's, from a folder beside it, with a definition.
+in_library() {
+    enter "$1"
+    mkdir app
+    cp app.cpp kernel.h app/
+    printf 'int app(int, char **);\nint main(int n, char **arguments) { return app(n, arguments); }\n' >app/main.cpp
+    printf 'cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES C CXX)\nfind_package(quarry REQUIRED)\n%s\n' \
+        "$2" >app/CMakeLists.txt
+    { cmake -S app -B build -DCMAKE_PREFIX_PATH="$PREFIX" -DQUARRY_CUDA_ARCHITECTURES=90 && cmake --build build; } \
+        >log 2>&1 || { cat log; fail "$1"; }
+    # shellcheck disable=SC2086
+    runs build/app $both
+}
+kernels='quarry_add_kernel(kernels ../kernel.c)
+target_compile_definitions(kernels PUBLIC JOB_THREADS=1000u)
+target_link_libraries(kernels PUBLIC quarry::quarry)
+add_executable(app app.cpp)
+target_link_libraries(app PRIVATE kernels)'
+in_library static "add_library(kernels STATIC)
+$kernels"
+if [ "$SHARED" = yes ]; then
+    in_library shared "add_library(kernels SHARED)
+$kernels"
+fi
+# A shared library with all that uses Quarry, which may be the static one.
+in_library whole 'add_library(whole SHARED app.cpp)
+quarry_add_kernel(whole ../kernel.c)
+target_compile_definitions(whole PRIVATE main=app)
+target_link_libraries(whole PRIVATE quarry::quarry)
+add_executable(app main.cpp)
+target_link_libraries(app PRIVATE whole)'
+
+# What is missing is said in one sentence.
+refuses() {
+    local what=$1 project=$2
+    shift 2
+    printf 'cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES C)\n%s\n' "$project" >CMakeLists.txt
+    rm -rf build
+    if cmake -S . -B build -DCMAKE_PREFIX_PATH="$PREFIX" "$@" >log 2>&1; then fail "not refused: $what"; fi
+    # CMake breaks lines.
+    tr -s '\n ' ' ' <log | grep -qF -- "$what" || { cat log; fail "not said: $what"; }
+    echo "refused: $what"
+}
+enter refused
+refuses 'compatible with requested version "99"' 'find_package(quarry 99 REQUIRED)'
+refuses 'call find_package(quarry) in this folder' "include($PREFIX/$LIBDIR/cmake/quarry/QuarryKernel.cmake)
+add_executable(app)
+quarry_add_kernel(app app.c)"
+refuses 'app is an OBJECT library' 'find_package(quarry REQUIRED)
+add_library(app OBJECT)
+quarry_add_kernel(app app.c)'
+if [ "$SHARED" = no ]; then
+    refuses 'libboost_context was not found: install libboost-context-dev' \
+        'set(CMAKE_FIND_LIBRARY_PREFIXES no)
+set(CMAKE_FIND_LIBRARY_SUFFIXES .no)
+find_package(quarry REQUIRED)'
+fi
+if [ "$WITH_CUDA" = yes ]; then
+    refuses 'programs that use it need the CUDA toolkit' 'find_package(quarry REQUIRED)' \
+        -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON
+fi

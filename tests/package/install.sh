@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs as docs/linking.md says, moves the tree to where the other tests use it, and looks at what is there.
+#
+#   install.sh cpu SETTINGS
+# shellcheck source=tests/package/common.sh
+. "$(dirname "$0")/common.sh"
+
+# Every block of the page belongs to a test.
+grep -B 1 -E '^```(sh|cmake|c)$' "$page" | grep -E '^<!-- ' | sed 's/<!-- \(.*\) -->/\1/' >"$scratch/named"
+[ "$(wc -l <"$scratch/named")" -eq "$(grep -cE '^```[a-z]' "$page")" ] || fail 'a block of docs/linking.md has no name'
+while read -r name; do
+    cat "$programs"/*.sh | grep -qE "(by_page|block|build_by_cmake) $name\b" || fail "no test uses the block '$name'"
+done <"$scratch/named"
+
+cd "$scratch"
+ln -s "$BUILD" build
+PREFIX=$scratch/first
+block install >commands.sh
+cat commands.sh
+bash -eu commands.sh >log || { cat log; fail 'install'; }
+rm -rf "$INSTALLED"
+mkdir -p "${INSTALLED%/*}"
+mv "$PREFIX" "$INSTALLED"
+
+cd "$INSTALLED"
+for file in bin/quarry include/quarry/quarry.h include/quarry/device.h include/quarry/alloc/list.def \
+    "$LIBDIR"/cmake/quarry/{quarryConfig,quarryConfigVersion,quarryTargets,QuarryKernel,QuarryBoostContext}.cmake \
+    "$LIBDIR/pkgconfig/quarry.pc" share/doc/quarry/LICENSE; do
+    [ -f "$file" ] || fail "$file is not installed"
+done
+# The public headers, all of them and nothing else.
+diff -r "$SOURCE/include/quarry" include/quarry
+if grep -rIF -e "$BUILD" -e "$SOURCE" -e "$scratch" "$LIBDIR/cmake" "$LIBDIR/pkgconfig" include; then
+    fail 'installed files name folders of the build'
+fi
+bin/quarry list
