@@ -104,6 +104,7 @@ static int run_heap(struct bench *bench, const struct quarry_allocator_info *all
     create.page_bytes = page_for(bench, allocator, bytes);
     create.word_bits = bench->word_bits;
     create.probe_lanes = bench->probe_lanes;
+    create.debug = bench->debug;
     create.low_free = bench->low_free;
     create.full = bench->low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     if (bench->heap_pages && bench->heap_bytes / create.page_bytes > bench->heap_pages)
@@ -132,6 +133,8 @@ static int run_heap(struct bench *bench, const struct quarry_allocator_info *all
         tool_progress_end();
         bench_print_group(bench, &group);
     }
+    if (heap && bench->debug) /* the blocks that filled it are no leak */
+        quarry_heap_reset(heap);
     status = quarry_heap_destroy(heap);
     if (status != QUARRY_OK && result == 0)
         result = broken(bench, status, "can't destroy the heap");

@@ -26,7 +26,8 @@ enum {
     OPTION_LANES,
     OPTION_PROBE_LANES,
     OPTION_LOW_FREE,
-    OPTION_STEPS
+    OPTION_STEPS,
+    OPTION_DEBUG
 };
 
 static const struct argp_option options[] = {
@@ -43,6 +44,7 @@ static const struct argp_option options[] = {
     {"probe-lanes", OPTION_PROBE_LANES, "N", 0, "Lanes of a warp that probe (corw)", 0},
     {"low-free", OPTION_LOW_FREE, "PERCENT", 0,
      "Infer that less than this share is free, instead of proving that nothing is", 0},
+    {"debug", OPTION_DEBUG, NULL, 0, "Heaps in debug mode", 0},
     {"steps", OPTION_STEPS, NULL, 0,
      "Also count the probes of a thread (TAS), the most of a warp's (WAS), and a call's clock cycles", 0},
     {"runs", OPTION_RUNS, "N", 0, "Timed runs of each cell (GPU: 15; CPU: 9)", 0},
@@ -160,6 +162,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
             return tool_refuse(
                 "--low-free: '%s' is no percentage between 0 and 100 with at most three decimals", text);
         bench->low_free = (double)number / (double)BENCH_WHOLE;
+        return 0;
+    case OPTION_DEBUG:
+        bench->debug = 1;
         return 0;
     case OPTION_STEPS:
         bench->steps = 1;

@@ -24,9 +24,9 @@ void bench_print_header(const struct bench *bench)
     fprintf(bench->table, "\nheap %s", tool_format_bytes(bench->heap_bytes, heap));
     if (bench->heap_pages)
         fprintf(bench->table, " or %" PRIu64 " pages", bench->heap_pages);
-    fprintf(bench->table, ", page %s, %u timed runs after %u\n",
+    fprintf(bench->table, ", page %s, %u timed runs after %u%s\n",
             bench->page_bytes ? tool_format_bytes(bench->page_bytes, page) : "as the block", bench->runs,
-            bench->warmups);
+            bench->warmups, bench->debug ? ", debug mode" : "");
     fputs("cells: median us, half the quartiles' distance in % of it, ratio to the store floor\n",
           bench->table);
     if (bench->steps)

@@ -11,41 +11,16 @@
  * allocator, which costs the fewest registers; every heap passed in must then be of it.  Without it one
  * switch, uniform in a kernel, picks the heap's own.
  *
- * Debug builds (without NDEBUG) assert what is said here of arguments, and fill blocks with 0xAA when they
- * are allocated and 0x55 when they are freed. */
+ * Debug builds (without NDEBUG) assert what is said here of arguments.  A heap in debug mode records what
+ * goes against it, in every build (docs/debugging.md). */
 #ifndef QUARRY_DEVICE_H
 #define QUARRY_DEVICE_H
 
 #include "quarry/alloc/list.def"
-#include "quarry/core/pages.h"
+#include "quarry/debug.h"
+#include "quarry/handle.h"
 #include "quarry/simt/kernel.h"
 #include "quarry/simt/simt.h"
-
-/* What mallocs that returned NULL leave in the pool.  Zeroed at creation and reset. */
-struct quarry_counters {
-    uint64_t failed;     /* for want of space */
-    uint64_t refused;    /* larger than any block */
-    uint64_t last_bytes; /* size of the last of either */
-};
-
-enum quarry_allocator_number {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) QUARRY_NUMBER_##id,
-#include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
-    QUARRY_ALLOCATOR_NUMBERS
-};
-
-/* A heap, as kernels take it: by value.  From quarry_heap_handle(); no user part. */
-struct quarry_handle {
-    uint32_t allocator; /* enum quarry_allocator_number */
-    uint64_t max_block; /* bytes */
-    struct quarry_counters *counters;
-    union {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) struct quarry_##id id;
-#include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
-    } as;
-};
 
 #define QUARRY_DEVICE_PASTE_(a, b, c) a##b##c
 #define QUARRY_DEVICE_PASTE(a, b, c) QUARRY_DEVICE_PASTE_(a, b, c)
@@ -72,6 +47,7 @@ SIMT_FN struct quarry_context quarry_context_start(void)
  *             with one heap only */
 SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_context *context, size_t bytes)
 {
+    uint64_t request = heap.debug ? bytes + QUARRY_DEBUG_OVERHEAD : bytes;
     void *block = SIMT_NULL;
     if (bytes - 1 >= heap.max_block) {
         if (bytes != 0)
@@ -81,12 +57,12 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
 #ifdef QUARRY_ALLOCATOR
     simt_assert(heap.allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));
     block =
-        QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _malloc)(&heap.as.QUARRY_ALLOCATOR, context, bytes);
+        QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _malloc)(&heap.as.QUARRY_ALLOCATOR, context, request);
 #else
     switch (heap.allocator) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
     case QUARRY_NUMBER_##id:                                                                                 \
-        block = quarry_##id##_malloc(&heap.as.id, context, bytes);                                           \
+        block = quarry_##id##_malloc(&heap.as.id, context, request);                                         \
         break;
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
@@ -94,10 +70,10 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
         break;
     }
 #endif
-    if (block)
-        quarry_page_poison(block, bytes, QUARRY_POISON_ALLOCATED);
-    else
+    if (!block)
         quarry_null_count(&heap.counters->failed, &heap.counters->last_bytes, bytes);
+    else if (heap.debug)
+        block = quarry_debug_malloc(heap.debug, block, bytes);
     return block;
 }
 
@@ -124,6 +100,12 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
 {
     if (!block)
         return;
+    if (heap.debug) {
+        block = quarry_debug_claim(heap.debug, block);
+        if (!block)
+            return;
+        quarry_debug_poison(heap.debug, block);
+    }
 #ifdef QUARRY_ALLOCATOR
     simt_assert(heap.allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));
     QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _free)(&heap.as.QUARRY_ALLOCATOR, block);

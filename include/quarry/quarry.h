@@ -58,7 +58,8 @@ enum quarry_status {
     QUARRY_ERROR_CUDA,        /* a CUDA call failed; the detail says which and why */
     QUARRY_ERROR_DEADLOCK,    /* a kernel on the CPU backend stood still; the detail says who waits where */
     QUARRY_ERROR_ASSERT,      /* a device assertion failed on the CPU backend */
-    QUARRY_ERROR_CORRUPT,     /* quarry_heap_check found a broken structure */
+    QUARRY_ERROR_CORRUPT,     /* quarry_heap_check found a broken structure, or what debug mode sees */
+    QUARRY_ERROR_LEAK,        /* a heap in debug mode was destroyed with live blocks in it */
     QUARRY_STATUS_COUNT
 };
 
@@ -146,7 +147,7 @@ enum quarry_full {
     QUARRY_FULL_PROVEN = 0, /* at some instant during the call nothing that fits was free: a heap fills to its
                                last page, and the last ones are slow to find */
     QUARRY_FULL_INFERRED    /* so many random probes in vain speak, with 99 % confidence, for less than
-                               `low_free`    of the pages being free: never slow, and some pages may stay unused */
+                               `low_free` of the pages being free: never slow; some may stay unused */
 };
 
 struct quarry_heap_options {
@@ -164,12 +165,16 @@ struct quarry_heap_options {
                         allocator's default */
     enum quarry_full full;
     double low_free;      /* FULL_INFERRED: share of the pages, between 0 and 1; 0: 0.005 */
-    uint32_t probe_lanes; /* corw: lanes of a warp that probe first, 1 to 32; 0: the fastest, by measurement */
+    uint32_t probe_lanes; /* corw: lanes of a warp that probe first, 1 to 32; 0: the fastest */
+    int debug; /* not 0: every malloc and free is checked, and errors are recorded; slower, and each page
+                  takes QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/debugging.md) */
 };
+#define QUARRY_DEBUG_PAGE_BYTES 48u
+
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0}, SIMT_NULL,           \
-      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0 }
+      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0 }
 /* clang-format on */
 
 /* Creates a heap.
@@ -180,10 +185,12 @@ struct quarry_heap_options {
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options);
 
 /* Destroys it and gives its pool back (a caller's buffer is left alone).  Waits for the target's stream.
- * NULL is a no-op. */
+ * NULL is a no-op.  A heap in debug mode that has live blocks is destroyed, and LEAK returned; the detail
+ * says how many, and names the first few. */
 enum quarry_status quarry_heap_destroy(quarry_heap *heap);
 
-/* Makes every block free and every counter 0: what lived is gone.  Ordered in the target's stream. */
+/* Makes every block free, and every counter and debug mode's records 0: what lived is gone.  Ordered in the
+ * target's stream. */
 enum quarry_status quarry_heap_reset(quarry_heap *heap);
 
 /* The handle that kernels take; struct quarry_handle is in quarry/device.h.  Any thread, any time. */
@@ -203,6 +210,7 @@ struct quarry_heap_description {
     uint32_t probe_lanes;     /* 0: the allocator leaves no choice */
     enum quarry_full full;
     double low_free; /* 0 with FULL_PROVEN */
+    int debug; /* 1: in debug mode; page_bytes and max_block_bytes are then what blocks have for the user */
 };
 /* What the heap was made of, with every default filled in.  Any thread, any time. */
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description);
@@ -217,7 +225,8 @@ struct quarry_statistics {
     uint64_t last_failed_bytes;  /* size of the last of either; 0: none */
     double utilisation;          /* live_bytes / pool_bytes */
 };
-/* Counts the live blocks of an idle heap.  Waits for the target's stream. */
+/* Counts the live blocks of an idle heap.  Bytes that debug mode adds to each block don't count.  Waits for
+ * the target's stream. */
 enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_statistics *statistics);
 
 /* How many more blocks of `bytes` bytes fit into an idle heap; 0 if bytes is 0 or too large.
@@ -227,8 +236,18 @@ enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t
 /* Walks an idle heap's structures: OK, or CORRUPT with the number of contradictions between them in the
  * detail.  Sees that memory which is the allocator's own was written, or that a kernel ended in the middle of
  * a call; does not see a block freed twice or written beyond its end into another block.
+ * A heap in debug mode does see those: also CORRUPT if an error is recorded since creation or reset, or if
+ * anything was written before or behind a live block or into a free one, which is then recorded.
  * Waits for the target's stream. */
 enum quarry_status quarry_heap_check(quarry_heap *heap);
+
+/* What an idle heap in debug mode has recorded since creation or reset, and how much lives, as lines of text;
+ * "" if there is nothing to say.  docs/debugging.md explains the lines.
+ *   text   receives it, ending with a 0 byte, cut if it is longer
+ *   bytes  size of text; QUARRY_DEBUG_TEXT_BYTES hold any report; 0: text is left alone and may be NULL
+ * COMBINATION if the heap is not in debug mode.  Waits for the target's stream. */
+enum quarry_status quarry_heap_debug_report(quarry_heap *heap, char *text, size_t bytes);
+#define QUARRY_DEBUG_TEXT_BYTES 2048u
 
 /* ---- memory of a target, for programs that run unchanged on both backends ---- */
 

@@ -64,3 +64,70 @@ SIMT_KERNEL(quarry_heap_census_kernel, struct heap_census, a)
     if (simt_lane() == 0)
         simt_max_u64(&total->largest_free, largest, relaxed);
 }
+
+/* An overwritten header is mended to that of a block as large as can be, so that it is noted once. */
+SIMT_FN void check_live(struct quarry_debug *debug, const struct quarry_debug_block *b)
+{
+    uint64_t bytes = b->trusted ? b->bytes : b->room - QUARRY_DEBUG_MIN_REDZONE;
+    quarry_debug_note_live(debug, b, QUARRY_DEBUG_NOBODY);
+    quarry_debug_fill(b->user + bytes, b->room - bytes, QUARRY_DEBUG_REDZONE);
+    quarry_debug_write(b->begin, QUARRY_DEBUG_LIVE, bytes, b->by, QUARRY_DEBUG_NOBODY);
+}
+
+SIMT_FN void check_free(struct quarry_debug *debug, const struct quarry_debug_block *b)
+{
+    quarry_debug_note_free(debug, b);
+    quarry_debug_fill(b->user, b->room, QUARRY_DEBUG_POISON);
+    quarry_debug_write(b->begin, QUARRY_DEBUG_FREED, b->bytes, b->by, b->freed_by);
+}
+
+SIMT_FN void list_live(struct quarry_debug_census *census, const struct quarry_debug_block *b)
+{
+    uint64_t i = simt_load_u64(&census->listed, relaxed);
+    if (i < QUARRY_DEBUG_LISTED)
+        i = simt_add_u64(&census->listed, 1, relaxed);
+    if (i < QUARRY_DEBUG_LISTED) {
+        census->list[i].block = (uint64_t)(uintptr_t)b->user;
+        census->list[i].bytes = b->bytes;
+        census->list[i].by = b->by;
+    }
+}
+
+SIMT_KERNEL(quarry_heap_debug_kernel, struct heap_debug, a)
+{
+    struct quarry_debug *debug = a.heap.debug;
+    uint64_t blocks = 0, bytes = 0;
+    if (a.task == HEAP_DEBUG_START && simt_thread() == 0) {
+        struct quarry_debug_record none = {0, 0, 0, 0, 0, 0};
+        debug->heap = a.heap;
+        for (uint32_t kind = 0; kind < QUARRY_DEBUG_KINDS; kind++)
+            debug->record[kind] = none;
+    }
+    for (uint64_t i = simt_thread(); i < a.units; i += simt_threads()) {
+        unsigned char *begin = a.places + i * a.unit;
+        struct quarry_span span;
+        struct quarry_debug_block b;
+        enum quarry_place place = quarry_debug_find(&a.heap, begin, &span);
+        uint32_t state = place == QUARRY_PLACE_LIVE ? QUARRY_DEBUG_LIVE : QUARRY_DEBUG_FREED;
+        if (place == QUARRY_PLACE_FOREIGN || span.begin != begin)
+            continue;
+        if (a.task == HEAP_DEBUG_START) {
+            quarry_debug_write(begin, QUARRY_DEBUG_FREED, 0, QUARRY_DEBUG_NOBODY, QUARRY_DEBUG_NOBODY);
+            quarry_debug_fill(begin + QUARRY_DEBUG_HEADER_BYTES, span.bytes - QUARRY_DEBUG_HEADER_BYTES,
+                              QUARRY_DEBUG_POISON);
+            continue;
+        }
+        b = quarry_debug_read(&span, state, ((struct quarry_debug_header *)(void *)begin)->state == state);
+        if (place == QUARRY_PLACE_LIVE) {
+            blocks++;
+            bytes += b.bytes;
+            list_live(&debug->census, &b);
+            if (a.task == HEAP_DEBUG_CHECK)
+                check_live(debug, &b);
+        } else if (a.task == HEAP_DEBUG_CHECK) {
+            check_free(debug, &b);
+        }
+    }
+    warp_add_to(&debug->census.blocks, blocks);
+    warp_add_to(&debug->census.bytes, bytes);
+}

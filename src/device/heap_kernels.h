@@ -2,8 +2,8 @@
 /* The library's own kernels, and the head of every pool that they share with the host.
  *
  *     pool, rounded up to 256                +256
- *     | counters | census | unused          | the allocator's sections ...                           |
- *       24 bytes   48       184 */
+ *     | counters | census | unused          | debug mode: struct quarry_debug | the allocator's sections ...
+ * | 24 bytes   48       184               a multiple of 256 */
 #ifndef QUARRY_DEVICE_HEAP_KERNELS_H
 #define QUARRY_DEVICE_HEAP_KERNELS_H
 
@@ -29,12 +29,30 @@ struct heap_census {
     uint64_t bytes;             /* of the blocks that slots are counted for; 1 to max_block */
 };
 
+enum heap_debug_task {
+    HEAP_DEBUG_START, /* a heap that was just initialised: no records, every block poisoned */
+    HEAP_DEBUG_COUNT, /* what lives, into debug->census */
+    HEAP_DEBUG_CHECK  /* the same; notes what was written where nobody may write, and mends it */
+};
+
+struct heap_debug {
+    struct quarry_handle heap;
+    unsigned char *places; /* where blocks begin, quarry_layout's */
+    uint64_t unit;
+    uint64_t units;
+    uint32_t task; /* enum heap_debug_task */
+};
+
 #if SIMT_HAS_HOST
 /* Makes the heap empty and its counters 0.  Any grid; nothing else may use the heap. */
 SIMT_KERNEL_DECLARE(quarry_heap_init_kernel);
 
 /* Adds the census of an idle heap to the header's.  Blocks must be whole warps. */
 SIMT_KERNEL_DECLARE(quarry_heap_census_kernel);
+
+/* Walks over all blocks of an idle heap in debug mode, whose debug->census is all zero at the launch.  Blocks
+ * must be whole warps. */
+SIMT_KERNEL_DECLARE(quarry_heap_debug_kernel);
 #endif
 
 #endif

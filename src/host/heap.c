@@ -17,6 +17,8 @@
 #define DEFAULT_PAGE_BYTES 256u
 #define DEFAULT_LOW_FREE 0.005
 #define BUFFER_ALIGNMENT 16u
+#define DEBUG_SECTION_BYTES                                                                                  \
+    ((sizeof(struct quarry_debug) + QUARRY_SECTION_ALIGN - 1) / QUARRY_SECTION_ALIGN * QUARRY_SECTION_ALIGN)
 #define MAX_OPTIONS_BYTES 4096u /* an options struct said to be larger is one that nobody initialised */
 
 /* Stands for the pool while there is none: aligned like one, and not NULL, on which addresses may not be
@@ -33,7 +35,9 @@ struct quarry_heap {
     struct quarry_handle handle;
     struct quarry_layout layout;
     struct quarry_grid grid; /* of the library's kernels on this heap */
+    uint64_t overhead;       /* bytes of a block that are debug mode's; 0 without */
 };
+SIMT_STATIC_ASSERT(QUARRY_DEBUG_PAGE_BYTES == QUARRY_DEBUG_OVERHEAD, "host and device speak of the same");
 
 /* ---- options ---- */
 
@@ -83,6 +87,13 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "probe_lanes is %" PRIu32 ": it must be 1 to %u, or 0 for the default",
                            options->probe_lanes, SIMT_LANES);
+    if (options->debug && options->page_bytes <= QUARRY_MAX_PAGE_BYTES &&
+        options->page_bytes > QUARRY_MAX_PAGE_BYTES - QUARRY_DEBUG_OVERHEAD)
+        return quarry_fail(
+            QUARRY_ERROR_COMBINATION,
+            "page_bytes is %" PRIu64 ", which leaves no room for the %u bytes that debug mode adds: "
+            "it must be at most %u",
+            options->page_bytes, QUARRY_DEBUG_OVERHEAD, QUARRY_MAX_PAGE_BYTES - QUARRY_DEBUG_OVERHEAD);
     if ((unsigned int)options->full > (unsigned int)QUARRY_FULL_INFERRED)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "full %d does not exist: it must be %d or %d",
                            (int)options->full, QUARRY_FULL_PROVEN, QUARRY_FULL_INFERRED);
@@ -127,21 +138,33 @@ static uint64_t pool_lead(const void *memory)
     return (uint64_t)(-(uintptr_t)memory) % QUARRY_SECTION_ALIGN;
 }
 
-/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) after the header at `header`. */
+/* Bytes from the header to the allocator's sections. */
+static uint64_t head_bytes(const struct quarry_heap_options *options)
+{
+    return HEAP_HEADER_BYTES + (options->debug ? DEBUG_SECTION_BYTES : 0);
+}
+
+/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) after the head at `header`. */
 static enum quarry_layout_result lay_out(const struct quarry_heap_options *options, unsigned char *header,
                                          uint64_t bytes, uint64_t pages, struct quarry_handle *handle,
                                          struct quarry_layout *layout)
 {
     memset(layout, 0, sizeof *layout);
-    layout->base = header + HEAP_HEADER_BYTES;
+    layout->base = header + head_bytes(options);
     layout->bytes = bytes;
     layout->page_bytes = options->page_bytes;
+    /* A size that no page can have stays one, whatever is added. */
+    if (options->debug && options->page_bytes <= QUARRY_MAX_PAGE_BYTES)
+        layout->page_bytes += QUARRY_DEBUG_OVERHEAD;
     layout->pages = pages;
     layout->word_bits = options->word_bits;
     layout->probes = options->probes;
     layout->probe_lanes = options->probe_lanes;
     layout->low_free = options->low_free;
-    return quarry_registry_layout(handle, layout);
+    enum quarry_layout_result result = quarry_registry_layout(handle, layout);
+    if (options->debug && result == QUARRY_LAYOUT_OK)
+        handle->max_block -= QUARRY_DEBUG_OVERHEAD;
+    return result;
 }
 
 /* Turns what a layout found wrong into a status and a sentence. */
@@ -186,7 +209,7 @@ static enum quarry_status fail_layout(enum quarry_layout_result result,
                        "a pool of %" PRIu64 " bytes is too small: %" PRIu64 " page%s of %" PRIu64
                        " bytes need%s at least %" PRIu64 " with allocator %s, metadata included",
                        options->pool_bytes, pages, pages == 1 ? "" : "s", options->page_bytes,
-                       pages == 1 ? "s" : "", needed.used_bytes + HEAP_HEADER_BYTES + lead, info.name);
+                       pages == 1 ? "s" : "", needed.used_bytes + head_bytes(options) + lead, info.name);
 }
 
 /* Completes options->pool_bytes, and checks with it every option that a layout looks at. */
@@ -199,7 +222,7 @@ static enum quarry_status plan_pool(const struct backend_ops *ops, struct quarry
         result = lay_out(options, ABSENT_POOL, UINT64_MAX, options->pages, handle, &layout);
         if (result != QUARRY_LAYOUT_OK)
             return fail_layout(result, options, lead, handle->allocator);
-        options->pool_bytes = layout.used_bytes + HEAP_HEADER_BYTES;
+        options->pool_bytes = layout.used_bytes + head_bytes(options);
     }
     if (options->pool_bytes == 0) {
         struct quarry_device_info device = {0};
@@ -218,7 +241,7 @@ static enum quarry_status plan_pool(const struct backend_ops *ops, struct quarry
                                "%s has only %" PRIu64 " bytes available: too few for a heap of default size",
                                device.name, device.available_bytes);
     }
-    uint64_t head = lead + HEAP_HEADER_BYTES;
+    uint64_t head = lead + head_bytes(options);
     uint64_t rest = options->pool_bytes > head ? options->pool_bytes - head : 0;
     result = lay_out(options, ABSENT_POOL, rest, options->pages, handle, &layout);
     return fail_layout(result, options, lead, handle->allocator);
@@ -226,13 +249,36 @@ static enum quarry_status plan_pool(const struct backend_ops *ops, struct quarry
 
 /* ---- creation ---- */
 
+/* Walks over the blocks of a heap in debug mode. */
+static enum quarry_status walk(quarry_heap *heap, enum heap_debug_task task)
+{
+    struct heap_debug argument;
+    const struct quarry_layout *layout = &heap->layout;
+    memset(&argument, 0, sizeof argument);
+    argument.heap = heap->handle;
+    argument.places = layout->places;
+    argument.unit = layout->unit;
+    if (layout->unit)
+        argument.units = (uint64_t)(layout->base + layout->used_bytes - layout->places) / layout->unit;
+    argument.task = (uint32_t)task;
+    enum quarry_status status =
+        heap->ops->fill(&heap->target, &heap->handle.debug->census, 0, sizeof heap->handle.debug->census);
+    if (status == QUARRY_OK)
+        status = heap->ops->launch(&quarry_heap_debug_kernel, &heap->target, heap->grid, &argument);
+    return status;
+}
+
 static enum quarry_status start(quarry_heap *heap)
 {
     struct heap_init argument;
     memset(&argument, 0, sizeof argument);
     argument.heap = heap->handle;
     argument.header = heap->header;
-    return heap->ops->launch(&quarry_heap_init_kernel, &heap->target, heap->grid, &argument);
+    enum quarry_status status =
+        heap->ops->launch(&quarry_heap_init_kernel, &heap->target, heap->grid, &argument);
+    if (status == QUARRY_OK && heap->handle.debug)
+        status = walk(heap, HEAP_DEBUG_START);
+    return status;
 }
 
 static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *options)
@@ -265,10 +311,14 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
     }
 
     unsigned char *header = (unsigned char *)heap->memory + lead;
-    enum quarry_layout_result result = lay_out(options, header, heap->pool_bytes - lead - HEAP_HEADER_BYTES,
+    enum quarry_layout_result result = lay_out(options, header, heap->pool_bytes - lead - head_bytes(options),
                                                options->pages, &heap->handle, &heap->layout);
     heap->header = (struct heap_header *)(void *)header;
     heap->handle.counters = &heap->header->counters;
+    if (options->debug) {
+        heap->handle.debug = (struct quarry_debug *)(void *)(header + HEAP_HEADER_BYTES);
+        heap->overhead = QUARRY_DEBUG_OVERHEAD;
+    }
     heap->grid = heap->ops->service_grid(&heap->target, heap->layout.used_bytes);
     status = fail_layout(result, options, lead, heap->handle.allocator);
     if (status == QUARRY_OK)
@@ -311,17 +361,30 @@ enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_hea
     return QUARRY_OK;
 }
 
+/* Walks over the blocks of an idle heap in debug mode, and fetches what that counted and all records. */
+static enum quarry_status inspect(quarry_heap *heap, enum heap_debug_task task, struct quarry_debug *debug)
+{
+    enum quarry_status status = walk(heap, task);
+    if (status == QUARRY_OK)
+        status = heap->ops->copy(&heap->target, debug, heap->handle.debug, sizeof *debug);
+    return status;
+}
+
 enum quarry_status quarry_heap_destroy(quarry_heap *heap)
 {
+    struct quarry_debug debug;
     if (!heap)
         return QUARRY_OK;
+    memset(&debug, 0, sizeof debug);
     enum quarry_status status = heap->ops->wait(&heap->target);
+    if (status == QUARRY_OK && heap->handle.debug)
+        status = inspect(heap, HEAP_DEBUG_COUNT, &debug);
     if (heap->pool != QUARRY_POOL_BUFFER) {
         enum quarry_status given_back = heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
         status = status == QUARRY_OK ? given_back : status;
     }
     free(heap);
-    return status;
+    return status == QUARRY_OK ? quarry_debug_leak(&debug) : status;
 }
 
 enum quarry_status quarry_heap_reset(quarry_heap *heap)
@@ -350,7 +413,7 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->pool = heap->pool;
     description->pool_base = heap->memory;
     description->pool_bytes = heap->pool_bytes;
-    description->page_bytes = heap->layout.page_bytes;
+    description->page_bytes = heap->layout.page_bytes - heap->overhead;
     description->pages = heap->layout.pages;
     description->max_block_bytes = heap->handle.max_block;
     description->word_bits = heap->layout.word_bits;
@@ -358,19 +421,21 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->probe_lanes = heap->layout.probe_lanes;
     description->full = heap->layout.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     description->low_free = heap->layout.low_free;
+    description->debug = heap->handle.debug != NULL;
     return QUARRY_OK;
 }
 
 /* ---- counting ---- */
 
-/* Walks the idle heap, counting slots for blocks of `bytes` (1 to max_block), and fetches the header. */
+/* Walks the idle heap, counting slots for blocks of `bytes` (1 to max_block) and debug mode's bytes, and
+ * fetches the header. */
 static enum quarry_status count(quarry_heap *heap, uint64_t bytes, struct heap_header *header)
 {
     struct heap_census argument;
     memset(&argument, 0, sizeof argument);
     argument.heap = heap->handle;
     argument.header = heap->header;
-    argument.bytes = bytes;
+    argument.bytes = bytes + heap->overhead;
     enum quarry_status status =
         heap->ops->fill(&heap->target, &heap->header->census, 0, sizeof heap->header->census);
     if (status == QUARRY_OK)
@@ -386,19 +451,21 @@ enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_stati
     if (!heap || !statistics)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "statistics" : "heap");
     memset(statistics, 0, sizeof *statistics);
-    enum quarry_status status = count(heap, 1, &header);
+    uint64_t most = heap->handle.max_block;
+    enum quarry_status status = count(heap, most, &header);
     if (status != QUARRY_OK)
         return status;
     const struct quarry_census *census = &header.census;
-    uint64_t most = heap->handle.max_block;
+    uint64_t largest = census->largest_free > heap->overhead ? census->largest_free - heap->overhead : 0;
     statistics->live_blocks = census->live_blocks;
-    statistics->live_bytes = census->live_bytes;
-    statistics->capacity_bytes = census->live_bytes + census->free_bytes;
-    statistics->largest_free_bytes = census->largest_free < most ? census->largest_free : most;
+    statistics->live_bytes = census->live_bytes - census->live_blocks * heap->overhead;
+    /* What is free is as many blocks of the largest size. */
+    statistics->capacity_bytes = statistics->live_bytes + census->free_bytes - census->slots * heap->overhead;
+    statistics->largest_free_bytes = largest < most ? largest : most;
     statistics->failed_mallocs = header.counters.failed;
     statistics->refused_mallocs = header.counters.refused;
     statistics->last_failed_bytes = header.counters.last_bytes;
-    statistics->utilisation = (double)census->live_bytes / (double)heap->pool_bytes;
+    statistics->utilisation = (double)statistics->live_bytes / (double)heap->pool_bytes;
     return QUARRY_OK;
 }
 
@@ -429,5 +496,27 @@ enum quarry_status quarry_heap_check(quarry_heap *heap)
                         " place%s: most likely memory outside a live block was written, or a kernel ended "
                         "in the middle of a malloc or free",
                         header.census.faults, header.census.faults == 1 ? "" : "s");
+    if (status == QUARRY_OK && heap->handle.debug) {
+        struct quarry_debug debug;
+        status = inspect(heap, HEAP_DEBUG_CHECK, &debug);
+        if (status == QUARRY_OK)
+            status = quarry_debug_judge(&debug);
+    }
+    return status;
+}
+
+enum quarry_status quarry_heap_debug_report(quarry_heap *heap, char *text, size_t bytes)
+{
+    struct quarry_debug debug;
+    if (!heap || (!text && bytes))
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "text" : "heap");
+    if (bytes)
+        *text = 0;
+    if (!heap->handle.debug)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "the heap has nothing to report: it was created without options.debug");
+    enum quarry_status status = inspect(heap, HEAP_DEBUG_COUNT, &debug);
+    if (status == QUARRY_OK)
+        quarry_debug_report(&debug, text, bytes);
     return status;
 }

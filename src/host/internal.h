@@ -21,6 +21,15 @@ static inline enum quarry_status quarry_status_same(enum quarry_status status)
 /* Number of the allocator of that name in *number, or ALLOCATOR with the known names in the detail. */
 enum quarry_status quarry_registry_find(const char *name, uint32_t *number);
 
+/* What a heap in debug mode recorded, as quarry_heap_debug_report promises it. */
+void quarry_debug_report(const struct quarry_debug *debug, char *memory, size_t bytes);
+
+/* CORRUPT with a sentence about the records; OK if there are none. */
+enum quarry_status quarry_debug_judge(const struct quarry_debug *debug);
+
+/* LEAK with a sentence about what the walk found alive; OK if nothing was. */
+enum quarry_status quarry_debug_leak(const struct quarry_debug *debug);
+
 /* Lays out a pool for handle->allocator: fills handle->as and handle->max_block, and the outputs of
  * *layout.  Touches no pool memory and sets no detail. */
 enum quarry_layout_result quarry_registry_layout(struct quarry_handle *handle, struct quarry_layout *layout);

@@ -47,6 +47,8 @@ const char *quarry_status_string(enum quarry_status status)
         return "device assertion failed";
     case QUARRY_ERROR_CORRUPT:
         return "heap is corrupt";
+    case QUARRY_ERROR_LEAK:
+        return "blocks were never freed";
     case QUARRY_STATUS_COUNT:
         break;
     }

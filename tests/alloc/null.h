@@ -33,6 +33,15 @@ SIMT_FN void quarry_null_free(const struct quarry_null *h, void *block)
     (void)block;
 }
 
+SIMT_FN enum quarry_place quarry_null_find(const struct quarry_null *h, const void *address,
+                                           struct quarry_span *span)
+{
+    (void)h;
+    (void)address;
+    (void)span;
+    return QUARRY_PLACE_FOREIGN;
+}
+
 SIMT_FN void quarry_null_census(const struct quarry_null *h, uint64_t bytes, uint64_t thread,
                                 uint64_t threads, struct quarry_census *sum)
 {

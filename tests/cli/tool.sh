@@ -150,6 +150,10 @@ run 0 bench --backend cpu --allocator corw --threads 1000 --size 256 --free 50 -
     --probe-lanes 1
 prints '^corw +malloc +256 +50% .*x$'
 
+run 0 bench --backend cpu --allocator rw,corw --threads 1000 --size 100 --free 100,50 --heap 1M --runs 3 --debug
+prints '^heap .*, debug mode$'
+prints '^corw +free +100 +50% .*x$'
+
 # ---- bench: usage ----
 
 run 2 bench --threads 0

@@ -26,6 +26,14 @@
  *       block came from quarry_X_malloc of this heap, is live, and its malloc happens-before this call.
  *       What the caller wrote before happens-before what the next owner does.  Never waits.
  *
+ *   enum quarry_place quarry_X_find(const struct quarry_X *x, const void *address,
+ *                                   struct quarry_span *span)
+ *       Which block that is handed out, or could be as it is, contains `address`, which may be any: FREE or
+ *       LIVE with that block in *span, or FOREIGN.  A block that others allocate or free meanwhile may be
+ *       either.  Blocks begin at a multiple of layout->unit after layout->places, so the blocks of an idle
+ *       heap are those u for which *span begins at places + u * unit.  For heaps in debug mode, which rely on
+ *       the allocator to leave the bytes of a free block alone.
+ *
  *   void quarry_X_census(const struct quarry_X *x, uint64_t bytes, uint64_t thread, uint64_t threads,
  *                        struct quarry_census *sum)
  *       Adds thread's share of an idle heap's census to *sum; `bytes` is what slots are counted for.

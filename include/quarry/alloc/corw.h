@@ -71,6 +71,12 @@ SIMT_FN void quarry_corw_free(const struct quarry_corw *h, void *block)
     quarry_bitmap_free(&h->map, block);
 }
 
+SIMT_FN enum quarry_place quarry_corw_find(const struct quarry_corw *h, const void *address,
+                                           struct quarry_span *span)
+{
+    return quarry_bitmap_find(&h->map, address, span);
+}
+
 SIMT_FN void quarry_corw_census(const struct quarry_corw *h, uint64_t bytes, uint64_t thread,
                                 uint64_t threads, struct quarry_census *sum)
 {

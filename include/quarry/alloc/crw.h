@@ -78,6 +78,12 @@ SIMT_FN void quarry_crw_free(const struct quarry_crw *h, void *block)
     quarry_bitmap_free(&h->map, block);
 }
 
+SIMT_FN enum quarry_place quarry_crw_find(const struct quarry_crw *h, const void *address,
+                                          struct quarry_span *span)
+{
+    return quarry_bitmap_find(&h->map, address, span);
+}
+
 SIMT_FN void quarry_crw_census(const struct quarry_crw *h, uint64_t bytes, uint64_t thread, uint64_t threads,
                                struct quarry_census *sum)
 {

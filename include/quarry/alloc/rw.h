@@ -149,8 +149,16 @@ SIMT_FN void quarry_rw_free(const struct quarry_rw *h, void *block)
     uint32_t page = quarry_page_index(&h->pages, block);
     simt_assert(quarry_page_is_first_byte(&h->pages, page, block));
     simt_assert(simt_load_u32(&h->used[page], relaxed) != 0);
-    quarry_page_poison(block, h->pages.page_bytes, QUARRY_POISON_FREED);
     simt_store_u32(&h->used[page], 0, release); /* pairs with quarry_rw_take */
+}
+
+SIMT_FN enum quarry_place quarry_rw_find(const struct quarry_rw *h, const void *address,
+                                         struct quarry_span *span)
+{
+    uint32_t page = quarry_page_find(&h->pages, address, span);
+    if (page == QUARRY_NO_PAGE)
+        return QUARRY_PLACE_FOREIGN;
+    return simt_load_u32(&h->used[page], relaxed) != 0 ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE;
 }
 
 SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes, uint64_t thread, uint64_t threads,

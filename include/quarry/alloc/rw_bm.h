@@ -42,6 +42,12 @@ SIMT_FN void quarry_rw_bm_free(const struct quarry_rw_bm *h, void *block)
     quarry_bitmap_free(&h->map, block);
 }
 
+SIMT_FN enum quarry_place quarry_rw_bm_find(const struct quarry_rw_bm *h, const void *address,
+                                            struct quarry_span *span)
+{
+    return quarry_bitmap_find(&h->map, address, span);
+}
+
 SIMT_FN void quarry_rw_bm_census(const struct quarry_rw_bm *h, uint64_t bytes, uint64_t thread,
                                  uint64_t threads, struct quarry_census *sum)
 {

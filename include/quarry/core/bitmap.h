@@ -304,8 +304,18 @@ SIMT_FN void quarry_bitmap_free(const struct quarry_bitmap *h, void *block)
     uint64_t bit = (uint64_t)1 << (page & ((1u << h->word_shift) - 1u));
     simt_assert(quarry_page_is_first_byte(&h->pages, page, block));
     simt_assert(quarry_bitmap_load_relaxed(h, page >> h->word_shift) & bit);
-    quarry_page_poison(block, h->pages.page_bytes, QUARRY_POISON_FREED);
     quarry_bitmap_and_release(h, page >> h->word_shift, ~bit); /* pairs with the loads of those who take */
+}
+
+SIMT_FN enum quarry_place quarry_bitmap_find(const struct quarry_bitmap *h, const void *address,
+                                             struct quarry_span *span)
+{
+    uint32_t page = quarry_page_find(&h->pages, address, span);
+    if (page == QUARRY_NO_PAGE)
+        return QUARRY_PLACE_FOREIGN;
+    return quarry_bitmap_load_relaxed(h, page >> h->word_shift) >> (page & ((1u << h->word_shift) - 1u)) & 1u
+               ? QUARRY_PLACE_LIVE
+               : QUARRY_PLACE_FREE;
 }
 
 SIMT_FN void quarry_bitmap_census(const struct quarry_bitmap *h, uint64_t bytes, uint64_t thread,

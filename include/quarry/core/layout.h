@@ -29,8 +29,10 @@ struct quarry_layout {
     /* in */
     double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
     /* out */
-    uint64_t used_bytes; /* what the heap occupies from base */
-    uint64_t max_block;  /* largest request in bytes */
+    uint64_t used_bytes;   /* what the heap occupies from base */
+    uint64_t max_block;    /* largest request in bytes */
+    unsigned char *places; /* every block, live or free, begins a multiple of `unit` bytes after this, and */
+    uint64_t unit;         /* before base + used_bytes; 0: there is none */
 };
 
 /* What a walk over an idle heap counts. */
@@ -103,7 +105,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout
  *   first_bytes   size of the section before the map
  *   map_bytes     size of the map for so many pages; must not shrink as pages grow
  *   pages         receives the address of page 0
- * Fills l->pages, l->used_bytes, l->max_block. */
+ * Fills l->pages, l->used_bytes, l->max_block, l->places, l->unit. */
 SIMT_HOST_FN enum quarry_layout_result quarry_layout_pages(struct quarry_layout *l, uint64_t first_bytes,
                                                            uint64_t (*map_bytes)(uint64_t pages),
                                                            unsigned char **pages)
@@ -133,7 +135,9 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_pages(struct quarry_layout 
         return QUARRY_LAYOUT_POOL;
     l->pages = low;
     l->max_block = l->page_bytes;
-    *pages = l->base + first + map;
+    l->places = l->base + first + map;
+    l->unit = l->page_bytes;
+    *pages = l->places;
     return QUARRY_LAYOUT_OK;
 }
 #endif

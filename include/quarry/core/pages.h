@@ -38,20 +38,31 @@ SIMT_FN int quarry_page_is_first_byte(const struct quarry_pages *p, uint32_t pag
            quarry_page_address(p, page) == address;
 }
 
-/* Debug builds fill blocks, so that who reads what was never written, or writes what was freed, sees it. */
-#define QUARRY_POISON_ALLOCATED 0xaaaaaaaau
-#define QUARRY_POISON_FREED 0x55555555u
+/* ---- what an address belongs to ---- */
 
-SIMT_FN void quarry_page_poison(void *block, uint64_t bytes, uint32_t poison)
+enum quarry_place {
+    QUARRY_PLACE_FOREIGN, /* to no block */
+    QUARRY_PLACE_FREE,
+    QUARRY_PLACE_LIVE
+};
+
+/* A block, live or free. */
+struct quarry_span {
+    unsigned char *begin;
+    uint64_t bytes;
+};
+
+/* Number of the page that holds any address, and the page in *span; or QUARRY_NO_PAGE, *span untouched. */
+SIMT_FN uint32_t quarry_page_find(const struct quarry_pages *p, const void *address, struct quarry_span *span)
 {
-#ifdef NDEBUG
-    (void)block;
-    (void)bytes;
-    (void)poison;
-#else
-    for (uint64_t i = 0; i < bytes / sizeof poison; i++)
-        ((uint32_t *)block)[i] = poison;
-#endif
+    uint64_t offset = (uint64_t)(uintptr_t)address - (uint64_t)(uintptr_t)p->base; /* below base: huge */
+    uint32_t page;
+    if (offset >= p->count * p->page_bytes)
+        return QUARRY_NO_PAGE;
+    page = quarry_page_index(p, address);
+    span->begin = (unsigned char *)quarry_page_address(p, page);
+    span->bytes = p->page_bytes;
+    return page;
 }
 
 #if SIMT_HAS_HOST

@@ -37,12 +37,15 @@ typedef unsigned long long uintptr_t;
 #define SIMT_CUDA 0
 #endif
 
-/* SIMT_FN: a function that lanes call.  SIMT_HOST_FN: one that only the host calls; headers hide
- * those from NVRTC behind SIMT_HAS_HOST. */
+/* SIMT_FN: a function that lanes call.  SIMT_NOINLINE_FN: one whose code and registers callers don't pay for
+ * until they call it; addresses and numbers are what to pass, as a struct would go through the stack.
+ * SIMT_HOST_FN: one that only the host calls; headers hide those from NVRTC behind SIMT_HAS_HOST. */
 #if SIMT_CUDA
 #define SIMT_FN static inline __device__
+#define SIMT_NOINLINE_FN static __device__ __noinline__ __attribute__((unused))
 #else
 #define SIMT_FN static inline
+#define SIMT_NOINLINE_FN static __attribute__((noinline, unused))
 #endif
 #define SIMT_HOST_FN static inline
 #ifdef __CUDACC_RTC__
@@ -50,6 +53,9 @@ typedef unsigned long long uintptr_t;
 #else
 #define SIMT_HAS_HOST 1
 #endif
+
+/* 8 bytes of memory whose owner wrote it as whatever type it is. */
+typedef uint64_t __attribute__((may_alias)) simt_raw;
 
 #define SIMT_LANES 32u             /* lanes of a warp, on both backends */
 #define SIMT_ALL_LANES 0xffffffffu /* the mask that names all of them */

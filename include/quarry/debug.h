@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Debug mode of a heap: what malloc and free do in addition, and what they record.  docs/debugging.md is
+ * for users.
+ *
+ * The allocator's blocks are larger than what the user gets:
+ *
+ *     | state | by | bytes | freed by | check | guard | the user's bytes | redzone |
+ *     0       4    8       16         20      24      32                 32 + bytes
+ *     state      QUARRY_DEBUG_LIVE or QUARRY_DEBUG_FREED; between the two, QUARRY_DEBUG_BROKEN: was freed,
+ *                and then found to be neither
+ *     by         thread that allocated it; QUARRY_DEBUG_NOBODY: no malloc since creation or reset
+ *     bytes      size that was asked for
+ *     freed by   thread that freed it; QUARRY_DEBUG_NOBODY while it lives
+ *     check      made of by, bytes and freed by
+ *     guard      8 bytes of QUARRY_DEBUG_REDZONE
+ *     redzone    all that is left of the block, at least 16: QUARRY_DEBUG_REDZONE
+ *
+ * What the user gets is filled with QUARRY_DEBUG_FRESH; a free block with QUARRY_DEBUG_POISON behind the
+ * header.
+ *
+ * Whose free a block is.  A free must change `state`; of two that race for one block one succeeds, and the
+ * other records a double free.  Relaxed: both have the malloc in their past, as free asks.
+ * The winner alone checks and poisons the block, and then gives it to the allocator, whose free and malloc
+ * order that before what the next owner does.  Those who lose, and frees of blocks that are somebody else's
+ * by now, look at state, by and bytes at any time; so these are atomics.
+ *
+ * Which error is the first of its kind.  The one whose increment of the count found 0: it alone writes the
+ * record.  The end of the kernel orders that before the host's read. */
+#ifndef QUARRY_DEBUG_H
+#define QUARRY_DEBUG_H
+
+#include "quarry/core/pages.h"
+#include "quarry/core/random.h"
+#include "quarry/handle.h"
+#include "quarry/simt/simt.h"
+
+#define QUARRY_DEBUG_LIVE 0x6576696cu
+#define QUARRY_DEBUG_FREED 0x65657266u
+#define QUARRY_DEBUG_BROKEN 0x6b6f7262u
+#define QUARRY_DEBUG_NOBODY 0xffffffffu /* launches have less than 2^32 threads */
+#define QUARRY_DEBUG_FRESH 0xaau
+#define QUARRY_DEBUG_POISON 0x55u
+#define QUARRY_DEBUG_REDZONE 0xbdu
+#define QUARRY_DEBUG_EACH_BYTE ((uint64_t)0x0101010101010101u)
+#define QUARRY_DEBUG_GUARD_BYTES 8u
+#define QUARRY_DEBUG_MIN_REDZONE 16u
+
+struct quarry_debug_header {
+    uint32_t state;
+    uint32_t by;
+    uint64_t bytes;
+    uint32_t freed_by;
+    uint32_t check;
+    unsigned char guard[QUARRY_DEBUG_GUARD_BYTES];
+};
+#define QUARRY_DEBUG_HEADER_BYTES 32u
+SIMT_STATIC_ASSERT(sizeof(struct quarry_debug_header) == QUARRY_DEBUG_HEADER_BYTES,
+                   "the user's bytes are aligned to 16");
+/* What a block needs beyond the user's bytes. */
+#define QUARRY_DEBUG_OVERHEAD (QUARRY_DEBUG_HEADER_BYTES + QUARRY_DEBUG_MIN_REDZONE)
+
+enum quarry_debug_kind {
+    QUARRY_DEBUG_DOUBLE_FREE,
+    QUARRY_DEBUG_FOREIGN_FREE,  /* no block of this heap, or one that no malloc returned */
+    QUARRY_DEBUG_INTERIOR_FREE, /* inside a block, but not where the user's bytes begin */
+    QUARRY_DEBUG_OVERFLOW,
+    QUARRY_DEBUG_UNDERFLOW,
+    QUARRY_DEBUG_USE_AFTER_FREE, /* a free block was written */
+    QUARRY_DEBUG_KINDS
+};
+
+/* Count of one kind of error, and its first. */
+struct quarry_debug_record {
+    uint64_t count;
+    uint64_t address; /* that was freed, or the lowest byte that was written */
+    uint64_t block;   /* where the user's bytes begin; 0: none */
+    uint64_t bytes;   /* of the block; 0: unknown */
+    uint32_t thread;  /* that freed it; QUARRY_DEBUG_NOBODY: found by quarry_heap_check, or never freed */
+    uint32_t by;      /* thread that allocated the block, or QUARRY_DEBUG_NOBODY: unknown */
+};
+
+#define QUARRY_DEBUG_LISTED 4u
+
+/* What a walk over an idle heap finds alive. */
+struct quarry_debug_census {
+    uint64_t blocks;
+    uint64_t bytes;  /* the user's */
+    uint64_t listed; /* how many wanted to be in the list; it has room for the first QUARRY_DEBUG_LISTED */
+    struct quarry_debug_listed {
+        uint64_t block;
+        uint64_t bytes;
+        uint64_t by;
+    } list[QUARRY_DEBUG_LISTED];
+};
+
+/* What a heap in debug mode has in its pool. */
+struct quarry_debug {
+    struct quarry_handle heap; /* a copy, so that an address is all that malloc and free pass on */
+    struct quarry_debug_record record[QUARRY_DEBUG_KINDS];
+    struct quarry_debug_census census; /* result of the walk; meaningless at other times */
+};
+
+/* ---- bytes ---- */
+
+/* Do 8 bytes lie between memory + i, which is aligned to them, and the end? */
+SIMT_FN int quarry_debug_wide(const unsigned char *memory, uint64_t i, uint64_t bytes)
+{
+    return (uintptr_t)(memory + i) % sizeof(simt_raw) == 0 && i + sizeof(simt_raw) <= bytes;
+}
+
+SIMT_FN void quarry_debug_fill(unsigned char *memory, uint64_t bytes, uint32_t byte)
+{
+    for (uint64_t i = 0; i < bytes;) {
+        if (quarry_debug_wide(memory, i, bytes)) {
+            *(simt_raw *)(void *)(memory + i) = byte * QUARRY_DEBUG_EACH_BYTE;
+            i += sizeof(simt_raw);
+        } else {
+            memory[i++] = (unsigned char)byte;
+        }
+    }
+}
+
+/* How many bytes from the first on are still `byte`. */
+SIMT_FN uint64_t quarry_debug_intact(const unsigned char *memory, uint64_t bytes, uint32_t byte)
+{
+    uint64_t i = 0;
+    while (i < bytes) {
+        if (quarry_debug_wide(memory, i, bytes) &&
+            *(const simt_raw *)(const void *)(memory + i) == byte * QUARRY_DEBUG_EACH_BYTE)
+            i += sizeof(simt_raw);
+        else if (memory[i] == byte)
+            i++;
+        else
+            break;
+    }
+    return i;
+}
+
+/* ---- a block ---- */
+
+/* A block's header, read once. */
+struct quarry_debug_block {
+    unsigned char *begin; /* of the header */
+    unsigned char *user;
+    uint64_t room;   /* from user to the block's end */
+    uint64_t bytes;  /* 0 if the header can't be trusted */
+    uint64_t intact; /* bytes of the header from the first on; QUARRY_DEBUG_HEADER_BYTES: all */
+    uint32_t by;     /* QUARRY_DEBUG_NOBODY if the header can't be trusted */
+    uint32_t freed_by;
+    int trusted;
+};
+
+SIMT_FN uint32_t quarry_debug_check(uint64_t bytes, uint32_t by, uint32_t freed_by)
+{
+    return quarry_mix_u32(
+        quarry_mix_u32(quarry_mix_u32((uint32_t)bytes + 1u) + (uint32_t)(bytes >> 32) + by) + freed_by);
+}
+
+/* Reads the header of the block at *span, which is the caller's.
+ *   state  that it should have been found in
+ *   found  was it? */
+SIMT_FN struct quarry_debug_block quarry_debug_read(const struct quarry_span *span, uint32_t state, int found)
+{
+    struct quarry_debug_header *h = (struct quarry_debug_header *)(void *)span->begin;
+    struct quarry_debug_block b;
+    b.begin = span->begin;
+    b.user = span->begin + QUARRY_DEBUG_HEADER_BYTES;
+    b.room = span->bytes - QUARRY_DEBUG_HEADER_BYTES;
+    b.bytes = simt_load_u64(&h->bytes, relaxed);
+    b.by = simt_load_u32(&h->by, relaxed);
+    b.freed_by = simt_load_u32(&h->freed_by, relaxed);
+    b.trusted = simt_load_u32(&h->check, relaxed) == quarry_debug_check(b.bytes, b.by, b.freed_by) &&
+                b.bytes <= b.room - QUARRY_DEBUG_MIN_REDZONE &&
+                (state == QUARRY_DEBUG_FREED || b.freed_by == QUARRY_DEBUG_NOBODY);
+    b.intact = QUARRY_DEBUG_HEADER_BYTES - QUARRY_DEBUG_GUARD_BYTES +
+               quarry_debug_intact(h->guard, QUARRY_DEBUG_GUARD_BYTES, QUARRY_DEBUG_REDZONE);
+    if (!b.trusted) {
+        b.bytes = 0;
+        b.by = QUARRY_DEBUG_NOBODY;
+        b.freed_by = QUARRY_DEBUG_NOBODY;
+        b.intact = sizeof h->state;
+    }
+    if (!found)
+        b.intact = 0;
+    return b;
+}
+
+/* Writes a header, the state last. */
+SIMT_FN void quarry_debug_write(unsigned char *begin, uint32_t state, uint64_t bytes, uint32_t by,
+                                uint32_t freed_by)
+{
+    struct quarry_debug_header *h = (struct quarry_debug_header *)(void *)begin;
+    simt_store_u64(&h->bytes, bytes, relaxed);
+    simt_store_u32(&h->by, by, relaxed);
+    simt_store_u32(&h->freed_by, freed_by, relaxed);
+    simt_store_u32(&h->check, quarry_debug_check(bytes, by, freed_by), relaxed);
+    quarry_debug_fill(h->guard, QUARRY_DEBUG_GUARD_BYTES, QUARRY_DEBUG_REDZONE);
+    simt_store_u32(&h->state, state, relaxed);
+}
+
+SIMT_FN void quarry_debug_note(struct quarry_debug *d, enum quarry_debug_kind kind, const void *address,
+                               const void *block, uint64_t bytes, uint32_t thread, uint32_t by)
+{
+    struct quarry_debug_record *r = &d->record[kind];
+    if (simt_add_u64(&r->count, 1, relaxed) != 0)
+        return;
+    r->address = (uint64_t)(uintptr_t)address;
+    r->block = (uint64_t)(uintptr_t)block;
+    r->bytes = bytes;
+    r->thread = thread;
+    r->by = by;
+}
+
+/* Notes what was written before or behind the user's bytes of a live block, which is the caller's.
+ *   thread  that finds it */
+SIMT_FN void quarry_debug_note_live(struct quarry_debug *d, const struct quarry_debug_block *b,
+                                    uint32_t thread)
+{
+    uint64_t rest = b->room - b->bytes;
+    uint64_t intact = b->trusted ? quarry_debug_intact(b->user + b->bytes, rest, QUARRY_DEBUG_REDZONE) : rest;
+    if (b->intact < QUARRY_DEBUG_HEADER_BYTES)
+        quarry_debug_note(d, QUARRY_DEBUG_UNDERFLOW, b->begin + b->intact, b->user, b->bytes, thread, b->by);
+    if (intact < rest)
+        quarry_debug_note(d, QUARRY_DEBUG_OVERFLOW, b->user + b->bytes + intact, b->user, b->bytes, thread,
+                          b->by);
+}
+
+/* Notes what was written into a free block, which nobody else may take meanwhile. */
+SIMT_FN void quarry_debug_note_free(struct quarry_debug *d, const struct quarry_debug_block *b)
+{
+    uint64_t intact = b->intact;
+    if (intact == QUARRY_DEBUG_HEADER_BYTES)
+        intact += quarry_debug_intact(b->user, b->room, QUARRY_DEBUG_POISON);
+    if (intact < QUARRY_DEBUG_HEADER_BYTES + b->room)
+        quarry_debug_note(d, QUARRY_DEBUG_USE_AFTER_FREE, b->begin + intact, b->user, b->bytes, b->freed_by,
+                          b->by);
+}
+
+/* ---- malloc and free ---- */
+
+SIMT_FN enum quarry_place quarry_debug_find(const struct quarry_handle *heap, const void *address,
+                                            struct quarry_span *span)
+{
+    switch (heap->allocator) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        return quarry_##id##_find(&heap->as.id, address, span);
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+    default:
+        return QUARRY_PLACE_FOREIGN;
+    }
+}
+
+/* After the allocator's malloc, of QUARRY_DEBUG_OVERHEAD bytes more.
+ *   block  what it returned, not NULL
+ *   bytes  what the user asked for
+ * Returns the user's block. */
+SIMT_NOINLINE_FN void *quarry_debug_malloc(struct quarry_debug *d, void *block, uint64_t bytes)
+{
+    struct quarry_span span = {(unsigned char *)block, 0}; /* of a block that is found */
+    struct quarry_debug_block b;
+    uint32_t state = simt_load_u32(&((struct quarry_debug_header *)block)->state, relaxed);
+    quarry_debug_find(&d->heap, block, &span);
+    b = quarry_debug_read(&span, QUARRY_DEBUG_FREED, state == QUARRY_DEBUG_FREED);
+    quarry_debug_note_free(d, &b);
+    quarry_debug_fill(b.user, bytes, QUARRY_DEBUG_FRESH);
+    quarry_debug_fill(b.user + bytes, b.room - bytes, QUARRY_DEBUG_REDZONE);
+    quarry_debug_write(b.begin, QUARRY_DEBUG_LIVE, bytes, simt_thread(), QUARRY_DEBUG_NOBODY);
+    return b.user;
+}
+
+/* Changes a live block's state.  Returns 0 if somebody else did that before. */
+SIMT_FN int quarry_debug_take(uint32_t *at, uint32_t state)
+{
+    uint32_t taken = state == QUARRY_DEBUG_LIVE ? QUARRY_DEBUG_FREED : QUARRY_DEBUG_BROKEN;
+    return state != QUARRY_DEBUG_FREED && state != QUARRY_DEBUG_BROKEN &&
+           simt_cas_u32(at, state, taken, relaxed) == state;
+}
+
+/* Before the allocator's free: makes the block the caller's to free, or notes why it can't.
+ *   address  what the user frees, which may be anything but NULL
+ * Returns the allocator's block, or NULL: there is nothing to free. */
+SIMT_NOINLINE_FN void *quarry_debug_claim(struct quarry_debug *d, void *address)
+{
+    struct quarry_span span;
+    enum quarry_debug_kind error = QUARRY_DEBUG_FOREIGN_FREE;
+    enum quarry_place place = quarry_debug_find(&d->heap, address, &span);
+    unsigned char *user = (unsigned char *)SIMT_NULL;
+    uint64_t bytes = 0;
+    uint32_t by = QUARRY_DEBUG_NOBODY;
+    if (place != QUARRY_PLACE_FOREIGN) {
+        struct quarry_debug_header *h = (struct quarry_debug_header *)(void *)span.begin;
+        uint32_t state = simt_load_u32(&h->state, relaxed);
+        user = span.begin + QUARRY_DEBUG_HEADER_BYTES;
+        bytes = simt_load_u64(&h->bytes, relaxed);
+        by = simt_load_u32(&h->by, relaxed);
+        if (address != user)
+            error = QUARRY_DEBUG_INTERIOR_FREE;
+        else if (place == QUARRY_PLACE_LIVE && quarry_debug_take(&h->state, state))
+            return span.begin;
+        else if (place == QUARRY_PLACE_LIVE || by != QUARRY_DEBUG_NOBODY)
+            error = QUARRY_DEBUG_DOUBLE_FREE;
+    }
+    quarry_debug_note(d, error, address, user, bytes, simt_thread(), by);
+    return SIMT_NULL;
+}
+
+/* Between that and the allocator's free: checks the caller's block, and poisons it. */
+SIMT_NOINLINE_FN void quarry_debug_poison(struct quarry_debug *d, void *block)
+{
+    struct quarry_span span = {(unsigned char *)block, 0}; /* of a block that is found */
+    struct quarry_debug_block b;
+    uint32_t state = simt_load_u32(&((struct quarry_debug_header *)block)->state, relaxed);
+    quarry_debug_find(&d->heap, block, &span);
+    b = quarry_debug_read(&span, QUARRY_DEBUG_LIVE, state == QUARRY_DEBUG_FREED);
+    quarry_debug_note_live(d, &b, simt_thread());
+    quarry_debug_fill(b.user, b.room, QUARRY_DEBUG_POISON);
+    quarry_debug_write(b.begin, QUARRY_DEBUG_FREED, b.bytes, b.by, simt_thread());
+}
+
+#endif
