@@ -7,7 +7,7 @@
 
 struct exact_case {
     struct quarry_handle heap;
-    int is_rw; /* else corw, whose bitmap is that of rw-bm and crw too */
+    int is_rw;       /* else corw, whose bitmap is that of rw-bm and crw too */
     uint32_t *holes; /* numbers of the two pages that are free when the kernel begins */
     uint32_t *wrong; /* proofs that the heap is full, which it never was */
     uint32_t turns;

@@ -6,7 +6,13 @@ SIMT_FN int promise_takes_part(const struct promise_case *a)
     return simt_thread() < a->threads && (a->lanes >> simt_lane() & 1u);
 }
 
-SIMT_FN uint64_t promise_page(const struct promise_case *a, const void *block)
+/* The calling thread, as an owner. */
+SIMT_FN uint32_t promise_me(const struct promise_case *a)
+{
+    return a->first + simt_thread() + 1;
+}
+
+SIMT_FN uint64_t promise_number(const struct promise_case *a, const void *block)
 {
     return (uint64_t)((const unsigned char *)block - a->pool) / a->page_bytes;
 }
@@ -16,57 +22,100 @@ SIMT_FN uint32_t promise_word(uint32_t owner, uint64_t i)
     return owner * 2654435761u ^ (uint32_t)i;
 }
 
-/* Claims a new block for the calling thread and fills it with plain stores. */
-SIMT_FN void promise_own(const struct promise_case *a, void *block)
+/* Fills a block with plain stores: to its last byte, and not beyond. */
+SIMT_FN void promise_write(void *block, uint64_t bytes, uint32_t owner)
 {
-    uint32_t me = simt_thread() + 1;
+    for (uint64_t i = 0; i < bytes / 4; i++)
+        ((uint32_t *)block)[i] = promise_word(owner, i);
+    for (uint64_t i = bytes / 4 * 4; i < bytes; i++)
+        ((unsigned char *)block)[i] = (unsigned char)promise_word(owner, i);
+}
+
+/* Claims a new block for the calling thread and fills it.  Returns it, or NULL if it may not be touched. */
+SIMT_FN void *promise_own(const struct promise_case *a, void *block, uint64_t bytes)
+{
     uint64_t offset = (uint64_t)((unsigned char *)block - a->pool);
+    simt_add_u32(&a->result->blocks, 1, relaxed);
     if ((uintptr_t)block % 16)
         simt_add_u32(&a->result->misaligned, 1, relaxed);
-    if (offset + a->bytes > a->pool_bytes) {
+    if (offset > a->pool_bytes || offset + bytes > a->pool_bytes) {
         simt_add_u32(&a->result->outside, 1, relaxed);
-        return;
+        return SIMT_NULL;
     }
-    if (simt_exchange_u32(&a->owner[promise_page(a, block)], me, relaxed) != 0)
+    struct promise_page *page = &a->page[promise_number(a, block)];
+    if (simt_exchange_u32(&page->owner, promise_me(a), relaxed) != 0)
         simt_add_u32(&a->result->overlaps, 1, relaxed);
-    for (uint64_t i = 0; i < a->bytes / 4; i++)
-        ((uint32_t *)block)[i] = promise_word(me, i);
+    page->visits++;
+    page->bytes = (uint32_t)bytes;
+    promise_write(block, bytes, promise_me(a));
+    return block;
 }
 
 /* Checks that `owner` still owns the block and what it wrote. */
 SIMT_FN void promise_check(const struct promise_case *a, const void *block, uint32_t owner)
 {
+    struct promise_page *page = &a->page[promise_number(a, block)];
+    uint64_t bytes = page->bytes;
     uint32_t torn = 0;
-    if (simt_load_u32(&a->owner[promise_page(a, block)], relaxed) != owner)
+    if (simt_load_u32(&page->owner, relaxed) != owner)
         simt_add_u32(&a->result->overlaps, 1, relaxed);
-    for (uint64_t i = 0; i < a->bytes / 4; i++)
+    for (uint64_t i = 0; i < bytes / 4; i++)
         torn |= ((const uint32_t *)block)[i] ^ promise_word(owner, i);
+    for (uint64_t i = bytes / 4 * 4; i < bytes; i++)
+        torn |= ((const unsigned char *)block)[i] ^ (promise_word(owner, i) & 0xffu);
     if (torn)
         simt_add_u32(&a->result->torn, 1, relaxed);
 }
 
 SIMT_FN void promise_release(const struct promise_case *a, void *block)
 {
-    simt_store_u32(&a->owner[promise_page(a, block)], 0, relaxed);
+    simt_store_u32(&a->page[promise_number(a, block)].owner, 0, relaxed);
     quarry_free(a->heap, block);
+}
+
+/* Makes another thread's block the caller's. */
+SIMT_FN void promise_take_over(const struct promise_case *a, void *block)
+{
+    struct promise_page *page = &a->page[promise_number(a, block)];
+    promise_check(a, block, simt_load_u32(&page->owner, relaxed));
+    simt_store_u32(&page->owner, promise_me(a), relaxed);
+    promise_write(block, page->bytes, promise_me(a));
+}
+
+/* A block of the calling thread's, or NULL. */
+SIMT_FN void *promise_get(const struct promise_case *a, struct quarry_context *context, uint32_t turn,
+                          uint64_t bytes)
+{
+    void *block = a->kept == PROMISE_CONTEXT || (a->kept == PROMISE_BOTH && turn % 2)
+                      ? quarry_malloc_with(a->heap, context, bytes)
+                      : quarry_malloc(a->heap, bytes);
+    if (block)
+        return promise_own(a, block, bytes);
+    simt_add_u32(&a->result->nulls, 1, relaxed);
+    return SIMT_NULL;
 }
 
 SIMT_KERNEL(promise_malloc, struct promise_case, a)
 {
-    if (!promise_takes_part(&a))
-        return;
-    void *block = quarry_malloc(a.heap, a.bytes);
-    a.block[simt_thread()] = block;
-    if (block)
-        promise_own(&a, block);
-    else
-        simt_add_u32(&a.result->nulls, 1, relaxed);
+    struct quarry_context context = quarry_context_start();
+    if (promise_takes_part(&a) && !a.block[simt_thread()])
+        a.block[simt_thread()] = promise_get(&a, &context, 0, a.bytes);
 }
 
 SIMT_KERNEL(promise_verify, struct promise_case, a)
 {
+    uint32_t owner = (simt_thread() + a.threads - a.shift) % a.threads + 1;
     if (promise_takes_part(&a) && a.block[simt_thread()])
-        promise_check(&a, a.block[simt_thread()], simt_thread() + 1);
+        promise_check(&a, a.block[simt_thread()], a.first + owner);
+}
+
+SIMT_KERNEL(promise_adopt, struct promise_case, a)
+{
+    if (!promise_takes_part(&a))
+        return;
+    void *block = a.block[(simt_thread() + a.shift) % a.threads];
+    if (block)
+        promise_take_over(&a, block);
 }
 
 SIMT_KERNEL(promise_free, struct promise_case, a)
@@ -84,7 +133,7 @@ SIMT_KERNEL(promise_thin, struct promise_case, a)
     if (!promise_takes_part(&a))
         return;
     void **block = &a.block[simt_thread()];
-    if (*block && promise_page(&a, *block) % a.turns == 0) {
+    if (*block && promise_number(&a, *block) % a.turns == 0) {
         promise_release(&a, *block);
         *block = SIMT_NULL;
     }
@@ -92,19 +141,57 @@ SIMT_KERNEL(promise_thin, struct promise_case, a)
 
 SIMT_KERNEL(promise_churn, struct promise_case, a)
 {
+    struct quarry_context context = quarry_context_start();
     if (!promise_takes_part(&a))
         return;
     for (uint32_t turn = 0; turn < a.turns; turn++) {
-        void *block = quarry_malloc(a.heap, a.bytes);
-        if (!block) {
-            simt_add_u32(&a.result->nulls, 1, relaxed);
+        void *block = promise_get(&a, &context, turn, a.bytes);
+        if (!block)
             continue;
-        }
-        promise_own(&a, block);
         for (uint32_t i = 0; i < a.hold; i++)
             (void)simt_load_u32(&a.result->nulls, relaxed);
-        promise_check(&a, block, simt_thread() + 1);
+        promise_check(&a, block, promise_me(&a));
         promise_release(&a, block);
+    }
+}
+
+/* Puts a block (or NULL) into a box and takes what was there over: each is in one place at every instant. */
+SIMT_FN void *promise_exchange(const struct promise_case *a, uint32_t box, void *block)
+{
+    /* acq_rel: pairs with itself */
+    void *got = (void *)(uintptr_t)simt_exchange_u64(&a->box[box], (uint64_t)(uintptr_t)block, acq_rel);
+    if (got)
+        promise_take_over(a, got);
+    return got;
+}
+
+SIMT_KERNEL(promise_play, struct promise_case, a)
+{
+    struct quarry_context context = quarry_context_start();
+    void *held[PROMISE_HELD] = {SIMT_NULL, SIMT_NULL, SIMT_NULL, SIMT_NULL};
+    struct quarry_random r;
+    r.step = simt_thread() * 2 + 1;
+    r.state = quarry_mix_u32(a.program ^ simt_thread());
+    if (!promise_takes_part(&a))
+        return;
+    for (uint32_t turn = 0; turn < a.turns; turn++) {
+        void **mine = &held[quarry_random_below(&r, a.held)];
+        if (!*mine) {
+            *mine = promise_get(&a, &context, turn, 1 + quarry_random_below(&r, (uint32_t)a.bytes));
+            continue;
+        }
+        promise_check(&a, *mine, promise_me(&a));
+        if (a.boxes && quarry_random_below(&r, 2)) {
+            *mine = promise_exchange(&a, quarry_random_below(&r, a.boxes), *mine);
+        } else {
+            promise_release(&a, *mine);
+            *mine = SIMT_NULL;
+        }
+    }
+    for (uint32_t i = 0; i < a.held + a.boxes; i++) {
+        void *block = i < a.held ? held[i] : promise_exchange(&a, i - a.held, SIMT_NULL);
+        if (block)
+            promise_release(&a, block);
     }
 }
 
@@ -113,15 +200,12 @@ SIMT_KERNEL(promise_handover, struct promise_case, a)
 {
     uint32_t pair = simt_thread() / 2;
     uint64_t *slot = (uint64_t *)&a.block[pair];
+    struct quarry_context context = quarry_context_start();
     if (simt_thread() >= a.threads)
         return;
     for (uint32_t turn = 0; turn < a.turns; turn++) {
         if (simt_thread() % 2 == 0) {
-            void *block = quarry_malloc(a.heap, a.bytes);
-            if (block)
-                promise_own(&a, block);
-            else
-                simt_add_u32(&a.result->nulls, 1, relaxed);
+            void *block = promise_get(&a, &context, turn, a.bytes);
             while (simt_load_u64(slot, relaxed) != 0)
                 simt_backoff();
             simt_store_u64(slot, block ? (uint64_t)(uintptr_t)block : 1u, release);
@@ -130,7 +214,7 @@ SIMT_KERNEL(promise_handover, struct promise_case, a)
             while ((got = simt_load_u64(slot, acquire)) == 0) /* pairs with the store above */
                 simt_backoff();
             if (got != 1) {
-                promise_check(&a, (void *)(uintptr_t)got, simt_thread());
+                promise_check(&a, (void *)(uintptr_t)got, promise_me(&a) - 1);
                 promise_release(&a, (void *)(uintptr_t)got);
             }
             simt_store_u64(slot, 0, relaxed);

@@ -5,34 +5,62 @@
 
 #include "quarry/device.h"
 
+#define PROMISE_HELD 4u /* blocks that a thread of promise_play holds, at most */
+
+enum promise_kept {
+    PROMISE_PLAIN,   /* quarry_malloc */
+    PROMISE_CONTEXT, /* quarry_malloc_with, one context a thread */
+    PROMISE_BOTH     /* in turns */
+};
+
 struct promise_result {
     uint32_t nulls;    /* mallocs that returned NULL */
+    uint32_t blocks;   /* and those that did not */
     uint32_t overlaps; /* blocks whose page somebody else owned */
     uint32_t torn;     /* blocks whose content another thread changed */
     uint32_t misaligned;
     uint32_t outside; /* blocks outside the pool */
 };
 
+/* What is known of the block that begins in page_bytes of the pool. */
+struct promise_page {
+    uint32_t owner;  /* atomic: 0, or 1 + the thread's number */
+    uint32_t bytes;  /* of the request */
+    uint32_t visits; /* blocks that were ever here; no atomic: who frees happens-before who comes next */
+};
+
 struct promise_case {
     struct quarry_handle heap;
     struct promise_result *result;
-    void **block;    /* one for each thread */
-    uint32_t *owner; /* one for each page_bytes of the pool: 0, or 1 + thread */
+    void **block; /* one for each thread */
+    struct promise_page *page;
+    uint64_t *box; /* play: where threads exchange blocks */
     unsigned char *pool;
     uint64_t pool_bytes;
     uint64_t page_bytes;
-    uint64_t bytes;   /* request */
+    uint64_t bytes;   /* request; play: the largest */
     uint32_t threads; /* the rest does nothing */
     uint32_t lanes;   /* mask of the lanes that take part */
+    uint32_t first;   /* number of the first thread: other launches may run at the same time */
+    uint32_t shift;   /* verify, adopt: by how much threads and blocks differ */
     uint32_t turns;
-    uint32_t hold; /* churn: atomics done while a block is held */
+    uint32_t hold;    /* churn: atomics done while a block is held */
+    uint32_t held;    /* play: blocks that a thread holds at once, 1 to PROMISE_HELD */
+    uint32_t boxes;   /* play */
+    uint32_t program; /* play: number of the random program */
+    uint32_t kept;    /* enum promise_kept; play and churn */
 };
 
-SIMT_KERNEL_DECLARE(promise_malloc);   /* block[t] = malloc; writes and claims it */
-SIMT_KERNEL_DECLARE(promise_verify);   /* every block still holds what its owner wrote */
-SIMT_KERNEL_DECLARE(promise_free);     /* thread t frees block[threads - 1 - t] */
-SIMT_KERNEL_DECLARE(promise_thin);     /* frees those blocks whose page's number is a multiple of turns */
-SIMT_KERNEL_DECLARE(promise_churn);    /* malloc, own, check, free, over and over */
+SIMT_KERNEL_DECLARE(promise_malloc); /* block[t] = malloc, where it is NULL; writes and claims it */
+SIMT_KERNEL_DECLARE(promise_verify); /* every block still holds what its owner, block - shift, wrote */
+SIMT_KERNEL_DECLARE(promise_adopt);  /* thread t checks block[t + shift], claims it and writes it anew */
+SIMT_KERNEL_DECLARE(promise_free);   /* thread t frees block[threads - 1 - t] */
+SIMT_KERNEL_DECLARE(promise_thin);   /* frees those blocks whose page's number is a multiple of turns */
+SIMT_KERNEL_DECLARE(promise_churn);  /* malloc, own, check, free, over and over */
+/* Each thread holds up to `held` blocks of different sizes, takes and frees them in an order of its own, and
+ * exchanges some with other threads; in the end nothing lives.  At no time live more than threads * held +
+ * boxes blocks, so with as many pages not one malloc may fail. */
+SIMT_KERNEL_DECLARE(promise_play);
 SIMT_KERNEL_DECLARE(promise_handover); /* odd threads free what even threads allocate, at the same time */
 SIMT_KERNEL_DECLARE(promise_strange);  /* size 0, too large, free(NULL), divergent sizes */
 

@@ -22,7 +22,7 @@ static void prove(const char *allocator, uint32_t word_bits, uint32_t i, uint64_
     struct exact_case exact = {0};
     struct quarry_target target = base_target;
     quarry_heap *heap;
-    uint64_t slots, owner_bytes;
+    uint64_t slots, record_bytes;
     uint32_t distance = 64u << (i % 2), wrong;
     uint32_t holes[3] = {i % 64, i % 64 + distance, 0};
     void *blocks[PAGES];
@@ -35,11 +35,11 @@ static void prove(const char *allocator, uint32_t word_bits, uint32_t i, uint64_
     options.probes = i % 4 ? 1 : 0; /* 1: several chunks */
     assert_ok(quarry_heap_create(&heap, &options));
     assert_ok(quarry_heap_describe(heap, &about));
-    owner_bytes = sizeof(uint32_t) * (about.pool_bytes / 16 + 1);
+    record_bytes = sizeof(struct promise_page) * (about.pool_bytes / 16 + 1);
     fill.heap = quarry_heap_handle(heap);
     fill.result = test_memory(&target, sizeof *fill.result);
     fill.block = test_memory(&target, sizeof blocks);
-    fill.owner = test_memory(&target, owner_bytes);
+    fill.page = test_memory(&target, record_bytes);
     fill.pool = about.pool_base;
     fill.pool_bytes = about.pool_bytes;
     fill.page_bytes = fill.bytes = 16;
@@ -78,7 +78,7 @@ static void prove(const char *allocator, uint32_t word_bits, uint32_t i, uint64_
     assert_ok(quarry_heap_destroy(heap));
     test_memory_free(&target, fill.result, sizeof *fill.result);
     test_memory_free(&target, fill.block, sizeof blocks);
-    test_memory_free(&target, fill.owner, owner_bytes);
+    test_memory_free(&target, fill.page, record_bytes);
     test_memory_free(&target, exact.holes, sizeof holes);
     test_memory_free(&target, exact.wrong, sizeof wrong);
 }
@@ -116,7 +116,7 @@ static void numbers(const char *allocator, uint32_t word_bits, uint32_t pages, u
     fill.heap = exact.heap = quarry_heap_handle(heap);
     fill.result = test_memory(&base_target, sizeof *fill.result);
     fill.block = test_memory(&base_target, sizeof(void *) * pages);
-    fill.owner = test_memory(&base_target, sizeof(uint32_t) * (about.pool_bytes / 16 + 1));
+    fill.page = test_memory(&base_target, sizeof(struct promise_page) * (about.pool_bytes / 16 + 1));
     fill.pool = about.pool_base;
     fill.pool_bytes = about.pool_bytes;
     fill.page_bytes = fill.bytes = 16;
@@ -131,7 +131,7 @@ static void numbers(const char *allocator, uint32_t word_bits, uint32_t pages, u
     assert_ok(quarry_heap_destroy(heap));
     test_memory_free(&base_target, fill.result, sizeof *fill.result);
     test_memory_free(&base_target, fill.block, sizeof(void *) * pages);
-    test_memory_free(&base_target, fill.owner, sizeof(uint32_t) * (about.pool_bytes / 16 + 1));
+    test_memory_free(&base_target, fill.page, sizeof(struct promise_page) * (about.pool_bytes / 16 + 1));
     test_memory_free(&base_target, exact.wrong, sizeof wrong);
 }
 

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plain: an allocator small enough to see that it is right, and copies of it with one bug each, to show that
+ * the suite finds such bugs: whatever test fails for a copy and not for plain, fails for the bug.
+ *
+ *     pool   | spare | used[0] used[1] ... used[n-1] | page 0 | page 1 | ... | page n-1 |
+ *     spare  pages that are free and not promised to a malloc under way
+ *     used   32 bits: 0 free, 1 taken
+ *
+ * A malloc takes one from spare, or returns NULL if there is none: then every page is taken, or promised to a
+ * malloc that is not later than this one.  Then there is a page for it, and it looks until it finds one.
+ *
+ * Order.  free: used[p] = 0 with release; malloc: compare-exchange 0 -> 1 with acquire.  spare is relaxed:
+ * who has its promise before the page's 0 is visible waits for that. */
+#ifndef QUARRY_TESTS_ALLOC_PLAIN_H
+#define QUARRY_TESTS_ALLOC_PLAIN_H
+
+#include "quarry/alloc/alloc.h"
+#include "quarry/core/pages.h"
+#include "quarry/core/random.h"
+
+enum quarry_plain_bug {
+    QUARRY_PLAIN_SOUND,
+    QUARRY_PLAIN_TWICE,     /* takes a page by a load and a store: two threads may */
+    QUARRY_PLAIN_LEAKY,     /* a free that meets another change of spare does not count */
+    QUARRY_PLAIN_EARLY,     /* NULL if another malloc or free came between */
+    QUARRY_PLAIN_NARROW,    /* pages overlap by 16 bytes */
+    QUARRY_PLAIN_CROOKED,   /* pages begin 8 bytes too late */
+    QUARRY_PLAIN_FORGETFUL, /* reset leaves spare as it is */
+    QUARRY_PLAIN_RIGID,     /* waits for lanes that don't call */
+    QUARRY_PLAIN_VAGUE,     /* counts blocks as if the last page were never taken */
+    QUARRY_PLAIN_UNORDERED  /* free is relaxed: for ThreadSanitizer to see */
+};
+
+#define QUARRY_PLAIN_WRITTEN ((uint64_t)0x51ab5c0de5ca1ab1) /* a pool that a forgetful init has seen */
+
+struct quarry_plain_map {
+    uint64_t written;
+    uint32_t spare;
+};
+
+struct quarry_plain {
+    struct quarry_plain_map *map;
+    uint32_t *used;
+    struct quarry_pages pages;
+};
+
+SIMT_FN void quarry_plain_init_as(const struct quarry_plain *h, uint64_t thread, uint64_t threads,
+                                  enum quarry_plain_bug bug)
+{
+    for (uint64_t p = thread; p < h->pages.count; p += threads)
+        h->used[p] = 0;
+    if (thread != 0 || (bug == QUARRY_PLAIN_FORGETFUL && h->map->written == QUARRY_PLAIN_WRITTEN))
+        return;
+    h->map->written = QUARRY_PLAIN_WRITTEN;
+    h->map->spare = h->pages.count;
+}
+
+SIMT_FN int quarry_plain_promise(const struct quarry_plain *h, enum quarry_plain_bug bug)
+{
+    for (;;) {
+        uint32_t spare = simt_load_u32(&h->map->spare, relaxed);
+        if (spare == 0)
+            return 0;
+        if (simt_cas_u32(&h->map->spare, spare, spare - 1, relaxed) == spare)
+            return 1;
+        if (bug == QUARRY_PLAIN_EARLY)
+            return 0;
+    }
+}
+
+SIMT_FN int quarry_plain_take(const struct quarry_plain *h, uint32_t page, enum quarry_plain_bug bug)
+{
+    if (bug != QUARRY_PLAIN_TWICE)
+        return simt_cas_u32(&h->used[page], 0, 1, acquire) == 0; /* pairs with the release of free */
+    if (simt_load_u32(&h->used[page], acquire) != 0)
+        return 0;
+    simt_store_u32(&h->used[page], 1, relaxed);
+    return 1;
+}
+
+SIMT_FN void *quarry_plain_malloc_as(const struct quarry_plain *h, enum quarry_plain_bug bug)
+{
+    struct quarry_random r = quarry_random_start();
+    uint32_t page = quarry_random_below(&r, h->pages.count);
+    if (bug == QUARRY_PLAIN_RIGID)
+        simt_sync(SIMT_ALL_LANES);
+    if (!quarry_plain_promise(h, bug))
+        return SIMT_NULL;
+    for (uint32_t looked = 1; !quarry_plain_take(h, page, bug); looked++) {
+        page = page + 1 < h->pages.count ? page + 1 : 0;
+        if (looked % h->pages.count == 0)
+            simt_backoff();
+    }
+    return quarry_page_address(&h->pages, page);
+}
+
+SIMT_FN void quarry_plain_free_as(const struct quarry_plain *h, void *block, enum quarry_plain_bug bug)
+{
+    uint32_t page = quarry_page_index(&h->pages, block);
+    if (bug == QUARRY_PLAIN_UNORDERED)
+        simt_store_u32(&h->used[page], 0, relaxed);
+    else
+        simt_store_u32(&h->used[page], 0, release); /* pairs with quarry_plain_take */
+    if (bug == QUARRY_PLAIN_LEAKY) {
+        uint32_t spare = simt_load_u32(&h->map->spare, relaxed);
+        (void)simt_cas_u32(&h->map->spare, spare, spare + 1, relaxed);
+    } else {
+        simt_add_u32(&h->map->spare, 1, relaxed);
+    }
+}
+
+SIMT_FN enum quarry_place quarry_plain_find(const struct quarry_plain *h, const void *address,
+                                            struct quarry_span *span)
+{
+    uint32_t page = quarry_page_find(&h->pages, address, span);
+    if (page == QUARRY_NO_PAGE)
+        return QUARRY_PLACE_FOREIGN;
+    return simt_load_u32(&h->used[page], relaxed) != 0 ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE;
+}
+
+SIMT_FN void quarry_plain_census_as(const struct quarry_plain *h, uint64_t bytes, uint64_t thread,
+                                    uint64_t threads, struct quarry_census *sum, enum quarry_plain_bug bug)
+{
+    uint64_t live = 0, spare = 0, page_bytes = h->pages.page_bytes;
+    for (uint64_t p = thread; p < h->pages.count; p += threads) {
+        int taken = h->used[p] != 0 && !(bug == QUARRY_PLAIN_VAGUE && p + 1 == h->pages.count);
+        live += taken;
+        spare += !taken;
+        sum->faults += h->used[p] > 1;
+    }
+    quarry_census_pages(sum, bytes, live, spare, page_bytes);
+    if (thread == 0)
+        sum->faults += h->map->spare > h->pages.count;
+}
+
+#if SIMT_HAS_HOST
+SIMT_HOST_FN uint64_t quarry_plain_map_bytes(uint64_t pages)
+{
+    return pages * sizeof(uint32_t);
+}
+
+SIMT_HOST_FN enum quarry_layout_result quarry_plain_layout_as(struct quarry_plain *h, struct quarry_layout *l,
+                                                              enum quarry_plain_bug bug)
+{
+    unsigned char *pages = SIMT_NULL;
+    uint64_t stride = l->page_bytes;
+    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->map, quarry_plain_map_bytes, &pages);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    if (bug == QUARRY_PLAIN_NARROW && stride > QUARRY_PAGE_UNIT)
+        stride -= QUARRY_PAGE_UNIT;
+    h->map = (struct quarry_plain_map *)(void *)l->base;
+    h->used = (uint32_t *)(void *)(l->base + QUARRY_SECTION_ALIGN);
+    h->pages = quarry_pages_make(pages, stride, (uint32_t)l->pages);
+    if (bug == QUARRY_PLAIN_CROOKED)
+        h->pages.base += 8;
+    l->word_bits = 0;
+    l->probes = 0;
+    l->probe_lanes = 0;
+    return QUARRY_LAYOUT_OK;
+}
+#define QUARRY_PLAIN_LAYOUT(name, bug)                                                                       \
+    SIMT_HOST_FN enum quarry_layout_result quarry_##name##_layout(struct quarry_##name *h,                   \
+                                                                  struct quarry_layout *l)                   \
+    {                                                                                                        \
+        return quarry_plain_layout_as(&h->plain, l, bug);                                                    \
+    }
+#else
+#define QUARRY_PLAIN_LAYOUT(name, bug)
+#endif
+
+/* The contract's functions of a copy with a bug. */
+#define QUARRY_PLAIN_COPY(name, bug)                                                                         \
+    struct quarry_##name {                                                                                   \
+        struct quarry_plain plain;                                                                           \
+    };                                                                                                       \
+    SIMT_FN void quarry_##name##_init(const struct quarry_##name *h, uint64_t thread, uint64_t threads)      \
+    {                                                                                                        \
+        quarry_plain_init_as(&h->plain, thread, threads, bug);                                               \
+    }                                                                                                        \
+    SIMT_FN void *quarry_##name##_malloc(const struct quarry_##name *h, struct quarry_context *context,      \
+                                         uint64_t bytes)                                                     \
+    {                                                                                                        \
+        (void)context;                                                                                       \
+        (void)bytes;                                                                                         \
+        return quarry_plain_malloc_as(&h->plain, bug);                                                       \
+    }                                                                                                        \
+    SIMT_FN void quarry_##name##_free(const struct quarry_##name *h, void *block)                            \
+    {                                                                                                        \
+        quarry_plain_free_as(&h->plain, block, bug);                                                         \
+    }                                                                                                        \
+    SIMT_FN enum quarry_place quarry_##name##_find(const struct quarry_##name *h, const void *address,       \
+                                                   struct quarry_span *span)                                 \
+    {                                                                                                        \
+        return quarry_plain_find(&h->plain, address, span);                                                  \
+    }                                                                                                        \
+    SIMT_FN void quarry_##name##_census(const struct quarry_##name *h, uint64_t bytes, uint64_t thread,      \
+                                        uint64_t threads, struct quarry_census *sum)                         \
+    {                                                                                                        \
+        quarry_plain_census_as(&h->plain, bytes, thread, threads, sum, bug);                                 \
+    }                                                                                                        \
+    QUARRY_PLAIN_LAYOUT(name, bug)
+
+QUARRY_PLAIN_COPY(sound, QUARRY_PLAIN_SOUND)
+QUARRY_PLAIN_COPY(twice, QUARRY_PLAIN_TWICE)
+QUARRY_PLAIN_COPY(leaky, QUARRY_PLAIN_LEAKY)
+QUARRY_PLAIN_COPY(early, QUARRY_PLAIN_EARLY)
+QUARRY_PLAIN_COPY(narrow, QUARRY_PLAIN_NARROW)
+QUARRY_PLAIN_COPY(crooked, QUARRY_PLAIN_CROOKED)
+QUARRY_PLAIN_COPY(forgetful, QUARRY_PLAIN_FORGETFUL)
+QUARRY_PLAIN_COPY(rigid, QUARRY_PLAIN_RIGID)
+QUARRY_PLAIN_COPY(vague, QUARRY_PLAIN_VAGUE)
+QUARRY_PLAIN_COPY(unordered, QUARRY_PLAIN_UNORDERED)
+
+#endif
+
+#ifdef QUARRY_ALLOCATOR_ENTRY
+QUARRY_ALLOCATOR_ENTRY(sound, "plain", "for tests: a flag per page and a count of free pages")
+QUARRY_ALLOCATOR_ENTRY(twice, "plain-twice", "for tests: gives a page to two threads")
+QUARRY_ALLOCATOR_ENTRY(leaky, "plain-leaky", "for tests: loses pages that are freed")
+QUARRY_ALLOCATOR_ENTRY(early, "plain-early", "for tests: returns NULL though a page is free")
+QUARRY_ALLOCATOR_ENTRY(narrow, "plain-narrow", "for tests: blocks overlap")
+QUARRY_ALLOCATOR_ENTRY(crooked, "plain-crooked", "for tests: blocks are aligned to 8")
+QUARRY_ALLOCATOR_ENTRY(forgetful, "plain-forgetful", "for tests: reset frees nothing")
+QUARRY_ALLOCATOR_ENTRY(rigid, "plain-rigid", "for tests: only whole warps may call")
+QUARRY_ALLOCATOR_ENTRY(vague, "plain-vague", "for tests: counts wrongly")
+QUARRY_ALLOCATOR_ENTRY(unordered, "plain-unordered", "for tests: free releases nothing")
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "alloc/promises.h"
+
+/* The allocator that the kernels call directly, if they were compiled so. */
+#define DIRECT_TEXT_(name) #name
+#define DIRECT_TEXT(name) DIRECT_TEXT_(name)
+#ifdef QUARRY_ALLOCATOR
+#define DIRECT DIRECT_TEXT(QUARRY_ALLOCATOR)
+#else
+#define DIRECT ""
+#endif
+
+/* Those of the library: without what tests add. */
+#undef QUARRY_EXTRA_ALLOCATORS
+static const struct {
+    const char *id;
+    const char *name;
+} listed[] = {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) {#id, name},
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+};
+
+struct fixture f;
+struct quarry_target base_target;
+
+const char *naming(void)
+{
+    static char text[512];
+    snprintf(text, sizeof text,
+             "%s, %u-bit words, %llu pages, probes %u of %u lanes, low_free %g, seed %llu%s", f.allocator,
+             f.word_bits, (unsigned long long)f.about.pages, f.probes, f.probe_lanes, f.low_free,
+             (unsigned long long)f.target.seed, f.note ? f.note : "");
+    return text;
+}
+
+static struct quarry_heap_options options_of_fixture(void)
+{
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    options.target = f.target;
+    options.allocator = f.allocator;
+    options.word_bits = f.word_bits;
+    options.probes = f.probes;
+    options.probe_lanes = f.probe_lanes;
+    options.full = f.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
+    options.low_free = f.low_free;
+    return options;
+}
+
+void begin(uint64_t pages, uint64_t page_bytes, uint32_t most_threads, uint64_t seed)
+{
+    struct quarry_heap_options options;
+    f.target = base_target;
+    f.target.seed = seed;
+    options = options_of_fixture();
+    options.pages = pages;
+    options.page_bytes = page_bytes;
+    assert_ok(quarry_heap_create(&f.heap, &options));
+    assert_ok(quarry_heap_describe(f.heap, &f.about));
+    f.page_records = f.about.pool_bytes / page_bytes + 1;
+    f.blocks = 0;
+    memset(&f.device, 0, sizeof f.device);
+    f.device.heap = quarry_heap_handle(f.heap);
+    f.device.result = test_memory(&f.target, sizeof *f.device.result);
+    f.device.block = test_memory(&f.target, sizeof(void *) * most_threads);
+    f.device.box = test_memory(&f.target, sizeof(uint64_t) * (most_threads + 2));
+    f.device.page = test_memory(&f.target, sizeof(struct promise_page) * f.page_records);
+    f.device.pool = f.about.pool_base;
+    f.device.pool_bytes = f.about.pool_bytes;
+    f.device.page_bytes = page_bytes;
+    f.device.bytes = page_bytes;
+    f.device.lanes = SIMT_ALL_LANES;
+    f.device.turns = 1;
+    f.device.held = 1;
+}
+
+void end(void)
+{
+    uint64_t visits = 0;
+    size_t bytes = sizeof(struct promise_page) * (size_t)f.page_records;
+    struct promise_page *page = malloc(bytes);
+    assert_non_null(page);
+    assert_ok(quarry_memory_copy(&f.target, page, f.device.page, bytes));
+    for (uint64_t i = 0; i < f.page_records; i++)
+        visits += page[i].visits;
+    free(page);
+    expect_equal(visits, f.blocks);
+    if (quarry_heap_check(f.heap) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+    assert_ok(quarry_heap_destroy(f.heap));
+    test_memory_free(&f.target, f.device.result, 0);
+    test_memory_free(&f.target, f.device.block, 0);
+    test_memory_free(&f.target, f.device.box, 0);
+    test_memory_free(&f.target, f.device.page, 0);
+}
+
+void start(const struct simt_kernel *kernel, const struct quarry_target *target, uint32_t threads,
+           const struct promise_case *argument)
+{
+    uint32_t block = argument->lanes == 1 || threads < 64 ? 32 : threads < 256 ? 64 : 256;
+    if (f.block_threads)
+        block = f.block_threads;
+    struct quarry_grid grid = {(threads + block - 1) / block, block, 0};
+    struct promise_case given = *argument;
+    given.threads = threads;
+    if (quarry_launch(kernel, target, grid, &given) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+}
+
+struct promise_result judge(void)
+{
+    struct promise_result result;
+    if (quarry_target_wait(&f.target) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+    assert_ok(quarry_memory_copy(&f.target, &result, f.device.result, sizeof result));
+    expect_equal(result.overlaps, 0);
+    expect_equal(result.misaligned, 0);
+    expect_equal(result.outside, 0);
+    expect_equal(result.torn, 0);
+    f.blocks += result.blocks;
+    return result;
+}
+
+struct promise_result run(const struct simt_kernel *kernel, uint32_t threads)
+{
+    assert_ok(quarry_memory_fill(&f.target, f.device.result, 0, sizeof(struct promise_result)));
+    start(kernel, &f.target, threads, &f.device);
+    return judge();
+}
+
+struct quarry_statistics statistics(void)
+{
+    struct quarry_statistics s;
+    assert_ok(quarry_heap_statistics(f.heap, &s));
+    return s;
+}
+
+uint64_t slots(uint64_t bytes)
+{
+    uint64_t n;
+    assert_ok(quarry_heap_slots(f.heap, bytes, &n));
+    return n;
+}
+
+void expect_empty(void)
+{
+    struct quarry_statistics s = statistics();
+    expect_equal(s.live_blocks, 0);
+    expect_equal(s.live_bytes, 0);
+    expect_equal(s.capacity_bytes, f.about.pages * f.about.page_bytes);
+    expect_equal(slots(1), f.about.pages);
+}
+
+void plain_options(void)
+{
+    f.probes = 0;
+    f.probe_lanes = 0;
+    f.low_free = 0;
+    f.block_threads = 0;
+    f.note = NULL;
+}
+
+struct quarry_heap_description describe_default(void)
+{
+    struct quarry_heap_description about;
+    quarry_heap *heap;
+    f.target = base_target;
+    struct quarry_heap_options options = options_of_fixture();
+    options.pages = 1;
+    assert_ok(quarry_heap_create(&heap, &options));
+    assert_ok(quarry_heap_describe(heap, &about));
+    assert_ok(quarry_heap_destroy(heap));
+    return about;
+}
+
+/* Is it to be tested? */
+static int is_chosen(const char *name)
+{
+    const char *asked = getenv("QUARRY_TEST_ALLOCATOR");
+    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
+        if (strcmp(name, listed[i].name) == 0) {
+            if (asked && strcmp(asked, name) != 0 && strcmp(asked, listed[i].id) != 0)
+                return 0;
+            return !*DIRECT || strcmp(DIRECT, listed[i].id) == 0;
+        }
+    return asked && strcmp(asked, name) == 0;
+}
+
+void for_each_allocator(void (*test)(void))
+{
+    static const uint32_t widths[] = {32, 64};
+    int tested = 0;
+    for (int i = 0; i < quarry_allocator_count(); i++) {
+        struct quarry_allocator_info info;
+        assert_ok(quarry_allocator_describe(i, &info));
+        if (!is_chosen(info.name))
+            continue;
+        f.allocator = info.name;
+        f.word_bits = 0;
+        plain_options();
+        uint32_t kinds = describe_default().word_bits ? 2 : 1;
+        for (uint32_t w = 0; w < kinds; w++) {
+            f.word_bits = kinds == 2 ? widths[w] : 0;
+            plain_options();
+            test();
+            tested = 1;
+        }
+    }
+    if (!tested)
+        fail_msg("no allocator \"%s\" here", getenv("QUARRY_TEST_ALLOCATOR"));
+}
+
+uint64_t seeds(uint64_t unless_set)
+{
+    const char *text = getenv("QUARRY_TEST_SEEDS");
+    if (test_on_cuda(&base_target))
+        return 0;
+    return text ? strtoull(text, NULL, 10) : unless_set;
+}
+
+uint32_t capped(uint32_t threads)
+{
+    const char *text = getenv("QUARRY_TEST_THREADS");
+    uint32_t most = text ? (uint32_t)strtoul(text, NULL, 10) : threads;
+    return threads < most ? threads : most;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of all allocators share: a heap with everything that promise_kernels.c needs to judge it,
+ * and the loop over alloc/list.def.
+ *
+ * Environment
+ *   QUARRY_TEST_ALLOCATOR   test this one only, which may be one of alloc/extra.def in a program that has
+ * those QUARRY_TEST_SEEDS       seeds of the deterministic scheduler; what they mean is up to each test
+ *   QUARRY_TEST_THREADS     caps what runs at once: sanitizers are slow */
+#ifndef QUARRY_TESTS_PROMISES_H
+#define QUARRY_TESTS_PROMISES_H
+
+#include "alloc/promise_kernels.h"
+
+#include "common.h"
+
+struct fixture {
+    const char *allocator;
+    uint32_t word_bits;
+    uint32_t probes;        /* 0: default */
+    uint32_t probe_lanes;   /* 0: default */
+    double low_free;        /* 0: FULL_PROVEN */
+    uint32_t block_threads; /* of a launch; 0: what suits its size */
+    const char *note;       /* for naming() */
+    struct quarry_target target;
+    quarry_heap *heap;
+    struct quarry_heap_description about;
+    struct promise_case device; /* argument of all kernels */
+    uint64_t page_records;
+    uint64_t blocks; /* mallocs that succeeded */
+};
+
+extern struct fixture f;
+extern struct quarry_target base_target; /* without a seed */
+
+/* Says which allocator, options and seed: every failure does. */
+const char *naming(void);
+
+#define expect(condition)                                                                                    \
+    do {                                                                                                     \
+        if (!(condition))                                                                                    \
+            fail_msg("%s: %s", naming(), #condition);                                                        \
+    } while (0)
+#define expect_equal(a, b)                                                                                   \
+    do {                                                                                                     \
+        unsigned long long expect_a = (a), expect_b = (b);                                                   \
+        if (expect_a != expect_b)                                                                            \
+            fail_msg("%s: %s is %llu, expected %s = %llu", naming(), #a, expect_a, #b, expect_b);            \
+    } while (0)
+
+/* A heap of the fixture's allocator and options, for up to so many threads.  end() checks and destroys it:
+ * everything that was allocated and freed was so in an order that memory knows of. */
+void begin(uint64_t pages, uint64_t page_bytes, uint32_t most_threads, uint64_t seed);
+void end(void);
+
+/* Runs a kernel with so many threads.  No block may be shared, torn, misaligned or outside the pool. */
+struct promise_result run(const struct simt_kernel *kernel, uint32_t threads);
+
+/* As run, but ends after the launch: `result` of the target receives what to judge. */
+void start(const struct simt_kernel *kernel, const struct quarry_target *target, uint32_t threads,
+           const struct promise_case *argument);
+/* Fetches and judges it. */
+struct promise_result judge(void);
+
+struct quarry_statistics statistics(void);
+uint64_t slots(uint64_t bytes);
+void expect_empty(void); /* nothing lives, and everything is free */
+
+/* Forgets all options but allocator and word_bits. */
+void plain_options(void);
+
+/* Runs the test for each allocator of alloc/list.def, or the one that is asked for, and each width of its
+ * words; a kernel with direct calls has only the allocator that it was compiled for. */
+void for_each_allocator(void (*test)(void));
+
+/* A heap with the fixture's options and one page. */
+struct quarry_heap_description describe_default(void);
+
+/* QUARRY_TEST_SEEDS, or so many unless it is set; 0 on a GPU. */
+uint64_t seeds(uint64_t unless_set);
+uint32_t capped(uint32_t threads);
+
+#endif
