@@ -35,7 +35,7 @@ SIMT_FN int exact_take(const struct exact_case *a, struct quarry_random *r, uint
     int locked;
     if (a->is_rw)
         return quarry_rw_take(&a->heap.as.rw, r, hole);
-    return quarry_bitmap_take(map, hole >> map->word_shift, &locked) == hole;
+    return quarry_bitmap_take(map, hole >> map->word_shift, 1, &locked) == hole;
 }
 
 SIMT_FN void exact_free(const struct exact_case *a, uint32_t page)

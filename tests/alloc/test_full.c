@@ -195,11 +195,11 @@ static void plenty(void)
     expect_equal(nulls_with(LARGE_PAGES / 2, 0.1), 0);
 }
 
-/* A thousandth of L.  Who reads n words or pages in vain or not finds one with a probability of at most n
- * times the pages of each times the share. */
+/* One page in all.  Who reads n words or pages in vain or not finds it with a probability of at most n times the
+ * pages of each times the share. */
 static void hardly_any(void)
 {
-    uint32_t spare = LARGE_PAGES / 1000;
+    const uint32_t spare = 1;
     f.low_free = 0.5;
     struct quarry_heap_description about = describe_default();
     if (about.probes == 0)

@@ -47,17 +47,20 @@ SIMT_FN void *quarry_corw_malloc(const struct quarry_corw *h, struct quarry_cont
     uint32_t page = QUARRY_NO_PAGE;
     uint32_t probing = simt_popc_u32(group);
     probing = probing < h->probe_lanes ? probing : h->probe_lanes;
+    int first = 1;
     (void)bytes;
-    for (uint32_t vain = 0; needs && vain < h->map.probes;) {
+    for (uint32_t vain = 0; needs && vain < h->map.probes; first = 0) {
         uint32_t before = needs;
         uint32_t word = quarry_random_below(&r, h->map.word_count);
-        int held = simt_rank(group) < probing && quarry_bitmap_lock(&h->map, word);
+        int mine = simt_rank(group) < probing;
+        int full = mine && !quarry_bitmap_is_worth(&h->map, word, first);
+        int held = mine && !full && quarry_bitmap_lock(&h->map, word);
         quarry_step(context);
         needs = quarry_bitmap_deal(&h->map, group, needs, held, word, &page);
         if (needs != before)
             vain = 0;
         else
-            vain += h->map.chunks ? probing : quarry_bitmap_read(group, held);
+            vain += h->map.chunks ? probing : quarry_bitmap_count_read(group, held || full);
         probing = 2 * probing < simt_popc_u32(group) ? 2 * probing : simt_popc_u32(group);
     }
     simt_sync(group); /* marks before what receivers do; acquires for them */

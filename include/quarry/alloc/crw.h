@@ -48,7 +48,7 @@ SIMT_FN uint32_t quarry_crw_near(const struct quarry_crw *h, uint32_t last, stru
     if (last == QUARRY_NO_PAGE || word >= h->map.word_count)
         return QUARRY_NO_PAGE;
     quarry_step(context);
-    return quarry_bitmap_take(&h->map, word, &locked);
+    return quarry_bitmap_take(&h->map, word, 1, &locked);
 }
 
 /* Progress: as rw-bm. */

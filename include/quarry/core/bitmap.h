@@ -9,8 +9,10 @@
  *              | version    | lock bits  |   bit i: word i of the 32 is being handed out
  *               version: how often pages of these words were taken, modulo 2^32
  *
- * Who takes pages of a word locks it, reads it, marks what it gives away by an atomic OR, and unlocks, on
- * every path.  Not by a store of the word read: a free that clears another bit meanwhile stays.
+ * A word that looks full is not locked, except at a malloc's first probe, where it is not looked at before.
+ * (The paper locks each: for a full word two atomics for nothing, and on a full heap everybody's, on few
+ * words.) Who takes pages of a word locks it, reads it, marks what it gives away by an atomic OR, and
+ * unlocks, on every path.  Not by a store of the word read: a free that clears another bit meanwhile stays.
  *
  * Order.  lock: OR with acquire, unlock: ADD with release; so a holder sees the word as the last holder left
  * it, or with fewer bits.  (Who gave nothing away unlocks relaxed: its ADD is part of the release sequence of
@@ -149,11 +151,22 @@ SIMT_FN void quarry_bitmap_unlock(const struct quarry_bitmap *h, uint32_t word, 
     }
 }
 
+/* Is it worth locking a word?  Always if it is the first that a malloc probes: on a heap with free space a
+ * look would only take time.  Else if a page in it looks free. */
+SIMT_FN int quarry_bitmap_is_worth(const struct quarry_bitmap *h, uint32_t word, int first)
+{
+    return first || ~quarry_bitmap_load_relaxed(h, word) != 0;
+}
+
 /* The calling lane takes a page of `word` for itself.
+ *   first    as above
  *   locked   set to 1 if another lane holds the word, which then gives nothing; else to 0
  * Returns QUARRY_NO_PAGE if it got none. */
-SIMT_FN uint32_t quarry_bitmap_take(const struct quarry_bitmap *h, uint32_t word, int *locked)
+SIMT_FN uint32_t quarry_bitmap_take(const struct quarry_bitmap *h, uint32_t word, int first, int *locked)
 {
+    *locked = 0;
+    if (!quarry_bitmap_is_worth(h, word, first))
+        return QUARRY_NO_PAGE;
     *locked = !quarry_bitmap_lock(h, word);
     if (*locked)
         return QUARRY_NO_PAGE;
@@ -189,25 +202,26 @@ SIMT_FN uint32_t quarry_bitmap_deal(const struct quarry_bitmap *h, uint32_t grou
     return needs;
 }
 
-/* How many words the lanes of the group held in a round, counted for a malloc that infers how full the heap
+/* How many words the lanes of the group read in a round, counted for a malloc that infers how full the heap
  * is: a word that another lane has locked says nothing about that.  Waits a little if there was none, which
  * is when others make progress. */
-SIMT_FN uint32_t quarry_bitmap_read(uint32_t group, int held)
+SIMT_FN uint32_t quarry_bitmap_count_read(uint32_t group, int read)
 {
-    uint32_t read = simt_popc_u32(simt_ballot(group, held));
-    if (read == 0)
+    uint32_t count = simt_popc_u32(simt_ballot(group, read));
+    if (count == 0)
         simt_backoff();
-    return read;
+    return count;
 }
 
 /* The calling lane walks alone: a page, or QUARRY_NO_PAGE after h->probes words. */
 SIMT_FN uint32_t quarry_bitmap_walk(const struct quarry_bitmap *h, struct quarry_random *r,
                                     struct quarry_context *context)
 {
-    for (uint32_t read = 0; read < h->probes;) {
+    int first = 1;
+    for (uint32_t read = 0; read < h->probes; first = 0) {
         int locked;
         quarry_step(context);
-        uint32_t page = quarry_bitmap_take(h, quarry_random_below(r, h->word_count), &locked);
+        uint32_t page = quarry_bitmap_take(h, quarry_random_below(r, h->word_count), first, &locked);
         if (page != QUARRY_NO_PAGE)
             return page;
         read += h->chunks || !locked;
