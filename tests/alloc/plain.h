@@ -86,9 +86,9 @@ SIMT_FN void *quarry_plain_malloc_as(const struct quarry_plain *h, enum quarry_p
         simt_sync(SIMT_ALL_LANES);
     if (!quarry_plain_promise(h, bug))
         return SIMT_NULL;
-    for (uint32_t looked = 1; !quarry_plain_take(h, page, bug); looked++) {
+    while (!quarry_plain_take(h, page, bug)) {
         page = page + 1 < h->pages.count ? page + 1 : 0;
-        if (looked % h->pages.count == 0)
+        if (page == 0)
             simt_backoff();
     }
     return quarry_page_address(&h->pages, page);

@@ -195,8 +195,8 @@ static void plenty(void)
     expect_equal(nulls_with(LARGE_PAGES / 2, 0.1), 0);
 }
 
-/* One page in all.  Who reads n words or pages in vain or not finds it with a probability of at most n times the
- * pages of each times the share. */
+/* One page in all.  Who reads n words or pages in vain or not finds it with a probability of at most n times
+ * the pages of each times the share. */
 static void hardly_any(void)
 {
     const uint32_t spare = 1;
