@@ -111,7 +111,7 @@ int tool_target(enum quarry_backend backend, struct quarry_target *target)
     if (status != QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", detail(status, words, sizeof words));
     if (backend == QUARRY_BACKEND_AUTO && target->backend == QUARRY_BACKEND_CPU && !told) {
-        struct quarry_target probe = {QUARRY_BACKEND_CUDA, 0, NULL, 0, 0, 0};
+        struct quarry_target probe = {.backend = QUARRY_BACKEND_CUDA};
         status = quarry_target_resolve(&probe);
         if (status == QUARRY_ERROR_DEVICE || status == QUARRY_ERROR_CUDA) {
             told = 1;

@@ -32,7 +32,7 @@ static void print_help(void)
 
 static void print_version(void)
 {
-    struct quarry_target cuda = {QUARRY_BACKEND_CUDA, 0, NULL, 0, 0, 0};
+    struct quarry_target cuda = {.backend = QUARRY_BACKEND_CUDA};
     printf("quarry %s (backends: %scpu)\n", quarry_version(),
            quarry_target_resolve(&cuda) == QUARRY_ERROR_BACKEND ? "" : "cuda, ");
 }

@@ -86,6 +86,8 @@ struct quarry_target {
     uint64_t seed;            /* CPU: 0 fast mode on all cores; else deterministic mode with this seed */
     uint32_t workers;         /* CPU, fast mode: OS threads, at most 4096; 0: one for each core */
     uint32_t resident_blocks; /* CPU, deterministic mode: blocks interleaved at once, at most 4096; 0: 8 */
+    uint32_t bug_depth; /* CPU, deterministic mode: 0 any lane runs next, at random; 1 to 64 lanes run by
+                           priority, which finds bugs that need this many events in one order (PCT) */
 };
 
 /* Replaces QUARRY_BACKEND_AUTO by what it stands for here and checks the rest.
@@ -173,7 +175,7 @@ struct quarry_heap_options {
 
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
-    { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0}, SIMT_NULL,           \
+    { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0}, SIMT_NULL,        \
       QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0 }
 /* clang-format on */
 

@@ -172,6 +172,7 @@ static enum quarry_status cpu_launch(const struct simt_kernel *kernel, const str
     launch.seed = target->seed;
     launch.workers = target->workers;
     launch.resident_blocks = target->resident_blocks;
+    launch.bug_depth = target->bug_depth;
     switch (simt_cpu_run(&launch, report, sizeof report)) {
     case SIMT_CPU_OK:
         return QUARRY_OK;

@@ -13,9 +13,13 @@
  * simt_active go, grouped by place: the lanes of a warp converge as they do on a GPU.  When nothing in
  * the block is ready, the polling lanes get another turn: one *round*.
  *
- * Deterministic mode keeps several blocks in one thread and picks any lane of any of them at random, at
- * every atomic, fence, collective and backoff (for how many of these it runs on is random too); a lane
- * in simt_active is released with a random part of those that wait at the same place.
+ * Deterministic mode keeps several blocks in one thread and may switch lanes at every *step*: an atomic,
+ * a fence, a collective or a backoff.  A lane in simt_active is released with a random part of those that
+ * wait at the same place.  Who runs next is decided by one of two strategies:
+ *
+ *   uniform   any lane of any block, for a random number of steps
+ *   priority  the lane that comes first in an order, which bug_depth - 1 random change points in every
+ *             window of steps upset (see "priorities" below)
  *
  * Deadlock.  A round without a successful atomic change anywhere brings the next round to the same
  * state, unless a lane counts its own turns; so nothing is reported before STALLED_ROUNDS of them.  Lanes
@@ -42,6 +46,10 @@
 #define FAST_FUEL (1 << 16)
 #define FAST_PATIENCE 4096u /* switches after which who polls gets a turn though others are ready */
 #define DEFAULT_RESIDENT 8u
+#define FIRST_BAND ((uint64_t)1 << 63)  /* priorities at the start: from here on */
+#define CHANGE_BAND ((uint64_t)1 << 62) /* after a change point: from here up to FIRST_BAND */
+#define LEASE_STEPS 1024u               /* steps after which a lane that never backs off is put last */
+#define WINDOW_BITS 8u                  /* a window is 2^0 .. 2^7 steps for each resident lane */
 #define STALLED_SLEEP_NS 20000
 #define NEVER UINT64_MAX
 #define NEVER_RAN 2u
@@ -59,11 +67,15 @@ struct lane {
     uint32_t source;
     uint64_t value;
     uint64_t result;
+    uint64_t priority; /* priority strategy: the highest runs; a lane that backs off has a low one... */
+    uint64_t regained; /* ...and this again when its turn has come */
+    uint64_t spent;    /* steps since it was last put last */
 };
 
 struct warp {
     uint32_t exists, ready, backoff, active, collective, barrier, done;
-    uint32_t polled; /* deterministic mode: has backed off in this round */
+    uint32_t polled;  /* deterministic mode: has backed off in this round */
+    uint32_t patient; /* priority strategy: of the lanes in active, those that wait for ready ones */
     struct lane *lanes;
 };
 
@@ -115,7 +127,14 @@ struct worker {
     uint32_t finished;      /* atomic; 1, or NEVER_RAN */
     uint64_t random;
     struct warp **choice[2]; /* deterministic mode: resident * warps places for next_deterministic */
-    uint64_t steps;
+    uint64_t steps;          /* deterministic mode: the virtual clock */
+    int64_t granted;         /* priority strategy: fuel that the current lane got */
+    uint64_t change_step;    /* the next change point; NEVER: there is none */
+    uint64_t window_end;     /* step at which the present window ends */
+    uint32_t window;         /* its steps */
+    uint32_t changes;        /* change points in it after the next */
+    uint64_t last;           /* lowest priority given so far */
+    uint32_t patient_of_8;   /* so many of 8 lanes that come to simt_active are patient */
     char shared_token;
     pthread_t handle;
 };
@@ -144,6 +163,11 @@ static uint32_t random_below(struct worker *w, uint32_t n)
 static int deterministic(const struct worker *w)
 {
     return w->run->launch->seed != 0;
+}
+
+static int by_priority(const struct worker *w)
+{
+    return deterministic(w) && w->run->launch->bug_depth != 0;
 }
 
 static uint32_t lowest(uint32_t mask)
@@ -230,7 +254,9 @@ static void fail(struct worker *w, enum simt_cpu_outcome outcome, const char *wh
         if (outcome == SIMT_CPU_ASSERT)
             say(&t, ", block %u warp %u lane %u", w->current->self.block, w->current->self.warp,
                 w->current->self.lane);
-        if (deterministic(w))
+        if (by_priority(w))
+            say(&t, " (seed %llu, depth %u)", (unsigned long long)run->launch->seed, run->launch->bug_depth);
+        else if (deterministic(w))
             say(&t, " (seed %llu)", (unsigned long long)run->launch->seed);
         else
             say(&t, " (fast mode: a seed makes an interleaving that can be replayed)");
@@ -309,6 +335,94 @@ static void fail_stuck(struct worker *w)
             wp->ready = 0;
         }
     fail(w, SIMT_CPU_DEADLOCK, "deadlock: nothing advances any more", NULL);
+}
+
+/* ---- priorities ----
+ *
+ * S. Burckhardt, P. Kothari, M. Musuvathi, S. Nagarakatte: A Randomized Scheduler with Probabilistic
+ * Guarantees of Finding Bugs, ASPLOS 2010 (PCT).  The lanes start in a random order; the first that can run
+ * runs; at change points the running lane drops behind.  A bug that shows whenever d events come in one
+ * order (its depth) needs d - 1 change points at the right steps, out of few that can be right: the lanes
+ * in between run long and undisturbed, which a uniform choice makes exponentially rare.
+ *
+ * Departures, for programs that spin and runs of unknown length:
+ *   - The paper draws its d - 1 change points from the k steps of the whole run.  Here they are drawn anew in
+ *     every window of steps, whose size is a power of two for each lane, drawn with the seed: one of them
+ *     fits, and a run that is longer than its window is many tries.
+ *   - A lane that backs off is put last, behind all that can run, until its turn has come again; and so is
+ *     one that has run for LEASE_STEPS without: it may be waiting for another to stop it.
+ *   - A lane in simt_active would always leave it alone: nobody before it can run.  So some are patient and
+ *     wait until no lane of their warp is ready. */
+
+/* Draws the next change point: the first of those that this window, or else the next, still has. */
+static void next_change(struct worker *w)
+{
+    uint64_t from = w->steps + 1;
+    if (w->changes == 0 || from >= w->window_end) {
+        from = w->window_end > from ? w->window_end : from;
+        w->window_end = from + w->window;
+        w->changes = w->run->launch->bug_depth - 1;
+    }
+    w->change_step = NEVER;
+    for (uint32_t i = 0; i < w->changes; i++) {
+        uint64_t step = from + random_below(w, (uint32_t)(w->window_end - from));
+        w->change_step = step < w->change_step ? step : w->change_step;
+    }
+    w->changes -= w->changes != 0;
+}
+
+static void priorities_begin(struct worker *w)
+{
+    w->last = CHANGE_BAND;
+    w->patient_of_8 = random_below(w, 3) * 4; /* none, half or all of them */
+    w->window = (w->run->resident * w->run->launch->threads) << random_below(w, WINDOW_BITS);
+    next_change(w);
+}
+
+/* Books the steps that the current lane has made, and moves it back in the order if it is time to. */
+static void priorities_settle(struct worker *w, struct lane *me)
+{
+    uint64_t made = (uint64_t)(w->granted - simt_cpu.fuel);
+    w->steps += made;
+    me->spent += made;
+    if (me->spent >= LEASE_STEPS) {
+        me->priority = me->regained = --w->last;
+        me->spent = 0;
+        me->warp->patient = 0; /* who waits for it to arrive has waited long enough */
+    } else if (w->steps >= w->change_step) {
+        me->regained = CHANGE_BAND | random_next(w) >> 2;
+        if (!(me->warp->backoff & bit_of(me))) /* else it stays last until its turn has come */
+            me->priority = me->regained;
+    }
+    if (w->steps >= w->change_step)
+        next_change(w);
+}
+
+/* The first in the order that can run, of the first `count` warps of choice[0]. */
+static struct lane *priorities_first(const struct worker *w, uint32_t count)
+{
+    struct lane *first = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        struct warp *wp = w->choice[0][i];
+        uint32_t lanes = wp->ready | wp->backoff | wp->active;
+        if (wp->ready)
+            lanes &= ~(wp->active & wp->patient);
+        for (; lanes; lanes &= lanes - 1) {
+            struct lane *lane = &wp->lanes[lowest(lanes)];
+            if (!first || lane->priority > first->priority)
+                first = lane;
+        }
+    }
+    first->priority = first->regained;
+    return first;
+}
+
+/* How many more steps `next` may make: up to the change point or the end of its lease. */
+static int64_t priorities_grant(struct worker *w, const struct lane *next)
+{
+    uint64_t change = w->change_step - w->steps, lease = LEASE_STEPS - next->spent;
+    w->granted = (int64_t)(change < lease ? change : lease) - 1;
+    return w->granted;
 }
 
 /* ---- who runs next ---- */
@@ -399,8 +513,16 @@ static uint32_t random_bit(struct worker *w, uint32_t lanes)
     return lanes & -lanes;
 }
 
-/* A random lane of a random warp.  Three times in four, who only polls is left out while others can run:
- * else most steps would be polling. */
+/* A random lane of a random warp of choice.  Three times in four, who only polls is left out while others can
+ * run: else most steps would be polling. */
+static struct lane *random_lane(struct worker *w, const uint32_t found[2])
+{
+    int fresh = found[1] && random_below(w, 4);
+    struct warp *wp = w->choice[fresh][random_below(w, found[fresh])];
+    return &wp->lanes[lowest(random_bit(w, candidates_of(wp, fresh)))];
+}
+
+/* NULL: all resident blocks are done, or the run is over. */
 static struct lane *next_deterministic(struct worker *w)
 {
     struct run *run = w->run;
@@ -429,10 +551,9 @@ static struct lane *next_deterministic(struct worker *w)
         fail_stuck(w);
         return NULL;
     }
-    int fresh = found[1] && random_below(w, 4);
-    struct warp *wp = w->choice[fresh][random_below(w, found[fresh])];
-    uint32_t bit = random_bit(w, candidates_of(wp, fresh));
-    struct lane *lane = &wp->lanes[lowest(bit)];
+    struct lane *lane = by_priority(w) ? priorities_first(w, found[0]) : random_lane(w, found);
+    struct warp *wp = lane->warp;
+    uint32_t bit = bit_of(lane);
     if (wp->active & bit) {
         uint32_t together = same_place(wp, wp->active, lane->place);
         if (random_below(w, 4)) /* one time in four all of them, else any part */
@@ -449,19 +570,28 @@ static struct lane *next_lane(struct worker *w)
     return deterministic(w) ? next_deterministic(w) : next_fast(w);
 }
 
+/* Steps that `next` may make before there is another choice; one more makes it. */
+static int64_t fuel_for(struct worker *w, const struct lane *next)
+{
+    if (!deterministic(w))
+        return FAST_FUEL;
+    if (by_priority(w))
+        return next ? priorities_grant(w, next) : 0;
+    uint64_t r = random_next(w);
+    return (int64_t)(r & 3 ? (r >> 2) & 3 : (r >> 2) & 63);
+}
+
 /* Runs somebody else until the caller is picked again.  The caller's masks are up to date.  The last lane
  * of a block goes back to the worker, which may start another block on these stacks. */
 static void yield_lane(struct worker *w, int dying)
 {
     struct lane *me = w->current;
+    if (by_priority(w))
+        priorities_settle(w, me);
+    else
+        w->steps++;
     struct lane *next = dying && !me->block->live ? NULL : next_lane(w);
-    w->steps++;
-    if (deterministic(w)) {
-        uint64_t r = random_next(w);
-        simt_cpu.fuel = (int64_t)(r & 3 ? (r >> 2) & 3 : (r >> 2) & 63);
-    } else {
-        simt_cpu.fuel = FAST_FUEL;
-    }
+    simt_cpu.fuel = fuel_for(w, next);
     if (next == me && !dying)
         return;
     w->current = next;
@@ -582,7 +712,7 @@ uint64_t simt_cpu_collective(enum simt_cpu_op op, uint32_t mask, uint64_t value,
             complete(wp, op, mask);
         }
     }
-    if (wp->collective & bit)
+    if ((wp->collective & bit) || by_priority(w)) /* who waited for the caller may come before it */
         yield_lane(w, 0);
     if (op == SIMT_CPU_SYNC)
         simt_fiber_tsan_acquire(wp);
@@ -598,6 +728,10 @@ uint32_t simt_cpu_active(const char *place)
     me->place = place;
     wp->ready &= ~bit_of(me);
     wp->active |= bit_of(me);
+    if (by_priority(w) && random_below(w, 8) < w->patient_of_8)
+        wp->patient |= bit_of(me);
+    else
+        wp->patient &= ~bit_of(me);
     yield_lane(w, 0);
     return (uint32_t)me->result;
 }
@@ -627,7 +761,7 @@ void simt_cpu_barrier(const char *place)
     wp->barrier |= bit_of(me);
     b->at_barrier++;
     try_open_barrier(w, b);
-    if (wp->barrier & bit_of(me))
+    if ((wp->barrier & bit_of(me)) || by_priority(w))
         yield_lane(w, 0);
     simt_fiber_tsan_acquire(b);
 }
@@ -641,6 +775,11 @@ void simt_cpu_backoff(const char *place)
     wp->ready &= ~bit_of(me);
     wp->backoff |= bit_of(me);
     wp->polled |= bit_of(me);
+    if (by_priority(w)) {
+        me->priority = --w->last;
+        me->spent = 0;
+        simt_cpu.fuel--; /* a backoff is a step too: time passes for who waits for it */
+    }
     yield_lane(w, 0);
 }
 
@@ -717,6 +856,9 @@ static void start_block(struct worker *w, struct block *b)
         lane->block = b;
         lane->warp = &b->warps[i / SIMT_LANES];
         lane->place = NULL;
+        if (by_priority(w))
+            lane->priority = lane->regained = FIRST_BAND | random_next(w) >> 1;
+        lane->spent = 0;
         simt_fiber_prepare(fiber, lane_main, i);
     }
 }
@@ -819,7 +961,7 @@ static void *worker_main(void *argument)
             break;
         w->current = first;
         simt_cpu.self = &first->self;
-        simt_cpu.fuel = deterministic(w) ? 0 : FAST_FUEL;
+        simt_cpu.fuel = deterministic(w) && !by_priority(w) ? 0 : fuel_for(w, first);
         simt_fiber_switch(&w->thread, first->fiber, 0);
         w->current = NULL;
     }
@@ -872,6 +1014,8 @@ enum simt_cpu_outcome simt_cpu_run(const struct simt_cpu_launch *launch, char *r
         w->random = launch->seed;
         w->stalled_epoch = NEVER;
         w->round_epoch = NEVER;
+        if (by_priority(w))
+            priorities_begin(w);
         if (worker_prepare(w) != 0) {
             worker_release(w, 0);
             break;

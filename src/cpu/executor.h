@@ -23,6 +23,7 @@ struct simt_cpu_launch {
     uint64_t seed;            /* 0: fast mode; else deterministic with this seed */
     uint32_t workers;         /* fast mode: OS threads; 0: one for each core */
     uint32_t resident_blocks; /* deterministic mode: blocks interleaved at once; 0: 8 */
+    uint32_t bug_depth;       /* deterministic mode: 0 uniform choice of lanes; else by priority, 1..64 */
 };
 
 /* Runs all lanes to their end, or to the point where the outcome is not OK: then lanes are abandoned

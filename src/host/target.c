@@ -10,6 +10,7 @@
 #define MAX_BLOCK_THREADS 1024u
 #define MAX_LAUNCH_THREADS ((uint64_t)1 << 32) /* thread numbers are 32 bits; this many is one too many */
 #define GRID_THREADS 256u
+#define MAX_BUG_DEPTH 64u
 
 static const struct backend_ops *cuda_ops(void)
 {
@@ -38,7 +39,7 @@ static int backend_known(enum quarry_backend backend)
 enum quarry_status quarry_backend_resolve(const struct quarry_target *target, struct quarry_target *resolved,
                                           const struct backend_ops **ops)
 {
-    struct quarry_target chosen = {QUARRY_BACKEND_AUTO, 0, NULL, 0, 0, 0};
+    struct quarry_target chosen = {QUARRY_BACKEND_AUTO, 0, NULL, 0, 0, 0, 0};
     if (target)
         chosen = *target;
     if (!backend_known(chosen.backend))
@@ -51,6 +52,16 @@ enum quarry_status quarry_backend_resolve(const struct quarry_target *target, st
     enum quarry_status status = table->target_check(&chosen);
     if (status != QUARRY_OK)
         return status;
+    if (chosen.bug_depth > MAX_BUG_DEPTH)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "bug_depth is %" PRIu32 ": it must be 0 (any lane runs next, at random) to %u",
+                           chosen.bug_depth, MAX_BUG_DEPTH);
+    if (chosen.bug_depth && chosen.seed == 0)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "bug_depth is %" PRIu32
+                           " but seed is 0: lanes run by priority in deterministic mode "
+                           "only, which any other seed selects",
+                           chosen.bug_depth);
     *resolved = chosen;
     *ops = table;
     return QUARRY_OK;

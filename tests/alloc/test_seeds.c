@@ -153,7 +153,7 @@ static void play(const struct simt_kernel *kernel, uint32_t pages, uint32_t thre
 static void one_seed(const struct quarry_heap_description *about, uint64_t seed)
 {
     static const double low_free[] = {0.05, 0.2, 0.5, 0.9};
-    static char note[160];
+    static char note[192];
     uint32_t width, lanes, threads;
     noise = seed;
     (void)draw(2);
@@ -162,14 +162,15 @@ static void one_seed(const struct quarry_heap_description *about, uint64_t seed)
         return;
     plain_options();
     enum scenario scenario = (enum scenario)draw(SCENARIOS);
-    snprintf(note, sizeof note, ", %s; again: QUARRY_TEST_ALLOCATOR=%s QUARRY_TEST_SEED=%llu test_seeds",
-             scenario_names[scenario], f.allocator, (unsigned long long)seed);
+    /* Every other seed runs by uniform random choice, the others by priority. */
+    uint64_t scheduled = test_on_cuda(&base_target) ? 0 : seed;
+    base_target.bug_depth = scheduled == 0 || scheduled % 2 ? 0 : 2 + (uint32_t)(scheduled / 2 % 3);
+    snprintf(note, sizeof note,
+             ", depth %u, %s; again: QUARRY_TEST_ALLOCATOR=%s QUARRY_TEST_SEED=%llu test_seeds",
+             base_target.bug_depth, scenario_names[scenario], f.allocator, (unsigned long long)seed);
     f.note = note;
     threads = draw_threads(&lanes);
     draw_options(about);
-    /* The strategy is uniform random choice.  Here is the place to set another one, in base_target, by a draw
-     * that does not move those above; and to name it in the note. */
-    uint64_t scheduled = test_on_cuda(&base_target) ? 0 : seed;
     switch (scenario) {
     case TIGHT:
         play(&promise_play, 0, threads, lanes, scheduled);
@@ -194,6 +195,7 @@ static void one_seed(const struct quarry_heap_description *about, uint64_t seed)
     default:
         play(&promise_play, 1 + draw(40), threads, lanes, scheduled);
     }
+    base_target.bug_depth = 0;
 }
 
 static void every_seed(void)
