@@ -22,7 +22,7 @@ static void list_allocators(void)
 
 static void list_backend(enum quarry_backend backend, const char *name)
 {
-    struct quarry_target target = {backend, 0, NULL, 0, 0, 0};
+    struct quarry_target target = {.backend = backend};
     enum quarry_status status = quarry_target_resolve(&target);
     if (status == QUARRY_ERROR_BACKEND)
         printf("  %-8s not built in\n", name);
@@ -37,7 +37,7 @@ static void list_backend(enum quarry_backend backend, const char *name)
 static int list_devices(enum quarry_backend backend, const char *name)
 {
     for (int i = 0; i < quarry_device_count(backend); i++) {
-        struct quarry_target target = {backend, i, NULL, 0, 0, 0};
+        struct quarry_target target = {.backend = backend, .device = i};
         struct quarry_device_info info;
         char total[32], available[32];
         if (quarry_device_describe(&target, &info) != QUARRY_OK)

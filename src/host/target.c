@@ -39,7 +39,7 @@ static int backend_known(enum quarry_backend backend)
 enum quarry_status quarry_backend_resolve(const struct quarry_target *target, struct quarry_target *resolved,
                                           const struct backend_ops **ops)
 {
-    struct quarry_target chosen = {QUARRY_BACKEND_AUTO, 0, NULL, 0, 0, 0, 0};
+    struct quarry_target chosen = {.backend = QUARRY_BACKEND_AUTO};
     if (target)
         chosen = *target;
     if (!backend_known(chosen.backend))

@@ -39,7 +39,7 @@ static enum quarry_backend backend = QUARRY_BACKEND_CPU;
 
 static struct quarry_target the_target(void)
 {
-    struct quarry_target target = {backend, 0, NULL, 0, 0, 0, 0};
+    struct quarry_target target = {.backend = backend};
     return target;
 }
 
@@ -231,7 +231,7 @@ static void detail_belongs_to_the_thread(void **state)
 
 static void targets_resolve(void **state)
 {
-    struct quarry_target target = {QUARRY_BACKEND_AUTO, 0, NULL, 0, 0, 0, 0};
+    struct quarry_target target = {.backend = QUARRY_BACKEND_AUTO};
     (void)state;
     expect_ok(quarry_target_resolve(&target));
     assert_int_equal(quarry_device_count(QUARRY_BACKEND_CUDA) > 0 ? QUARRY_BACKEND_CUDA : QUARRY_BACKEND_CPU,
@@ -286,7 +286,7 @@ static void wrong_targets_are_refused_and_unchanged(void **state)
 /* A library without CUDA says BACKEND; one with CUDA, on a machine without a GPU, DEVICE. */
 static void cuda_without_a_gpu_is_a_clean_error(void **state)
 {
-    struct quarry_target target = {QUARRY_BACKEND_CUDA, 0, NULL, 0, 0, 0, 0};
+    struct quarry_target target = {.backend = QUARRY_BACKEND_CUDA};
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     quarry_heap *heap = (quarry_heap *)&target;
     (void)state;
