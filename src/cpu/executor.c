@@ -413,6 +413,8 @@ static struct lane *priorities_first(const struct worker *w, uint32_t count)
                 first = lane;
         }
     }
+    if (!first)
+        abort(); /* each of these warps has a lane that can run */
     first->priority = first->regained;
     return first;
 }

@@ -104,7 +104,7 @@ static void failures(void)
                 fail_at_once(100, spare[i], 150, seed);
             fail_at_once(spare[i] + 1, spare[i], 200, 0);
             if (test_on_cuda(&base_target))
-                fail_at_once(l ? 1u << 8 : 1u << 12, spare[i], capped(1u << 20), 0);
+                fail_at_once(l ? 1u << 8 : 1u << 12, spare[i], capped(l || i ? 1u << 16 : 1u << 20), 0);
             else if (l == 0)
                 fail_at_once(1u << 9, spare[i], capped(1u << 12), 0);
         }

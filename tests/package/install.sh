@@ -31,7 +31,9 @@ for file in bin/quarry include/quarry/quarry.h include/quarry/device.h include/q
 done
 # The public headers, all of them and nothing else.
 diff -r "$SOURCE/include/quarry" include/quarry
-if grep -rIF -e "$BUILD" -e "$SOURCE" -e "$scratch" "$LIBDIR/cmake" "$LIBDIR/pkgconfig" include; then
+# But for where the build found libboost_context, wherever that is.
+if grep -rIF -e "$BUILD" -e "$SOURCE" -e "$scratch" "$LIBDIR/cmake" "$LIBDIR/pkgconfig" include |
+    sed "s|${BOOST:-/nowhere}||g" | grep -F -e "$BUILD" -e "$SOURCE" -e "$scratch"; then
     fail 'installed files name folders of the build'
 fi
 bin/quarry list

@@ -64,11 +64,12 @@ static void find(const struct bug *bug, uint32_t depth, uint64_t from, uint64_t 
 {
     for (uint64_t seed = from; seed < from + most; seed++) {
         char name[64];
+        const unsigned long long tries = seed - from + 1;
         struct outcome found = run(bug, 1, depth, seed), again;
         if (found.status == QUARRY_OK && found.wrong == 0)
             continue;
-        printf("%s: seed %llu, depth %u, after %llu: %s\n", bug->name, (unsigned long long)seed, depth,
-               (unsigned long long)(seed - from + 1), found.wrong ? "wrong result" : found.report);
+        printf("%s: seed %llu, depth %u, after %llu: %s\n", bug->name, (unsigned long long)seed, depth, tries,
+               found.wrong ? "wrong result" : found.report);
         if (bug->report) {
             snprintf(name, sizeof name, depth ? "(seed %llu, depth %u)" : "(seed %llu)",
                      (unsigned long long)seed, depth);
