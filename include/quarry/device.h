@@ -17,6 +17,7 @@
 #define QUARRY_DEVICE_H
 
 #include "quarry/alloc/list.def"
+#include "quarry/core/share.h"
 #include "quarry/debug.h"
 #include "quarry/handle.h"
 #include "quarry/simt/kernel.h"
@@ -25,10 +26,10 @@
 #define QUARRY_DEVICE_PASTE_(a, b, c) a##b##c
 #define QUARRY_DEVICE_PASTE(a, b, c) QUARRY_DEVICE_PASTE_(a, b, c)
 
-/* Counts a NULL, once for all lanes that fail together. */
+/* Counts a NULL, once for all lanes that fail together with the same heap. */
 SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t bytes)
 {
-    uint32_t group = simt_active();
+    uint32_t group = quarry_group((uintptr_t)counter);
     if (simt_rank(group) == 0) {
         simt_add_u64(counter, simt_popc_u32(group), relaxed);
         simt_store_u64(last_bytes, bytes, relaxed);
@@ -82,7 +83,7 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
  * Returns a block of at least `bytes` bytes, 16-byte aligned, content unspecified, disjoint from all live
  * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable),
  * or the size is over the heap's max_block_bytes.
- * Scope: a lane; any subset of a warp's lanes may call, divergent, with different sizes.
+ * Scope: a lane; any subset of a warp's lanes may call, divergent, with different sizes and heaps.
  * Threads: may run at the same time as any other malloc and free of any heap.
  * Progress and order: see the allocator's header. */
 SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)

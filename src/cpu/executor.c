@@ -74,6 +74,7 @@ struct lane {
 
 struct warp {
     uint32_t exists, ready, backoff, active, collective, barrier, done;
+    uint32_t last;    /* fast mode: lane that ran last */
     uint32_t polled;  /* deterministic mode: has backed off in this round */
     uint32_t patient; /* priority strategy: of the lanes in active, those that wait for ready ones */
     struct lane *lanes;
@@ -127,7 +128,8 @@ struct worker {
     uint32_t finished;      /* atomic; 1, or NEVER_RAN */
     uint64_t random;
     struct warp **choice[2]; /* deterministic mode: resident * warps places for next_deterministic */
-    uint64_t steps;          /* deterministic mode: the virtual clock */
+    uint64_t steps;          /* deterministic mode: the virtual clock, but for its origin */
+    uint64_t clock_origin;   /* made of the seed: who draws random numbers from the clock draws others */
     int64_t granted;         /* priority strategy: fuel that the current lane got */
     uint64_t change_step;    /* the next change point; NEVER: there is none */
     uint64_t window_end;     /* step at which the present window ends */
@@ -447,12 +449,12 @@ static uint32_t same_place(const struct warp *wp, uint32_t lanes, const char *pl
     return same;
 }
 
-static struct lane *next_in_warp(const struct worker *w, const struct warp *wp)
+/* The ready lane of the warp that comes after the one that ran last. */
+static struct lane *next_in_warp(struct warp *wp)
 {
-    uint32_t after = 0;
-    if (w->current && w->current->self.warp == w->warp_cursor)
-        after = wp->ready & ~((bit_of(w->current) << 1) - 1u);
-    return &wp->lanes[lowest(after ? after : wp->ready)];
+    uint32_t after = wp->ready & ~((2u << wp->last) - 1u);
+    wp->last = lowest(after ? after : wp->ready);
+    return &wp->lanes[wp->last];
 }
 
 /* Those who poll may run again.  Returns 0 if there are none. */
@@ -485,7 +487,7 @@ static struct lane *next_fast(struct worker *w)
                 for (uint32_t rest = wp->active; rest; rest = wp->active)
                     release_active(wp, same_place(wp, rest, wp->lanes[lowest(rest)].place));
             if (wp->ready)
-                return next_in_warp(w, wp);
+                return next_in_warp(wp);
             if (++w->warp_cursor == w->run->warps)
                 w->warp_cursor = 0;
         }
@@ -790,7 +792,7 @@ uint64_t simt_cpu_clock(void)
     struct worker *w = this_worker;
     simt_cpu_changed(1); /* a loop that waits for the time to pass is no deadlock */
     if (w && deterministic(w))
-        return w->steps;
+        return w->steps + w->clock_origin;
 #ifdef __x86_64__
     return __builtin_ia32_rdtsc();
 #else
@@ -847,7 +849,8 @@ static void start_block(struct worker *w, struct block *b)
     for (uint32_t k = 0; k < run->warps; k++) {
         uint32_t here = launch->threads - k * SIMT_LANES;
         uint32_t exists = here >= SIMT_LANES ? SIMT_ALL_LANES : (1u << here) - 1u;
-        b->warps[k] = (struct warp){.exists = exists, .ready = exists, .lanes = b->lanes + k * SIMT_LANES};
+        b->warps[k] = (struct warp){
+            .exists = exists, .ready = exists, .last = SIMT_LANES - 1, .lanes = b->lanes + k * SIMT_LANES};
     }
     for (uint32_t i = 0; i < launch->threads; i++) {
         struct lane *lane = &b->lanes[i];
@@ -1014,6 +1017,7 @@ enum simt_cpu_outcome simt_cpu_run(const struct simt_cpu_launch *launch, char *r
         w->run = &run;
         w->index = (uint32_t)prepared;
         w->random = launch->seed;
+        w->clock_origin = random_next(w) >> 1;
         w->stalled_epoch = NEVER;
         w->round_epoch = NEVER;
         if (by_priority(w))

@@ -238,3 +238,34 @@ SIMT_KERNEL(promise_strange, struct promise_case, a)
     else
         quarry_free(a.heap, block);
 }
+
+SIMT_KERNEL(promise_two_malloc, struct promise_two, a)
+{
+    uint32_t t = simt_thread(), side = t % 2;
+    void *block;
+    if (t >= a.threads)
+        return;
+    if (a.select)
+        block = quarry_malloc(a.heap[side], a.bytes[side]);
+    else if (side)
+        block = quarry_malloc(a.heap[1], a.bytes[1]);
+    else
+        block = quarry_malloc(a.heap[0], a.bytes[0]);
+    a.block[t] = (uint32_t *)block;
+    if (!block)
+        simt_add_u32(&a.nulls[side], 1, relaxed);
+    else if ((uint64_t)((unsigned char *)block - a.pool[side]) + a.bytes[side] > a.pool_bytes[side])
+        simt_add_u32(a.wrong, 1, relaxed);
+    else
+        *a.block[t] = t;
+}
+
+SIMT_KERNEL(promise_two_free, struct promise_two, a)
+{
+    uint32_t t = simt_thread();
+    if (t >= a.threads || !a.block[t])
+        return;
+    if (*a.block[t] != t)
+        simt_add_u32(a.wrong, 1, relaxed);
+    quarry_free(a.heap[t % 2], a.block[t]);
+}

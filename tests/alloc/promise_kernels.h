@@ -51,6 +51,21 @@ struct promise_case {
     uint32_t kept;    /* enum promise_kept; play and churn */
 };
 
+/* Two heaps that lanes of one warp use at once: odd threads the second. */
+struct promise_two {
+    struct quarry_handle heap[2];
+    unsigned char *pool[2];
+    uint64_t pool_bytes[2];
+    uint64_t bytes[2];
+    uint32_t **block; /* one for each thread */
+    uint32_t *nulls;  /* 2 */
+    uint32_t *wrong;  /* blocks of the other heap, or not one's own any more */
+    uint32_t threads;
+    int select; /* one call that chooses a heap; else a call for each, in different branches */
+};
+SIMT_KERNEL_DECLARE(promise_two_malloc);
+SIMT_KERNEL_DECLARE(promise_two_free);
+
 SIMT_KERNEL_DECLARE(promise_malloc); /* block[t] = malloc, where it is NULL; writes and claims it */
 SIMT_KERNEL_DECLARE(promise_verify); /* every block still holds what its owner, block - shift, wrote */
 SIMT_KERNEL_DECLARE(promise_adopt);  /* thread t checks block[t + shift], claims it and writes it anew */

@@ -3,8 +3,8 @@
  * and the loop over alloc/list.def.
  *
  * Environment
- *   QUARRY_TEST_ALLOCATOR   test this one only, which may be one of alloc/extra.def in a program that has
- * those QUARRY_TEST_SEEDS       seeds of the deterministic scheduler; what they mean is up to each test
+ *   QUARRY_TEST_ALLOCATOR   test this one only, which may be one of alloc/extra.def, if the program has it
+ *   QUARRY_TEST_SEEDS       seeds of the deterministic scheduler; what they mean is up to each test
  *   QUARRY_TEST_THREADS     caps what runs at once: sanitizers are slow */
 #ifndef QUARRY_TESTS_PROMISES_H
 #define QUARRY_TESTS_PROMISES_H

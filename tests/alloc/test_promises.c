@@ -14,14 +14,15 @@
  *     or is inferred                          many_may_fail_at_once, and test_full.c
  *   any subset of lanes, divergent,           any_subset_of_lanes_may_call
  *     with different sizes                    lanes_may_diverge_and_ask_for_different_sizes
+ *     and heaps                               lanes_may_use_different_heaps
  *   free from any thread,                     any_thread_may_free
  *     kernel or stream                        any_kernel_of_any_stream_may_free
  *     free(NULL)                              size_0_and_too_large_give_null_and_harm_nothing
- *   writes before free happen-before reuse    what_was_written_before_free_happens_before_reuse; and in every
- *                                             test: promise_page.visits is no atomic, so ThreadSanitizer sees
- * it, and end() counts it a full heap that is freed can be filled
- * a_heap_fills_to_its_last_page_and_again_after_frees slots, statistics, check and reset
- * slots_and_statistics_are_exact_when_idle are exact when idle reset_makes_everything_free
+ *   writes before free happen-before reuse    what_was_written_before_free_happens_before_reuse
+ *     and in every test: promise_page.visits is no atomic, so ThreadSanitizer sees it, and end() counts it
+ *   a full heap that is freed can be filled   a_heap_fills_to_its_last_page_and_again_after_frees
+ *   slots, statistics, check and reset        slots_and_statistics_are_exact_when_idle
+ *     are exact when idle                     reset_makes_everything_free
  *                                             check_sees_broken_structures
  *   and all of it                             a_context_changes_no_promise
  *     in either call, with every option       no_option_changes_a_promise
@@ -453,6 +454,70 @@ static void check_sees_broken_structures(void **state)
     for_each_allocator(corrupt);
 }
 
+/* ---- several heaps ---- */
+
+/* Half of `threads` ask each heap; the first has fewer pages than that. */
+static void two_heaps(uint64_t seed, uint32_t threads, int select)
+{
+    const uint32_t half = threads / 2, pages[2] = {half - half / 4, half + 3};
+    struct promise_two two;
+    uint32_t nulls[3];
+    begin(pages[0], 16, threads, seed);
+    quarry_heap *heap[2] = {f.heap, NULL};
+    struct fixture first = f;
+    begin(pages[1], 112, threads, seed);
+    heap[1] = f.heap;
+    memset(&two, 0, sizeof two);
+    for (int i = 0; i < 2; i++) {
+        two.heap[i] = quarry_heap_handle(heap[i]);
+        two.pool[i] = i ? f.about.pool_base : first.about.pool_base;
+        two.pool_bytes[i] = i ? f.about.pool_bytes : first.about.pool_bytes;
+        two.bytes[i] = i ? 100 : 16;
+    }
+    two.block = test_memory(&f.target, sizeof *two.block * threads);
+    two.nulls = test_memory(&f.target, sizeof nulls);
+    two.wrong = two.nulls + 2;
+    two.threads = threads;
+    two.select = select;
+    for (uint32_t again = 1; again <= 2; again++) {
+        test_run(&promise_two_malloc, &f.target, (threads + 63) / 64, 64, 0, &two);
+        for (int i = 0; i < 2; i++) {
+            struct quarry_statistics s;
+            assert_ok(quarry_heap_statistics(heap[i], &s));
+            expect_equal(s.live_blocks, i ? half : pages[0]);
+            expect_equal(s.failed_mallocs, i ? 0 : again * (half - pages[0]));
+        }
+        test_run(&promise_two_free, &f.target, (threads + 63) / 64, 64, 0, &two);
+    }
+    assert_ok(quarry_memory_copy(&f.target, nulls, two.nulls, sizeof nulls));
+    expect_equal(nulls[0], 2 * (half - pages[0]));
+    expect_equal(nulls[1], 0);
+    expect_equal(nulls[2], 0);
+    test_memory_free(&f.target, two.block, sizeof *two.block * threads);
+    test_memory_free(&f.target, two.nulls, sizeof nulls);
+    expect_empty();
+    end();
+    f = first;
+    expect_empty();
+    end();
+}
+
+static void mixed_heaps(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) / 3; seed++)
+        for (int select = 0; select < 2; select++)
+            two_heaps(seed, seed % 2 ? 32 : 96, select);
+    if (test_on_cuda(&base_target))
+        for (int select = 0; select < 2; select++)
+            two_heaps(0, capped(1u << 16), select);
+}
+
+static void lanes_may_use_different_heaps(void **state)
+{
+    (void)state;
+    for_each_allocator(mixed_heaps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +531,7 @@ int main(void)
         cmocka_unit_test(many_may_fail_at_once),
         cmocka_unit_test(any_subset_of_lanes_may_call),
         cmocka_unit_test(lanes_may_diverge_and_ask_for_different_sizes),
+        cmocka_unit_test(lanes_may_use_different_heaps),
         cmocka_unit_test(any_thread_may_free),
         cmocka_unit_test(any_kernel_of_any_stream_may_free),
         cmocka_unit_test(what_was_written_before_free_happens_before_reuse),

@@ -130,7 +130,7 @@ SIMT_FN uint32_t quarry_rw_search(const struct quarry_rw *h, struct quarry_rando
     plan.chunk = quarry_rw_chunk;
     plan.chunks = h->chunks;
     plan.kinds = 2;
-    return quarry_sweep_search(&plan, r, simt_active(), QUARRY_NO_PAGE);
+    return quarry_sweep_search(&plan, r, quarry_group((uintptr_t)h->sweep), QUARRY_NO_PAGE);
 }
 
 /* Progress: the walk waits for nobody.  On a heap that seems full, as quarry_sweep_search. */

@@ -30,10 +30,10 @@ SIMT_FN void *quarry_rw_bm_malloc(const struct quarry_rw_bm *h, struct quarry_co
                                   uint64_t bytes)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t page = quarry_bitmap_walk(&h->map, &r, context);
+    uint32_t page = quarry_bitmap_walk(&h->map, &r, context, 1);
     (void)bytes;
     if (page == QUARRY_NO_PAGE)
-        page = quarry_bitmap_search(&h->map, &r, simt_active(), page);
+        page = quarry_bitmap_search(&h->map, &r, quarry_group((uintptr_t)h->map.sweep), page);
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&h->map.pages, page);
 }
 

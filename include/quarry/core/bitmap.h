@@ -177,7 +177,11 @@ SIMT_FN uint32_t quarry_bitmap_take(const struct quarry_bitmap *h, uint32_t word
 
 /* Each lane of the group with `held` has locked `word`, offers its free pages, and unlocks it.
  * Sets *page of lanes that had QUARRY_NO_PAGE and now have one; the marks are not yet ordered before what
- * they do: see above. needs   lanes of the group that need a page Returns those that still need one. */
+ * they do: see above.
+ *
+ *   needs   lanes of the group that need a page
+ *
+ * Returns those that still need one. */
 SIMT_FN uint32_t quarry_bitmap_deal(const struct quarry_bitmap *h, uint32_t group, uint32_t needs, int held,
                                     uint32_t word, uint32_t *page)
 {
@@ -213,11 +217,11 @@ SIMT_FN uint32_t quarry_bitmap_count_read(uint32_t group, int read)
     return count;
 }
 
-/* The calling lane walks alone: a page, or QUARRY_NO_PAGE after h->probes words. */
+/* The calling lane walks alone: a page, or QUARRY_NO_PAGE after h->probes words.
+ *   first   is the walk's first probe that of the malloc? */
 SIMT_FN uint32_t quarry_bitmap_walk(const struct quarry_bitmap *h, struct quarry_random *r,
-                                    struct quarry_context *context)
+                                    struct quarry_context *context, int first)
 {
-    int first = 1;
     for (uint32_t read = 0; read < h->probes; first = 0) {
         int locked;
         quarry_step(context);

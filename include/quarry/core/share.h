@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes that found something give it to lanes that need it (Pham et al., section 4.1, lines 12 to 14 of
- * Algorithm 3).
+/* Which lanes work together; and lanes that found something give it to lanes that need it (Pham et al.,
+ * section 4.1, lines 12 to 14 of Algorithm 3).
  *
  * A shuffle lets a lane read from another, so the receiver must know its giver: the k-th lane that needs
  * takes from the k-th lane that has.  With fewer needs than gifts the last gifts stay with their givers;
@@ -10,6 +10,15 @@
 
 #include "quarry/core/bits.h"
 #include "quarry/simt/simt.h"
+
+/* The caller and lanes of its warp that arrive here together with the same key, such as the address of the
+ * heap that they use: lanes may call with different heaps at once.  As simt_active, no promise which. */
+SIMT_FN uint32_t quarry_group(uint64_t key)
+{
+    uint32_t group = simt_active();
+    uint64_t first = simt_shuffle_u64(group, key, simt_ctz_u32(group));
+    return simt_all(group, key == first) ? group : simt_match_u64(group, key);
+}
 
 /* Is the caller's gift taken?  has, needs: masks of lanes. */
 SIMT_FN int quarry_share_gives(uint32_t has, uint32_t needs)
