@@ -107,7 +107,8 @@ SIMT_KERNEL(bench_check, struct bench_cell, a)
 SIMT_KERNEL(bench_hold, struct bench_hold, a)
 {
     for (uint64_t i = a.first + simt_thread(); i < a.last; i += simt_threads())
-        a.held[i] = quarry_malloc(a.heap, a.bytes);
+        if (!a.held[i])
+            a.held[i] = quarry_malloc(a.heap, a.bytes);
 }
 
 SIMT_KERNEL(bench_thin, struct bench_hold, a)

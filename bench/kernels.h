@@ -60,7 +60,7 @@ SIMT_KERNEL_DECLARE(bench_write);        /* writes a pattern of its own over eve
 SIMT_KERNEL_DECLARE(bench_check);        /* reads it back */
 SIMT_KERNEL_DECLARE(bench_count_malloc); /* as bench_malloc, and counts: count_kernels.c */
 SIMT_KERNEL_DECLARE(bench_count_free);
-SIMT_KERNEL_DECLARE(bench_hold); /* allocates held[] */
+SIMT_KERNEL_DECLARE(bench_hold); /* allocates those of held[] that are NULL */
 SIMT_KERNEL_DECLARE(bench_thin); /* frees free_share / 2^32 of held[], chosen by a hash of the index */
 #endif
 

@@ -83,12 +83,13 @@ static int run_group(struct bench *bench, quarry_heap *heap, struct group *group
 static uint64_t page_for(const struct bench *bench, const struct quarry_allocator_info *allocator,
                          uint64_t bytes)
 {
+    const uint64_t most = allocator->max_page_bytes - (bench->debug ? QUARRY_DEBUG_PAGE_BYTES : 0);
     uint64_t page = (bytes + 15) / 16 * 16;
     if (bench->page_bytes)
         return bench->page_bytes;
     if (page < allocator->min_page_bytes)
         return allocator->min_page_bytes;
-    return page > allocator->max_page_bytes ? allocator->max_page_bytes : page;
+    return page > most ? most : page;
 }
 
 /* All lanes and free shares of one allocator and size, on one heap. */

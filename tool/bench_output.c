@@ -12,7 +12,8 @@ void bench_print_header(const struct bench *bench)
 
     if (bench->csv)
         fputs("device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n,"
-              "nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,tas,was,cycles\n",
+              "nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,"
+              "was,cycles\n",
               bench->csv);
     if (!bench->table)
         return;
@@ -30,7 +31,8 @@ void bench_print_header(const struct bench *bench)
     fputs("cells: median us, half the quartiles' distance in % of it, ratio to the store floor\n",
           bench->table);
     if (bench->steps)
-        fputs("steps: probes of a thread (TAS), the most of a warp's threads (WAS); cycles: of a malloc, of "
+        fputs("steps: random probes of a thread (TAS), the most of a warp's threads (WAS), without sweeps; "
+              "cycles: of a malloc, of "
               "a free\n",
               bench->table);
     fputc('\n', bench->table);
@@ -147,6 +149,8 @@ static void print_csv_group(const struct bench *bench, const struct group *group
             fprintf(bench->csv, "%u,%" PRIu64 ",%d,%.3f,%.3f,%" PRIu64 ",%u,", time->n, cell->nulls,
                     cell->verified, bench->floors[i].store.median, bench->floors[i].bump.median,
                     group->heap.pool_bytes, group->lanes);
+            fprintf(bench->csv, "%u,%g,%d,", group->heap.probe_lanes, 100 * group->heap.low_free,
+                    bench->debug);
             if (bench->steps && cell->verified && op == 0)
                 fprintf(bench->csv, "%.4f,%.4f,%.1f\n", cell->tas, cell->was, cell->malloc_cycles);
             else if (bench->steps && cell->verified)

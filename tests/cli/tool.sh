@@ -90,13 +90,13 @@ same "$(wc -c <"$err")" 0 'bytes on standard error'
 # ---- bench: CSV ----
 
 header=device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n
-header+=,nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,tas,was,cycles
+header+=,nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,was,cycles
 # After the device, which is quoted.
 # shellcheck disable=SC2016
 well_formed='$0 ~ /^"[^"]*",cpu,/ {
     sub(/^"[^"]*",/, "")
     $0 = $0
-    if (NF == 21 && ($3 == "malloc" || $3 == "free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
+    if (NF == 24 && ($3 == "malloc" || $3 == "free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
         $13 == 0 && $14 == 1 && $15 > 0 && $16 > 0 && $17 > 0 && $18 == 32) good++
 } END { print good + 0 }'
 
@@ -144,7 +144,7 @@ same "$(sed 1d "$out" | cut -d, -f4,5,8,14,19 | tr '\n' ' ')" "$(for _ in rw cor
     printf 'malloc,1000,50,0,3 free,1000,50,0,3 malloc,1000,0,96,3 '
 done)" 'NULLs and lanes in the CSV'
 # A random walk over pages of which half are free takes two steps, the unluckiest of three lanes three.
-sed 1d "$out" | awk -F, '$3 == "rw" && $4 == "malloc" && $8 == 50 { print ($20 > 1.7 && $20 < 2.3 && $21 > 2.4 && $21 < 4) }' |
+sed 1d "$out" | awk -F, '$3 == "rw" && $4 == "malloc" && $8 == 50 { print ($23 > 1.7 && $23 < 2.3 && $24 > 2.4 && $24 < 4) }' |
     grep -q 1 || fail 'TAS and WAS of rw at 50 % free'
 run 0 bench --backend cpu --allocator corw --threads 1000 --size 256 --free 50 --heap 64M --runs 3 --low-free 0.5 \
     --probe-lanes 1
