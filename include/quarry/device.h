@@ -7,9 +7,9 @@
  *         if (p) { ...; quarry_free(a.heap, p); }
  *     }
  *
- * With QUARRY_ALLOCATOR defined before (say -DQUARRY_ALLOCATOR=corw) the calls go straight to that
- * allocator, which costs the fewest registers; every heap passed in must then be of it.  Without it one
- * switch, uniform in a kernel, picks the heap's own.
+ * With QUARRY_ALLOCATOR defined before (say -DQUARRY_ALLOCATOR=corw, or rw_bm for rw-bm: the identifier) the
+ * calls go straight to that allocator, which costs the fewest registers; every heap passed in must then be of
+ * it.  Without it one switch, uniform in a kernel, picks the heap's own.
  *
  * Debug builds (without NDEBUG) assert what is said here of arguments.  A heap in debug mode records what
  * goes against it, in every build (docs/debugging.md). */
