@@ -11,6 +11,7 @@
 #define BLOCK_THREADS 96u
 #define THREADS (BLOCKS * BLOCK_THREADS)
 #define SEEDS 20u
+#define DEPTHS 4u
 
 struct fixture {
     struct quarry_target target;
@@ -67,12 +68,13 @@ static void end(void)
     test_memory_free(&f.target, f.device.out, sizeof f.out);
 }
 
-/* Fast mode and, on the CPU, several seeds. */
+/* Fast mode and, on the CPU, several seeds: of a uniform choice of lanes, and then by priority. */
 static void in_every_mode(void (*test)(void))
 {
-    uint64_t seeds = test_on_cuda(&base_target) ? 0 : SEEDS;
+    uint64_t seeds = test_on_cuda(&base_target) ? 0 : 2 * SEEDS;
     for (uint64_t seed = 0; seed <= seeds; seed++) {
         begin(seed);
+        f.target.bug_depth = seed > SEEDS ? 1 + (uint32_t)seed % DEPTHS : 0;
         test();
         end();
     }
@@ -506,6 +508,37 @@ static void a_seed_replays_its_interleaving_and_others_differ(void **state)
     assert_true(partial > 0); /* who arrives together varies */
 }
 
+static void a_depth_is_part_of_the_interleaving_and_of_the_report(void **state)
+{
+    uint32_t trace[DEPTHS + 1][THREADS], together = 0, partial = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        for (uint32_t depth = 0; depth <= DEPTHS; depth++)
+            for (uint32_t again = 0; again < 2; again++) {
+                begin(seed);
+                f.device.turns = 20; /* long enough for change points in every window */
+                f.target.bug_depth = depth;
+                run(&simt_trace, 1, 16);
+                if (again)
+                    assert_memory_equal(f.out, trace[depth], sizeof f.out);
+                memcpy(trace[depth], f.out, sizeof f.out);
+                for (uint32_t t = 0; depth && t < 16; t++)
+                    *(f.seen[t].ballot == 0xffffu ? &together : &partial) += 1;
+                end();
+            }
+        assert_memory_not_equal(trace[0], trace[1], sizeof *trace);
+    }
+    assert_true(together > 0 && partial > 0); /* who arrives together varies */
+    assert_memory_not_equal(trace[1], trace[2], sizeof *trace);
+    assert_memory_not_equal(trace[2], trace[3], sizeof *trace);
+    begin(2);
+    f.target.bug_depth = 3;
+    const char *report = report_of(&simt_wait_for_never, 2, 64, QUARRY_ERROR_DEADLOCK);
+    expect_text(report, "(seed 2, depth 3)");
+    expect_text(report, "block 1 warp 0 lanes 0xfffffff7: backing off at ");
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest contract[] = {
@@ -532,6 +565,7 @@ int main(void)
         cmocka_unit_test(misused_collectives_are_reported),
         cmocka_unit_test(a_failed_assertion_names_itself_and_its_lane),
         cmocka_unit_test(a_seed_replays_its_interleaving_and_others_differ),
+        cmocka_unit_test(a_depth_is_part_of_the_interleaving_and_of_the_report),
     };
     base_target = test_target();
     int failed = cmocka_run_group_tests_name("contract", contract, NULL, NULL);

@@ -15,9 +15,10 @@
  * heap that they use: lanes may call with different heaps at once.  As simt_active, no promise which. */
 SIMT_FN uint32_t quarry_group(uint64_t key)
 {
-    uint32_t group = simt_active();
-    uint64_t first = simt_shuffle_u64(group, key, simt_ctz_u32(group));
-    return simt_all(group, key == first) ? group : simt_match_u64(group, key);
+    /* The answer of a collective, which is the same for all whom it names.  Rejected: simt_active's own mask
+     * where a shuffle and a vote say that all keys are equal: on an H200 lanes then went on with different
+     * masks. */
+    return simt_match_u64(simt_active(), key);
 }
 
 /* Is the caller's gift taken?  has, needs: masks of lanes. */
