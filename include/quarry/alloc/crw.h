@@ -7,8 +7,7 @@
  * So pages in use cluster, and so do free ones.
  *
  *     pool   | sweep | bitmap | lockmap | last[0] last[1] ... last[entries - 1] | page 0 | page 1 | ...
- *     last   32 bits: the page that a thread with this number, modulo entries, got last; QUARRY_NO_PAGE at
- * first
+ *     last   32 bits: page that a thread with this number, modulo entries, got last; at first QUARRY_NO_PAGE
  *
  * What a thread remembers is in the context that it keeps in its registers (quarry_malloc_with), as in the
  * paper; for plain quarry_malloc it is in the table, where threads of other blocks and of later kernels go on
