@@ -4,7 +4,7 @@
 #
 #   test       the tests with the label gpu, group-bys of the real files in QUARRY_DATA among them; prints how
 #              many ran
-#   sanitize   compute-sanitizer: memcheck and initcheck with up to 16 K threads, racecheck for what uses
+#   sanitize   compute-sanitizer: memcheck and initcheck with up to 2048 threads, racecheck for what uses
 #              block-shared memory
 #   bench      the table of `quarry bench`, with the floors of the same run
 #   paper      the measurements behind docs/reproduction/random-walks.md, as CSV; not unless named
@@ -74,39 +74,47 @@ stage_test() {
     [ "$ran" -gt 0 ] || fail 'no gpu test ran'
 }
 
-# sanitize TOOL COMMAND...
+# sanitize TOOL COMMAND...: prints one line; exits 1 if the tool complained.
 sanitize() {
-    local options=(--tool "$1" --error-exitcode 86) log
+    local options=(--tool "$1" --error-exitcode 86) log status=0
     local name="$1 ${2##*/} ${3:-}"
     # Tests make CUDA calls fail on purpose.
     [ "$1" != memcheck ] || options+=(--report-api-errors no)
     shift
     log=$(mktemp)
     # A program that skips itself exits with 77, which must not pass for clean here.
-    if compute-sanitizer "${options[@]}" "$@" >"$log" 2>&1; then
-        echo "$name: $(grep -aE 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1 | sed 's/^=* *//')"
+    if timeout 300 compute-sanitizer "${options[@]}" "$@" >"$log" 2>&1; then
+        echo "$name: $(grep -aE 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1 | sed 's/^=* *//') ($SECONDS s)"
     else
-        fail "$name"
+        status=1
+        echo "$name: FAILED ($SECONDS s)"
         grep -aE '^=========|rror' "$log" | head -n 30
     fi
     { echo "---- $name"; cat "$log"; } >>"$out/sanitize.log"
     rm -f "$log"
+    return $status
 }
 
+# Many at a time: each spends most of its time on one core.
 stage_sanitize() {
-    export QUARRY_TEST_BACKEND=cuda QUARRY_TEST_THREADS=16384
-    local tool program bench=(bench --backend cuda --heap 64M --runs 3 --threads "32,1024,16384" --size "16,256")
+    export QUARRY_TEST_BACKEND=cuda QUARRY_TEST_THREADS=2048
+    local tool program bench="bench --backend cuda --heap 64M --runs 3 --threads 32,1024,16384 --size 16,256"
+    local groupby='groupby --backend cuda --heap 64M --column 2 tests/data/debian-sections.tsv.gz'
     : >"$out/sanitize.log"
-    for tool in memcheck initcheck; do
-        for program in "$build"/tests/test_*; do
-            [ -x "$program" ] && sanitize "$tool" "$program"
+    export -f sanitize
+    export out
+    {
+        for tool in memcheck initcheck; do
+            for program in "$build"/tests/test_*; do
+                [ -x "$program" ] && echo "$tool $program"
+            done
+            echo "$tool $quarry $bench"
+            echo "$tool $quarry $groupby"
         done
-        sanitize "$tool" "$quarry" "${bench[@]}"
-        sanitize "$tool" "$quarry" groupby --backend cuda --heap 64M --column 2 tests/data/debian-sections.tsv.gz
-    done
-    for program in simt heap; do
-        sanitize racecheck "$build/tests/test_$program"
-    done
+        for program in simt heap; do
+            echo "racecheck $build/tests/test_$program"
+        done
+    } | xargs -P "$jobs" -I{} bash -c 'sanitize {}' || fail 'compute-sanitizer'
 }
 
 stage_bench() {
