@@ -1,86 +1,204 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "alloc/exact_kernels.h"
 
-/* holes[2] says that the prover is done. */
-SIMT_FN int exact_over(const struct exact_case *a)
+/* The bitmap of the allocators that have one; else NULL. */
+SIMT_FN const struct quarry_bitmap *exact_bitmap(const struct exact_case *a)
 {
-    return simt_load_u32(&a->holes[2], relaxed) != 0;
+    switch (a->heap.allocator) {
+    case QUARRY_NUMBER_rw_bm:
+        return &a->heap.as.rw_bm.map;
+    case QUARRY_NUMBER_crw:
+        return &a->heap.as.crw.map;
+    case QUARRY_NUMBER_corw:
+        return &a->heap.as.corw.map;
+    default:
+        return SIMT_NULL;
+    }
 }
 
 SIMT_FN void exact_hold(const struct exact_case *a, struct quarry_random *r)
 {
     uint32_t n = quarry_random_below(r, a->hold + 1);
     for (uint32_t i = 0; i < n; i++)
-        (void)exact_over(a);
+        (void)simt_load_u32(a->over, relaxed);
 }
 
-SIMT_FN void exact_judge(const struct exact_case *a, int full)
+/* A malloc without a past: crw's would go on where the page was last. */
+SIMT_FN void *exact_ask(const struct exact_case *a)
 {
-    if (full)
+    struct quarry_context context = quarry_context_start();
+    return quarry_malloc_with(a->heap, &context, 16);
+}
+
+/* ---- move ---- */
+
+SIMT_FN int exact_is_over(const struct exact_case *a)
+{
+    return simt_load_u32(a->over, relaxed) == a->askers;
+}
+
+/* Takes up to `want` free pages of the hole's word at once.  It marks them as the unlock does, and stalls
+ * before that: a proof must wait for it.  Returns how many. */
+SIMT_FN uint32_t exact_take_bits(const struct exact_case *a, struct quarry_random *r,
+                                 const struct quarry_bitmap *map, uint32_t hole, uint32_t want, void **block)
+{
+    uint32_t word = hole >> map->word_shift, got = 0;
+    uint64_t given = 0;
+    if (!quarry_bitmap_lock(map, word))
+        return 0;
+    for (uint64_t spare = ~quarry_bitmap_load_acquire(map, word); spare && got < want; spare &= spare - 1) {
+        given |= spare & (0 - spare);
+        block[got++] = quarry_page_address(&map->pages, (word << map->word_shift) + simt_ctz_u64(spare));
+    }
+    quarry_bitmap_or(map, word, given);
+    exact_hold(a, r);
+    quarry_bitmap_unlock(map, word, given);
+    return got;
+}
+
+/* Takes up to `want` pages of the hole, or, of an allocator that is not known here, any.  Returns how many.
+ */
+SIMT_FN uint32_t exact_take(const struct exact_case *a, struct quarry_random *r, uint32_t hole, uint32_t want,
+                            void **block)
+{
+    const struct quarry_bitmap *map = exact_bitmap(a);
+    const struct quarry_rw *rw = &a->heap.as.rw;
+    uint32_t got = 0;
+    if (map)
+        return exact_take_bits(a, r, map, hole, want, block);
+    if (a->heap.allocator == QUARRY_NUMBER_rw) {
+        for (uint32_t page = hole; page < hole + a->pages && got < want; page++)
+            if (quarry_rw_take(rw, r, page))
+                block[got++] = quarry_page_address(&rw->pages, page);
+        return got;
+    }
+    block[0] = exact_ask(a);
+    if (!block[0])
         simt_add_u32(a->wrong, 1, relaxed);
+    return block[0] ? 1 : 0;
 }
 
-/* The same steps of rw and of the bitmap of the others. */
-SIMT_FN uint32_t exact_search(const struct exact_case *a, struct quarry_random *r)
+SIMT_FN void exact_mover(const struct exact_case *a, struct quarry_random *r)
 {
-    if (a->is_rw)
-        return quarry_rw_search(&a->heap.as.rw, r);
-    return quarry_bitmap_search(&a->heap.as.corw.map, r, simt_active(), QUARRY_NO_PAGE);
+    void *block[EXACT_MOST_PAGES];
+    for (uint32_t at = 0; !exact_is_over(a); at ^= 1u) {
+        uint32_t got = exact_take(a, r, a->hole[at], a->pages, block);
+        while (got < a->pages) { /* a prover has one of the hole's */
+            simt_backoff();
+            at ^= 1u;
+            got += exact_take(a, r, a->hole[at], a->pages - got, block + got);
+        }
+        exact_hold(a, r);
+        while (got)
+            quarry_free(a->heap, block[--got]);
+    }
 }
 
-/* Takes the hole, which is the only free page of its word.  Returns 0 if it was not free. */
-SIMT_FN int exact_take(const struct exact_case *a, struct quarry_random *r, uint32_t hole)
+SIMT_FN void exact_locker(const struct exact_case *a, struct quarry_random *r)
 {
-    const struct quarry_bitmap *map = &a->heap.as.corw.map;
-    int locked;
-    if (a->is_rw)
-        return quarry_rw_take(&a->heap.as.rw, r, hole);
-    return quarry_bitmap_take(map, hole >> map->word_shift, 1, &locked) == hole;
+    const struct quarry_bitmap *map = exact_bitmap(a);
+    while (map && !exact_is_over(a)) {
+        uint32_t word = a->hole[quarry_random_below(r, 2)] >> map->word_shift;
+        if (quarry_bitmap_lock(map, word)) {
+            exact_hold(a, r);
+            quarry_bitmap_unlock(map, word, 0);
+        }
+        exact_hold(a, r);
+        simt_backoff();
+    }
 }
 
-SIMT_FN void exact_free(const struct exact_case *a, uint32_t page)
+SIMT_FN void exact_prover(const struct exact_case *a)
 {
-    if (a->is_rw)
-        quarry_rw_free(&a->heap.as.rw, quarry_page_address(&a->heap.as.rw.pages, page));
-    else
-        quarry_bitmap_free(&a->heap.as.corw.map, quarry_page_address(&a->heap.as.corw.map.pages, page));
+    for (uint32_t turn = 0; turn < a->turns; turn++) {
+        void *block = exact_ask(a);
+        if (!block)
+            simt_add_u32(a->wrong, 1, relaxed);
+        quarry_free(a->heap, block);
+    }
+    simt_add_u32(a->over, 1, relaxed);
 }
 
-SIMT_KERNEL(exact_prove, struct exact_case, a)
+SIMT_KERNEL(exact_move, struct exact_case, a)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t at = 0;
     if (simt_lane() != 0)
         return;
-    if (simt_block() == 0) {
-        for (uint32_t turn = 0; turn < a.turns; turn++) {
-            uint32_t page = exact_search(&a, &r);
-            exact_judge(&a, page == QUARRY_NO_PAGE);
-            if (page != QUARRY_NO_PAGE)
-                exact_free(&a, page);
-        }
-        simt_store_u32(&a.holes[2], 1, relaxed);
-        return;
-    }
-    while (!exact_over(&a)) {
-        while (!exact_take(&a, &r, a.holes[at])) {
-            at ^= 1u;
+    if (simt_block() == 0)
+        exact_mover(&a, &r);
+    else if (simt_block() == 1)
+        exact_locker(&a, &r);
+    else
+        exact_prover(&a);
+}
+
+/* ---- regain ---- */
+
+/* The page that an asker got: by the end of the call in which it did, it is in the box. */
+SIMT_FN void *exact_fetch(const struct exact_case *a)
+{
+    for (uint32_t i = 0; i < a->askers; i++) {
+        uint32_t before = simt_load_u32(&a->asked[i], relaxed);
+        while (simt_load_u32(&a->asked[i], acquire) == before) /* pairs with the release in exact_asker */
             simt_backoff();
-        }
-        exact_hold(&a, &r);
-        exact_free(&a, a.holes[at]);
-        at ^= 1u;
     }
+    return (void *)(uintptr_t)simt_exchange_u64(a->box, 0, acquire);
+}
+
+SIMT_FN void exact_owner(const struct exact_case *a, struct quarry_random *r)
+{
+    void *block = *a->block;
+    for (uint32_t turn = 0; turn < a->turns && block; turn++) {
+        exact_hold(a, r);
+        quarry_free(a->heap, block);
+        block = exact_ask(a);
+        if (!block)
+            block = exact_fetch(a);
+    }
+    if (!block)
+        simt_add_u32(a->wrong, 1, relaxed);
+    *a->block = block;
+    simt_store_u32(a->over, 1, relaxed);
+}
+
+SIMT_FN void exact_asker(const struct exact_case *a)
+{
+    while (!simt_load_u32(a->over, relaxed)) {
+        void *block = exact_ask(a);
+        if (block)
+            simt_exchange_u64(a->box, (uint64_t)(uintptr_t)block, release); /* pairs with exact_fetch */
+        simt_add_u32(&a->asked[simt_block() - 1], 1, release);
+        simt_backoff();
+    }
+}
+
+SIMT_KERNEL(exact_regain, struct exact_case, a)
+{
+    struct quarry_random r = quarry_random_start();
+    if (simt_lane() != 0)
+        return;
+    if (simt_block() == 0)
+        exact_owner(&a, &r);
+    else
+        exact_asker(&a);
+}
+
+/* ---- numbers ---- */
+
+SIMT_FN uint32_t exact_chunks(const struct exact_case *a)
+{
+    const struct quarry_bitmap *map = exact_bitmap(a);
+    return map ? map->chunks : a->heap.allocator == QUARRY_NUMBER_rw ? a->heap.as.rw.chunks : 0;
 }
 
 SIMT_FN uint64_t exact_number(const struct exact_case *a, uint32_t group, uint32_t kind, uint32_t chunk)
 {
+    const struct quarry_bitmap *map = exact_bitmap(a);
     struct quarry_random r = quarry_random_start();
     uint32_t page = QUARRY_NO_PAGE;
     int dirty = 0;
-    uint64_t part = a->is_rw
-                        ? quarry_rw_chunk(&a->heap.as.rw, &r, group, kind, chunk, &page, &dirty)
-                        : quarry_bitmap_chunk(&a->heap.as.corw.map, &r, group, kind, chunk, &page, &dirty);
+    uint64_t part = map ? quarry_bitmap_chunk(map, &r, group, kind, chunk, &page, &dirty)
+                        : quarry_rw_chunk(&a->heap.as.rw, &r, group, kind, chunk, &page, &dirty);
     if (dirty)
         simt_add_u32(a->wrong, 1, relaxed);
     return simt_reduce_add_u64(group, part);
@@ -88,7 +206,7 @@ SIMT_FN uint64_t exact_number(const struct exact_case *a, uint32_t group, uint32
 
 SIMT_KERNEL(exact_numbers, struct exact_case, a)
 {
-    uint32_t chunks = a.is_rw ? a.heap.as.rw.chunks : a.heap.as.corw.map.chunks;
+    uint32_t chunks = exact_chunks(&a);
     for (uint32_t width = 1; width < SIMT_LANES; width++) {
         uint32_t narrow = (1u << width) - 1u;
         for (uint32_t chunk = 0; chunk < chunks; chunk++)

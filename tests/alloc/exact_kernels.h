@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The proof that a heap is full, against an adversary that moves the one hole it has. */
+/* The proof that a heap is full, against those who move the few free pages that it has. */
 #ifndef QUARRY_TESTS_EXACT_KERNELS_H
 #define QUARRY_TESTS_EXACT_KERNELS_H
 
 #include "quarry/device.h"
 
+#define EXACT_MOST_PAGES 3u
+
 struct exact_case {
     struct quarry_handle heap;
-    int is_rw;       /* else corw, whose bitmap is that of rw-bm and crw too */
-    uint32_t *holes; /* numbers of the two pages that are free when the kernel begins */
-    uint32_t *wrong; /* proofs that the heap is full, which it never was */
+    uint32_t *wrong;  /* NULLs though a page was free; numbers that differ */
+    uint32_t *over;   /* move: provers that are done; regain: 1 when the owner is */
+    uint32_t hole[2]; /* move: numbers of the first pages of the two holes */
+    uint32_t pages;   /* move: of a hole, at most EXACT_MOST_PAGES */
+    uint32_t askers;  /* move: provers, at most `pages`; regain: those who ask beside the owner */
     uint32_t turns;
-    uint32_t hold; /* the adversary keeps a page for fewer atomics than this */
+    uint32_t hold;   /* a page, or a lock, is kept for at most so many atomics */
+    void **block;    /* regain: the owner's, before and after */
+    uint64_t *box;   /* regain: where who got the owner's page puts it */
+    uint32_t *asked; /* regain: how often each asker has asked */
 };
 
-/* Lane 0 of block 0 proves, over and over; that of block 1 owns one of two pages, frees it and takes the
- * other.  At every instant one of the two is free or the prover's own. */
-SIMT_KERNEL_DECLARE(exact_prove);
+/* Only the two holes are free, `pages` pages each.  The mover takes one hole, frees it and at once takes the
+ * other; each prover takes a page and frees it.  Whenever a prover asks, a page is free: of 2 * pages the
+ * mover has at most `pages`, and the other provers pages - 1.
+ *
+ * Blocks, of which lane 0 works: 0 the mover; 1 who locks words of the bitmap and takes nothing; then the
+ * provers.  A mover that knows no way to take a named page takes any, and is a prover too. */
+SIMT_KERNEL_DECLARE(exact_move);
+
+/* The owner, block 0, has the only page that is ever free.  It frees that page and at once asks for one.  It
+ * must get it, unless an asker, of the other blocks, did. */
+SIMT_KERNEL_DECLARE(exact_regain);
 
 /* On a full heap, groups of every width must read the same number off the same chunk: else two passes, by
  * whoever comes, never agree and nobody is ever told that the heap is full.  One warp. */

@@ -1,155 +1,165 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exact mode from the inside: a proof of fullness must fail as long as the heap has a hole, however it moves.
+/* Exact mode, for every allocator: NULL is no answer while a page is free, wherever that page moves to.
  *
- * The heap is filled but for two pages in different words; an adversary owns one of these, frees it and at
- * once takes the other, again and again. */
+ * QUARRY_TEST_SEEDS: seeds for each heap. */
 #include "alloc/exact_kernels.h"
-#include "alloc/promise_kernels.h"
+#include "alloc/promises.h"
 
-#include "common.h"
+#define MOST_PAGES (33u * 64u)
+#define HEAPS 12u
+#define MOVE_SEEDS 50u
+#define REGAIN_SEEDS 300u
+#define TURNS 40u
+#define FAST 2u /* cases without a seed */
 
-static struct quarry_target base_target;
-
-#define PAGES 256u
-
-/* Case `i` in the scheduler with that seed; seed 0: fast mode or a GPU. */
-static void prove(const char *allocator, uint32_t word_bits, uint32_t i, uint64_t seed)
+/* Case `i` of a heap: FAST in fast mode, or on a GPU, where there are no others; then seeds, one of four by
+ * priorities. */
+static void choose_schedule(uint32_t i)
 {
-    static const uint32_t holds[] = {0, 2, 5, 10, 20, 40, 80, 160};
-    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
-    struct quarry_heap_description about;
-    struct promise_case fill = {0};
-    struct exact_case exact = {0};
-    struct quarry_target target = base_target;
-    quarry_heap *heap;
-    uint64_t slots, record_bytes;
-    uint32_t distance = 64u << (i % 2), wrong;
-    uint32_t holes[3] = {i % 64, i % 64 + distance, 0};
-    void *blocks[PAGES];
-    target.seed = seed;
-    options.target = target;
-    options.allocator = allocator;
-    options.word_bits = word_bits;
-    options.pages = PAGES;
-    options.page_bytes = 16;
-    options.probes = i % 4 ? 1 : 0; /* 1: several chunks */
-    assert_ok(quarry_heap_create(&heap, &options));
-    assert_ok(quarry_heap_describe(heap, &about));
-    record_bytes = sizeof(struct promise_page) * (about.pool_bytes / 16 + 1);
-    fill.heap = quarry_heap_handle(heap);
-    fill.result = test_memory(&target, sizeof *fill.result);
-    fill.block = test_memory(&target, sizeof blocks);
-    fill.page = test_memory(&target, record_bytes);
-    fill.pool = about.pool_base;
-    fill.pool_bytes = about.pool_bytes;
-    fill.page_bytes = fill.bytes = 16;
-    fill.threads = PAGES;
-    fill.lanes = SIMT_ALL_LANES;
-    test_run(&promise_malloc, &target, PAGES / 64, 64, 0, &fill);
-    assert_ok(quarry_memory_copy(&target, blocks, fill.block, sizeof blocks));
-    unsigned char *first = blocks[0];
-    for (uint32_t p = 1; p < PAGES; p++)
-        first = (unsigned char *)blocks[p] < first ? blocks[p] : first;
-    for (uint32_t p = 0; p < PAGES; p++) {
-        uint32_t page = (uint32_t)(((unsigned char *)blocks[p] - first) / 16);
-        if (page != holes[0] && page != holes[1])
-            blocks[p] = NULL;
-    }
-    assert_ok(quarry_memory_copy(&target, fill.block, blocks, sizeof blocks));
-    test_run(&promise_free, &target, PAGES / 64, 64, 0, &fill);
-    assert_ok(quarry_heap_slots(heap, 16, &slots));
-    assert_int_equal(slots, 2);
-
-    exact.heap = fill.heap;
-    exact.holes = test_memory(&target, sizeof holes);
-    assert_ok(quarry_memory_copy(&target, exact.holes, holes, sizeof holes));
-    exact.wrong = test_memory(&target, sizeof wrong);
-    exact.turns = seed ? 20 : getenv("QUARRY_TEST_THREADS") ? 50 : 1000;
-    exact.hold = holds[i / 2 % 8];
-    exact.is_rw = strcmp(allocator, "rw") == 0;
-    test_run(&exact_prove, &target, 2, 32, 0, &exact);
-    assert_ok(quarry_memory_copy(&target, &wrong, exact.wrong, sizeof wrong));
-    if (wrong)
-        fail_msg("%s, %u-bit words, case %u, seed %llu: %u times found full", allocator, word_bits, i,
-                 (unsigned long long)seed, wrong);
-    assert_ok(quarry_heap_check(heap));
-    assert_ok(quarry_heap_slots(heap, 16, &slots));
-    assert_int_equal(slots, 2);
-    assert_ok(quarry_heap_destroy(heap));
-    test_memory_free(&target, fill.result, sizeof *fill.result);
-    test_memory_free(&target, fill.block, sizeof blocks);
-    test_memory_free(&target, fill.page, record_bytes);
-    test_memory_free(&target, exact.holes, sizeof holes);
-    test_memory_free(&target, exact.wrong, sizeof wrong);
+    f.target.seed = i < FAST ? 0 : i;
+    f.target.bug_depth = f.target.seed % 4 == 3 ? 2 + i / 4 % 4 : 0;
 }
 
-static void a_heap_with_a_hole_is_never_proven_full(void **state)
+static uint32_t count_cases(uint32_t unless_set)
 {
-    const char *text = getenv("QUARRY_TEST_SEEDS");
-    uint32_t cases = test_on_cuda(&base_target) ? (getenv("QUARRY_TEST_THREADS") ? 4 : 100)
-                                                : 10 * (text ? (uint32_t)strtoul(text, NULL, 10) : 60);
-    (void)state;
-    for (uint32_t i = 0; i < cases; i++) {
-        uint64_t seed = test_on_cuda(&base_target) || i < 8 ? 0 : i; /* 8 in fast mode */
-        prove("rw", 0, i, seed);
-        prove("corw", 32, i, seed);
-        prove("corw", 64, i, seed);
-    }
+    return FAST + (uint32_t)seeds(unless_set);
 }
 
-static void numbers(const char *allocator, uint32_t word_bits, uint32_t pages, uint32_t probes)
+static void prove(const struct simt_kernel *kernel, uint32_t blocks, struct exact_case *a)
 {
-    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
-    struct exact_case exact = {0};
-    struct promise_case fill = {0};
-    struct quarry_heap_description about;
-    quarry_heap *heap;
+    struct quarry_grid grid = {blocks, SIMT_LANES, 0};
     uint32_t wrong;
-    options.target = base_target;
-    options.allocator = allocator;
-    options.word_bits = word_bits;
-    options.pages = pages;
-    options.page_bytes = 16;
-    options.probes = probes;
-    assert_ok(quarry_heap_create(&heap, &options));
-    assert_ok(quarry_heap_describe(heap, &about));
-    fill.heap = exact.heap = quarry_heap_handle(heap);
-    fill.result = test_memory(&base_target, sizeof *fill.result);
-    fill.block = test_memory(&base_target, sizeof(void *) * pages);
-    fill.page = test_memory(&base_target, sizeof(struct promise_page) * (about.pool_bytes / 16 + 1));
-    fill.pool = about.pool_base;
-    fill.pool_bytes = about.pool_bytes;
-    fill.page_bytes = fill.bytes = 16;
-    fill.threads = pages;
-    fill.lanes = SIMT_ALL_LANES;
-    test_run(&promise_malloc, &base_target, (pages + 63) / 64, 64, 0, &fill);
-    exact.is_rw = strcmp(allocator, "rw") == 0;
-    exact.wrong = test_memory(&base_target, sizeof wrong);
-    test_run(&exact_numbers, &base_target, 1, 32, 0, &exact);
-    assert_ok(quarry_memory_copy(&base_target, &wrong, exact.wrong, sizeof wrong));
-    assert_int_equal(wrong, 0);
-    assert_ok(quarry_heap_destroy(heap));
-    test_memory_free(&base_target, fill.result, sizeof *fill.result);
-    test_memory_free(&base_target, fill.block, sizeof(void *) * pages);
-    test_memory_free(&base_target, fill.page, sizeof(struct promise_page) * (about.pool_bytes / 16 + 1));
-    test_memory_free(&base_target, exact.wrong, sizeof wrong);
+    f.target.workers = f.target.backend == QUARRY_BACKEND_CPU ? blocks : 0; /* blocks wait for each other */
+    assert_ok(quarry_memory_fill(&f.target, a->over, 0, sizeof *a->over));
+    if (quarry_launch(kernel, &f.target, grid, a) != QUARRY_OK || quarry_target_wait(&f.target) != QUARRY_OK)
+        fail_msg("%s, depth %u: %s", naming(), f.target.bug_depth, quarry_error_detail());
+    assert_ok(quarry_memory_copy(&f.target, &wrong, a->wrong, sizeof wrong));
+    if (wrong)
+        fail_msg("%s, depth %u, holes %u and %u of %u pages, %u askers, hold %u: %u times wrong", naming(),
+                 f.target.bug_depth, a->hole[0], a->hole[1], a->pages, a->askers, a->hold, wrong);
+}
+
+/* A heap with no page free.  With `probes` of 1 most mallocs sweep, in many chunks. */
+static void begin_full(uint32_t pages, uint32_t probes, struct exact_case *a)
+{
+    plain_options();
+    f.probes = probes;
+    begin(pages, 16, pages, 0);
+    expect_equal(run(&promise_malloc, pages).nulls, 0);
+    memset(a, 0, sizeof *a);
+    a->turns = getenv("QUARRY_TEST_THREADS") ? TURNS / 8 : TURNS; /* sanitizers are slow */
+    a->heap = f.device.heap;
+    a->wrong = test_memory(&f.target, sizeof *a->wrong);
+    a->over = test_memory(&f.target, sizeof *a->over);
+}
+
+static void end_exact(const struct exact_case *a, uint64_t free_pages)
+{
+    f.target = base_target;
+    expect_equal(slots(16), free_pages);
+    test_memory_free(&f.target, a->wrong, 0);
+    test_memory_free(&f.target, a->over, 0);
+    end();
+}
+
+/* Frees the pages of both holes.  Numbers are relative to the lowest page. */
+static void open_holes(uint32_t pages, const struct exact_case *a)
+{
+    static unsigned char *block[MOST_PAGES];
+    assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof *block * pages));
+    unsigned char *first = block[0];
+    for (uint32_t i = 1; i < pages; i++)
+        first = block[i] < first ? block[i] : first;
+    for (uint32_t i = 0; i < pages; i++) {
+        uint32_t page = (uint32_t)((uint64_t)(block[i] - first) / 16);
+        if (page - a->hole[0] >= a->pages && page - a->hole[1] >= a->pages)
+            block[i] = NULL;
+    }
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof *block * pages));
+    run(&promise_free, pages);
+    expect_equal(slots(16), 2 * a->pages);
+}
+
+/* Bitmaps of 33 words, so that the last is under a lock of its own lockmap word. */
+static void moving_holes(void)
+{
+    static const uint32_t holds[] = {0, 3, 10, 30, 100, 300};
+    static const uint32_t probes[] = {1, 20, 6};
+    uint32_t words = f.word_bits ? 33 : 3, bits = f.word_bits ? f.word_bits : 32, pages = words * bits - 5;
+    const uint32_t pairs[][2] = {
+        {words - 1, words - 2}, {0, words - 1}, {words - 2, 0}, {words / 2, words - 1}};
+    for (uint32_t h = 0; h < HEAPS; h++) {
+        struct exact_case a;
+        uint32_t cases = count_cases(MOVE_SEEDS);
+        begin_full(pages, probes[h % 3], &a);
+        a.pages = 1 + h / 4;
+        for (uint32_t i = 0; i < 2; i++)
+            a.hole[i] = pairs[h % 4][i] * bits + h * 17 % (bits - 8);
+        open_holes(pages, &a);
+        for (uint32_t i = 0; i < cases; i++) {
+            choose_schedule(i);
+            a.askers = 1 + (i / 4 + h) % 2 % a.pages;
+            a.hold = holds[(i + h) % 6];
+            prove(&exact_move, 2 + a.askers, &a);
+        }
+        end_exact(&a, 2 * a.pages);
+    }
+}
+
+static void null_never_comes_of_a_free_page_that_moves(void **state)
+{
+    (void)state;
+    for_each_allocator(moving_holes);
+}
+
+/* The owner's page is another in each case. */
+static void owner_and_askers(void)
+{
+    uint32_t pages = 4 * 64, cases = count_cases(REGAIN_SEEDS);
+    struct exact_case a;
+    begin_full(pages, 1, &a);
+    a.box = test_memory(&f.target, sizeof *a.box);
+    a.asked = test_memory(&f.target, sizeof *a.asked * 3);
+    for (uint32_t i = 0; i < cases; i++) {
+        choose_schedule(i);
+        a.block = f.device.block + i % pages;
+        a.askers = 1 + i / 4 % 3;
+        a.hold = 1u << (i / 2) % 9;
+        prove(&exact_regain, 1 + a.askers, &a);
+    }
+    test_memory_free(&base_target, a.box, 0);
+    test_memory_free(&base_target, a.asked, 0);
+    end_exact(&a, 0);
+}
+
+static void null_never_comes_of_a_page_that_the_caller_has_freed(void **state)
+{
+    (void)state;
+    for_each_allocator(owner_and_askers);
+}
+
+static void numbers(void)
+{
+    for (uint32_t pages = 1; pages < 3000; pages = pages * 3 + 1)
+        for (uint32_t probes = 0; probes < 2; probes++) {
+            struct exact_case a;
+            begin_full(pages, probes, &a);
+            prove(&exact_numbers, 1, &a);
+            end_exact(&a, 0);
+        }
 }
 
 static void a_chunks_number_does_not_depend_on_who_reads_it(void **state)
 {
     (void)state;
-    for (uint32_t pages = 1; pages < 3000; pages = pages * 3 + 1)
-        for (uint32_t probes = 0; probes < 2; probes++) {
-            numbers("rw", 0, pages, probes);
-            numbers("corw", 32, pages, probes);
-            numbers("corw", 64, pages, probes);
-        }
+    for_each_allocator(numbers);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_heap_with_a_hole_is_never_proven_full),
+        cmocka_unit_test(null_never_comes_of_a_free_page_that_moves),
+        cmocka_unit_test(null_never_comes_of_a_page_that_the_caller_has_freed),
         cmocka_unit_test(a_chunks_number_does_not_depend_on_who_reads_it),
     };
     base_target = test_target();
