@@ -28,6 +28,13 @@ SIMT_KERNEL(core_page_index, struct core_case, a)
                            (quarry_page_index(&a.pages, first + a.pages.page_bytes - 1) != page) * 2u;
 }
 
+SIMT_KERNEL(core_is_worth, struct core_case, a)
+{
+    if (simt_thread() < a.n)
+        a.out[simt_thread()] = (quarry_bitmap_is_worth(&a.map, simt_thread(), 0) ? 1u : 0) +
+                               (quarry_bitmap_is_worth(&a.map, simt_thread(), 1) ? 2u : 0);
+}
+
 SIMT_KERNEL(core_random, struct core_case, a)
 {
     struct quarry_random r = quarry_random_start();

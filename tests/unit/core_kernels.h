@@ -3,6 +3,7 @@
 #ifndef QUARRY_TESTS_CORE_KERNELS_H
 #define QUARRY_TESTS_CORE_KERNELS_H
 
+#include "quarry/core/bitmap.h"
 #include "quarry/core/bits.h"
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"
@@ -16,6 +17,7 @@ struct core_case {
     uint64_t *wide;
     struct quarry_sweep *sweep;
     struct quarry_pages pages;
+    struct quarry_bitmap map; /* the words alone */
     uint32_t n;
     uint32_t turns;
 };
@@ -26,6 +28,7 @@ struct core_case {
 SIMT_KERNEL_DECLARE(core_kth_set);    /* out[t*33 + k] for word in[t] */
 SIMT_KERNEL_DECLARE(core_share);      /* one warp for each pair (has, needs) of in[] */
 SIMT_KERNEL_DECLARE(core_page_index); /* out[t]: errors at the edges of page in[t] */
+SIMT_KERNEL_DECLARE(core_is_worth);   /* out[t]: is word t of the map; + 2: is it at a malloc's first probe */
 SIMT_KERNEL_DECLARE(core_random);     /* histogram of n draws a thread in out[0..63] */
 SIMT_KERNEL_DECLARE(core_sweep);      /* out[0]: verdicts that missed what came before them; out[2]: reads */
 

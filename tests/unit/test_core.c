@@ -113,6 +113,33 @@ static void page_numbers_survive_the_division(void **state)
     test_memory_free(&base_target, c.out, sizeof out);
 }
 
+/* One word for each bit, where that page alone is free, and a full one. */
+static void a_word_is_worth_locking_for_any_free_page(void **state)
+{
+    (void)state;
+    for (uint32_t shift = 5; shift <= 6; shift++) {
+        uint32_t bits = 1u << shift, narrow[33], out[65];
+        uint64_t wide[65];
+        struct core_case c = {0};
+        for (uint32_t i = 0; i <= bits; i++) {
+            wide[i] = i < bits ? ~((uint64_t)1 << i) : ~(uint64_t)0;
+            narrow[i % 33] = (uint32_t)wide[i];
+        }
+        c.wide = test_memory(&base_target, sizeof wide);
+        c.out = test_memory(&base_target, sizeof out);
+        c.map.words = c.wide;
+        c.map.word_shift = shift;
+        c.map.word_count = c.n = bits + 1;
+        to_device(c.wide, shift == 5 ? (const void *)narrow : wide, (bits + 1) * (bits / 8));
+        test_run(&core_is_worth, &base_target, 3, 32, 0, &c);
+        from_device(out, c.out, sizeof out);
+        for (uint32_t i = 0; i <= bits; i++)
+            assert_int_equal(out[i], i < bits ? 3 : 2);
+        test_memory_free(&base_target, c.wide, sizeof wide);
+        test_memory_free(&base_target, c.out, sizeof out);
+    }
+}
+
 /* 2^21 draws into 64 buckets: chi square has 63 degrees of freedom; 130 is exceeded once in a million. */
 static void random_numbers_are_uniform_across_threads_and_draws(void **state)
 {
@@ -171,6 +198,7 @@ int main(void)
         cmocka_unit_test(kth_set_finds_every_bit),
         cmocka_unit_test(the_kth_giver_serves_the_kth_needy_lane),
         cmocka_unit_test(page_numbers_survive_the_division),
+        cmocka_unit_test(a_word_is_worth_locking_for_any_free_page),
         cmocka_unit_test(random_numbers_are_uniform_across_threads_and_draws),
         cmocka_unit_test(a_shared_verdict_is_about_an_instant_after_the_question),
     };
