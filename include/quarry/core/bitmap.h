@@ -299,8 +299,8 @@ SIMT_FN uint64_t quarry_bitmap_chunk(const void *heap, struct quarry_random *r, 
 }
 
 /* For the lanes of the group whose walk ended in vain: `page` is QUARRY_NO_PAGE.  Returns the caller's page,
- * or QUARRY_NO_PAGE, if the heap was full at some instant or its fullness is to be inferred. Scope: group;
- * reconverged and synced at return. */
+ * or QUARRY_NO_PAGE, if the heap was full at some instant or its fullness is to be inferred.
+ * Scope: group; reconverged and synced at return. */
 SIMT_FN uint32_t quarry_bitmap_search(const struct quarry_bitmap *h, struct quarry_random *r, uint32_t group,
                                       uint32_t page)
 {

@@ -21,11 +21,10 @@ struct quarry_layout {
     uint64_t bytes;      /* of the pool; UINT64_MAX with pages given asks only how much they need */
     uint64_t page_bytes; /* never 0 */
     /* in, and out with the defaults filled in */
-    uint64_t pages;     /* 0: as many as fit */
-    uint32_t word_bits; /* 0: default; out: 0 if the allocator has no bitmap */
-    uint32_t probes;    /* 0: default */
-    uint32_t
-        probe_lanes; /* lanes of a warp that probe, at most 32; 0: default; out: 0 if that is no choice */
+    uint64_t pages;       /* 0: as many as fit */
+    uint32_t word_bits;   /* 0: default; out: 0 if the allocator has no bitmap */
+    uint32_t probes;      /* 0: default */
+    uint32_t probe_lanes; /* lanes of a warp that probe, to 32; 0: default; out: 0 if that is no choice */
     /* in */
     double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
     /* out */
