@@ -18,7 +18,8 @@
 #                elsewhere with scripts/setup.sh unpack DIR
 #   QUARRY_DATA  folder with the large data sets
 #   ARCH         GPU architecture, such as 90 (that of the first GPU)
-#   JOBS         parallel compilations (all cores)
+#   JOBS         parallel compilations, and programs under compute-sanitizer (all cores)
+#   LIMIT        seconds that a program under compute-sanitizer may take (300)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -83,7 +84,7 @@ sanitize() {
     shift
     log=$(mktemp)
     # A program that skips itself exits with 77, which must not pass for clean here.
-    if timeout 300 compute-sanitizer "${options[@]}" "$@" >"$log" 2>&1; then
+    if timeout "${LIMIT:-300}" compute-sanitizer "${options[@]}" "$@" >"$log" 2>&1; then
         echo "$name: $(grep -aE 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1 | sed 's/^=* *//') ($SECONDS s)"
     else
         status=1

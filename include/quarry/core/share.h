@@ -15,9 +15,6 @@
  * heap that they use: lanes may call with different heaps at once.  As simt_active, no promise which. */
 SIMT_FN uint32_t quarry_group(uint64_t key)
 {
-    /* The answer of a collective, which is the same for all whom it names.  Rejected: simt_active's own mask
-     * where a shuffle and a vote say that all keys are equal: on an H200 lanes then went on with different
-     * masks. */
     return simt_match_u64(simt_active(), key);
 }
 

@@ -84,9 +84,14 @@ SIMT_FN void simt_sync(uint32_t mask)
 {
     __syncwarp(mask);
 }
+
+/* The compiler takes a bare __activemask() for one value of the warp and then checks no more that lanes which
+ * run together have the same mask.  They need not: two groups that come here one after the other may be
+ * made to run together later, and on an H200 votes of one then counted lanes of the other.  A mask that
+ * depends on the lane is checked at each collective; the caller's own bit is set anyway. */
 SIMT_FN uint32_t simt_active(void)
 {
-    return __activemask();
+    return __activemask() | 1u << simt_lane();
 }
 
 /* sm_75 has no redux instruction, and no chip one for 64-bit sums: every lane walks the mask. */
