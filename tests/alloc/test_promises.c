@@ -70,7 +70,7 @@ static void many(void)
         fill(64 + seed % 33, 16, 64 + (uint32_t)seed % 33, seed);
     fill(threads + threads / 3, 64, threads, 0);
     fill(threads, 32, threads, 0);
-    fill(threads - 1000, 256, threads, 0);
+    fill(threads - threads / 64, 256, threads, 0);
 }
 
 static void live_blocks_are_disjoint(void **state)
