@@ -31,20 +31,20 @@ static void show_progress(double share_of_group)
 static int run_group(struct bench *bench, quarry_heap *heap, struct group *group)
 {
     const uint32_t alignment = group->bytes <= 8 ? 8 : group->allocator->alignment;
-    const double fill_share = group->free_share < BENCH_WHOLE ? 0.5 : 0;
+    const double fill_share = group->free_share < TOOL_WHOLE ? 0.5 : 0;
     int must_fill = 1;
     uint64_t slots = 0;
     char name[96], share[16];
 
     snprintf(name, sizeof name, "%s, %" PRIu64 " bytes, %s %% free", group->allocator->name, group->bytes,
-             bench_format_share(group->free_share, share));
+             tool_format_share(group->free_share, share));
     for (unsigned i = 0; i < bench->threads.count; i++) {
         const uint64_t threads = bench->threads.values[i];
         enum quarry_status status = QUARRY_OK;
         if (must_fill) {
             int gave_up = 0;
             status = workload_fill(&bench->workload, heap, group->bytes,
-                                   (double)group->free_share / (double)BENCH_WHOLE, bench->fill_budget_s,
+                                   (double)group->free_share / (double)TOOL_WHOLE, bench->fill_budget_s,
                                    show_progress, &gave_up);
             if (status == QUARRY_ERROR_MEMORY || gave_up) {
                 tool_error(0, "skipped %s: %s; try a smaller --heap", name,

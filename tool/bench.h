@@ -4,18 +4,12 @@
 #ifndef QUARRY_TOOL_BENCH_H
 #define QUARRY_TOOL_BENCH_H
 
+#include "lists.h"
 #include "tool.h"
 
 #include "workload.h"
 
 #include <stdio.h>
-
-enum { MAX_LIST = 32 };
-
-struct list {
-    uint64_t values[MAX_LIST];
-    unsigned count;
-};
 
 struct bench {
     /* options; 0 or empty: not given */
@@ -56,14 +50,12 @@ struct bench {
 struct group {
     const struct quarry_allocator_info *allocator;
     uint64_t bytes;
-    uint64_t free_share; /* thousandths of a percent */
+    uint64_t free_share; /* thousandths of a percent; TOOL_WHOLE: an empty heap */
     uint32_t lanes;
     struct quarry_heap_description heap;
     struct workload_cell cells[MAX_LIST];
     enum { CELL_SKIPPED, CELL_DONE } states[MAX_LIST];
 };
-
-#define BENCH_WHOLE UINT64_C(100000) /* free_share of an empty heap */
 
 /* Parses the command line and resolves the target and every default.  Returns TOOL_OK, or an exit code with
  * the sentence printed. */
@@ -73,8 +65,5 @@ int bench_options(struct bench *bench, int argc, char **argv);
 void bench_print_header(const struct bench *bench);
 void bench_print_floors(const struct bench *bench);
 void bench_print_group(const struct bench *bench, const struct group *group);
-
-/* A share in thousandths of a percent as a person writes it, "0.5", into text[at least 16]; returns text. */
-char *bench_format_share(uint64_t share, char *text);
 
 #endif

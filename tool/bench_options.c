@@ -4,8 +4,6 @@
 
 #include <argp.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MAX_BENCH_THREADS (UINT64_C(1) << 30)
 #define MAX_BENCH_BYTES (UINT64_C(1) << 40)
@@ -55,84 +53,6 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
-static int add_value(struct list *list, uint64_t value)
-{
-    if (list->count == MAX_LIST)
-        return -1;
-    list->values[list->count++] = value;
-    return 0;
-}
-
-/* Parses a number from least to most.  Returns 0 or TOOL_REFUSED, having said why; so do the next two. */
-static int parse_number(uint64_t *value, const char *option, const char *text, uint64_t least, uint64_t most)
-{
-    if (tool_parse_bytes(text, value) == 0 && *value >= least && *value <= most)
-        return 0;
-    return tool_refuse("--%s: '%s' is no number from %" PRIu64 " to %" PRIu64, option, text, least, most);
-}
-
-/* Parses "a,b,c", each from least to most, into *list. */
-static int parse_list(struct list *list, const char *option, char *text, uint64_t least, uint64_t most)
-{
-    list->count = 0;
-    for (char *rest = text, *item; (item = strsep(&rest, ","));) {
-        uint64_t value;
-        if (parse_number(&value, option, item, least, most) != 0)
-            return TOOL_REFUSED;
-        if (add_value(list, value) != 0)
-            return tool_refuse("--%s: more than %d values", option, MAX_LIST);
-    }
-    return 0;
-}
-
-/* A percentage of at most 100, with up to three decimals, in thousandths of a percent.  Returns 0 or -1. */
-static int parse_share(const char *text, uint64_t *share)
-{
-    char *end;
-    unsigned long whole = strtoul(text, &end, 10);
-    uint64_t rest = 0, unit = 100;
-    if (end == text || *text < '0' || *text > '9' || whole > 100)
-        return -1;
-    if (*end == '.') {
-        for (end++; *end >= '0' && *end <= '9' && unit; end++, unit /= 10)
-            rest += (uint64_t)(*end - '0') * unit;
-        if (end[-1] == '.')
-            return -1;
-    }
-    *share = whole * 1000 + rest;
-    return *end || *share > BENCH_WHOLE ? -1 : 0;
-}
-
-static int parse_shares(struct list *list, char *text)
-{
-    list->count = 0;
-    for (char *rest = text, *item; (item = strsep(&rest, ","));) {
-        uint64_t share;
-        if (parse_share(item, &share) != 0)
-            return tool_refuse("--free: '%s' is no percentage from 0 to 100 with at most three decimals",
-                               item);
-        if (add_value(list, share) != 0)
-            return tool_refuse("--free: more than %d values", MAX_LIST);
-    }
-    return 0;
-}
-
-static int parse_allocators(struct list *list, char *text)
-{
-    list->count = 0;
-    for (char *rest = text, *item; (item = strsep(&rest, ","));) {
-        struct quarry_allocator_info info;
-        int i = 0;
-        while (quarry_allocator_describe(i, &info) == QUARRY_OK && strcmp(info.name, item) != 0)
-            i++;
-        if (i >= quarry_allocator_count())
-            return tool_refuse("--allocator: no allocator '%s'; `quarry list` shows them", item);
-        if (add_value(list, (uint64_t)i) != 0)
-            return tool_refuse("--allocator: more than %d names", MAX_LIST);
-    }
-    return 0;
-}
-
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct bench *bench = state->input;
@@ -144,25 +64,25 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
             return 0;
         return tool_refuse("--backend: '%s' is not auto, cuda or cpu", text);
     case 'a':
-        return parse_allocators(&bench->allocators, text);
+        return lists_parse_allocators(&bench->allocators, text);
     case 't':
-        return parse_list(&bench->threads, "threads", text, 1, MAX_BENCH_THREADS);
+        return lists_parse(&bench->threads, "threads", text, 1, MAX_BENCH_THREADS);
     case 's':
-        return parse_list(&bench->sizes, "size", text, 1, MAX_BENCH_BYTES);
+        return lists_parse(&bench->sizes, "size", text, 1, MAX_BENCH_BYTES);
     case 'f':
-        return parse_shares(&bench->free_shares, text);
+        return lists_parse_shares(&bench->free_shares, "free", text);
     case OPTION_LANES:
-        return parse_list(&bench->lanes, "lanes", text, 1, SIMT_LANES);
+        return lists_parse(&bench->lanes, "lanes", text, 1, SIMT_LANES);
     case OPTION_PROBE_LANES:
-        if (parse_number(&number, "probe-lanes", text, 1, SIMT_LANES) != 0)
+        if (tool_parse_range(&number, "probe-lanes", text, 1, SIMT_LANES) != 0)
             return TOOL_REFUSED;
         bench->probe_lanes = (uint32_t)number;
         return 0;
     case OPTION_LOW_FREE:
-        if (parse_share(text, &number) != 0 || number == 0 || number == BENCH_WHOLE)
+        if (tool_parse_share(text, &number) != 0 || number == 0 || number == TOOL_WHOLE)
             return tool_refuse(
                 "--low-free: '%s' is no percentage between 0 and 100 with at most three decimals", text);
-        bench->low_free = (double)number / (double)BENCH_WHOLE;
+        bench->low_free = (double)number / (double)TOOL_WHOLE;
         return 0;
     case OPTION_DEBUG:
         bench->debug = 1;
@@ -180,14 +100,14 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
             return 0;
         return tool_refuse("--page: '%s' is no multiple of 16 from 16 to 1M", text);
     case OPTION_WORD:
-        if (parse_number(&number, "word", text, 32, 64) != 0)
+        if (tool_parse_range(&number, "word", text, 32, 64) != 0)
             return TOOL_REFUSED;
         bench->word_bits = (uint32_t)number;
         if (number == 32 || number == 64)
             return 0;
         return tool_refuse("--word: %" PRIu64 " is neither 32 nor 64", number);
     case OPTION_RUNS:
-        if (parse_number(&number, "runs", text, 1, MAX_RUNS) != 0)
+        if (tool_parse_range(&number, "runs", text, 1, MAX_RUNS) != 0)
             return TOOL_REFUSED;
         bench->runs = (uint32_t)number;
         return 0;
@@ -226,7 +146,7 @@ static void default_list(struct list *list, const uint64_t *values, unsigned cou
     if (list->count)
         return;
     for (unsigned i = 0; i < count; i++)
-        add_value(list, values[i]);
+        lists_add(list, values[i]);
 }
 #define DEFAULT_LIST(list, ...)                                                                              \
     default_list(list, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
@@ -250,13 +170,13 @@ static void set_defaults(struct bench *bench)
     }
     bench->fill_budget_s = bench->free_shares.count ? ASKED_FILL_BUDGET_S : FILL_BUDGET_S;
     if (bench->quick)
-        DEFAULT_LIST(&bench->free_shares, BENCH_WHOLE);
+        DEFAULT_LIST(&bench->free_shares, TOOL_WHOLE);
     else
-        DEFAULT_LIST(&bench->free_shares, BENCH_WHOLE, BENCH_WHOLE / 10);
+        DEFAULT_LIST(&bench->free_shares, TOOL_WHOLE, TOOL_WHOLE / 10);
     DEFAULT_LIST(&bench->lanes, SIMT_LANES);
     const int all = bench->allocators.count == 0;
     for (int i = 0; all && i < quarry_allocator_count(); i++)
-        add_value(&bench->allocators, (uint64_t)i);
+        lists_add(&bench->allocators, (uint64_t)i);
     if (!bench->runs)
         bench->runs = bench->quick ? 5 : gpu ? 15 : 9;
     bench->warmups = gpu ? 3 : 1;

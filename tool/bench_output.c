@@ -81,7 +81,7 @@ static void print_row_title(const struct bench *bench, const struct group *group
     if (group->lanes != SIMT_LANES)
         snprintf(lanes, sizeof lanes, "/%u", group->lanes);
     fprintf(bench->table, "%-9s %s%-*s %7" PRIu64 " %4s%%", group->allocator->name, op, 6 - (int)strlen(op),
-            lanes, group->bytes, bench_format_share(group->free_share, share));
+            lanes, group->bytes, tool_format_share(group->free_share, share));
 }
 
 static void print_steps(const struct bench *bench, const struct group *group)
@@ -141,7 +141,7 @@ static void print_csv_group(const struct bench *bench, const struct group *group
             fprintf(bench->csv, "\",%s,%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,%u,",
                     bench->target.backend == QUARRY_BACKEND_CUDA ? "cuda" : "cpu", group->allocator->name,
                     op ? "free" : "malloc", bench->threads.values[i], group->bytes, group->heap.page_bytes,
-                    bench_format_share(group->free_share, share), group->heap.word_bits);
+                    tool_format_share(group->free_share, share), group->heap.word_bits);
             if (cell->verified)
                 fprintf(bench->csv, "%.3f,%.3f,%.3f,", time->median, time->q1, time->q3);
             else
@@ -168,10 +168,4 @@ void bench_print_group(const struct bench *bench, const struct group *group)
         print_table_group(bench, group);
     if (bench->csv)
         print_csv_group(bench, group);
-}
-
-char *bench_format_share(uint64_t share, char *text)
-{
-    snprintf(text, 16, "%.6g", (double)share / 1000);
-    return text;
 }
