@@ -36,7 +36,8 @@ unpack() {
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     context=$(apt-cache depends libboost-context-dev | sed -n 's/.*Depends: \(libboost-context[0-9.]*-dev\)/\1/p')
-    (cd "$work" && apt-get -q -o APT::Sandbox::User=root download "$context" zlib1g-dev libcmocka-dev libcmocka0 >&2)
+    (cd "$work" && apt-get -q -o APT::Sandbox::User=root download "$context" zlib1g-dev libcmocka-dev libcmocka0 \
+        libgsl-dev >&2)
     for package in "$work"/*.deb; do
         dpkg-deb -x "$package" "$work/tree"
     done
@@ -44,7 +45,7 @@ unpack() {
     cp -a "$work/tree/usr/include/." "$into/include/"
     rm -rf "$into/include/boost"
     for file in "$work"/tree/usr/lib/*/libboost_context.a "$work"/tree/usr/lib/*/libz.a \
-        "$work"/tree/usr/lib/*/libcmocka.so*; do
+        "$work"/tree/usr/lib/*/libgsl*.a "$work"/tree/usr/lib/*/libcmocka.so*; do
         cp -a "$file" "$into/lib/"
     done
     for folder in "$into"/include/*-linux-gnu; do

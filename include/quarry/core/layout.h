@@ -76,21 +76,26 @@ SIMT_HOST_FN uint32_t quarry_layout_chunks(uint64_t items, uint64_t wish, uint64
     return (uint32_t)((items + each - 1) / each);
 }
 
+/* How many pages, seen at random and none free, let infer that less than L = low_free (0 .. 1) of them are:
+ * S_L = 5.411 (1 - L) / L, says Pham et al., section 3.2.3.  Were L or more free, the number found among S_L
+ * pages would be normally distributed about S_L L, and 0 of them have a probability of 1 %.  (Exactly it is
+ * e^-5.4 = 0.45 %: the normal law errs on the safe side.) */
+SIMT_HOST_FN double quarry_layout_full_pages(double low_free)
+{
+    return 5.411 * (1 - low_free) / low_free;
+}
+
 /* Decides how many probes in vain a malloc makes before it looks into the matter, or gives up.
  *   pages_each   pages that a probe looks at
  *   standard     the default when fullness is to be proven
  *   items        of the map that is probed: with few, and no wish of the user's, a sweep is soon cheaper
- * Sets l->probes.  To infer that less than L = l->low_free of the pages are free it takes
- * S_L = 5.411 (1 - L) / L of them, seen at random and none free, says Pham et al., section 3.2.3: were L or
- * more free, the number found among S_L pages would be normally distributed about S_L L, and 0 of them have a
- * probability of 1 %.  (Exactly it is e^-5.4 = 0.45 %: the normal law errs on the safe side.)  A probe of a
- * word of w bits sees w pages, and one of a warp as many words as lanes probe; what counts is pages, so S_L
- * is divided by what a probe sees and rounded up. */
+ * Sets l->probes.  A probe of a word of w bits sees w pages, and one of a warp as many words as lanes probe;
+ * what counts is pages, so S_L is divided by what a probe sees and rounded up. */
 SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout *l, uint32_t pages_each,
                                                             uint32_t standard, uint32_t items)
 {
     if (l->low_free > 0) {
-        double probes = 5.411 * (1 - l->low_free) / l->low_free / pages_each;
+        double probes = quarry_layout_full_pages(l->low_free) / pages_each;
         if (!(probes < QUARRY_MAX_PROBES))
             return QUARRY_LAYOUT_LOW_FREE;
         l->probes = (uint32_t)probes + 1;
