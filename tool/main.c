@@ -12,6 +12,7 @@ static const struct command {
 } commands[] = {
     {"groupby", tool_groupby, "group the rows of a file by a column and count them"},
     {"bench", tool_bench, "measure malloc and free of each allocator"},
+    {"model", tool_model, "show how many steps theory predicts, beside what is measured"},
     {"list", tool_list, "show allocators, backends and devices"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -12,6 +12,7 @@ enum { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 /* Subcommands; argv[0] is the subcommand's name.  Each returns the exit code. */
 int tool_groupby(int argc, char **argv);
 int tool_bench(int argc, char **argv);
+int tool_model(int argc, char **argv);
 int tool_list(int argc, char **argv);
 
 /* "4096", "64K", "1.5G" (K, M, G, T: powers of 1024, an optional trailing "iB" or "B") to bytes.

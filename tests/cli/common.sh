@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# What the tests of the command share; sourced.  The last command's output lies in $out and $err, which the
-# sourcing script's run() writes; $checks and $failures count.
+# What the tests of the command share; sourced.  The last command's output lies in $out and $err, which run()
+# writes; $checks and $failures count.
 scratch=$(mktemp -d)
 trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
 out=$scratch/out
@@ -15,6 +15,28 @@ fail() {
     echo "FAILED: $1"
     head -c 2000 "$out" | cat -v | cut -c 1-200 | sed 's/^/    out: /' | head -20
     head -c 2000 "$err" | sed 's/^/    err: /'
+}
+
+# run CODE ARGUMENT...: runs $quarry and checks its exit code.
+# shellcheck disable=SC2154 # quarry: the sourcing script has it
+run() {
+    local expected=$1 code
+    shift
+    "$quarry" "$@" >"$out" 2>"$err"
+    code=$?
+    checks=$((checks + 1))
+    [ "$code" -eq "$expected" ] || fail "quarry $*: exit code $code instead of $expected"
+}
+
+# prints PATTERN: the last command's standard output has such a line.
+prints() {
+    checks=$((checks + 1))
+    grep -Eq -- "$1" "$out" || fail "no line like '$1'"
+}
+
+prints_not() {
+    checks=$((checks + 1))
+    ! grep -Eq -- "$1" "$out" || fail "a line like '$1'"
 }
 
 # says PATTERN: the last command printed one line on standard error, like that, and nothing else.

@@ -9,32 +9,11 @@ quarry=$1
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 
-# run CODE ARGUMENT...: runs the command and checks its exit code.
-run() {
-    local expected=$1 code
-    shift
-    "$quarry" "$@" >"$out" 2>"$err"
-    code=$?
-    checks=$((checks + 1))
-    [ "$code" -eq "$expected" ] || fail "quarry $*: exit code $code instead of $expected"
-}
-
-# prints PATTERN: the last command's standard output has such a line.
-prints() {
-    checks=$((checks + 1))
-    grep -Eq -- "$1" "$out" || fail "no line like '$1'"
-}
-
-prints_not() {
-    checks=$((checks + 1))
-    ! grep -Eq -- "$1" "$out" || fail "a line like '$1'"
-}
-
 # ---- help, version, no such command ----
 
 run 0 --help
 prints '^Usage: quarry '
-for command in groupby bench list; do
+for command in groupby bench model list; do
     prints "^  $command +[a-z]"
 done
 run 0 --version
@@ -48,7 +27,7 @@ run 2 --frobnicate
 says "'--frobnicate'"
 run 2 --version list
 says '--version'
-for command in bench list; do
+for command in bench model list; do
     run 0 $command --help
     prints "^Usage: quarry $command"
 done
