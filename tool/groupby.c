@@ -2,12 +2,13 @@
 /* `quarry groupby`: options, the order of the work, and --stats. */
 #include "groupby_engine.h"
 #include "groupby_output.h"
+#include "options.h"
+#include "output.h"
 #include "rows.h"
 #include "timing.h"
 #include "tool.h"
 
 #include <argp.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,29 +17,19 @@
 
 struct command {
     const char *path;
-    enum quarry_backend backend;
     int stats;
     struct rows_options input;
+    struct heap_options heap;
     struct groupby_options engine;
-    struct output_options output;
+    struct groupby_output_options output;
 };
 
 /* ---- options ---- */
 
-/* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */
-static int parse_number(const char *text, uint64_t *number)
-{
-    if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0')
-        return -1;
-    errno = 0;
-    *number = strtoull(text, NULL, 10);
-    return errno ? -1 : 0;
-}
-
 static error_t parse_column(struct command *command, const char *text)
 {
     command->input.column_name = NULL;
-    if (parse_number(text, &command->input.column_number) == 0 && command->input.column_number > 0)
+    if (tool_parse_number(text, &command->input.column_number) == 0 && command->input.column_number > 0)
         return 0;
     if (text[0] == '\0' || text[strspn(text, "0123456789")] == '\0')
         return tool_refuse("--column '%s': give a number from 1 on, or with --header a name", text);
@@ -46,65 +37,11 @@ static error_t parse_column(struct command *command, const char *text)
     return 0;
 }
 
-static error_t parse_delimiter(struct command *command, const char *text)
-{
-    if (strlen(text) == 1 && text[0] != '\n') {
-        command->input.delimiter = (unsigned char)text[0];
-    } else if (strcmp(text, "\\t") == 0) {
-        command->input.delimiter = '\t';
-    } else if (strcmp(text, "\\0") == 0) {
-        command->input.delimiter = '\0';
-    } else {
-        return tool_refuse("--delimiter '%s': give one byte that is no line feed, or \\t, or \\0", text);
-    }
-    return 0;
-}
-
-static error_t parse_allocator(struct command *command, const char *text)
-{
-    char names[256] = "";
-    struct quarry_allocator_info info;
-    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
-        if (strcmp(info.name, text) == 0) {
-            command->engine.allocator = text;
-            return 0;
-        }
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", info.name);
-    }
-    return tool_refuse("--allocator '%s': there is none of that name; there are %s", text, names);
-}
-
-static error_t parse_size(const char *option, const char *text, uint64_t *bytes)
-{
-    if (tool_parse_bytes(text, bytes) == 0 && *bytes > 0)
-        return 0;
-    return tool_refuse("%s '%s': give a size such as 4096, 64K or 1.5G", option, text);
-}
-
-static error_t parse_page(struct command *command, const char *text)
-{
-    uint64_t *bytes = &command->engine.page_bytes;
-    error_t error = parse_size("--page", text, bytes);
-    if (error)
-        return error;
-    if (*bytes >= GROUPBY_MIN_PAGE_BYTES && *bytes <= (1u << 20) && *bytes % 16 == 0)
-        return 0;
-    return tool_refuse("--page '%s': give a multiple of 16 from %u to 1M", text, GROUPBY_MIN_PAGE_BYTES);
-}
-
 static error_t parse_top(struct command *command, const char *text)
 {
-    if (parse_number(text, &command->output.top) == 0 && command->output.top > 0)
+    if (tool_parse_number(text, &command->output.top) == 0 && command->output.top > 0)
         return 0;
     return tool_refuse("--top '%s': give a number from 1 on", text);
-}
-
-static error_t parse_backend(struct command *command, const char *text)
-{
-    if (tool_parse_backend(text, &command->backend) == 0)
-        return 0;
-    return tool_refuse("--backend '%s': give auto, cuda or cpu", text);
 }
 
 static error_t parse_end(struct command *command)
@@ -121,21 +58,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct command *command = (struct command *)state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &command->input;
+        state->child_inputs[1] = &command->heap;
+        return 0;
     case 'c':
         return parse_column(command, text);
-    case 'd':
-        return parse_delimiter(command, text);
-    case 'H':
-        command->input.header = 1;
-        return 0;
-    case 'a':
-        return parse_allocator(command, text);
-    case 'm':
-        return parse_size("--heap", text, &command->engine.heap_bytes);
-    case 'p':
-        return parse_page(command, text);
-    case 'b':
-        return parse_backend(command, text);
     case 't':
         return parse_top(command, text);
     case 'r':
@@ -164,17 +92,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 static const struct argp_option option_list[] = {
     {"column", 'c', "N|NAME", 0, "Group by this column, counted from 1 (default 1); a NAME needs --header",
      0},
-    {"delimiter", 'd', "C", 0, "The byte between columns; \\t and \\0 are understood (default: tab)", 0},
-    {"header", 'H', NULL, 0, "The first line names the columns and is no row", 0},
     {"top", 't', "K", 0, "Print only the K largest groups, largest first, those of one size by key", 1},
     {"rows", 'r', NULL, 0, "Add each group's row numbers; rows are counted from 1, without the header", 1},
     {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
     {"stats", 's', NULL, 0, "Print rows, groups, pages, heap use and times to standard error", 1},
-    {"backend", 'b', "NAME", 0, "auto, cuda or cpu (default: auto, a GPU if there is one)", 2},
-    {"allocator", 'a', "NAME", 0, "Where pages come from; `quarry list` names them (default: corw)", 2},
-    {"heap", 'm', "SIZE", 0, "Size of the heap, such as 64M (default: what the device has, less a reserve)",
-     2},
-    {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 from 32 to 1M (default: 256)", 2},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static const char documentation[] =
@@ -185,7 +106,9 @@ static const char documentation[] =
     "will do.\n\n"
     "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
-static const struct argp argument_parser = {option_list, parse, "FILE", documentation, NULL, NULL, NULL};
+static const struct argp_child children[] = {
+    {&options_input, 0, NULL, 0}, {&options_heap, 0, NULL, 2}, {NULL, 0, NULL, 0}};
+static const struct argp argument_parser = {option_list, parse, "FILE", documentation, children, NULL, NULL};
 
 /* ---- statistics ---- */
 
@@ -234,14 +157,6 @@ static void print_stats(const struct groupby_statistics *statistics, uint64_t ro
 
 /* ---- the command ---- */
 
-/* For tests: a number of 1 to `most` from the environment, else `otherwise`. */
-static uint64_t from_environment(const char *name, uint64_t most, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    uint64_t number;
-    return text && parse_number(text, &number) == 0 && number >= 1 && number <= most ? number : otherwise;
-}
-
 static int group_file(const struct command *command)
 {
     struct rows rows;
@@ -254,7 +169,7 @@ static int group_file(const struct command *command)
     int code = groupby_run(&rows, &command->engine, &result, &statistics);
     double grouped = timing_now();
     if (code == 0)
-        code = output_write(&rows, &result, &command->output);
+        code = groupby_output(&rows, &result, &command->output);
     if (code == 0 && command->stats)
         print_stats(&statistics, rows.count, result.groups, 1e6 * (read - began),
                     1e6 * (timing_now() - grouped));
@@ -267,19 +182,21 @@ int tool_groupby(int argc, char **argv)
 {
     struct command command;
     memset(&command, 0, sizeof command);
+    command.input.column_option = "--column";
     command.input.column_number = 1;
     command.input.delimiter = '\t';
-    command.engine.page_bytes = DEFAULT_PAGE_BYTES;
+    command.heap.page_bytes = DEFAULT_PAGE_BYTES;
     static char name[] = "quarry groupby";
     argv[0] = name;
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)
         return code;
-    if (output_check(&command.output) || tool_target(command.backend, &command.engine.target))
+    if (output_check(command.output.path) || tool_target(command.heap.backend, &command.engine.target))
         return TOOL_FAILED;
+    command.engine.heap = command.heap;
     command.engine.want_rows = command.output.with_rows;
-    command.engine.hash_bits = (unsigned)from_environment("QUARRY_GROUPBY_HASH_BITS", 64, 64);
+    command.engine.hash_bits = (unsigned)tool_environment("QUARRY_GROUPBY_HASH_BITS", 64, 64);
     if (command.engine.target.backend == QUARRY_BACKEND_CPU)
-        command.engine.target.seed = from_environment("QUARRY_GROUPBY_SEED", UINT64_MAX, 0);
+        command.engine.target.seed = tool_environment("QUARRY_GROUPBY_SEED", UINT64_MAX, 0);
     return group_file(&command);
 }

@@ -120,7 +120,7 @@ static int write_state(struct engine *engine)
 static int too_small(const struct engine *engine, const char *what, uint64_t heap_bytes, uint64_t heap_pages)
 {
     uint64_t rows = engine->rows->count;
-    uint64_t page_bytes = engine->options->page_bytes;
+    uint64_t page_bytes = engine->options->heap.page_bytes;
     uint64_t per_page = page_bytes + OVERHEAD_PER_PAGE;
     if (heap_pages)
         per_page = heap_bytes / heap_pages + 1;
@@ -208,13 +208,13 @@ static int create_heap(struct engine *engine)
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     struct quarry_heap_description made;
     options.target = wanted->target;
-    options.allocator = wanted->allocator;
-    options.pool_bytes = wanted->heap_bytes;
-    options.page_bytes = wanted->page_bytes;
+    options.allocator = wanted->heap.allocator;
+    options.pool_bytes = wanted->heap.heap_bytes;
+    options.page_bytes = wanted->heap.page_bytes;
     double began = timing_now();
     enum quarry_status status = quarry_heap_create(&engine->heap, &options);
-    if (status == QUARRY_ERROR_POOL && wanted->heap_bytes)
-        return too_small(engine, "the heap is too small", wanted->heap_bytes, 0);
+    if (status == QUARRY_ERROR_POOL && wanted->heap.heap_bytes)
+        return too_small(engine, "the heap is too small", wanted->heap.heap_bytes, 0);
     if (check(status, "creating the heap") ||
         check(quarry_heap_describe(engine->heap, &made), "describing the heap") ||
         check(quarry_target_wait(&wanted->target), "creating the heap"))
@@ -225,10 +225,11 @@ static int create_heap(struct engine *engine)
     engine->statistics->heap_pages = made.pages;
     engine->statistics->page_bytes = made.page_bytes;
     engine->job.heap = quarry_heap_handle(engine->heap);
-    if (made.max_block_bytes < wanted->page_bytes)
-        return tool_error(
-            TOOL_FAILED, "allocator %s has no blocks of %llu bytes; use a --page of at most %llu",
-            made.allocator, (unsigned long long)wanted->page_bytes, (unsigned long long)made.max_block_bytes);
+    if (made.max_block_bytes < wanted->heap.page_bytes)
+        return tool_error(TOOL_FAILED,
+                          "allocator %s has no blocks of %llu bytes; use a --page of at most %llu",
+                          made.allocator, (unsigned long long)wanted->heap.page_bytes,
+                          (unsigned long long)made.max_block_bytes);
     if (made.pages < bounds_pages_least(engine->rows->count, engine->job.capacity))
         return too_small(engine, "the heap is too small", made.pool_bytes, made.pages);
     return 0;
@@ -392,8 +393,9 @@ int groupby_run(const struct rows *rows, const struct groupby_options *options, 
     engine.rows = rows;
     engine.options = options;
     engine.statistics = statistics;
-    engine.job.page_bytes = options->page_bytes;
-    engine.job.capacity = (uint32_t)((options->page_bytes - sizeof(struct groupby_page)) / sizeof(uint32_t));
+    engine.job.page_bytes = options->heap.page_bytes;
+    engine.job.capacity =
+        (uint32_t)((options->heap.page_bytes - sizeof(struct groupby_page)) / sizeof(uint32_t));
     engine.job.hash_mask = ~UINT64_C(0) << (GROUPBY_HASH_BITS - options->hash_bits);
     int code = work(&engine, result);
     tool_progress_end();

@@ -3,19 +3,17 @@
 #ifndef QUARRY_TOOL_GROUPBY_ENGINE_H
 #define QUARRY_TOOL_GROUPBY_ENGINE_H
 
+#include "options.h"
 #include "quarry/quarry.h"
 #include "rows.h"
 
-#define GROUPBY_MIN_PAGE_BYTES 32u /* room for four rows behind the page's head */
-#define GROUPBY_PASSES_NOTED 16u   /* passes that the statistics tell apart; the last sums up the rest */
+#define GROUPBY_PASSES_NOTED 16u /* passes that the statistics tell apart; the last sums up the rest */
 
 struct groupby_options {
     struct quarry_target target; /* resolved */
-    const char *allocator;       /* NULL: the library's default */
-    uint64_t heap_bytes;         /* 0: the library's default */
-    uint64_t page_bytes;         /* GROUPBY_MIN_PAGE_BYTES to 1 MiB, a multiple of 16 */
-    int want_rows;               /* fill group_of_row */
-    unsigned hash_bits;          /* of the hash that are kept, 1 to 64: tests make keys collide */
+    struct heap_options heap;
+    int want_rows;      /* fill group_of_row */
+    unsigned hash_bits; /* of the hash that are kept, 1 to 64: tests make keys collide */
 };
 
 /* Host memory, from malloc. */

@@ -86,9 +86,9 @@ static int end_row(struct reader *reader, int feed)
     if (reader->column < reader->wanted)
         return tool_error(TOOL_FAILED,
                           "%s:%llu: too few columns: this row has %llu, and column %llu was asked for; check "
-                          "--column and --delimiter",
+                          "%s and --delimiter",
                           reader->name, (unsigned long long)reader->line, (unsigned long long)reader->column,
-                          (unsigned long long)reader->wanted);
+                          (unsigned long long)reader->wanted, reader->options->column_option);
     if (rows->count == ROWS_MAX)
         return tool_error(TOOL_FAILED, "%s:%llu: more than %llu rows; split the file", reader->name,
                           (unsigned long long)reader->line, (unsigned long long)ROWS_MAX);
@@ -138,9 +138,9 @@ static int end_header(struct reader *reader, int feed)
         return tool_error(TOOL_FAILED, "%s:1: no column is named '%s'; the header is: %.*s", reader->name,
                           options->column_name, shown, (const char *)reader->header);
     if (!options->column_name && columns < reader->wanted)
-        return tool_error(TOOL_FAILED,
-                          "%s:1: no column %llu: the header has %llu; check --column and --delimiter",
-                          reader->name, (unsigned long long)reader->wanted, (unsigned long long)columns);
+        return tool_error(TOOL_FAILED, "%s:1: no column %llu: the header has %llu; check %s and --delimiter",
+                          reader->name, (unsigned long long)reader->wanted, (unsigned long long)columns,
+                          options->column_option);
     if (found)
         reader->wanted = found;
     reader->in_header = 0;

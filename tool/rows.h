@@ -15,10 +15,11 @@ struct rows {
 };
 
 struct rows_options {
-    const char *column_name; /* NULL: column_number says which; else `header` is set */
-    uint64_t column_number;  /* from 1 */
-    unsigned char delimiter; /* anything but a line feed */
-    int header;              /* the first line names the columns and is no row */
+    const char *column_option; /* "--column", for messages */
+    const char *column_name;   /* NULL: column_number says which; else `header` is set */
+    uint64_t column_number;    /* from 1 */
+    unsigned char delimiter;   /* anything but a line feed */
+    int header;                /* the first line names the columns and is no row */
 };
 
 /* Reads the column of a plain or gzip file; "-" is standard input.

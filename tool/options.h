@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options that commands share, as children of their argp parsers, and the values of options. */
+#ifndef QUARRY_TOOL_OPTIONS_H
+#define QUARRY_TOOL_OPTIONS_H
+
+#include "quarry/quarry.h"
+
+#include <argp.h>
+#include <stdint.h>
+
+#define OPTIONS_MIN_PAGE_BYTES 32u /* a head and a few entries behind it */
+
+/* --delimiter and --header.  Input: a struct rows_options. */
+extern const struct argp options_input;
+
+/* --backend, --allocator, --heap and --page.  Input: a struct heap_options. */
+extern const struct argp options_heap;
+
+struct heap_options {
+    enum quarry_backend backend;
+    const char *allocator; /* NULL: the library's default */
+    uint64_t heap_bytes;   /* 0: the command's default */
+    uint64_t page_bytes;   /* OPTIONS_MIN_PAGE_BYTES to 1 MiB, a multiple of 16; set before: the default */
+};
+
+/* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */
+int tool_parse_number(const char *text, uint64_t *number);
+
+/* For tests: a number of 1 to `most` from the environment, else `otherwise`. */
+uint64_t tool_environment(const char *name, uint64_t most, uint64_t otherwise);
+
+#endif
