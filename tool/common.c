@@ -139,6 +139,11 @@ int tool_error(int code, const char *format, ...)
     return code;
 }
 
+int tool_internal_error(const char *what)
+{
+    return tool_error(TOOL_FAILED, "internal error: %s; nothing was written; please report this", what);
+}
+
 /* ---- options ---- */
 
 /* The word at which argp stopped; it lives in argv. */

@@ -8,13 +8,12 @@
 #include "groupby_kernels.h"
 #include "timing.h"
 #include "tool.h"
+#include "work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_THREADS (1u << 20) /* of a launch: more than any device runs at once; kernels loop */
-#define OVERHEAD_PER_PAGE 16u  /* bytes of metadata that surely suffice where no heap tells */
-#define OVERHEAD_FIXED (1u << 16)
 
 enum buffer {
     KEYS,
@@ -37,9 +36,8 @@ struct engine {
     const struct rows *rows;
     const struct groupby_options *options;
     struct groupby_statistics *statistics;
+    struct work work;
     quarry_heap *heap;
-    quarry_event *begin;
-    quarry_event *end;
     void *memory[BUFFERS];
     struct groupby_job job;
     struct groupby_state state; /* as last read */
@@ -47,71 +45,30 @@ struct engine {
 
 /* ---- the target's memory and kernels ---- */
 
-/* Prints what the library says about a failure. */
-static int check(enum quarry_status status, const char *doing)
-{
-    if (status == QUARRY_OK)
-        return 0;
-    const char *detail = quarry_error_detail();
-    return tool_error(TOOL_FAILED, "%s: %s", doing, detail[0] ? detail : quarry_status_string(status));
-}
-
-static int internal_error(const char *what)
-{
-    return tool_error(TOOL_FAILED, "internal error: %s; nothing was written; please report this", what);
-}
-
 static int create_buffer(struct engine *engine, enum buffer which, uint64_t bytes)
 {
-    return check(
-        quarry_memory_create(&engine->options->target, QUARRY_POOL_DEVICE, bytes, &engine->memory[which]),
-        "memory for the rows and their groups");
-}
-
-static void destroy_buffer(struct engine *engine, enum buffer which)
-{
-    if (engine->memory[which])
-        quarry_memory_destroy(&engine->options->target, QUARRY_POOL_DEVICE, engine->memory[which]);
-    engine->memory[which] = NULL;
-}
-
-static int copy(struct engine *engine, void *to, const void *from, uint64_t bytes)
-{
-    if (bytes == 0)
-        return 0;
-    return check(quarry_memory_copy(&engine->options->target, to, from, bytes), "copying");
-}
-
-static int zero(struct engine *engine, void *memory, uint64_t bytes)
-{
-    if (bytes == 0)
-        return 0;
-    return check(quarry_memory_fill(&engine->options->target, memory, 0, bytes), "clearing memory");
+    return work_create(&engine->work, bytes, &engine->memory[which], "memory for the rows and their groups");
 }
 
 /* Runs a kernel on at least `threads` threads, or MAX_THREADS, and adds its time to *microseconds. */
 static int run(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads,
                double *microseconds)
 {
-    double taken = 0;
     struct quarry_grid grid = quarry_grid_for(bounds_smaller(threads, MAX_THREADS));
-    if (check(quarry_event_record(engine->begin), "timing") ||
-        check(quarry_launch(kernel, &engine->options->target, grid, &engine->job), kernel->name) ||
-        check(quarry_event_record(engine->end), "timing") ||
-        check(quarry_event_elapsed(engine->begin, engine->end, &taken), kernel->name))
+    if (work_begin(&engine->work) || work_launch(&engine->work, kernel, grid, &engine->job) ||
+        work_end(&engine->work, kernel->name, microseconds))
         return TOOL_FAILED;
-    *microseconds += taken;
     return 0;
 }
 
 static int read_state(struct engine *engine)
 {
-    return copy(engine, &engine->state, engine->memory[STATE], sizeof engine->state);
+    return work_copy(&engine->work, &engine->state, engine->memory[STATE], sizeof engine->state);
 }
 
 static int write_state(struct engine *engine)
 {
-    return copy(engine, engine->memory[STATE], &engine->state, sizeof engine->state);
+    return work_copy(&engine->work, engine->memory[STATE], &engine->state, sizeof engine->state);
 }
 
 /* ---- too small heaps ---- */
@@ -121,11 +78,8 @@ static int too_small(const struct engine *engine, const char *what, uint64_t hea
 {
     uint64_t rows = engine->rows->count;
     uint64_t page_bytes = engine->options->heap.page_bytes;
-    uint64_t per_page = page_bytes + OVERHEAD_PER_PAGE;
-    if (heap_pages)
-        per_page = heap_bytes / heap_pages + 1;
     uint64_t enough_kib =
-        (bounds_pages_enough(rows, engine->job.capacity) * per_page + OVERHEAD_FIXED) / 1024 + 1;
+        work_heap_kib(bounds_pages_enough(rows, engine->job.capacity), page_bytes, heap_bytes, heap_pages);
     char have[32];
     char least[32];
     return tool_error(TOOL_FAILED,
@@ -163,9 +117,9 @@ static int upload(struct engine *engine)
     uint64_t offset_bytes = (rows->count + 1) * sizeof *rows->offsets;
     double began = timing_now();
     if (create_buffer(engine, KEYS, padded) || create_buffer(engine, OFFSETS, offset_bytes) ||
-        zero(engine, (unsigned char *)engine->memory[KEYS] + padded - 16, 16) ||
-        copy(engine, engine->memory[KEYS], rows->keys, key_bytes) ||
-        copy(engine, engine->memory[OFFSETS], rows->offsets, offset_bytes))
+        work_zero(&engine->work, (unsigned char *)engine->memory[KEYS] + padded - 16, 16) ||
+        work_copy(&engine->work, engine->memory[KEYS], rows->keys, key_bytes) ||
+        work_copy(&engine->work, engine->memory[OFFSETS], rows->offsets, offset_bytes))
         return TOOL_FAILED;
     engine->job.keys = (const uint64_t *)engine->memory[KEYS];
     engine->job.offsets = (const uint64_t *)engine->memory[OFFSETS];
@@ -188,7 +142,7 @@ static int create_buffers(struct engine *engine)
         create_buffer(engine, DIRECTORY_EVEN, directory_bytes) ||
         create_buffer(engine, DIRECTORY_ODD, directory_bytes) ||
         create_buffer(engine, STATE, sizeof(struct groupby_state)) ||
-        zero(engine, engine->memory[GROUP_COUNTS], rows * sizeof(uint32_t)))
+        work_zero(&engine->work, engine->memory[GROUP_COUNTS], rows * sizeof(uint32_t)))
         return TOOL_FAILED;
     job->hashes = (uint64_t *)engine->memory[HASHES];
     job->group_rows = (uint32_t *)engine->memory[GROUP_ROWS];
@@ -204,32 +158,18 @@ static int create_buffers(struct engine *engine)
 
 static int create_heap(struct engine *engine)
 {
-    const struct groupby_options *wanted = engine->options;
-    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    const struct heap_options *wanted = &engine->options->heap;
     struct quarry_heap_description made;
-    options.target = wanted->target;
-    options.allocator = wanted->heap.allocator;
-    options.pool_bytes = wanted->heap.heap_bytes;
-    options.page_bytes = wanted->heap.page_bytes;
-    double began = timing_now();
-    enum quarry_status status = quarry_heap_create(&engine->heap, &options);
-    if (status == QUARRY_ERROR_POOL && wanted->heap.heap_bytes)
-        return too_small(engine, "the heap is too small", wanted->heap.heap_bytes, 0);
-    if (check(status, "creating the heap") ||
-        check(quarry_heap_describe(engine->heap, &made), "describing the heap") ||
-        check(quarry_target_wait(&wanted->target), "creating the heap"))
+    if (work_create_heap(&engine->work, wanted, wanted->heap_bytes, &engine->heap, &made,
+                         &engine->statistics->heap_us))
         return TOOL_FAILED;
-    engine->statistics->heap_us = 1e6 * (timing_now() - began);
+    if (!engine->heap)
+        return too_small(engine, "the heap is too small", wanted->heap_bytes, 0);
     engine->statistics->allocator = made.allocator;
     engine->statistics->heap_bytes = made.pool_bytes;
     engine->statistics->heap_pages = made.pages;
     engine->statistics->page_bytes = made.page_bytes;
     engine->job.heap = quarry_heap_handle(engine->heap);
-    if (made.max_block_bytes < wanted->heap.page_bytes)
-        return tool_error(TOOL_FAILED,
-                          "allocator %s has no blocks of %llu bytes; use a --page of at most %llu",
-                          made.allocator, (unsigned long long)wanted->heap.page_bytes,
-                          (unsigned long long)made.max_block_bytes);
     if (made.pages < bounds_pages_least(engine->rows->count, engine->job.capacity))
         return too_small(engine, "the heap is too small", made.pool_bytes, made.pages);
     return 0;
@@ -258,7 +198,7 @@ static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint
     engine->state.pages = 0;
     engine->state.children = 0;
     engine->state.split_rows = 0;
-    if (zero(engine, job->children, buckets * sizeof *job->children) || write_state(engine) ||
+    if (work_zero(&engine->work, job->children, buckets * sizeof *job->children) || write_state(engine) ||
         run(engine, kernel, threads, &pass->microseconds) || read_state(engine))
         return TOOL_FAILED;
     statistics->passes++;
@@ -287,7 +227,7 @@ static int settle(struct engine *engine)
         read_state(engine))
         return TOOL_FAILED;
     if (engine->state.broken)
-        return internal_error("rows of one hash were taken for several");
+        return tool_internal_error("rows of one hash were taken for several");
     tool_progress("grouping", (double)engine->state.counted / (double)engine->rows->count);
     return 0;
 }
@@ -327,7 +267,7 @@ static int run_rounds(struct engine *engine)
         if (left == 0)
             return 0;
         if (left >= job->rows)
-            return internal_error("no row has found its group");
+            return tool_internal_error("no row has found its group");
         job->list = job->collided;
         job->rows = left;
         next = next == LIST_EVEN ? LIST_ODD : LIST_EVEN;
@@ -343,7 +283,7 @@ static int fetch(struct engine *engine, uint32_t **out, enum buffer from, uint64
     *out = (uint32_t *)malloc(count * sizeof **out);
     if (!*out)
         return tool_error(TOOL_FAILED, "not enough memory for %llu groups", (unsigned long long)count);
-    return copy(engine, *out, engine->memory[from], count * sizeof **out);
+    return work_copy(&engine->work, *out, engine->memory[from], count * sizeof **out);
 }
 
 /* A count that can't be trusted is never shown. */
@@ -354,11 +294,11 @@ static int verify(struct engine *engine, const struct groupby_result *result)
     for (uint64_t group = 0; group < result->groups; group++)
         rows += result->group_counts[group];
     if (rows != engine->rows->count || engine->state.counted != rows)
-        return internal_error("the groups do not add up to the rows");
-    if (check(quarry_heap_statistics(engine->heap, &heap), "looking at the heap"))
+        return tool_internal_error("the groups do not add up to the rows");
+    if (work_check(quarry_heap_statistics(engine->heap, &heap), "looking at the heap"))
         return TOOL_FAILED;
     if (heap.live_blocks != 0 || engine->state.live != 0)
-        return internal_error("pages of the heap are still in use at the end");
+        return tool_internal_error("pages of the heap are still in use at the end");
     engine->statistics->pages_freed = engine->statistics->pages_allocated - engine->state.live;
     engine->statistics->peak_pages = engine->state.peak;
     return 0;
@@ -367,13 +307,12 @@ static int verify(struct engine *engine, const struct groupby_result *result)
 static int work(struct engine *engine, struct groupby_result *result)
 {
     uint64_t rows = engine->rows->count;
-    if (check(quarry_event_create(&engine->options->target, &engine->begin), "timing") ||
-        check(quarry_event_create(&engine->options->target, &engine->end), "timing") || upload(engine) ||
-        create_buffers(engine) || create_heap(engine) || run_rounds(engine))
+    if (work_open(&engine->work, &engine->options->target) || upload(engine) || create_buffers(engine) ||
+        create_heap(engine) || run_rounds(engine))
         return TOOL_FAILED;
     result->groups = engine->state.groups;
     if (result->groups > rows)
-        return internal_error("there are more groups than rows");
+        return tool_internal_error("there are more groups than rows");
     if (fetch(engine, &result->group_rows, GROUP_ROWS, result->groups) ||
         fetch(engine, &result->group_counts, GROUP_COUNTS, result->groups) ||
         (engine->options->want_rows && fetch(engine, &result->group_of_row, GROUP_OF_ROW, rows)))
@@ -401,11 +340,8 @@ int groupby_run(const struct rows *rows, const struct groupby_options *options, 
     tool_progress_end();
     quarry_heap_destroy(engine.heap);
     for (int which = 0; which < BUFFERS; which++)
-        destroy_buffer(&engine, (enum buffer)which);
-    if (engine.begin)
-        quarry_event_destroy(engine.begin);
-    if (engine.end)
-        quarry_event_destroy(engine.end);
+        work_destroy(&engine.work, &engine.memory[which]);
+    work_close(&engine.work);
     if (code)
         groupby_free(result);
     return code;

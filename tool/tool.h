@@ -32,6 +32,10 @@ int tool_target(enum quarry_backend backend, struct quarry_target *target);
 /* Prints "quarry: <sentence>\n" to stderr and returns `code`. */
 int tool_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What can't happen has.  Prints the sentence about it and returns TOOL_FAILED; nothing may be written then.
+ */
+int tool_internal_error(const char *what);
+
 /* Options.  tool_options parses a command line with argp, and whatever is wrong with it is one sentence:
  *   argv[0]  the subcommand as a user calls it, "quarry list"
  * Returns TOOL_OK, or TOOL_USAGE with the sentence printed; --help and --usage print and exit.

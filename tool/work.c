@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A command's work on one target; the contracts are in work.h. */
+#include "work.h"
+
+#include "timing.h"
+#include "tool.h"
+
+#include <string.h>
+
+#define OVERHEAD_PER_PAGE 16u /* bytes of metadata that surely suffice where no heap tells */
+#define OVERHEAD_FIXED (1u << 16)
+
+int work_check(enum quarry_status status, const char *doing)
+{
+    if (status == QUARRY_OK)
+        return 0;
+    const char *detail = quarry_error_detail();
+    return tool_error(TOOL_FAILED, "%s: %s", doing, detail[0] ? detail : quarry_status_string(status));
+}
+
+int work_open(struct work *work, const struct quarry_target *target)
+{
+    memset(work, 0, sizeof *work);
+    work->target = *target;
+    if (work_check(quarry_event_create(target, &work->begin), "timing") ||
+        work_check(quarry_event_create(target, &work->end), "timing"))
+        return TOOL_FAILED;
+    return 0;
+}
+
+void work_close(struct work *work)
+{
+    quarry_event_destroy(work->begin);
+    quarry_event_destroy(work->end);
+    memset(work, 0, sizeof *work);
+}
+
+/* ---- memory ---- */
+
+int work_create(struct work *work, uint64_t bytes, void **memory, const char *what)
+{
+    return work_check(quarry_memory_create(&work->target, QUARRY_POOL_DEVICE, bytes, memory), what);
+}
+
+void work_destroy(struct work *work, void **memory)
+{
+    if (*memory)
+        quarry_memory_destroy(&work->target, QUARRY_POOL_DEVICE, *memory);
+    *memory = NULL;
+}
+
+int work_copy(struct work *work, void *to, const void *from, uint64_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    return work_check(quarry_memory_copy(&work->target, to, from, bytes), "copying");
+}
+
+int work_zero(struct work *work, void *memory, uint64_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    return work_check(quarry_memory_fill(&work->target, memory, 0, bytes), "clearing memory");
+}
+
+/* ---- kernels ---- */
+
+int work_begin(struct work *work)
+{
+    return work_check(quarry_event_record(work->begin), "timing");
+}
+
+int work_launch(struct work *work, const struct simt_kernel *kernel, struct quarry_grid grid,
+                const void *argument)
+{
+    return work_check(quarry_launch(kernel, &work->target, grid, argument), kernel->name);
+}
+
+int work_end(struct work *work, const char *doing, double *microseconds)
+{
+    double taken = 0;
+    if (work_check(quarry_event_record(work->end), "timing") ||
+        work_check(quarry_event_elapsed(work->begin, work->end, &taken), doing))
+        return TOOL_FAILED;
+    *microseconds += taken;
+    return 0;
+}
+
+/* ---- heaps ---- */
+
+int work_create_heap(struct work *work, const struct heap_options *options, uint64_t bytes,
+                     quarry_heap **heap, struct quarry_heap_description *made, double *microseconds)
+{
+    struct quarry_heap_options wanted = QUARRY_HEAP_OPTIONS_INIT;
+    wanted.target = work->target;
+    wanted.allocator = options->allocator;
+    wanted.pool_bytes = bytes;
+    wanted.page_bytes = options->page_bytes;
+    double began = timing_now();
+    enum quarry_status status = quarry_heap_create(heap, &wanted);
+    if (status == QUARRY_ERROR_POOL && bytes)
+        return 0;
+    if (work_check(status, "creating the heap") ||
+        work_check(quarry_heap_describe(*heap, made), "describing the heap") ||
+        work_check(quarry_target_wait(&work->target), "creating the heap"))
+        return TOOL_FAILED;
+    *microseconds = 1e6 * (timing_now() - began);
+    if (made->max_block_bytes < options->page_bytes)
+        return tool_error(TOOL_FAILED,
+                          "allocator %s has no blocks of %llu bytes; use a --page of at most %llu",
+                          made->allocator, (unsigned long long)options->page_bytes,
+                          (unsigned long long)made->max_block_bytes);
+    return 0;
+}
+
+uint64_t work_heap_kib(uint64_t pages, uint64_t page_bytes, uint64_t heap_bytes, uint64_t heap_pages)
+{
+    uint64_t per_page = heap_pages ? heap_bytes / heap_pages + 1 : page_bytes + OVERHEAD_PER_PAGE;
+    return (pages * per_page + OVERHEAD_FIXED) / 1024 + 1;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A command's work on one target: memory, kernels and their times, heaps.  What fails prints one sentence and
+ * returns TOOL_FAILED, else 0. */
+#ifndef QUARRY_TOOL_WORK_H
+#define QUARRY_TOOL_WORK_H
+
+#include "options.h"
+#include "quarry/quarry.h"
+
+struct work {
+    struct quarry_target target;
+    quarry_event *begin;
+    quarry_event *end;
+};
+
+/* work_close may follow, whatever work_open returned, and also if *work is all zero. */
+int work_open(struct work *work, const struct quarry_target *target);
+void work_close(struct work *work);
+
+/* Prints what the library says about a failure; TOOL_FAILED for any status but OK. */
+int work_check(enum quarry_status status, const char *doing);
+
+/* Device memory; *memory must be NULL before.
+ *   what  the sentence begins with it */
+int work_create(struct work *work, uint64_t bytes, void **memory, const char *what);
+/* Makes *memory NULL; it may be so before. */
+void work_destroy(struct work *work, void **memory);
+
+/* Waits. */
+int work_copy(struct work *work, void *to, const void *from, uint64_t bytes);
+int work_zero(struct work *work, void *memory, uint64_t bytes);
+
+/* Launches between begin and end are timed together; work_end waits and adds the time to *microseconds. */
+int work_begin(struct work *work);
+int work_launch(struct work *work, const struct simt_kernel *kernel, struct quarry_grid grid,
+                const void *argument);
+int work_end(struct work *work, const char *doing, double *microseconds);
+
+/* Makes a heap whose blocks hold a page, and waits for it.
+ *   bytes  of the pool; 0: the library's default
+ *   heap   NULL, without a sentence and with 0 returned, if `bytes` do not hold one page
+ *   made   what it is; if there is one
+ *   microseconds  the host's clock */
+int work_create_heap(struct work *work, const struct heap_options *options, uint64_t bytes,
+                     quarry_heap **heap, struct quarry_heap_description *made, double *microseconds);
+
+/* KiB of a heap that surely has so many pages.
+ *   heap_bytes, heap_pages  of a heap with the same options, which tells the metadata; 0 pages: none is known
+ */
+uint64_t work_heap_kib(uint64_t pages, uint64_t page_bytes, uint64_t heap_bytes, uint64_t heap_pages);
+
+#endif
