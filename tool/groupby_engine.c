@@ -108,21 +108,13 @@ static int no_page(const struct engine *engine)
 
 /* ---- set-up ---- */
 
-/* Key bytes are read eight at a time, and the piece after the last one too: both are made to exist. */
 static int upload(struct engine *engine)
 {
-    const struct rows *rows = engine->rows;
-    uint64_t key_bytes = rows->offsets[rows->count];
-    uint64_t padded = (key_bytes / 8 + 2) * 8;
-    uint64_t offset_bytes = (rows->count + 1) * sizeof *rows->offsets;
     double began = timing_now();
-    if (create_buffer(engine, KEYS, padded) || create_buffer(engine, OFFSETS, offset_bytes) ||
-        work_zero(&engine->work, (unsigned char *)engine->memory[KEYS] + padded - 16, 16) ||
-        work_copy(&engine->work, engine->memory[KEYS], rows->keys, key_bytes) ||
-        work_copy(&engine->work, engine->memory[OFFSETS], rows->offsets, offset_bytes))
+    if (work_upload_keys(&engine->work, engine->rows, &engine->memory[KEYS], &engine->memory[OFFSETS]))
         return TOOL_FAILED;
-    engine->job.keys = (const uint64_t *)engine->memory[KEYS];
-    engine->job.offsets = (const uint64_t *)engine->memory[OFFSETS];
+    engine->job.keys.bytes = (const uint64_t *)engine->memory[KEYS];
+    engine->job.keys.offsets = (const uint64_t *)engine->memory[OFFSETS];
     engine->statistics->upload_us = 1e6 * (timing_now() - began);
     return 0;
 }

@@ -40,7 +40,7 @@ SIMT_KERNEL(groupby_hash, struct groupby_job, a)
 {
     for (uint64_t i = simt_thread(); i < a.rows; i += simt_threads()) {
         uint32_t row = listed_row(&a, i);
-        a.hashes[row] = hash_row(&a, row);
+        a.hashes[row] = key_hash(&a.keys, row, a.seeds) & a.hash_mask;
     }
 }
 
@@ -258,7 +258,7 @@ SIMT_FN void enter(const struct groupby_job *job, uint32_t present, uint32_t row
                    uint32_t stands)
 {
     int here = (int)(present >> simt_lane() & 1u);
-    int same = here && same_key(job, row, stands);
+    int same = here && (row == stands || key_same(&job->keys, row, &job->keys, stands));
     uint32_t members = simt_ballot(SIMT_ALL_LANES, same);
     if (same) {
         uint32_t peers = simt_match_u32(members, group);

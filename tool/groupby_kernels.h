@@ -30,6 +30,7 @@
 #ifndef QUARRY_TOOL_GROUPBY_KERNELS_H
 #define QUARRY_TOOL_GROUPBY_KERNELS_H
 
+#include "keys.h"
 #include "quarry/device.h"
 
 #define GROUPBY_HASH_BITS 64u
@@ -80,11 +81,10 @@ struct groupby_state {
 /* The argument of every kernel.  Arrays lie in target memory. */
 struct groupby_job {
     struct quarry_handle heap;
-    const uint64_t *keys;    /* bytes, in pieces of eight; at least eight more after the last */
-    const uint64_t *offsets; /* row r's key: bytes offsets[r] up to offsets[r + 1] */
-    uint64_t *hashes;        /* of each row */
-    const uint32_t *list;    /* rows of this round; NULL: all */
-    uint64_t rows;           /* of this round */
+    struct keys keys;
+    uint64_t *hashes;     /* of each row */
+    const uint32_t *list; /* rows of this round; NULL: all */
+    uint64_t rows;        /* of this round */
     uint64_t seeds[2];
     uint64_t hash_mask;
     uint64_t page_bytes;

@@ -63,6 +63,21 @@ int work_zero(struct work *work, void *memory, uint64_t bytes)
     return work_check(quarry_memory_fill(&work->target, memory, 0, bytes), "clearing memory");
 }
 
+/* Key bytes are read eight at a time, and the piece after the last one too: both are made to exist. */
+int work_upload_keys(struct work *work, const struct rows *rows, void **bytes, void **offsets)
+{
+    static const char what[] = "memory for the keys";
+    uint64_t key_bytes = rows->count ? rows->offsets[rows->count] : 0;
+    uint64_t padded = (key_bytes / 8 + 2) * 8;
+    uint64_t offset_bytes = (rows->count + 1) * sizeof *rows->offsets;
+    if (work_create(work, padded, bytes, what) || work_create(work, offset_bytes, offsets, what) ||
+        work_zero(work, (unsigned char *)*bytes + padded - 16, 16) ||
+        work_copy(work, *bytes, rows->keys, key_bytes) ||
+        work_copy(work, *offsets, rows->offsets, offset_bytes))
+        return TOOL_FAILED;
+    return 0;
+}
+
 /* ---- kernels ---- */
 
 int work_begin(struct work *work)

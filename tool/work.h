@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "quarry/quarry.h"
+#include "rows.h"
 
 struct work {
     struct quarry_target target;
@@ -29,6 +30,10 @@ void work_destroy(struct work *work, void **memory);
 /* Waits. */
 int work_copy(struct work *work, void *to, const void *from, uint64_t bytes);
 int work_zero(struct work *work, void *memory, uint64_t bytes);
+
+/* Copies the keys of rows to the target, as the struct keys of keys.h has them; *bytes and *offsets as in
+ * work_create. */
+int work_upload_keys(struct work *work, const struct rows *rows, void **bytes, void **offsets);
 
 /* Launches between begin and end are timed together; work_end waits and adds the time to *microseconds. */
 int work_begin(struct work *work);
