@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts one column out of a stream of chunks.  A line may span any number of chunks, so the state of the
- * line is kept between them: which column it is in, and the key bytes so far, which are already where
- * they belong, at the end of the key buffer. */
+ * line is kept between them: which column it is in, and the bytes so far of its key, and of the line if it is
+ * wanted, which are already where they belong, at the end of their arrays. */
 #include "rows.h"
 
 #include "input.h"
@@ -24,8 +24,10 @@ struct reader {
     int in_header;
     unsigned char *header;
     uint64_t header_bytes, header_room;
-    uint64_t key_bytes, key_room; /* of rows->keys */
-    uint64_t row_room;            /* of rows->offsets */
+    uint64_t key_bytes, key_room;   /* of rows->keys */
+    uint64_t line_bytes, line_room; /* of rows->lines */
+    uint64_t row_room;              /* of rows->offsets */
+    uint64_t line_row_room;         /* of rows->line_offsets */
 };
 
 /* Makes room for `bytes` more after `used` in an array of *room bytes; doubling keeps the copying linear.
@@ -45,32 +47,54 @@ static void *reserve(void *array, uint64_t *room, uint64_t used, uint64_t bytes)
 
 static int out_of_memory(const struct reader *reader)
 {
-    return tool_error(TOOL_FAILED, "%s:%llu: not enough memory for the keys up to here; use a smaller file",
+    return tool_error(TOOL_FAILED, "%s:%llu: not enough memory for the rows up to here; use a smaller file",
                       reader->name, (unsigned long long)reader->line);
+}
+
+/* Adds bytes to an array of *used. */
+static int append(const struct reader *reader, unsigned char **array, uint64_t *used, uint64_t *room,
+                  const unsigned char *bytes, uint64_t count)
+{
+    void *moved = reserve(*array, room, *used, count);
+    if (!moved)
+        return out_of_memory(reader);
+    *array = (unsigned char *)moved;
+    memcpy(*array + *used, bytes, count);
+    *used += count;
+    return 0;
 }
 
 static int append_key(struct reader *reader, const unsigned char *bytes, uint64_t count)
 {
-    void *keys = reserve(reader->rows->keys, &reader->key_room, reader->key_bytes, count);
-    if (!keys)
+    return append(reader, &reader->rows->keys, &reader->key_bytes, &reader->key_room, bytes, count);
+}
+
+static int append_line(struct reader *reader, const unsigned char *bytes, uint64_t count)
+{
+    if (!reader->options->lines)
+        return 0;
+    return append(reader, &reader->rows->lines, &reader->line_bytes, &reader->line_room, bytes, count);
+}
+
+static int append_offset(const struct reader *reader, uint64_t **offsets, uint64_t *room, uint64_t value)
+{
+    void *moved = reserve(*offsets, room, reader->rows->count * sizeof **offsets, sizeof **offsets);
+    if (!moved)
         return out_of_memory(reader);
-    reader->rows->keys = (unsigned char *)keys;
-    memcpy(reader->rows->keys + reader->key_bytes, bytes, count);
-    reader->key_bytes += count;
+    *offsets = (uint64_t *)moved;
+    (*offsets)[reader->rows->count] = value;
     return 0;
 }
 
-/* Notes where the next row's key begins, which is where the last one ends. */
+/* Notes where the next row's key and line begin, which is where the last ones end. */
 static int end_offset(struct reader *reader)
 {
     struct rows *rows = reader->rows;
-    void *offsets =
-        reserve(rows->offsets, &reader->row_room, rows->count * sizeof *rows->offsets, sizeof *rows->offsets);
-    if (!offsets)
-        return out_of_memory(reader);
-    rows->offsets = (uint64_t *)offsets;
-    rows->offsets[rows->count] = reader->key_bytes;
-    return 0;
+    if (append_offset(reader, &rows->offsets, &reader->row_room, reader->key_bytes))
+        return TOOL_FAILED;
+    return reader->options->lines
+               ? append_offset(reader, &rows->line_offsets, &reader->line_row_room, reader->line_bytes)
+               : 0;
 }
 
 /* Whether the line's last column ends in a carriage return that belongs to the line end. */
@@ -96,6 +120,10 @@ static int end_row(struct reader *reader, int feed)
     if (feed && reader->column == reader->wanted &&
         strips(reader, rows->keys + begin, reader->key_bytes - begin))
         reader->key_bytes--;
+    if (feed && reader->options->lines &&
+        strips(reader, rows->lines + rows->line_offsets[rows->count],
+               reader->line_bytes - rows->line_offsets[rows->count]))
+        reader->line_bytes--;
     rows->count++;
     if (end_offset(reader))
         return TOOL_FAILED;
@@ -154,12 +182,8 @@ static int take_header(struct reader *reader, const unsigned char **at, const un
 {
     const unsigned char *feed = (const unsigned char *)memchr(*at, '\n', (size_t)(end - *at));
     uint64_t bytes = (uint64_t)((feed ? feed : end) - *at);
-    void *header = reserve(reader->header, &reader->header_room, reader->header_bytes, bytes);
-    if (!header)
-        return out_of_memory(reader);
-    reader->header = (unsigned char *)header;
-    memcpy(reader->header + reader->header_bytes, *at, bytes);
-    reader->header_bytes += bytes;
+    if (append(reader, &reader->header, &reader->header_bytes, &reader->header_room, *at, bytes))
+        return TOOL_FAILED;
     *at = feed ? feed + 1 : end;
     return feed ? end_header(reader, 1) : 0;
 }
@@ -178,15 +202,18 @@ static int take_chunk(struct reader *reader, const unsigned char *at, const unsi
         if (reader->column > reader->wanted) {
             stop = (const unsigned char *)memchr(at, '\n', (size_t)(end - at));
             if (!stop)
-                return 0;
+                return append_line(reader, at, (uint64_t)(end - at));
         } else {
             while (stop < end && *stop != delimiter && *stop != '\n')
                 stop++;
             if (reader->column == reader->wanted && append_key(reader, at, (uint64_t)(stop - at)))
                 return TOOL_FAILED;
             if (stop == end)
-                return 0;
+                return append_line(reader, at, (uint64_t)(end - at));
         }
+        /* A delimiter is part of the line. */
+        if (append_line(reader, at, (uint64_t)(stop - at) + (*stop != '\n')))
+            return TOOL_FAILED;
         if (*stop == '\n') {
             if (end_row(reader, 1))
                 return TOOL_FAILED;
@@ -262,5 +289,7 @@ void rows_free(struct rows *rows)
 {
     free(rows->keys);
     free(rows->offsets);
+    free(rows->lines);
+    free(rows->line_offsets);
     memset(rows, 0, sizeof *rows);
 }
