@@ -80,11 +80,10 @@ enum quarry_status workload_floor(struct workload *workload, uint32_t threads, u
 /* A chunk is short enough for the clock to be looked at often, and long enough to keep a GPU busy. */
 enum { FILL_TRIES = 10000, FILL_CHUNKS = 64, FILL_MIN_CHUNK = 1 << 16, FILL_MAX_THREADS = 1 << 20 };
 
-enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, uint64_t bytes,
+enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap *heap, uint64_t bytes,
                                  double free_share, double budget_s, void (*progress)(double share),
                                  int *gave_up)
 {
-    const struct quarry_target *target = &workload->target;
     const double began = timing_now();
     uint64_t slots = 0;
     void *held = NULL;

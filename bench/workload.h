@@ -64,7 +64,7 @@ enum quarry_status workload_floor(struct workload *workload, uint32_t threads, u
  *   progress  called now and then with 0..1
  * Returns MEMORY if there is no room beside the heap for the pointers.  Sets *gave_up if the heap took
  * longer than budget_s to fill: the heap's state is then unspecified. */
-enum quarry_status workload_fill(struct workload *workload, quarry_heap *heap, uint64_t bytes,
+enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap *heap, uint64_t bytes,
                                  double free_share, double budget_s, void (*progress)(double share),
                                  int *gave_up);
 

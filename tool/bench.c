@@ -43,7 +43,7 @@ static int run_group(struct bench *bench, quarry_heap *heap, struct group *group
         enum quarry_status status = QUARRY_OK;
         if (must_fill) {
             int gave_up = 0;
-            status = workload_fill(&bench->workload, heap, group->bytes,
+            status = workload_fill(&bench->target, heap, group->bytes,
                                    (double)group->free_share / (double)TOOL_WHOLE, bench->fill_budget_s,
                                    show_progress, &gave_up);
             if (status == QUARRY_ERROR_MEMORY || gave_up) {

@@ -89,6 +89,14 @@ char *tool_format_bytes(uint64_t bytes, char *text)
     return text;
 }
 
+uint64_t tool_mix(uint64_t number)
+{
+    number = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    number = (number ^ (number >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    number = (number ^ (number >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return number ^ (number >> 31);
+}
+
 /* A sentence of the library as the end of one of ours: without its full stop. */
 static const char *detail(enum quarry_status status, char *text, size_t size)
 {
@@ -187,6 +195,11 @@ int tool_options(const struct argp *argp, int argc, char **argv, void *input)
     return tool_error(TOOL_USAGE,
                       "'%s': no such option, or a value is missing or too many; `%s --help` shows all",
                       stopped_at, argv[0]);
+}
+
+void tool_print_time(const char *what, double microseconds)
+{
+    fprintf(stderr, "  %-17s%10.3f ms\n", what, microseconds / 1e3);
 }
 
 #define PROGRESS_AFTER_S 0.5

@@ -28,13 +28,9 @@ struct command {
 
 static error_t parse_column(struct command *command, const char *text)
 {
-    command->input.column_name = NULL;
-    if (tool_parse_number(text, &command->input.column_number) == 0 && command->input.column_number > 0)
+    if (tool_parse_column(text, &command->input) == 0)
         return 0;
-    if (text[0] == '\0' || text[strspn(text, "0123456789")] == '\0')
-        return tool_refuse("--column '%s': give a number from 1 on, or with --header a name", text);
-    command->input.column_name = text;
-    return 0;
+    return tool_refuse("--column '%s': give a number from 1 on, or with --header a name", text);
 }
 
 static error_t parse_top(struct command *command, const char *text)
@@ -112,11 +108,6 @@ static const struct argp argument_parser = {option_list, parse, "FILE", document
 
 /* ---- statistics ---- */
 
-static void print_time(const char *what, double microseconds)
-{
-    fprintf(stderr, "  %-17s%10.3f ms\n", what, microseconds / 1e3);
-}
-
 static void print_stats(const struct groupby_statistics *statistics, uint64_t rows, uint64_t groups,
                         double read_us, double output_us)
 {
@@ -137,10 +128,10 @@ static void print_stats(const struct groupby_statistics *statistics, uint64_t ro
         fprintf(stderr, "hash rounds        %u, passes %u\n", statistics->rounds, statistics->passes);
     }
     fprintf(stderr, "time\n");
-    print_time("read", read_us);
-    print_time("upload", statistics->upload_us);
-    print_time("heap", statistics->heap_us);
-    print_time("hash", statistics->hash_us);
+    tool_print_time("read", read_us);
+    tool_print_time("upload", statistics->upload_us);
+    tool_print_time("heap", statistics->heap_us);
+    tool_print_time("hash", statistics->hash_us);
     for (unsigned i = 0; i < statistics->passes && i < GROUPBY_PASSES_NOTED; i++) {
         const struct groupby_pass *pass = &statistics->pass[i];
         int rest = i == GROUPBY_PASSES_NOTED - 1 && statistics->passes > GROUPBY_PASSES_NOTED;
@@ -149,8 +140,8 @@ static void print_stats(const struct groupby_statistics *statistics, uint64_t ro
                 (unsigned long long)pass->pages);
         passes_us += pass->microseconds;
     }
-    print_time("resolve", statistics->resolve_us);
-    print_time("output", output_us);
+    tool_print_time("resolve", statistics->resolve_us);
+    tool_print_time("output", output_us);
     fprintf(stderr, "mallocs per second %.0f in the passes\n",
             passes_us > 0 ? (double)statistics->pages_allocated * 1e6 / passes_us : 0.0);
 }

@@ -169,15 +169,6 @@ static int create_heap(struct engine *engine)
 
 /* ---- the passes ---- */
 
-/* Spreads the number of a round over 64 bits, so that rounds share nothing of their hashes. */
-static uint64_t seed_of(uint64_t number)
-{
-    number = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    number = (number ^ (number >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    number = (number ^ (number >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return number ^ (number >> 31);
-}
-
 /* Distributes `rows` rows into the `buckets` children, which become the table. */
 static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads, uint64_t rows,
                    uint32_t buckets)
@@ -228,8 +219,8 @@ static int settle(struct engine *engine)
 static int run_round(struct engine *engine)
 {
     struct groupby_job *job = &engine->job;
-    job->seeds[0] = seed_of(2 * (uint64_t)engine->statistics->rounds);
-    job->seeds[1] = seed_of(2 * (uint64_t)engine->statistics->rounds + 1);
+    job->seeds[0] = tool_mix(2 * (uint64_t)engine->statistics->rounds);
+    job->seeds[1] = tool_mix(2 * (uint64_t)engine->statistics->rounds + 1);
     engine->statistics->rounds++;
     engine->state.collided = 0;
     if (run(engine, &groupby_hash, job->rows, &engine->statistics->hash_us) ||

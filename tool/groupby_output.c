@@ -92,9 +92,12 @@ static int write_lines(struct writer *writer, const void *context)
         uint64_t bytes;
         const unsigned char *key = group_key(ordering, group, &bytes);
         writer_put(writer, key, bytes);
-        writer_number(writer, '\t', result->group_counts[group]);
-        for (uint64_t i = 0; options->with_rows && i < result->group_counts[group]; i++)
-            writer_number(writer, i ? ',' : '\t', (uint64_t)sorted[starts[group] + i] + 1);
+        writer_put(writer, "\t", 1);
+        writer_number(writer, result->group_counts[group]);
+        for (uint64_t i = 0; options->with_rows && i < result->group_counts[group]; i++) {
+            writer_put(writer, i ? "," : "\t", 1);
+            writer_number(writer, (uint64_t)sorted[starts[group] + i] + 1);
+        }
         writer_put(writer, "\n", 1);
         if (line % 65536 == 0)
             tool_progress("writing", (double)line / (double)lines);

@@ -400,7 +400,7 @@ static int run_free(struct command *c, const struct quarry_allocator_info *alloc
     if (heap) {
         int gave_up = 0;
         enum quarry_status status =
-            workload_fill(&c->workload, heap, PAGE_BYTES, (double)free / (double)c->total, FILL_BUDGET_S,
+            workload_fill(&c->target, heap, PAGE_BYTES, (double)free / (double)c->total, FILL_BUDGET_S,
                           show_progress, &gave_up);
         if (status == QUARRY_ERROR_MEMORY || gave_up) {
             tool_error(0, "%s, %" PRIu64 " free pages: not measured: %s", allocator->name, free,

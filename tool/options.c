@@ -2,7 +2,6 @@
 /* Options that commands share; the contracts are in options.h. */
 #include "options.h"
 
-#include "rows.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -17,6 +16,17 @@ int tool_parse_number(const char *text, uint64_t *number)
     errno = 0;
     *number = strtoull(text, NULL, 10);
     return errno ? -1 : 0;
+}
+
+int tool_parse_column(const char *text, struct rows_options *options)
+{
+    options->column_name = NULL;
+    if (tool_parse_number(text, &options->column_number) == 0 && options->column_number > 0)
+        return 0;
+    if (text[0] == '\0' || text[strspn(text, "0123456789")] == '\0')
+        return -1;
+    options->column_name = text;
+    return 0;
 }
 
 uint64_t tool_environment(const char *name, uint64_t most, uint64_t otherwise)

@@ -4,6 +4,7 @@
 #define QUARRY_TOOL_OPTIONS_H
 
 #include "quarry/quarry.h"
+#include "rows.h"
 
 #include <argp.h>
 #include <stdint.h>
@@ -25,6 +26,9 @@ struct heap_options {
 
 /* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */
 int tool_parse_number(const char *text, uint64_t *number);
+
+/* A column's number, from 1, or name into *options.  Returns 0, or -1 if text is neither. */
+int tool_parse_column(const char *text, struct rows_options *options);
 
 /* For tests: a number of 1 to `most` from the environment, else `otherwise`. */
 uint64_t tool_environment(const char *name, uint64_t most, uint64_t otherwise);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NUMBER_BYTES 24         /* a 64-bit number in decimal, and its separator */
+#define NUMBER_BYTES 20         /* a 64-bit number in decimal */
 #define BUFFER_BYTES (1u << 20) /* of a writer */
 
 /* ---- writer ---- */
@@ -52,7 +52,7 @@ void writer_put(struct writer *writer, const void *bytes, size_t count)
     writer->used += count;
 }
 
-void writer_number(struct writer *writer, char before, uint64_t number)
+void writer_number(struct writer *writer, uint64_t number)
 {
     unsigned char text[NUMBER_BYTES];
     size_t at = sizeof text;
@@ -60,7 +60,6 @@ void writer_number(struct writer *writer, char before, uint64_t number)
         text[--at] = (unsigned char)('0' + number % 10);
         number /= 10;
     } while (number);
-    text[--at] = (unsigned char)before;
     writer_put(writer, text + at, sizeof text - at);
 }
 

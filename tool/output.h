@@ -17,8 +17,8 @@ struct writer {
 /* bytes may be NULL if count is 0. */
 void writer_put(struct writer *writer, const void *bytes, size_t count);
 
-/* A byte and a number in decimal. */
-void writer_number(struct writer *writer, char before, uint64_t number);
+/* A number in decimal. */
+void writer_number(struct writer *writer, uint64_t number);
 
 /* Puts the whole result into the writer; may stop early once writer->error is set.  What can fail otherwise
  * fails before the first byte.

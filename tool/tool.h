@@ -25,6 +25,9 @@ int tool_parse_backend(const char *text, enum quarry_backend *backend);
 /* Bytes as a person writes them ("1.5 GiB"), into text[at least 32]; returns text. */
 char *tool_format_bytes(uint64_t bytes, char *text);
 
+/* Spreads a number over 64 bits: numbers from 0 on give a sequence that looks random (SplitMix64). */
+uint64_t tool_mix(uint64_t number);
+
 /* Resolves the backend for a command; where AUTO finds a CUDA toolkit's library but no usable GPU, says so
  * once on stderr.  Returns 0, or prints one sentence and returns TOOL_FAILED. */
 int tool_target(enum quarry_backend backend, struct quarry_target *target);
@@ -47,6 +50,9 @@ enum { TOOL_REFUSED = ECANCELED };
 int tool_options(const struct argp *argp, int argc, char **argv, void *input);
 int tool_option_error(const struct argp_state *state);
 int tool_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line of --stats. */
+void tool_print_time(const char *what, double microseconds);
 
 /* A progress bar on stderr: shown only if stderr is a terminal and the work takes over half a second.
  * share is 0..1; tool_progress_end clears the line. */
