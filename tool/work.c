@@ -2,6 +2,7 @@
 /* A command's work on one target; the contracts are in work.h. */
 #include "work.h"
 
+#include "cub.h"
 #include "timing.h"
 #include "tool.h"
 
@@ -30,6 +31,7 @@ int work_open(struct work *work, const struct quarry_target *target)
 
 void work_close(struct work *work)
 {
+    work_destroy(work, &work->scan);
     quarry_event_destroy(work->begin);
     quarry_event_destroy(work->end);
     memset(work, 0, sizeof *work);
@@ -98,6 +100,44 @@ int work_end(struct work *work, const char *doing, double *microseconds)
         work_check(quarry_event_elapsed(work->begin, work->end, &taken), doing))
         return TOOL_FAILED;
     *microseconds += taken;
+    return 0;
+}
+
+/* ---- prefix sum ---- */
+
+#ifdef QUARRY_WITH_CUDA
+static int scan_by_cub(struct work *work, uint64_t *values, uint64_t count)
+{
+    size_t bytes = 0;
+    const char *problem = cub_scan_u64(NULL, &bytes, values, count, work->target.stream);
+    if (!problem && bytes > work->scan_bytes) {
+        if (work_check(quarry_target_wait(&work->target), "prefix sum"))
+            return TOOL_FAILED;
+        work_destroy(work, &work->scan);
+        work->scan_bytes = 0;
+        if (work_create(work, bytes, &work->scan, "memory for a prefix sum"))
+            return TOOL_FAILED;
+        work->scan_bytes = bytes;
+    }
+    if (!problem)
+        problem = cub_scan_u64(work->scan, &bytes, values, count, work->target.stream);
+    return problem ? tool_error(TOOL_FAILED, "prefix sum: %s", problem) : 0;
+}
+#endif
+
+int work_scan(struct work *work, uint64_t *values, uint64_t count)
+{
+#ifdef QUARRY_WITH_CUDA
+    if (work->target.backend == QUARRY_BACKEND_CUDA)
+        return scan_by_cub(work, values, count);
+#endif
+    (void)work;
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t value = values[i];
+        values[i] = sum;
+        sum += value;
+    }
     return 0;
 }
 

@@ -12,6 +12,8 @@ struct work {
     struct quarry_target target;
     quarry_event *begin;
     quarry_event *end;
+    void *scan; /* memory for work_scan */
+    uint64_t scan_bytes;
 };
 
 /* work_close may follow, whatever work_open returned, and also if *work is all zero. */
@@ -40,6 +42,9 @@ int work_begin(struct work *work);
 int work_launch(struct work *work, const struct simt_kernel *kernel, struct quarry_grid grid,
                 const void *argument);
 int work_end(struct work *work, const char *doing, double *microseconds);
+
+/* Exclusive prefix sum in place: each value becomes the sum of those before it.  Queued; by CUB on a GPU. */
+int work_scan(struct work *work, uint64_t *values, uint64_t count);
 
 /* Makes a heap whose blocks hold a page, and waits for it.
  *   bytes  of the pool; 0: the library's default
