@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds everything on a machine with a GPU and runs what only runs there:
 #
-#   test       the tests with the label gpu, group-bys of the real files in QUARRY_DATA among them; prints how
-#              many ran
+#   test       the tests with the label gpu, group-bys and joins of the real files in QUARRY_DATA among them;
+#              prints how many ran
 #   sanitize   compute-sanitizer: memcheck and initcheck with up to 512 threads, racecheck for what uses
 #              block-shared memory
 #   bench      the table of `quarry bench`, with the floors of the same run
@@ -100,6 +100,7 @@ stage_sanitize() {
     export QUARRY_TEST_BACKEND=cuda QUARRY_TEST_THREADS=512
     local tool program bench="bench --backend cuda --heap 64M --runs 3 --threads 32,1024,16384 --size 16,256"
     local groupby='groupby --backend cuda --heap 64M --column 2 tests/data/debian-sections.tsv.gz'
+    local join='join --backend cuda --heap 64M --synthetic 16K --count'
     : >"$out/sanitize.log"
     export -f sanitize
     export out
@@ -110,6 +111,8 @@ stage_sanitize() {
             done
             echo "$tool $quarry $bench"
             echo "$tool $quarry $groupby"
+            echo "$tool $quarry $join"
+            echo "$tool $quarry $join --method two-pass"
         done
         for program in simt heap; do
             echo "racecheck $build/tests/test_$program"

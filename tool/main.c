@@ -11,6 +11,7 @@ static const struct command {
     const char *summary;
 } commands[] = {
     {"groupby", tool_groupby, "group the rows of a file by a column and count them"},
+    {"join", tool_join, "join the rows of two files that have the same key"},
     {"bench", tool_bench, "measure malloc and free of each allocator"},
     {"model", tool_model, "show how many steps theory predicts, beside what is measured"},
     {"list", tool_list, "show allocators, backends and devices"},

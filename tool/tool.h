@@ -11,6 +11,7 @@ enum { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 
 /* Subcommands; argv[0] is the subcommand's name.  Each returns the exit code. */
 int tool_groupby(int argc, char **argv);
+int tool_join(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_model(int argc, char **argv);
 int tool_list(int argc, char **argv);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Joins two tables on a target: the host's side of join_kernels.h. */
+#ifndef QUARRY_TOOL_JOIN_ENGINE_H
+#define QUARRY_TOOL_JOIN_ENGINE_H
+
+#include "join_tables.h"
+#include "options.h"
+#include "quarry/quarry.h"
+
+#define JOIN_MAX_RUNS 1000u
+
+enum join_method { JOIN_PAGED, JOIN_TWO_PASS };
+
+struct join_options {
+    struct quarry_target target; /* resolved */
+    struct heap_options heap;    /* JOIN_PAGED only; 0 bytes: half of what the library would take */
+    enum join_method method;
+    int want_matches;   /* else they are found and written on the target, but not fetched */
+    unsigned prefill;   /* percent of the heap's pages that others hold, 0 to 99 */
+    unsigned runs;      /* 1 to JOIN_MAX_RUNS; all but the last are for the times */
+    unsigned hash_bits; /* of the hash that are kept, 1 to 32: tests make keys collide */
+};
+
+struct join_result {
+    uint64_t count;
+    uint64_t *matches; /* (left row << 32 | right row), in ascending order; NULL unless wanted; from malloc */
+};
+
+enum join_stage {
+    JOIN_STAGE_HASH,
+    JOIN_STAGE_PARTITION,
+    JOIN_STAGE_PLAN,
+    JOIN_STAGE_PROBE,       /* paged */
+    JOIN_STAGE_FIRST_PROBE, /* this and the next three: two-pass */
+    JOIN_STAGE_PREFIX_SUM,
+    JOIN_STAGE_ARRAY,
+    JOIN_STAGE_SECOND_PROBE,
+    JOIN_STAGES
+};
+
+struct join_statistics {
+    uint32_t partitions;
+    uint64_t items;
+    const char *allocator; /* this and the next six: paged */
+    uint64_t heap_bytes;
+    uint64_t page_bytes;
+    uint64_t heap_pages;
+    uint64_t prefilled; /* pages */
+    uint64_t pages;     /* allocated by one run */
+    double heap_us;
+    double upload_us;
+    double stage_us[JOIN_STAGES]; /* median over the runs, on the target's clock, with what the host does
+                                     between */
+    double join_us;               /* the same, of all stages together */
+    double gather_us; /* last run: copies the pages to one array, frees them; orders and fetches */
+};
+
+/* Joins the tables.
+ * Returns 0, or prints one sentence and returns TOOL_FAILED; then *result is empty.  Either way join_free may
+ * follow.  Matches are right or there are none: their number, and every page's free, are checked. */
+int join_run(const struct join_table *left, const struct join_table *right,
+             const struct join_options *options, struct join_result *result,
+             struct join_statistics *statistics);
+
+void join_free(struct join_result *result);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of `quarry join`.  Compiled for the CPU and for CUDA; join_kernels.h has the method.
+ *
+ * Order.  A thread's pages and its entries in counts and heads are its own while the probe runs, and the next
+ * kernel reads them: no atomic is needed to find all pages.  (One list of all, pushed with a
+ * compare-exchange, would have every thread contend for one word.)  A block's hash table is built between two
+ * barriers.
+ *
+ * Togetherness.  The lanes of a warp go from match to match in step: each looks for its next one, they vote
+ * whether any has found one, and those that have and need a page ask for it at one place, so that a
+ * collaborative allocator gets whole warps.  A lane without a match asks for nothing.
+ *
+ * Masks.  The lanes of a warp enter and leave every loop with a collective together. */
+#include "join_kernels.h"
+
+#include "quarry/core/random.h"
+
+SIMT_FN uint32_t hash_of(uint64_t tuple)
+{
+    return (uint32_t)(tuple >> 32);
+}
+
+SIMT_FN uint32_t row_of(uint64_t tuple)
+{
+    return (uint32_t)tuple;
+}
+
+/* ---- hash ---- */
+
+SIMT_FN uint32_t hash_row(const struct join_hash *a, uint32_t row)
+{
+    if (!a->keys.integers)
+        return (uint32_t)(key_hash(&a->keys.text, row, a->seeds) >> 32);
+    uint64_t number = a->keys.integers[row];
+    if (a->one_to_one)
+        return quarry_mix_u32((uint32_t)number);
+    return quarry_mix_u32((uint32_t)(key_fold(number ^ a->seeds[0], a->seeds[1] | 1) >> 32));
+}
+
+SIMT_KERNEL(join_hash, struct join_hash, a)
+{
+    for (uint64_t row = simt_thread(); row < a.rows; row += simt_threads())
+        a.tuples[row] = (uint64_t)(hash_row(&a, (uint32_t)row) & a.hash_mask) << 32 | row;
+}
+
+/* ---- plan ---- */
+
+/* The first tuple of a partition or a later one. */
+SIMT_FN uint32_t first_tuple(const struct join_job *job, const struct join_side *side, uint32_t partition)
+{
+    if (partition == 0)
+        return 0;
+    if (partition == job->partitions)
+        return (uint32_t)side->rows;
+    uint32_t low = 0;
+    uint32_t high = (uint32_t)side->rows;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (hash_of(side->tuples[middle]) >> (JOIN_HASH_BITS - job->partition_bits) < partition)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+SIMT_FN uint32_t pieces(uint32_t tuples, uint32_t most)
+{
+    return tuples / most + (tuples % most != 0);
+}
+
+SIMT_KERNEL(join_bounds, struct join_job, a)
+{
+    for (uint32_t p = simt_thread(); p <= a.partitions; p += simt_threads()) {
+        uint32_t build = first_tuple(&a, &a.build, p);
+        uint32_t probe = first_tuple(&a, &a.probe, p);
+        uint64_t items = 0;
+        if (p < a.partitions)
+            items = (uint64_t)pieces(first_tuple(&a, &a.build, p + 1) - build, JOIN_BUILD) *
+                    pieces(first_tuple(&a, &a.probe, p + 1) - probe, JOIN_PROBE);
+        a.build.starts[p] = build;
+        a.probe.starts[p] = probe;
+        a.item_starts[p] = items;
+    }
+}
+
+SIMT_FN uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+SIMT_KERNEL(join_plan, struct join_job, a)
+{
+    for (uint64_t i = simt_thread(); i < a.item_count; i += simt_threads()) {
+        /* The last partition whose items begin at i or before, which has item i. */
+        uint32_t low = 0;
+        uint32_t high = a.partitions - 1;
+        while (low < high) {
+            uint32_t middle = high - (high - low) / 2;
+            if (a.item_starts[middle] <= i)
+                low = middle;
+            else
+                high = middle - 1;
+        }
+        uint64_t number = i - a.item_starts[low];
+        uint32_t build_pieces = pieces(a.build.starts[low + 1] - a.build.starts[low], JOIN_BUILD);
+        struct join_item *item = a.items + i;
+        item->build_begin = a.build.starts[low] + (uint32_t)(number % build_pieces) * JOIN_BUILD;
+        item->build_end =
+            item->build_begin + smaller(a.build.starts[low + 1] - item->build_begin, JOIN_BUILD);
+        item->probe_begin = a.probe.starts[low] + (uint32_t)(number / build_pieces) * JOIN_PROBE;
+        item->probe_end =
+            item->probe_begin + smaller(a.probe.starts[low + 1] - item->probe_begin, JOIN_PROBE);
+    }
+}
+
+/* ---- probe ---- */
+
+/* The chain of a hash.  Its last bits: the first ones are those of the partition. */
+SIMT_FN uint32_t *chain_of(struct join_hash_table *table, uint64_t tuple)
+{
+    return &table->heads[hash_of(tuple) % JOIN_HEADS];
+}
+
+/* Builds the hash table of an item.  All threads of the block call. */
+SIMT_FN void build_table(const struct join_job *job, const struct join_item *item,
+                         struct join_hash_table *table)
+{
+    simt_block_barrier(); /* nobody reads the table of the item before any more */
+    for (uint32_t h = simt_block_thread(); h < JOIN_HEADS; h += simt_block_threads())
+        table->heads[h] = 0;
+    simt_block_barrier();
+    for (uint32_t i = simt_block_thread(); i < item->build_end - item->build_begin;
+         i += simt_block_threads()) {
+        uint64_t tuple = job->build.tuples[item->build_begin + i];
+        table->tuples[i] = tuple;
+        table->next[i] = simt_exchange_u32(chain_of(table, tuple), i + 1, relaxed);
+    }
+    simt_block_barrier();
+}
+
+SIMT_FN int is_match(const struct join_job *job, uint64_t build, uint64_t probe)
+{
+    if (hash_of(build) != hash_of(probe))
+        return 0;
+    if (job->one_to_one)
+        return 1;
+    if (job->build.keys.integers)
+        return job->build.keys.integers[row_of(build)] == job->probe.keys.integers[row_of(probe)];
+    return key_same(&job->build.keys.text, row_of(build), &job->probe.keys.text, row_of(probe));
+}
+
+/* The first match from `entry` on along its chain; 0: none. */
+SIMT_FN uint32_t next_match(const struct join_job *job, const struct join_hash_table *table, uint32_t entry,
+                            uint64_t probe)
+{
+    while (entry && !is_match(job, table->tuples[entry - 1], probe))
+        entry = table->next[entry - 1];
+    return entry;
+}
+
+SIMT_FN uint64_t match_of(const struct join_job *job, uint64_t build, uint64_t probe)
+{
+    return job->build_is_right ? (uint64_t)row_of(probe) << 32 | row_of(build)
+                               : (uint64_t)row_of(build) << 32 | row_of(probe);
+}
+
+SIMT_KERNEL(join_count, struct join_job, a)
+{
+    struct join_hash_table *table = (struct join_hash_table *)simt_shared();
+    uint64_t count = 0;
+    for (uint64_t i = simt_block(); i < a.item_count; i += simt_blocks()) {
+        const struct join_item item = a.items[i];
+        build_table(&a, &item, table);
+        for (uint32_t j = simt_block_thread(); j < item.probe_end - item.probe_begin;
+             j += simt_block_threads()) {
+            uint64_t probe = a.probe.tuples[item.probe_begin + j];
+            uint32_t entry = next_match(&a, table, *chain_of(table, probe), probe);
+            for (; entry; entry = next_match(&a, table, table->next[entry - 1], probe))
+                count++;
+        }
+    }
+    a.counts[simt_thread()] = count;
+}
+
+SIMT_KERNEL(join_write, struct join_job, a)
+{
+    struct join_hash_table *table = (struct join_hash_table *)simt_shared();
+    uint64_t at = a.counts[simt_thread()];
+    uint64_t end = a.counts[simt_thread() + 1];
+    for (uint64_t i = simt_block(); i < a.item_count; i += simt_blocks()) {
+        const struct join_item item = a.items[i];
+        build_table(&a, &item, table);
+        for (uint32_t j = simt_block_thread(); j < item.probe_end - item.probe_begin;
+             j += simt_block_threads()) {
+            uint64_t probe = a.probe.tuples[item.probe_begin + j];
+            uint32_t entry = next_match(&a, table, *chain_of(table, probe), probe);
+            for (; entry; entry = next_match(&a, table, table->next[entry - 1], probe)) {
+                if (at < end)
+                    a.matches[at] = match_of(&a, table->tuples[entry - 1], probe);
+                at++;
+            }
+        }
+    }
+    if (at != end)
+        simt_store_u32(&a.state->broken, 1, relaxed);
+}
+
+/* ---- paged ---- */
+
+/* Where a thread writes. */
+struct sink {
+    uint64_t *page; /* the current one; NULL: none yet */
+    uint32_t used;  /* matches in it; the capacity if there is none */
+    uint32_t lost;  /* the heap is full: matches are only counted */
+    uint64_t count; /* of the thread */
+};
+
+/* Gives the calling thread an empty page. */
+SIMT_FN void next_page(const struct join_job *job, struct sink *sink)
+{
+    uint64_t *page = (uint64_t *)SIMT_NULL;
+    /* A malloc that fails has swept the heap; others need not do so again. */
+    if (!simt_load_u32(&job->state->failed, relaxed))
+        page = (uint64_t *)quarry_malloc(job->heap, job->page_bytes);
+    if (page) {
+        page[0] = (uint64_t)(uintptr_t)sink->page;
+        sink->page = page;
+        sink->used = 0;
+    } else {
+        simt_store_u32(&job->state->failed, 1, relaxed);
+        sink->lost = 1;
+    }
+}
+
+SIMT_KERNEL(join_collect, struct join_job, a)
+{
+    struct join_hash_table *table = (struct join_hash_table *)simt_shared();
+    struct sink sink;
+    sink.page = (uint64_t *)SIMT_NULL;
+    sink.used = a.capacity;
+    sink.lost = 0;
+    sink.count = 0;
+    for (uint64_t i = simt_block(); i < a.item_count; i += simt_blocks()) {
+        const struct join_item item = a.items[i];
+        build_table(&a, &item, table);
+        uint32_t tuples = item.probe_end - item.probe_begin;
+        for (uint32_t j = simt_block_thread(); j - simt_lane() < tuples; j += simt_block_threads()) {
+            uint64_t probe = j < tuples ? a.probe.tuples[item.probe_begin + j] : 0;
+            uint32_t entry = j < tuples ? *chain_of(table, probe) : 0;
+            for (;;) {
+                entry = next_match(&a, table, entry, probe);
+                if (!simt_any(SIMT_ALL_LANES, entry != 0))
+                    break;
+                if (entry && sink.used == a.capacity && !sink.lost)
+                    next_page(&a, &sink);
+                if (entry) {
+                    if (sink.used < a.capacity)
+                        sink.page[1 + sink.used++] = match_of(&a, table->tuples[entry - 1], probe);
+                    sink.count++;
+                    entry = table->next[entry - 1];
+                }
+            }
+        }
+    }
+    a.counts[simt_thread()] = sink.count;
+    a.heads[simt_thread()] = (uint64_t)(uintptr_t)sink.page;
+    uint64_t matches = simt_reduce_add_u64(SIMT_ALL_LANES, sink.count);
+    uint64_t pages = simt_reduce_add_u64(SIMT_ALL_LANES, (sink.count + a.capacity - 1) / a.capacity);
+    if (simt_lane() == 0 && matches) {
+        simt_add_u64(&a.state->matches, matches, relaxed);
+        simt_add_u64(&a.state->pages, pages, relaxed);
+    }
+}
+
+/* Each lane follows the pages of one thread, from the last to the first, and all lanes copy each of the
+ * warp's 32 pages together.  All pages but a thread's last are full. */
+SIMT_KERNEL(join_gather, struct join_job, a)
+{
+    uint32_t lane = simt_lane();
+    for (uint64_t i = simt_thread(); i - lane < a.threads; i += simt_threads()) {
+        uint64_t page = 0;
+        uint64_t end = 0; /* where the matches of this page and those before it end */
+        uint32_t count = 0;
+        if (i < a.threads) {
+            page = a.heads[i];
+            end = a.counts[i + 1];
+            if (page)
+                count = (uint32_t)((end - a.counts[i] - 1) % a.capacity) + 1;
+        }
+        while (simt_any(SIMT_ALL_LANES, page != 0)) {
+            for (uint32_t k = 0; a.matches && k < SIMT_LANES; k++) {
+                uint32_t have = simt_shuffle_u32(SIMT_ALL_LANES, count, k);
+                if (!have)
+                    continue;
+                const uint64_t *from = (const uint64_t *)(uintptr_t)simt_shuffle_u64(SIMT_ALL_LANES, page, k);
+                uint64_t to = simt_shuffle_u64(SIMT_ALL_LANES, end, k) - have;
+                for (uint32_t j = lane; j < have; j += SIMT_LANES)
+                    a.matches[to + j] = from[1 + j];
+            }
+            /* Every lane's reads of a page come before its free. */
+            simt_sync(SIMT_ALL_LANES);
+            if (page) {
+                uint64_t previous = *(const uint64_t *)(uintptr_t)page;
+                quarry_free(a.heap, (void *)(uintptr_t)page);
+                page = previous;
+                end -= count;
+                count = page ? a.capacity : 0;
+            }
+        }
+    }
+}
