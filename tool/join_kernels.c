@@ -10,6 +10,9 @@
  * whether any has found one, and those that have and need a page ask for it at one place, so that a
  * collaborative allocator gets whole warps.  A lane without a match asks for nothing.
  *
+ * Latency.  A thread loads its next probe tuple before it works on one, and its build tuples all at once
+ * (appendix B: many values into registers).
+ *
  * Masks.  The lanes of a warp enter and leave every loop with a collective together. */
 #include "join_kernels.h"
 
@@ -122,21 +125,35 @@ SIMT_FN uint32_t *chain_of(struct join_hash_table *table, uint64_t tuple)
     return &table->heads[hash_of(tuple) % JOIN_HEADS];
 }
 
-/* Builds the hash table of an item.  All threads of the block call. */
+/* Builds the hash table of an item.  All threads of the block call.  A thread's tuples are loaded at once,
+ * while the table is being cleared. */
 SIMT_FN void build_table(const struct join_job *job, const struct join_item *item,
                          struct join_hash_table *table)
 {
+    uint64_t tuples[JOIN_BUILD / JOIN_BLOCK];
+    const uint32_t count = item->build_end - item->build_begin;
+    for (uint32_t k = 0; k < JOIN_BUILD / JOIN_BLOCK; k++) {
+        uint32_t i = k * JOIN_BLOCK + simt_block_thread();
+        tuples[k] = i < count ? job->build.tuples[item->build_begin + i] : 0;
+    }
     simt_block_barrier(); /* nobody reads the table of the item before any more */
-    for (uint32_t h = simt_block_thread(); h < JOIN_HEADS; h += simt_block_threads())
+    for (uint32_t h = simt_block_thread(); h < JOIN_HEADS; h += JOIN_BLOCK)
         table->heads[h] = 0;
     simt_block_barrier();
-    for (uint32_t i = simt_block_thread(); i < item->build_end - item->build_begin;
-         i += simt_block_threads()) {
-        uint64_t tuple = job->build.tuples[item->build_begin + i];
-        table->tuples[i] = tuple;
-        table->next[i] = simt_exchange_u32(chain_of(table, tuple), i + 1, relaxed);
+    for (uint32_t k = 0; k < JOIN_BUILD / JOIN_BLOCK; k++) {
+        uint32_t i = k * JOIN_BLOCK + simt_block_thread();
+        if (i < count) {
+            table->tuples[i] = tuples[k];
+            table->next[i] = simt_exchange_u32(chain_of(table, tuples[k]), i + 1, relaxed);
+        }
     }
     simt_block_barrier();
+}
+
+/* Probe tuple i of an item; behind its last, no particular value. */
+SIMT_FN uint64_t probe_tuple(const struct join_job *job, const struct join_item *item, uint32_t i)
+{
+    return i < item->probe_end - item->probe_begin ? job->probe.tuples[item->probe_begin + i] : 0;
 }
 
 SIMT_FN int is_match(const struct join_job *job, uint64_t build, uint64_t probe)
@@ -171,10 +188,11 @@ SIMT_KERNEL(join_count, struct join_job, a)
     uint64_t count = 0;
     for (uint64_t i = simt_block(); i < a.item_count; i += simt_blocks()) {
         const struct join_item item = a.items[i];
+        uint64_t ahead = probe_tuple(&a, &item, simt_block_thread());
         build_table(&a, &item, table);
-        for (uint32_t j = simt_block_thread(); j < item.probe_end - item.probe_begin;
-             j += simt_block_threads()) {
-            uint64_t probe = a.probe.tuples[item.probe_begin + j];
+        for (uint32_t j = simt_block_thread(); j < item.probe_end - item.probe_begin; j += JOIN_BLOCK) {
+            uint64_t probe = ahead;
+            ahead = probe_tuple(&a, &item, j + JOIN_BLOCK);
             uint32_t entry = next_match(&a, table, *chain_of(table, probe), probe);
             for (; entry; entry = next_match(&a, table, table->next[entry - 1], probe))
                 count++;
@@ -190,10 +208,11 @@ SIMT_KERNEL(join_write, struct join_job, a)
     uint64_t end = a.counts[simt_thread() + 1];
     for (uint64_t i = simt_block(); i < a.item_count; i += simt_blocks()) {
         const struct join_item item = a.items[i];
+        uint64_t ahead = probe_tuple(&a, &item, simt_block_thread());
         build_table(&a, &item, table);
-        for (uint32_t j = simt_block_thread(); j < item.probe_end - item.probe_begin;
-             j += simt_block_threads()) {
-            uint64_t probe = a.probe.tuples[item.probe_begin + j];
+        for (uint32_t j = simt_block_thread(); j < item.probe_end - item.probe_begin; j += JOIN_BLOCK) {
+            uint64_t probe = ahead;
+            ahead = probe_tuple(&a, &item, j + JOIN_BLOCK);
             uint32_t entry = next_match(&a, table, *chain_of(table, probe), probe);
             for (; entry; entry = next_match(&a, table, table->next[entry - 1], probe)) {
                 if (at < end)
@@ -243,11 +262,13 @@ SIMT_KERNEL(join_collect, struct join_job, a)
     sink.count = 0;
     for (uint64_t i = simt_block(); i < a.item_count; i += simt_blocks()) {
         const struct join_item item = a.items[i];
-        build_table(&a, &item, table);
         uint32_t tuples = item.probe_end - item.probe_begin;
-        for (uint32_t j = simt_block_thread(); j - simt_lane() < tuples; j += simt_block_threads()) {
-            uint64_t probe = j < tuples ? a.probe.tuples[item.probe_begin + j] : 0;
+        uint64_t ahead = probe_tuple(&a, &item, simt_block_thread());
+        build_table(&a, &item, table);
+        for (uint32_t j = simt_block_thread(); j - simt_lane() < tuples; j += JOIN_BLOCK) {
+            uint64_t probe = ahead;
             uint32_t entry = j < tuples ? *chain_of(table, probe) : 0;
+            ahead = probe_tuple(&a, &item, j + JOIN_BLOCK);
             for (;;) {
                 entry = next_match(&a, table, entry, probe);
                 if (!simt_any(SIMT_ALL_LANES, entry != 0))
