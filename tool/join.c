@@ -2,6 +2,7 @@
 /* `quarry join`: options, the order of the work, output, and --stats. */
 #include "join_engine.h"
 #include "join_tables.h"
+#include "lists.h"
 #include "options.h"
 #include "output.h"
 #include "timing.h"
@@ -103,16 +104,6 @@ static error_t parse_method(struct join_options *options, const char *text)
     return 0;
 }
 
-/* An integer from least to most. */
-static error_t parse_count(const char *option, const char *text, uint64_t least, uint64_t most,
-                           uint64_t *number)
-{
-    if (tool_parse_number(text, number) == 0 && *number >= least && *number <= most)
-        return 0;
-    return tool_refuse("%s '%s': give a number from %llu to %llu", option, text, (unsigned long long)least,
-                       (unsigned long long)most);
-}
-
 static error_t parse_file(struct command *command, const char *text)
 {
     if (command->paths[1])
@@ -177,7 +168,7 @@ static error_t parse_synthetic_key(struct command *command, int key, char *text)
     case KEY_EXPONENT:
         return parse_exponent(&command->synthetic, text);
     default:
-        return parse_count("--seed", text, 0, UINT64_MAX, &command->synthetic.seed);
+        return tool_parse_range(&command->synthetic.seed, "seed", text, 0, UINT64_MAX);
     }
 }
 
@@ -213,11 +204,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case KEY_SEED:
         return parse_synthetic_key(command, key, text);
     case KEY_PREFILL:
-        error = parse_count("--prefill", text, 0, 99, &number);
+        error = tool_parse_range(&number, "prefill", text, 0, 99);
         command->engine.prefill = (unsigned)number;
         return error;
     case KEY_RUNS:
-        error = parse_count("--runs", text, 1, JOIN_MAX_RUNS, &number);
+        error = tool_parse_range(&number, "runs", text, 1, JOIN_MAX_RUNS);
         command->engine.runs = (unsigned)number;
         return error;
     case ARGP_KEY_ARG:

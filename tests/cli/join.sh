@@ -381,14 +381,14 @@ for exponent in '' -1 x 1.2.3 11 nan; do
 done
 for percent in 100 -1 x ''; do
     run 2 "--prefill=$percent" "$left" "$right"
-    says "--prefill '$percent'"
+    says "--prefill: '$percent'"
 done
 run 2 --prefill 50 --method two-pass "$left" "$right"
 says '--prefill is about the pages of --method paged'
 run 2 --runs 0 "$left" "$right"
-says "--runs '0'"
+says "--runs: '0'"
 run 2 --seed x --synthetic 1K
-says "--seed 'x'"
+says "--seed: 'x'"
 run 2 --delimiter ab "$left" "$right"
 says "--delimiter 'ab'"
 run 2 --page 40 "$left" "$right"
