@@ -138,6 +138,23 @@ static void null_never_comes_of_a_page_that_the_caller_has_freed(void **state)
     for_each_allocator(owner_and_askers);
 }
 
+/* Groups of one warp that a GPU makes run together must not count each other's lanes: a page would find two
+ * takers or none.  It took 1 of 20 launches to show (simt_active in simt/cuda.h). */
+static void fills(void)
+{
+    for (uint32_t i = test_on_cuda(&base_target) ? 100 : 1; i > 0; i--) {
+        struct exact_case a;
+        begin_full(256, i % 2, &a);
+        end_exact(&a, 0);
+    }
+}
+
+static void every_page_finds_one_taker(void **state)
+{
+    (void)state;
+    for_each_allocator(fills);
+}
+
 static void numbers(void)
 {
     for (uint32_t pages = 1; pages < 3000; pages = pages * 3 + 1)
@@ -160,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_never_comes_of_a_free_page_that_moves),
         cmocka_unit_test(null_never_comes_of_a_page_that_the_caller_has_freed),
+        cmocka_unit_test(every_page_finds_one_taker),
         cmocka_unit_test(a_chunks_number_does_not_depend_on_who_reads_it),
     };
     base_target = test_target();

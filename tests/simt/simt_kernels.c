@@ -71,36 +71,6 @@ SIMT_KERNEL(simt_active_groups, struct simt_case, a)
     a.seen[simt_thread()].sum = simt_reduce_add_u32(group, 1);
 }
 
-/* Lanes of a warp that look for a free word in vain come to simt_active in several groups, which then run the
- * same loop side by side.  Counts answers that name lanes outside the caller's group. */
-SIMT_KERNEL(simt_active_lasts, struct simt_case, a)
-{
-    uint32_t lane = simt_lane(), wrong = 0, draw = simt_thread() * 2654435761u;
-    for (uint32_t vain = 0; vain < 4;) {
-        draw = draw * 1664525u + 1013904223u;
-        uint32_t *word = &a.words[draw >> 26];
-        if (simt_load_u32(word, relaxed))
-            vain++;
-        else if (simt_cas_u32(word, 0, 1, acquire) == 0)
-            return;
-    }
-    uint32_t group = simt_active();
-    for (uint32_t turn = 0; turn < a.turns; turn++) {
-        if (simt_rank(group) == 0)
-            while (simt_cas_u64(&a.wide[0], 0, 1, acquire))
-                simt_backoff();
-        if ((lane + turn) % 3 == 0)
-            simt_add_u64(&a.wide[1 + lane], 1, relaxed);
-        wrong += simt_ballot(group, 1) != group;
-        if (simt_rank(group) == 0)
-            simt_store_u64(&a.wide[0], 0, release);
-        wrong += simt_shuffle_u32(group, group, simt_ctz_u32(group)) != group;
-        wrong += simt_any(group, !(group >> lane & 1u));
-    }
-    a.out[simt_thread()] = wrong;
-    a.seen[simt_thread()].ballot = group;
-}
-
 SIMT_KERNEL(simt_shared_reverse, struct simt_case, a)
 {
     uint32_t *shared = (uint32_t *)simt_shared();

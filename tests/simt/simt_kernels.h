@@ -28,7 +28,6 @@ SIMT_KERNEL_DECLARE(simt_collectives_full);
 SIMT_KERNEL_DECLARE(simt_collectives_divergent);
 SIMT_KERNEL_DECLARE(simt_nested_masks);
 SIMT_KERNEL_DECLARE(simt_active_groups);
-SIMT_KERNEL_DECLARE(simt_active_lasts);
 SIMT_KERNEL_DECLARE(simt_shared_reverse);
 SIMT_KERNEL_DECLARE(simt_barrier_after_exit);
 SIMT_KERNEL_DECLARE(simt_atomics);

@@ -190,23 +190,6 @@ static void active_lanes_agree_on_their_group(void **state)
     in_every_mode(active_groups);
 }
 
-static void active_lasts(void)
-{
-    f.device.turns = 20;
-    for (uint32_t launch = test_on_cuda(&base_target) ? 100 : 1; launch > 0; launch--) {
-        assert_ok(quarry_memory_fill(&f.target, f.device.words, 0, sizeof f.words));
-        run(&simt_active_lasts, BLOCKS, BLOCK_THREADS);
-        for (uint32_t t = 0; t < THREADS; t++)
-            assert_int_equal(f.out[t], 0);
-    }
-}
-
-static void groups_of_a_warp_do_not_mix(void **state)
-{
-    (void)state;
-    in_every_mode(active_lasts);
-}
-
 /* ---- block ---- */
 
 static void shared_reverse(void)
@@ -563,7 +546,6 @@ int main(void)
         cmocka_unit_test(collectives_see_the_lanes_of_their_mask),
         cmocka_unit_test(a_collective_waits_for_lanes_that_confer_elsewhere),
         cmocka_unit_test(active_lanes_agree_on_their_group),
-        cmocka_unit_test(groups_of_a_warp_do_not_mix),
         cmocka_unit_test(the_block_shares_memory_across_barriers),
         cmocka_unit_test(the_barrier_does_not_wait_for_lanes_that_returned),
         cmocka_unit_test(atomics_lose_nothing),
