@@ -93,16 +93,15 @@ static error_t parse_exponent(struct join_synthetic *synthetic, const char *text
     return tool_refuse("--exponent '%s': give a number from 0 to %.0f", text, MAX_EXPONENT);
 }
 
-static const char *const method_names[JOIN_METHODS] = {"paged", "warp-paged", "two-pass"};
-
 static error_t parse_method(struct join_options *options, const char *text)
 {
-    for (int method = 0; method < JOIN_METHODS; method++)
-        if (strcmp(text, method_names[method]) == 0) {
-            options->method = (enum join_method)method;
-            return 0;
-        }
-    return tool_refuse("--method '%s': give paged, warp-paged or two-pass", text);
+    if (strcmp(text, "paged") == 0)
+        options->method = JOIN_PAGED;
+    else if (strcmp(text, "two-pass") == 0)
+        options->method = JOIN_TWO_PASS;
+    else
+        return tool_refuse("--method '%s': give paged or two-pass", text);
+    return 0;
 }
 
 static error_t parse_file(struct command *command, const char *text)
@@ -131,8 +130,8 @@ static error_t check_inputs(struct command *command)
 
 static error_t parse_end(struct command *command)
 {
-    if (command->engine.prefill && command->engine.method == JOIN_TWO_PASS)
-        return tool_refuse("--prefill is about pages, and --method two-pass has none");
+    if (command->engine.prefill && command->engine.method != JOIN_PAGED)
+        return tool_refuse("--prefill is about the pages of --method paged");
     if (command->synthetic.left) {
         if (command->paths[0])
             return tool_refuse("--synthetic needs no files, but '%s' is given", command->paths[0]);
@@ -234,9 +233,7 @@ static const struct argp_option option_list[] = {
     {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
     {"stats", 's', NULL, 0, "Print rows, matches, pages and times to standard error", 1},
     {"method", KEY_METHOD, "NAME", 0,
-     "paged: matches go to pages from the heap, one for each thread; warp-paged: one for each warp; "
-     "two-pass: "
-     "count, prefix sum, probe again (default: paged)",
+     "paged: matches go to pages from the heap; two-pass: count, prefix sum, probe again (default: paged)",
      2},
     {"prefill", KEY_PREFILL, "PERCENT", 0, "First take this share of the heap's pages, at random", 2},
     {"synthetic", KEY_SYNTHETIC, "N[,M]", 0,
@@ -311,11 +308,11 @@ static void print_stats(const struct command *command, const struct joined *join
 {
     static const char *const names[JOIN_STAGES] = {"hash",        "partition",  "plan",  "probe",
                                                    "first probe", "prefix sum", "array", "second probe"};
-    const int paged = command->engine.method != JOIN_TWO_PASS;
+    const int paged = command->engine.method == JOIN_PAGED;
     fprintf(stderr, "rows               %llu left, %llu right\n", (unsigned long long)joined->left->count,
             (unsigned long long)joined->right->count);
     fprintf(stderr, "matches            %llu\n", (unsigned long long)joined->result->count);
-    fprintf(stderr, "method             %s\n", method_names[command->engine.method]);
+    fprintf(stderr, "method             %s\n", paged ? "paged" : "two-pass");
     fprintf(stderr, "partitions         %u, items %llu\n", statistics->partitions,
             (unsigned long long)statistics->items);
     if (statistics->allocator)

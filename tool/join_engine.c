@@ -137,7 +137,6 @@ static int create_buffers(struct engine *engine)
     const uint64_t left = engine->tables[0]->count;
     const uint64_t right = engine->tables[1]->count;
     job->build_is_right = right < left;
-    job->together = engine->options->method == JOIN_WARP_PAGED;
     job->one_to_one = engine->tables[0]->is_narrow && engine->tables[1]->is_narrow &&
                       engine->options->hash_bits == JOIN_HASH_BITS;
     const uint64_t build = smaller(left, right);
@@ -394,7 +393,7 @@ static int gather(struct engine *engine, int wanted)
 
 static int note_times(struct engine *engine, unsigned run)
 {
-    const int paged = engine->options->method != JOIN_TWO_PASS;
+    const int paged = engine->options->method == JOIN_PAGED;
     quarry_event *before = engine->marks[JOIN_STAGES];
     double total = 0;
     for (unsigned stage = 0; stage < JOIN_STAGES; stage++) {
@@ -417,11 +416,11 @@ static int run_once(struct engine *engine, unsigned run)
     const int wanted = options->want_matches && run + 1 == options->runs;
     work_destroy(&engine->work, &engine->memory[MATCHES]);
     if (work_check(quarry_event_record(engine->marks[JOIN_STAGES]), "timing") || partition(engine) ||
-        plan(engine) || (options->method != JOIN_TWO_PASS ? probe_paged(engine) : probe_twice(engine)) ||
+        plan(engine) || (options->method == JOIN_PAGED ? probe_paged(engine) : probe_twice(engine)) ||
         note_times(engine, run))
         return TOOL_FAILED;
     const double joined = timing_now();
-    if (options->method != JOIN_TWO_PASS && gather(engine, wanted))
+    if (options->method == JOIN_PAGED && gather(engine, wanted))
         return TOOL_FAILED;
     engine->statistics->gather_us = 1e6 * (timing_now() - joined);
     return 0;
@@ -479,7 +478,7 @@ static int open_engine(struct engine *engine)
     engine->samples = (double *)calloc((JOIN_STAGES + 1) * (size_t)options->runs, sizeof *engine->samples);
     if (!engine->samples)
         return tool_error(TOOL_FAILED, "not enough memory for the times");
-    return create_buffers(engine) || (options->method != JOIN_TWO_PASS && create_heap(engine));
+    return create_buffers(engine) || (options->method == JOIN_PAGED && create_heap(engine));
 }
 
 static void close_engine(struct engine *engine)

@@ -9,7 +9,7 @@
 
 #define JOIN_MAX_RUNS 1000u
 
-enum join_method { JOIN_PAGED, JOIN_WARP_PAGED, JOIN_TWO_PASS, JOIN_METHODS };
+enum join_method { JOIN_PAGED, JOIN_TWO_PASS };
 
 struct join_options {
     struct quarry_target target; /* resolved */

@@ -227,13 +227,12 @@ SIMT_KERNEL(join_write, struct join_job, a)
 
 /* ---- paged ---- */
 
-/* Where a thread writes, or a warp: then all lanes have the same values but for lost and count, which are
- * lane 0's. */
+/* Where a thread writes. */
 struct sink {
     uint64_t *page; /* the current one; NULL: none yet */
     uint32_t used;  /* matches in it; the capacity if there is none */
     uint32_t lost;  /* the heap is full: matches are only counted */
-    uint64_t count; /* matches of the thread or the warp */
+    uint64_t count; /* of the thread */
 };
 
 /* Gives the calling thread an empty page. */
@@ -250,41 +249,6 @@ SIMT_FN void next_page(const struct join_job *job, struct sink *sink)
     } else {
         simt_store_u32(&job->state->failed, 1, relaxed);
         sink->lost = 1;
-    }
-}
-
-SIMT_FN void write_alone(const struct join_job *job, struct sink *sink, int found, uint64_t match)
-{
-    if (found && sink->used == job->capacity && !sink->lost)
-        next_page(job, sink);
-    if (found && sink->used < job->capacity)
-        sink->page[1 + sink->used++] = match;
-    sink->count += found ? 1 : 0;
-}
-
-/* The lanes of a warp fill one page after the other, which lane 0 asks for. */
-SIMT_FN void write_together(const struct join_job *job, struct sink *sink, int found, uint64_t match)
-{
-    uint32_t left = simt_ballot(SIMT_ALL_LANES, found);
-    if (simt_lane() == 0)
-        sink->count += simt_popc_u32(left);
-    while (left) {
-        if (sink->used == job->capacity) {
-            if (simt_lane() == 0 && !sink->lost)
-                next_page(job, sink);
-            if (simt_shuffle_u32(SIMT_ALL_LANES, sink->lost, 0))
-                return;
-            sink->page =
-                (uint64_t *)(uintptr_t)simt_shuffle_u64(SIMT_ALL_LANES, (uint64_t)(uintptr_t)sink->page, 0);
-            sink->used = 0;
-        }
-        uint32_t room = job->capacity - sink->used;
-        uint32_t rank = simt_rank(left);
-        if (found && rank < room)
-            sink->page[1 + sink->used + rank] = match;
-        found = found && rank >= room;
-        sink->used += smaller(simt_popc_u32(left), room);
-        left = simt_ballot(SIMT_ALL_LANES, found);
     }
 }
 
@@ -309,18 +273,19 @@ SIMT_KERNEL(join_collect, struct join_job, a)
                 entry = next_match(&a, table, entry, probe);
                 if (!simt_any(SIMT_ALL_LANES, entry != 0))
                     break;
-                uint64_t match = entry ? match_of(&a, table->tuples[entry - 1], probe) : 0;
-                if (a.together)
-                    write_together(&a, &sink, entry != 0, match);
-                else
-                    write_alone(&a, &sink, entry != 0, match);
-                if (entry)
+                if (entry && sink.used == a.capacity && !sink.lost)
+                    next_page(&a, &sink);
+                if (entry) {
+                    if (sink.used < a.capacity)
+                        sink.page[1 + sink.used++] = match_of(&a, table->tuples[entry - 1], probe);
+                    sink.count++;
                     entry = table->next[entry - 1];
+                }
             }
         }
     }
     a.counts[simt_thread()] = sink.count;
-    a.heads[simt_thread()] = sink.count ? (uint64_t)(uintptr_t)sink.page : 0;
+    a.heads[simt_thread()] = (uint64_t)(uintptr_t)sink.page;
     uint64_t matches = simt_reduce_add_u64(SIMT_ALL_LANES, sink.count);
     uint64_t pages = simt_reduce_add_u64(SIMT_ALL_LANES, (sink.count + a.capacity - 1) / a.capacity);
     if (simt_lane() == 0 && matches) {

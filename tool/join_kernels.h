@@ -24,9 +24,6 @@
  *                   [   ---]--------> | previous | match |     | match | ---> | 0        |
  *                                     +----------+-------+- - -+-------+      +----------+- - -
  *
- *   warp-paged  The same with one page for a warp, as if its lane 0 found all of its matches: most threads
- * have few matches, and pages are filled better.
- *
  *   two-pass    A first probe counts each thread's matches; a prefix sum of the counts says where each thread
  *               writes in one array; a second probe of the same items by the same threads writes.
  *
@@ -101,7 +98,6 @@ struct join_job {
     uint32_t partitions; /* 2^partition_bits */
     int build_is_right;
     int one_to_one; /* equal hashes are equal keys */
-    int together;   /* the lanes of a warp fill one page */
     struct join_side build;
     struct join_side probe;
     uint64_t *item_starts; /* partition p has items item_starts[p] up to item_starts[p + 1] */

@@ -39,7 +39,7 @@ run() {
 joins() {
     local text=$1 method
     shift
-    for method in paged warp-paged two-pass; do
+    for method in paged two-pass; do
         run 0 --method $method "$@" "$left" "$right"
         checks=$((checks + 1))
         # shellcheck disable=SC2059
@@ -61,7 +61,7 @@ expect() {
 agrees() {
     local method on=$1=$2
     shift 2
-    for method in paged warp-paged two-pass; do
+    for method in paged two-pass; do
         run 0 --method $method --on "$on" "$@" "$left" "$right"
         checks=$((checks + 1))
         if ! sort "$out" | cmp -s "$reference" - || [ -s "$err" ]; then
@@ -285,7 +285,7 @@ if [ -c /dev/full ]; then
     run 1 --output /dev/full "$left" "$right"
     says '/dev/full: .*No space left'
 fi
-for method in paged warp-paged two-pass; do
+for method in paged two-pass; do
     run 0 --stats --method $method --runs 2 "$left" "$right"
     for line in 'rows +2 left, 1 right' 'matches +1' "method +$method" 'partitions +1, items 1' '  read .* ms' \
         '  partition .* ms' '  join, all these .* ms' '  output .* ms' 'time, median of 2 runs'; do
@@ -362,7 +362,7 @@ says "--on: column 'name' is a name: add --header"
 run 2 --on 1=name "$left" "$right"
 says "--on: column 'name' is a name: add --header"
 run 2 --method hash "$left" "$right"
-says "--method 'hash': give paged, warp-paged or two-pass"
+says "--method 'hash': give paged or two-pass"
 run 2 --synthetic 1K "$left"
 says '--synthetic needs no files'
 for size in 0 x '1,' ',1' 1,0 5000000000 1,2,3; do
@@ -384,7 +384,7 @@ for percent in 100 -1 x ''; do
     says "--prefill: '$percent'"
 done
 run 2 --prefill 50 --method two-pass "$left" "$right"
-says '--prefill is about pages, and --method two-pass has none'
+says '--prefill is about the pages of --method paged'
 run 2 --runs 0 "$left" "$right"
 says "--runs: '0'"
 run 2 --seed x --synthetic 1K
