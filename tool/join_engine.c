@@ -3,7 +3,6 @@
 #include "join_engine.h"
 
 #include "join_kernels.h"
-#include "radix.h"
 #include "timing.h"
 #include "tool.h"
 #include "work.h"
@@ -29,7 +28,6 @@ enum buffer {
     SPARE_RIGHT,
     STARTS_LEFT,
     STARTS_RIGHT,
-    SCRATCH, /* of radix_sort */
     ITEM_STARTS,
     ITEMS,
     COUNTS,
@@ -152,8 +150,7 @@ static int create_buffers(struct engine *engine)
     engine->max_blocks = info.multiprocessors * BLOCKS_EACH;
     const uint64_t threads = (uint64_t)engine->max_blocks * JOIN_BLOCK;
     /* As many items as there are if no partition has more than JOIN_BUILD build tuples. */
-    if (work_create(work, radix_scratch_bytes(probe), &engine->memory[SCRATCH], MEMORY_FOR) ||
-        work_create(work, (job->partitions + (uint64_t)1) * sizeof(uint64_t), &engine->memory[ITEM_STARTS],
+    if (work_create(work, (job->partitions + (uint64_t)1) * sizeof(uint64_t), &engine->memory[ITEM_STARTS],
                     MEMORY_FOR) ||
         create_items(engine, job->partitions + probe / JOIN_PROBE) ||
         work_create(work, (threads + 1) * sizeof(uint64_t), &engine->memory[COUNTS], MEMORY_FOR) ||
@@ -280,8 +277,8 @@ static int partition_side(struct engine *engine, int right, struct join_side *si
 {
     uint64_t *words = (uint64_t *)engine->memory[TUPLES_LEFT + right];
     uint64_t *other = (uint64_t *)engine->memory[SPARE_LEFT + right];
-    int code = radix_sort(&engine->work, &words, &other, side->rows, 64 - engine->job.partition_bits,
-                          engine->job.partition_bits, engine->memory[SCRATCH]);
+    int code = work_sort(&engine->work, &words, &other, side->rows, 64 - engine->job.partition_bits,
+                         engine->job.partition_bits);
     side->tuples = words;
     return code;
 }
@@ -443,26 +440,20 @@ static int fetch(struct engine *engine, struct join_result *result)
     struct work *work = &engine->work;
     uint64_t *words = (uint64_t *)engine->memory[MATCHES];
     void *spare = NULL;
-    void *scratch = NULL;
     const double began = timing_now();
     result->matches = (uint64_t *)malloc((result->count + 1) * sizeof *result->matches);
     if (!result->matches)
         return tool_error(TOOL_FAILED, "not enough memory for %llu matches",
                           (unsigned long long)result->count);
     int code = work_create(work, result->count * sizeof *words, &spare, "memory to order the matches");
-    if (code == 0)
-        code = work_create(work, radix_scratch_bytes(result->count), &scratch, "memory to order the matches");
     uint64_t *other = (uint64_t *)spare;
     if (code == 0)
-        code = radix_sort(work, &words, &other, result->count, 0, bits_of(engine->tables[1]->count - 1),
-                          scratch);
+        code = work_sort(work, &words, &other, result->count, 0, bits_of(engine->tables[1]->count - 1));
     if (code == 0)
-        code = radix_sort(work, &words, &other, result->count, 32, bits_of(engine->tables[0]->count - 1),
-                          scratch);
+        code = work_sort(work, &words, &other, result->count, 32, bits_of(engine->tables[0]->count - 1));
     if (code == 0)
         code = work_copy(work, result->matches, words, result->count * sizeof *words);
     work_destroy(work, &spare);
-    work_destroy(work, &scratch);
     engine->statistics->gather_us += 1e6 * (timing_now() - began);
     return code;
 }

@@ -3,7 +3,7 @@
  * et al., section 6.1 and appendix B.
  *
  *     hash        a tuple for each row of both tables: 32 bits of hash, 32 bits of row number
- *     partition   both tables' tuples are sorted by the first bits of the hash (radix_kernels.h)
+ *     partition   both tables' tuples are sorted by the first bits of the hash (work_sort)
  *     plan        cuts the pairs of partitions with one number into items for blocks
  *     probe       a block builds a hash table of the item's build tuples in block-shared memory; each thread
  *                 takes probe tuples and looks for their matches there

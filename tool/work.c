@@ -31,7 +31,7 @@ int work_open(struct work *work, const struct quarry_target *target)
 
 void work_close(struct work *work)
 {
-    work_destroy(work, &work->scan);
+    work_destroy(work, &work->temporary);
     quarry_event_destroy(work->begin);
     quarry_event_destroy(work->end);
     memset(work, 0, sizeof *work);
@@ -106,22 +106,45 @@ int work_end(struct work *work, const char *doing, double *microseconds)
 /* ---- prefix sum ---- */
 
 #ifdef QUARRY_WITH_CUDA
+/* Makes work->temporary at least as large. */
+static int reserve(struct work *work, uint64_t bytes)
+{
+    if (bytes <= work->temporary_bytes)
+        return 0;
+    if (work_check(quarry_target_wait(&work->target), "waiting"))
+        return TOOL_FAILED;
+    work_destroy(work, &work->temporary);
+    work->temporary_bytes = 0;
+    if (work_create(work, bytes, &work->temporary, "memory for sums and sorts"))
+        return TOOL_FAILED;
+    work->temporary_bytes = bytes;
+    return 0;
+}
+
 static int scan_by_cub(struct work *work, uint64_t *values, uint64_t count)
 {
     size_t bytes = 0;
     const char *problem = cub_scan_u64(NULL, &bytes, values, count, work->target.stream);
-    if (!problem && bytes > work->scan_bytes) {
-        if (work_check(quarry_target_wait(&work->target), "prefix sum"))
+    if (!problem) {
+        if (reserve(work, bytes))
             return TOOL_FAILED;
-        work_destroy(work, &work->scan);
-        work->scan_bytes = 0;
-        if (work_create(work, bytes, &work->scan, "memory for a prefix sum"))
-            return TOOL_FAILED;
-        work->scan_bytes = bytes;
+        problem = cub_scan_u64(work->temporary, &bytes, values, count, work->target.stream);
     }
-    if (!problem)
-        problem = cub_scan_u64(work->scan, &bytes, values, count, work->target.stream);
     return problem ? tool_error(TOOL_FAILED, "prefix sum: %s", problem) : 0;
+}
+
+static int sort_by_cub(struct work *work, uint64_t **words, uint64_t **other, uint64_t count, uint32_t shift,
+                       uint32_t bits)
+{
+    size_t bytes = 0;
+    const char *problem = cub_sort_u64(NULL, &bytes, words, other, count, shift, bits, work->target.stream);
+    if (!problem) {
+        if (reserve(work, bytes))
+            return TOOL_FAILED;
+        problem =
+            cub_sort_u64(work->temporary, &bytes, words, other, count, shift, bits, work->target.stream);
+    }
+    return problem ? tool_error(TOOL_FAILED, "sort: %s", problem) : 0;
 }
 #endif
 
@@ -137,6 +160,38 @@ int work_scan(struct work *work, uint64_t *values, uint64_t count)
         uint64_t value = values[i];
         values[i] = sum;
         sum += value;
+    }
+    return 0;
+}
+
+/* One pass of a radix sort on the host, by at most 8 bits: histogram, prefix sum, reordering. */
+static void sort_pass(const uint64_t *from, uint64_t *to, uint64_t count, uint32_t shift, uint32_t bits)
+{
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    uint64_t starts[257] = {0};
+    for (uint64_t i = 0; i < count; i++)
+        starts[(from[i] >> shift & mask) + 1]++;
+    for (uint64_t digit = 0; digit < mask; digit++)
+        starts[digit + 1] += starts[digit];
+    for (uint64_t i = 0; i < count; i++)
+        to[starts[from[i] >> shift & mask]++] = from[i];
+}
+
+int work_sort(struct work *work, uint64_t **words, uint64_t **other, uint64_t count, uint32_t shift,
+              uint32_t bits)
+{
+    if (bits == 0 || count == 0)
+        return 0;
+#ifdef QUARRY_WITH_CUDA
+    if (work->target.backend == QUARRY_BACKEND_CUDA)
+        return sort_by_cub(work, words, other, count, shift, bits);
+#endif
+    (void)work;
+    for (uint32_t done = 0; done < bits; done += 8) {
+        uint64_t *from = *words;
+        sort_pass(from, *other, count, shift + done, bits - done < 8 ? bits - done : 8);
+        *words = *other;
+        *other = from;
     }
     return 0;
 }

@@ -12,8 +12,8 @@ struct work {
     struct quarry_target target;
     quarry_event *begin;
     quarry_event *end;
-    void *scan; /* memory for work_scan */
-    uint64_t scan_bytes;
+    void *temporary; /* memory of work_scan and work_sort */
+    uint64_t temporary_bytes;
 };
 
 /* work_close may follow, whatever work_open returned, and also if *work is all zero. */
@@ -45,6 +45,13 @@ int work_end(struct work *work, const char *doing, double *microseconds);
 
 /* Exclusive prefix sum in place: each value becomes the sum of those before it.  Queued; by CUB on a GPU. */
 int work_scan(struct work *work, uint64_t *values, uint64_t count);
+
+/* Sorts words in target memory by bits shift up to shift + bits, the radix sort of CUB on a GPU; words with
+ * the same bits keep their order.  Queued. words   `count` of them; then receives where the result is other
+ * room for as many; then receives where that is bits    0 does nothing Returns 0, or prints one sentence and
+ * returns TOOL_FAILED. */
+int work_sort(struct work *work, uint64_t **words, uint64_t **other, uint64_t count, uint32_t shift,
+              uint32_t bits);
 
 /* Makes a heap whose blocks hold a page, and waits for it.
  *   bytes  of the pool; 0: the library's default
