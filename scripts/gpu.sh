@@ -7,7 +7,8 @@
 #   sanitize   compute-sanitizer: memcheck and initcheck with up to 512 threads, racecheck for what uses
 #              block-shared memory
 #   bench      the table of `quarry bench`, with the floors of the same run
-#   paper      the measurements behind docs/reproduction/random-walks.md, as CSV; not unless named
+#   paper      the measurements behind docs/reproduction, as CSV: scripts/figures.py, and mallocs that fail; not
+#              unless named
 #
 #   scripts/gpu.sh [STAGE...]          all stages unless some are named; exits 1 if any failed
 #
@@ -127,15 +128,11 @@ stage_bench() {
 
 # The set-up of Pham et al., section 5.1: pages of 256 B, a pool of 10 GB.
 stage_paper() {
-    local run=("$quarry" bench --backend cuda --heap 10G --size 256 --csv)
-    "${run[@]}" --steps --free 50,10,1,0.5 --threads 1024,16384,131072,200000,400000,1048576,4000000,20000000 \
-        >"$out/figure11.csv" || fail 'figures 11 and 16'
-    "${run[@]}" --steps --free 5,1,0.8,0.5 --threads 131072 --lanes 1,5,10,15,20,25,32 --allocator rw-bm,crw,corw \
-        >"$out/figure12.csv" || fail 'figure 12'
-    "${run[@]}" --free 0 --threads 1,1024,131072,1048576 >"$out/full-proven.csv" || fail 'mallocs that fail'
-    "${run[@]}" --free 0 --threads 1,1024,131072,1048576 --low-free 0.5 >"$out/full-inferred.csv" ||
-        fail 'mallocs that fail by inference'
-    wc -l "$out"/figure1[12].csv "$out"/full-*.csv
+    local run=("$quarry" bench --backend cuda --heap 10G --size 256 --csv --free 0 --threads '1,1024,131072,1048576')
+    python3 scripts/figures.py "$quarry" "$out" || fail 'figures'
+    "${run[@]}" >"$out/full-proven.csv" || fail 'mallocs that fail'
+    "${run[@]}" --low-free 0.5 >"$out/full-inferred.csv" || fail 'mallocs that fail by inference'
+    wc -l "$out"/figure*.csv "$out"/full-*.csv
 }
 
 for stage in $stages; do

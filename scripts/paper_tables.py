@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the tables of docs/reproduction/random-walks.md of the CSV files of `scripts/gpu.sh paper`.
+"""Makes the tables of docs/reproduction/random-walks.md of the CSV files of `scripts/gpu.sh paper`, those of
+scripts/figures.py among them.
 
     scripts/paper_tables.py FOLDER
 """
 import csv
-import math
 import os
 import sys
 
@@ -39,28 +39,10 @@ def threads_name(count):
     return f"{count:,}".replace(",", " ")
 
 
-def predicted(pages, free, threads, word):
-    """TAS by equation (5), of which (3) is the case of words of one page; the mean over at most 1000 threads."""
-    steps = min(threads, 1000)
-    total = 0.0
-    for i in range(steps):
-        taken = pages - free + threads * (i + 0.5) / steps
-        total += 1 / -math.expm1(word * math.log(taken / pages)) if taken < pages else math.inf
-    return total / steps
-
-
-def prediction(row):
-    """What the paper's model says of a cell of rw or rw-bm."""
-    page = float(row["page"]) + (4 if row["allocator"] == "rw" else 0.15)
-    pages = float(row["heap_bytes"]) / page
-    word = 1 if row["allocator"] == "rw" else int(row["word_bits"])
-    return number(predicted(pages, pages * float(row["free_percent"]) / 100, int(row["threads"]), word))
-
-
-def by_threads(data, op, cell, note="", model=False):
+def by_threads(data, cell, note="", model=False):
     """One table for each free share: a row for each allocator, a column for each number of threads."""
     for share in unique(r["free_percent"] for r in data):
-        chosen = [r for r in data if r["free_percent"] == share and r["op"] == op]
+        chosen = [r for r in data if r["free_percent"] == share]
         threads = unique(r["threads"] for r in chosen)
         print(f"{share} % free{note}\n")
         body = []
@@ -68,7 +50,7 @@ def by_threads(data, op, cell, note="", model=False):
             cells = {r["threads"]: cell(r) for r in chosen if r["allocator"] == allocator}
             body.append([f"`{allocator}`"] + [cells.get(t, "-") for t in threads])
             if model and allocator in ("rw", "rw-bm"):
-                cells = {r["threads"]: prediction(r) for r in chosen if r["allocator"] == allocator}
+                cells = {r["threads"]: number(r["tas_predicted"] or "nan") for r in chosen if r["allocator"] == allocator}
                 body.append([f"`{allocator}`: TAS predicted"] + [cells.get(t, "-") for t in threads])
         floors = {r["threads"]: r for r in chosen}
         body.append(["floor: store"] + [number(floors[t]["store_floor_us"]) for t in threads])
@@ -82,9 +64,9 @@ def main():
     folder = sys.argv[1]
     data = rows(folder, "figure11.csv")
     print(data[0]["device"] + "\n\n## Figure 11\n")
-    by_threads(data, "malloc", lambda r: f"{number(r['median_us'])} / {number(r['tas'])} / {number(r['was'])}", model=True)
+    by_threads(data, lambda r: f"{number(r['median_us'])} / {number(r['tas'])} / {number(r['was'])}", model=True)
     print("## Figure 12\n")
-    data = [r for r in rows(folder, "figure12.csv") if r["op"] == "malloc"]
+    data = rows(folder, "figure12.csv")
     lanes = unique(r["lanes"] for r in data)
     body = []
     for share in unique(r["free_percent"] for r in data):
@@ -93,10 +75,10 @@ def main():
             body.append([share + " %", f"`{allocator}`"] + [f"{number(r['median_us'])} / {number(r['was'])}" for r in cells])
     table(["free", ""] + lanes, body)
     print("## Figure 16\n")
-    by_threads(rows(folder, "figure11.csv"), "free", lambda r: f"{number(r['median_us'])} / {float(r['cycles']):.0f}")
+    by_threads(rows(folder, "figure16.csv"), lambda r: f"{number(r['median_us'])} / {float(r['cycles']):.0f}")
     print("## Full\n")
     for name in "full-proven", "full-inferred":
-        by_threads(rows(folder, name + ".csv"), "malloc", lambda r: number(r["median_us"]), f", {name}")
+        by_threads(rows(folder, name + ".csv"), lambda r: number(r["median_us"]), f", {name}")
 
 
 main()

@@ -1,0 +1,509 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of Pham et al., "Dynamic Buffer Management in Massively Parallel Systems", with our implementations.
+
+    scripts/figures.py QUARRY OUT    measures: writes OUT/figureN.csv, then draws
+    scripts/figures.py OUT           draws: OUT/figureN.svg of the figureN.csv that are there
+
+QUARRY is the command `quarry`. Measuring needs only Python's own library, drawing matplotlib; where that is missing the
+first form only measures. Exits 1 if a figure failed; the others are written all the same.
+"""
+import argparse
+import csv
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from typing import Callable, NamedTuple
+
+# What is measured, for each scale. "join" and "groupby": rows of a table; "case": the heap of both. 64M rows take 2.4
+# million pages of it, more than 5 % of the paper's 10 GB.
+SCALES = {
+    "cuda": {
+        "bench": ["--heap", "10G"],
+        "atomic": "1,32,1K,4K,16K,64K,128K,256K,512K,1M,2M,4M",
+        "threads": "1024,16384,131072,200000,400000,1048576,4000000,20000000",
+        "lanes": ["--threads", "131072", "--lanes", "1,5,10,15,20,25,32"],
+        "join": ["16K", "64K", "256K", "1M", "4M", "16M", "64M"],
+        "groupby": ["10K", "100K", "1M", "2M", "5M", "10M"],
+        "case": "16G",
+        "runs": "5",
+    },
+    "cpu": {
+        "bench": ["--heap", "64M"],
+        "atomic": "1,32,1K,4K,16K",
+        "threads": "32,256,1024,4096,16384",
+        "lanes": ["--threads", "1024", "--lanes", "1,5,10,15,20,25,32"],
+        "join": ["16K", "64K", "256K"],
+        "groupby": ["10K", "100K"],
+        "case": "128M",
+        "runs": "3",
+    },
+    "quick": {
+        "bench": ["--heap", "16M", "--runs", "2"],
+        "atomic": "1,32,256",
+        "threads": "32,256",
+        "lanes": ["--threads", "256", "--lanes", "1,32"],
+        "join": ["1K", "4K"],
+        "groupby": ["1K", "4K"],
+        "case": "16M",
+        "runs": "1",
+    },
+}
+PAGE = 256  # bytes, as in section 5.2.1
+TOTAL = 1000000  # pages of the theory, as in section 3.2.2
+CLUSTERS = {0.01: "crw M = A/100", 0.5: "crw M = A/2", 1: "crw M = A"}  # as in the paper's figure 8
+THEORY_THREADS = "250,500,1000,1500,2000,2500,3000,3500,4000,4500,4992"
+
+
+class Missing(Exception):
+    """The figure can't be made of this `quarry`."""
+
+
+class Refused(RuntimeError):
+    """The command lacks memory, or found bad data."""
+
+
+class Tool:
+    """The command, on a backend, at a scale."""
+
+    def __init__(self, quarry, backend, quick):
+        self.quarry = quarry
+        self.backend = backend
+        self.quick = quick
+        self.scale = SCALES["quick" if quick else backend]
+        self.done = {}  # what each command printed: figures 11 and 16 are of one run
+
+    def run(self, *arguments):
+        """Standard output and standard error of the command; RuntimeError if it fails, Refused if that is no misuse."""
+        if arguments not in self.done:
+            done = subprocess.run([self.quarry, *arguments], capture_output=True, text=True, check=False)
+            if done.returncode:
+                error = Refused if done.returncode == 1 else RuntimeError
+                raise error(f"quarry {' '.join(arguments)}: exit code {done.returncode}: {done.stderr.strip()}")
+            self.done[arguments] = done.stdout, done.stderr
+        return self.done[arguments]
+
+    def csv(self, *arguments):
+        return list(csv.DictReader(self.run(*arguments, "--csv")[0].splitlines()))
+
+    def bench(self, op, *arguments):
+        rows = self.csv("bench", "--backend", self.backend, *self.scale["bench"], "--size", str(PAGE), *arguments)
+        return [row for row in rows if row["op"] == op]
+
+    def model(self, *arguments):
+        """Rows of the theory: free_percent of the total in the place of pages, none for the queue."""
+        rows = self.csv("model", *arguments)
+        for row in rows:
+            queue = row["allocator"] == "queue"
+            row["free_percent"] = "" if queue else f"{100 * int(row['free']) / int(row['total']):g}"
+        columns = "allocator", "total", "free_percent", "threads", "word_bits", "tas_predicted", "was_predicted"
+        return [{name: row[name] for name in columns} for row in rows]
+
+
+# ---- rows of each figure ----
+
+
+def atomics(tool):
+    return tool.bench("malloc", "--allocator", "rw", "--free", "100", "--threads", tool.scale["atomic"])
+
+
+def theory_rw(tool):
+    free = ",".join(str(int(TOTAL * share)) for share in (0.5, 0.1, 0.01, 0.007, 0.005))
+    return tool.model("--total", str(TOTAL), "--free", free, "--threads", THEORY_THREADS, "--allocator", "rw")
+
+
+def theory_corw(tool):
+    free = "5500,6000,7000,8000,10000,15000,20000,50000,100000,200000,500000"
+    rows = tool.model("--total", str(TOTAL), "--free", free, "--threads", "5000", "--allocator", "rw-bm,corw")
+    rows = [row for row in rows if row["allocator"] != "queue"]
+    corw = {row["free_percent"]: float(row["was_predicted"]) for row in rows if row["allocator"] == "corw"}
+    for row in rows:
+        row["ratio"] = f"{float(row['was_predicted']) / corw[row['free_percent']]:.4f}"
+    return rows
+
+
+def found_in_a_step(tool):
+    """Free pages in the words of 32 bits that 32 lanes draw, a word that two draw counted once; and the normal
+    density with the mean and the variance of the binomial distribution (section 4.1.1)."""
+    words, runs = TOTAL // 32, 500 if tool.quick else 10000
+    generator = random.Random(6)
+    rows = []
+    for share in (0.5, 0.1, 0.05, 0.01):
+        free = [0] * words
+        for page in generator.sample(range(words * 32), int(words * 32 * share)):
+            free[page // 32] += 1
+        found = Counter(sum(free[word] for word in {generator.randrange(words) for _ in range(32)}) for _ in range(runs))
+        mean, variance = 1024 * share, 1024 * share * (1 - share)
+        for pages in range(min(found), max(found) + 1):
+            normal = math.exp(-((pages - mean) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
+            rows.append({"free_percent": f"{100 * share:g}", "pages": pages, "simulated": found[pages] / runs,
+                         "normal": f"{normal:.6f}"})
+    return rows
+
+
+def theory_crw(tool):
+    """Equation (14) as printed, with (3) in it: p of (13) times TAS of `rw`."""
+    free = ",".join(str(int(TOTAL * share)) for share in (0.5, 0.1, 0.01, 0.005))
+    rows = []
+    for row in tool.model("--total", str(TOTAL), "--free", free, "--threads", THEORY_THREADS, "--allocator", "rw"):
+        if row["allocator"] == "queue":
+            continue
+        rows.append(row)
+        pages = TOTAL * float(row["free_percent"]) / 100
+        for share, name in CLUSTERS.items():
+            clusters = share * pages
+            taken = (clusters - 1) / (pages + clusters - 1)
+            rows.append({**row, "allocator": name, "was_predicted": "",
+                         "tas_predicted": f"{1 + taken * float(row['tas_predicted']):.6g}"})
+    return rows
+
+
+class Pool:
+    """Pages of which `free` are free, in as many runs as `clusters`, all such arrangements being equally likely."""
+
+    def __init__(self, total, free, clusters, generator):
+        self.total = total
+        self.generator = generator
+        ends = sorted(generator.sample(range(1, free), clusters - 1)) + [free]
+        gaps = sorted(generator.sample(range(total - free + 1), clusters))
+        self.free = []
+        for first, end, gap in zip([0] + ends, ends, gaps):
+            self.free.extend(range(first + gap, end + gap))
+        self.place = {page: index for index, page in enumerate(self.free)}
+
+    def take(self, page):
+        last = self.free.pop()
+        index = self.place.pop(page)
+        if last != page:
+            self.free[index] = last
+            self.place[last] = index
+
+    def give(self, page):
+        self.place[page] = len(self.free)
+        self.free.append(page)
+
+    def walk(self):
+        """Algorithm 1: a page, now taken, and the steps to it, a geometric variable."""
+        miss = 1 - len(self.free) / self.total
+        page = self.generator.choice(self.free)
+        self.take(page)
+        return page, 1 + int(math.log(1 - self.generator.random()) / math.log(miss)) if miss > 0 else 1
+
+
+def warp_mean(steps):
+    return sum(max(steps[i : i + 32]) for i in range(0, len(steps), 32)) / (len(steps) // 32)
+
+
+def second_steps(pool, all_threads, threads, clustered):
+    """The steps of `threads` of all threads to their second pages, one thread after another. Each has got its first one by
+    a walk. RW walks again; CRW first looks at the page after its last one, and walks if that is taken."""
+    first = [pool.walk()[0] for _ in range(all_threads)]
+    second, steps = [], []
+    for page in first[:threads]:
+        if clustered and page + 1 in pool.place:
+            pool.take(page + 1)
+            second.append(page + 1)
+            steps.append(1)
+        else:
+            page, walked = pool.walk()
+            second.append(page)
+            steps.append(walked + clustered)
+    for page in first + second:
+        pool.give(page)
+    return steps
+
+
+def simulated_crw(tool):
+    """WAS of a second request; A pages are free before it."""
+    total, all_threads, every, runs = (TOTAL, 4992, 6, 5) if not tool.quick else (TOTAL // 20, 256, 1, 1)
+    generator = random.Random(9)
+    rows = []
+    for share in (0.5, 0.1, 0.01, 0.007):
+        for clusters, crw in CLUSTERS.items():
+            free = int(total * share) + all_threads
+            # Of half of all pages a few less than A can lie apart from each other.
+            pool = Pool(total, free, min(int(total * share * clusters), total - free + 1), generator)
+            for threads in range(all_threads // every, all_threads + 1, all_threads // every):
+                threads -= threads % 32
+                for name in ("rw", crw) if clusters == 0.01 else (crw,):
+                    steps = [step for _ in range(runs) for step in second_steps(pool, all_threads, threads, name == crw)]
+                    rows.append({"allocator": name, "free_percent": f"{100 * share:g}", "threads": threads,
+                                 "was": f"{warp_mean(steps):.4f}"})
+    return rows
+
+
+# Bytes of a heap that a page takes: itself, and its flag or its bits.
+OVERHEAD = {"rw": 4}
+BITS = 0.15
+
+
+def steps_and_theory(tool):
+    """The benchmark's rows; beside them TAS and WAS by the theory of the allocator, and of a queue."""
+    rows = tool.bench("malloc", "--steps", "--free", "50,10,1,0.5", "--threads", tool.scale["threads"])
+    for row in rows:
+        total = int(int(row["heap_bytes"]) / (int(row["page"]) + OVERHEAD.get(row["allocator"], BITS)))
+        free = int(total * float(row["free_percent"]) / 100)
+        predicted = {}
+        if free >= int(row["threads"]):
+            predicted = {p["allocator"]: p for p in tool.model(
+                "--total", str(total), "--free", str(free), "--threads", row["threads"], "--allocator", row["allocator"],
+                "--word-bits", str(max(int(row["word_bits"]), 32)))}
+        if row["allocator"] == "crw":  # its clusters are not known
+            predicted.pop("crw", None)
+        for prefix, name in ("", row["allocator"]), ("queue_", "queue"):
+            for column in "tas_predicted", "was_predicted":
+                row[prefix + column] = predicted.get(name, {}).get(column, "")
+    return rows
+
+
+def lanes(tool):
+    return tool.bench("malloc", "--steps", "--free", "5,1,0.8,0.5", "--allocator", "rw-bm,crw,corw", *tool.scale["lanes"])
+
+
+def frees(tool):
+    return tool.bench("free", "--steps", "--free", "50,10,1,0.5", "--threads", tool.scale["threads"])
+
+
+def bytes_of(text):
+    return int(text[:-1]) << {"K": 10, "M": 20}[text[-1]]
+
+
+def case_study(tool, command, sizes, allocators, paged):
+    """Times by --stats, with pages from heaps of which 50 and 5 % are free, and without pages; paged_ms is that of the
+    steps `paged`, which take the pages or do without. What the device has no memory for is left out, and said."""
+    rows = []
+    runs = ["--stats", "--backend", tool.backend, "--runs", tool.scale["runs"]]
+    cases = [("two-pass", "", ["--method", "two-pass"])]
+    for free in 50, 5:
+        options = ["--heap", tool.scale["case"], "--page", str(PAGE), "--prefill", str(100 - free)]
+        cases += [(name, free, [*options, "--allocator", name]) for name in allocators]
+    for size in sizes:
+        for name, free, options in cases:
+            try:
+                stats = tool.run(*command, "--synthetic", size, *runs, *options)[1]
+            except Refused as error:
+                if not rows:  # the first needs least
+                    raise
+                print(f"figures.py: left out: {error}", file=sys.stderr)
+                continue
+            times = re.findall(r"^  (.*\S) +([0-9.]+) ms$", stats, re.MULTILINE)
+            whole = [time for what, time in times if what.endswith(", all these")]
+            if not whole:
+                raise RuntimeError(f"{command[0]} --stats printed no time of 'all these'")
+            pages = re.search(r", (\d+) pages of \d+ bytes\npages prefilled +(\d+)", stats)
+            rows.append({"allocator": name, "free_percent": free, "rows": bytes_of(size), "ms": whole[0],
+                         "paged_ms": f"{sum(float(time) for what, time in times if what in paged):.3f}",
+                         "pages": pages[1] if pages else "", "prefilled": pages[2] if pages else "",
+                         "parts": "; ".join(f"{what} {time}" for what, time in times)})
+    return rows
+
+
+def joins(tool):
+    paged = ("probe", "first probe", "prefix sum", "array", "second probe")
+    return case_study(tool, ("join", "--count"), tool.scale["join"], ("rw", "corw"), paged)
+
+
+def group_bys(tool):
+    if "--synthetic" not in tool.run("groupby", "--help")[0]:
+        raise Missing("this groupby makes no tables (--synthetic)")
+    return case_study(tool, ("groupby", "--top", "1"), tool.scale["groupby"], ("rw", "crw", "corw"), ())
+
+
+# ---- lines of each figure: (name, {column: value}) for a row ----
+
+
+def measured(row):
+    yield row["allocator"], row
+
+
+def floors(row):
+    yield "one counter", {"median_us": row["bump_us"]}
+    yield "a store", {"median_us": row["store_floor_us"]}
+
+
+def beside_theory(row):
+    yield row["allocator"], row
+    yield row["allocator"] + ", theory", {"tas": row["tas_predicted"], "was": row["was_predicted"]}
+    yield "queue, theory", {"tas": row["queue_tas_predicted"], "was": row["queue_was_predicted"]}
+    yield "one counter", {"median_us": row["bump_us"]}
+
+
+def beside_counter(row):
+    yield row["allocator"], row
+    yield "one counter", {"median_us": row["bump_us"]}
+
+
+def distributions(row):
+    for name in "simulated", "normal":
+        yield name, {"share": row[name]}
+
+
+class Figure(NamedTuple):
+    title: str
+    rows: Callable  # of the CSV file, given a Tool
+    x: tuple  # column, label
+    y: tuple  # of (column, label): rows of diagrams
+    lines: Callable = measured
+    panel: str = "free_percent"  # column: a diagram for each value; a row without one is in all
+    scales: tuple = ("log", "log")
+
+
+THREADS = ("threads", "threads")
+TIME = ("median_us", "time of the kernel, us")
+FIGURES = {
+    1: Figure("One counter that all threads add to, once a warp", atomics, THREADS, (TIME,), floors),
+    4: Figure("Theory: RW and a queue, equations (1) to (4), T = 1,000,000", theory_rw, THREADS,
+              (("tas_predicted", "TAS"), ("was_predicted", "WAS")), scales=("linear", "log")),
+    5: Figure("Theory: WAS of RW-BM and CoRW, equations (6) and (11), T = 1,000,000, N = 5,000", theory_corw,
+              ("free_percent", "% free"), (("was_predicted", "WAS"), ("ratio", "WAS / that of CoRW")), panel=""),
+    6: Figure("Free pages that a warp finds in one step, simulated 10,000 times", found_in_a_step, ("pages", "pages"),
+              (("share", "share of steps"),), distributions, scales=("linear", "linear")),
+    8: Figure("Theory: TAS of RW and CRW, equations (3) and (14), T = 1,000,000", theory_crw, THREADS,
+              (("tas_predicted", "TAS"),), scales=("linear", "log")),
+    9: Figure("WAS of RW and CRW, simulated, T = 1,000,000", simulated_crw, THREADS, (("was", "WAS"),),
+              scales=("linear", "log")),
+    11: Figure("malloc; one counter, bumped once a warp, stands for queues", steps_and_theory, THREADS,
+               (TIME, ("tas", "TAS"), ("was", "WAS")), beside_theory),
+    12: Figure("malloc by some lanes of each warp", lanes, ("lanes", "lanes"), (TIME, ("was", "WAS")),
+               scales=("linear", "linear")),
+    16: Figure("free; one counter, bumped once a warp, stands for queues", frees, THREADS,
+               (("cycles", "cycles of a free"), TIME), beside_counter),
+    17: Figure("Hash join of two tables", joins, ("rows", "rows of each"),
+               (("ms", "time, ms"), ("paged_ms", "of that the probe, ms"))),
+    18: Figure("Group-by", group_bys, ("rows", "rows"), (("ms", "time, ms"),)),
+}
+
+
+# ---- files ----
+
+
+def write(path, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+# Mid tones, which are readable on white and on black.
+INK = "#808080"
+COLORS = {"rw": "#e0564a", "rw-bm": "#d98c1f", "crw": "#3d9a50", "corw": "#3c82d6", "queue": INK, "one counter": INK,
+          "two-pass": INK, "a store": "#b07cc6", "simulated": "#3c82d6", "normal": "#d98c1f"}
+SHADES = dict(zip(CLUSTERS.values(), ("#2f9e8f", "#3d9a50", "#8fb339")))
+
+
+def collect(figure, rows, panel):
+    """{name of a line: {column: {x: y}}} of one diagram's column."""
+    lines = {}
+    for row in rows:
+        if figure.panel and row[figure.panel] not in ("", panel):
+            continue
+        for name, values in figure.lines(row):
+            for column, _ in figure.y:
+                value = float(values.get(column) or "nan")
+                if math.isfinite(value):
+                    lines.setdefault(name, {}).setdefault(column, {})[float(row[figure.x[0]])] = value
+    return lines
+
+
+def draw(figure, rows, path, pyplot):
+    panels = list(dict.fromkeys(row[figure.panel] for row in rows if row[figure.panel])) if figure.panel else [""]
+    height = 1.3 + 1.9 * len(figure.y)
+    drawing, axes = pyplot.subplots(len(figure.y), len(panels), sharex="col", sharey="row", squeeze=False,
+                                    figsize=(1.2 + 2.3 * max(len(panels), 2), height))
+    legend = {}
+    for across, panel in enumerate(panels):
+        lines = collect(figure, rows, panel)
+        for down, (column, label) in enumerate(figure.y):
+            axis = axes[down][across]
+            for name, columns in lines.items():
+                points = sorted(columns.get(column, {}).items())
+                if points:
+                    theory = name.endswith(", theory")
+                    color = SHADES.get(name) or COLORS.get(name.split(",")[0], INK)
+                    legend[name], = axis.plot(*zip(*points), color=color, linewidth=1, linestyle="--" if theory else "-",
+                                              marker="" if theory or len(points) > 30 else "o", markersize=2.5)
+            axis.set_xscale(figure.scales[0])
+            axis.set_yscale(figure.scales[1])
+            if figure.scales[0] == "linear":
+                axis.locator_params("x", nbins=4)
+            axis.minorticks_off()
+            axis.grid(alpha=0.25)
+            if across == 0:
+                axis.set_ylabel(label)
+            if down == 0 and len(panels) > 1:
+                axis.set_title(f"{panel} % free")
+            if down == len(figure.y) - 1:
+                axis.set_xlabel(figure.x[1])
+    drawing.suptitle(figure.title)
+    drawing.legend(legend.values(), legend.keys(), loc="lower center", ncols=6, frameon=False)
+    drawing.set_layout_engine("constrained", rect=(0, 0.4 / height, 1, 1 - 0.4 / height))
+    drawing.savefig(path, metadata={"Date": None, "Creator": None}, transparent=True)
+    pyplot.close(drawing)
+
+
+def draw_all(numbers, out):
+    """Draws what has a CSV file. Nothing without matplotlib."""
+    try:
+        import matplotlib  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        print("figures.py: matplotlib is not installed: nothing is drawn", file=sys.stderr)
+        return False
+    matplotlib.use("svg")
+    from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
+
+    pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "quarry", "font.size": 8, "font.family": "sans-serif",
+                            "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK, "axes.titlesize": 8,
+                            "figure.titlesize": 9, "xtick.color": INK, "ytick.color": INK, "grid.color": INK})
+    for number in numbers:
+        path = os.path.join(out, f"figure{number}.csv")
+        if os.path.exists(path):
+            draw(FIGURES[number], read(path), path[:-3] + "svg", pyplot)
+    return True
+
+
+def numbers_of(text):
+    numbers = [int(part) for part in text.split(",") if part.isdigit()]
+    if not numbers or len(numbers) != text.count(",") + 1 or not set(numbers) <= set(FIGURES):
+        raise argparse.ArgumentTypeError(f"'{text}': give some of {', '.join(map(str, FIGURES))}")
+    return numbers
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("quarry", nargs="?", help="the command; measure with it")
+    parser.add_argument("out", help="folder of the CSV and SVG files")
+    parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda", help="where to measure (cuda)")
+    parser.add_argument("--figure", type=numbers_of, default=list(FIGURES), metavar="N,...", help="only these")
+    parser.add_argument("--quick", action="store_true", help="few and small settings: a test of this script")
+    options = parser.parse_args()
+
+    failed = False
+    if options.quarry:
+        os.makedirs(options.out, exist_ok=True)
+        tool = Tool(options.quarry, options.backend, options.quick)
+        for number in options.figure:
+            try:
+                rows = FIGURES[number].rows(tool)
+                if not rows:
+                    raise RuntimeError("no rows")
+                write(os.path.join(options.out, f"figure{number}.csv"), rows)
+                print(f"figure {number}: {len(rows)} rows", flush=True)
+            except Missing as missing:
+                print(f"figures.py: no figure {number}: {missing}", file=sys.stderr)
+            except (RuntimeError, OSError) as error:
+                print(f"figures.py: figure {number} failed: {error}", file=sys.stderr)
+                failed = True
+    drawn = draw_all(options.figure, options.out)
+    sys.exit(failed or not (drawn or options.quarry))
+
+
+main()

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# scripts/figures.py on the CPU backend: the CSV files of all figures, figures of the theory against values worked out
+# by hand, simulations against what must hold, the drawings where matplotlib is installed, and what it refuses.
+#
+#   figures.sh QUARRY     the binary
+set -u
+
+quarry=$1
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
+script=$(realpath "$(dirname "$0")/../../scripts/figures.py")
+csv=$scratch/figures
+
+if ! command -v python3 >/dev/null 2>&1; then
+    echo 'skipped: no python3 here'
+    exit 77
+fi
+
+# figures CODE ARGUMENT...: runs the script and checks its exit code.
+figures() {
+    local expected=$1 code
+    shift
+    python3 "$script" "$@" >"$out" 2>"$err"
+    code=$?
+    checks=$((checks + 1))
+    [ "$code" -eq "$expected" ] || fail "figures.py $*: exit code $code instead of $expected"
+}
+
+# head_of N COLUMN,...: the header of a figure's CSV file begins so.
+head_of() {
+    checks=$((checks + 1))
+    [[ "$(head -n 1 "$csv/figure$1.csv")," == "$2,"* ]] || fail "figure $1: the header is not $2..."
+}
+
+# look N STATEMENTS WHAT: `good` is true in the end, when awk has run STATEMENTS for each row, whose columns are
+# r["name"].
+look() {
+    checks=$((checks + 1))
+    awk -F, "
+        NR == 1 { for (i = 1; i <= NF; i++) name[i] = \$i; next }
+        { for (i = 1; i <= NF; i++) r[name[i]] = \$i; $2 }
+        END { exit !good }" "$csv/figure$1.csv" || fail "figure $1: $3"
+}
+
+figures 0 "$quarry" "$csv" --quick --backend cpu
+bench=device,backend,allocator,op,threads,bytes,page,free_percent
+head_of 1 "$bench"
+head_of 4 allocator,total,free_percent,threads,word_bits,tas_predicted,was_predicted
+head_of 5 allocator,total,free_percent,threads,word_bits,tas_predicted,was_predicted,ratio
+head_of 6 free_percent,pages,simulated,normal
+head_of 8 allocator,total,free_percent,threads,word_bits,tas_predicted,was_predicted
+head_of 9 allocator,free_percent,threads,was
+for number in 11 12 16; do
+    head_of "$number" "$bench"
+done
+head_of 17 allocator,free_percent,rows,ms,paged_ms,pages,prefilled
+for number in 1 4 5 6 8 9 11 12 16 17; do
+    prints "^figure $number: [1-9][0-9]* rows$"
+done
+
+# (1) is 500.5 at N = 1000; (3) is 1000 (H_5000 - H_4000) = 223.12 there at 0.5 % free; (11) 10^6 / (32 * 5000) = 6.25.
+# (14): 1 + 4999 / 9999 * 223.12 = 112.55.
+# shellcheck disable=SC2016 # for awk
+{
+    look 4 'good += r["allocator"] == "queue" && r["threads"] == 1000 && r["tas_predicted"] == 500.5 && r["free_percent"] == ""' \
+        'no queue of 1000'
+    look 4 'good += r["free_percent"] == 0.5 && r["threads"] == 1000 && r["tas_predicted"] > 223.1 && r["tas_predicted"] < 223.2' \
+        'TAS at 0.5 % free'
+    look 5 'good += r["allocator"] == "corw" && r["free_percent"] == 1 && r["was_predicted"] == 6.25 && r["ratio"] == 1' \
+        'rounds of corw at 1 % free'
+    look 8 'good += r["allocator"] == "crw M = A" && r["free_percent"] == 0.5 && r["threads"] == 1000 &&
+        r["tas_predicted"] > 112.5 && r["tas_predicted"] < 112.6' 'TAS of crw at 0.5 % free'
+    # 500 steps of 1024 pages: the standard error of the mean is 0.14 % at half of the pages.
+    look 6 'if (r["free_percent"] == 50) { sum += r["simulated"]; mean += r["pages"] * r["simulated"]; normal += r["normal"] }
+        good = sum > 0.999 && sum < 1.001 && mean > 508 && mean < 516 && normal > 0.95 && normal < 1' 'distribution of pages'
+    # Of 8 warps; the next page is free for 99 of 100 threads, or else for a few.
+    look 9 'was[r["allocator"], r["free_percent"]] = r["was"]; good = was["crw M = A/100", 50] < was["crw M = A/2", 50] &&
+        was["crw M = A/2", 50] < was["crw M = A", 50] && was["rw", 50] > 4 && was["rw", 50] < 9' 'WAS of crw'
+    # Every measured row of rw is within a third of the theory, where a walk ends before its 1024 probes.
+    look 11 'if (r["allocator"] == "rw" && r["free_percent"] >= 10) {
+            rows++; near += r["tas"] / r["tas_predicted"] > 0.67 && r["tas"] / r["tas_predicted"] < 1.5 }
+        good = rows == near && rows >= 4' 'TAS beside the theory'
+    look 11 'good += r["threads"] == 256 && r["queue_tas_predicted"] == 128.5' 'the queue beside it'
+    look 12 'seen[r["lanes"]]++; good = seen[1] == 12 && seen[32] == 12' 'lanes'
+    look 16 'rows++; good += r["op"] == "free" && r["cycles"] > 0; if (good < rows) exit' 'cycles of a free'
+    look 17 'seen[r["allocator"], r["free_percent"]] += r["paged_ms"] > 0 && r["ms"] >= r["paged_ms"] - 0.01
+        if (r["pages"]) { taken = 100 * r["prefilled"] / r["pages"]; wrong += taken + r["free_percent"] < 99 || taken + r["free_percent"] > 101 }
+        good = !wrong && seen["two-pass", ""] == 2 && seen["rw", 5] == 2 && seen["corw", 50] == 2' 'times of joins'
+}
+
+if python3 -c 'import matplotlib' 2>/dev/null; then
+    for number in 1 4 5 6 8 9 11 12 16 17; do
+        same "$(python3 -c 'import sys, xml.etree.ElementTree as x; print(x.parse(sys.argv[1]).getroot().tag[-3:])' \
+            "$csv/figure$number.svg" 2>&1)" svg "figure $number drawn"
+    done
+    grep -q 'crw M = A/100' "$csv/figure8.svg" || fail 'figure 8 has no legend'
+    cp "$csv/figure4.svg" "$scratch/"
+    figures 0 "$csv" --figure 4
+    cmp -s "$csv/figure4.svg" "$scratch/figure4.svg" || fail 'figure 4 drawn again is another'
+else
+    figures 1 "$csv"
+    grep -q 'matplotlib is not installed' "$err" || fail 'nothing said about matplotlib'
+fi
+
+# One figure alone; one that fails, which leaves no file.
+figures 0 "$quarry" "$scratch/one" --quick --backend cpu --figure 5
+same "$(basename -a "$scratch"/one/*.csv)" figure5.csv 'files of one figure'
+figures 1 "$scratch/none" "$scratch/bad" --figure 4
+grep -q 'figure 4 failed: ' "$err" || fail 'a command that is not there'
+same "$(ls "$scratch/bad")" '' 'files of a figure that failed'
+figures 2 "$quarry" "$csv" --figure 4,2
+grep -q "'4,2': give some of 1, 4, " "$err" || fail 'figure 2'
+figures 2
+finish
