@@ -97,6 +97,11 @@ uint64_t tool_mix(uint64_t number)
     return number ^ (number >> 31);
 }
 
+double tool_draw(uint64_t *sequence)
+{
+    return ((double)(tool_mix((*sequence)++) >> 11) + 0.5) / 9007199254740992.0;
+}
+
 /* A sentence of the library as the end of one of ours: without its full stop. */
 static const char *detail(enum quarry_status status, char *text, size_t size)
 {

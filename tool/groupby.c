@@ -2,6 +2,8 @@
 /* `quarry groupby`: options, the order of the work, and --stats. */
 #include "groupby_engine.h"
 #include "groupby_output.h"
+#include "groupby_table.h"
+#include "lists.h"
 #include "options.h"
 #include "output.h"
 #include "rows.h"
@@ -14,11 +16,15 @@
 #include <string.h>
 
 #define DEFAULT_PAGE_BYTES 256u
+#define DEFAULT_DEVIATION (1u << 20)
 
 struct command {
     const char *path;
     int stats;
+    int keys;           /* print them, and do not group */
+    int synthetic_only; /* an option that means nothing without --synthetic was given */
     struct rows_options input;
+    struct groupby_synthetic synthetic;
     struct heap_options heap;
     struct groupby_options engine;
     struct groupby_output_options output;
@@ -42,6 +48,13 @@ static error_t parse_top(struct command *command, const char *text)
 
 static error_t parse_end(struct command *command)
 {
+    if (command->synthetic.rows) {
+        if (command->path)
+            return tool_refuse("--synthetic needs no file, but '%s' is given", command->path);
+        return 0;
+    }
+    if (command->synthetic_only)
+        return tool_refuse("--deviation, --seed and --keys need --synthetic");
     if (!command->path)
         return tool_refuse("no file given; name one, or - for standard input");
     if (command->input.column_name && !command->input.header)
@@ -50,9 +63,37 @@ static error_t parse_end(struct command *command)
     return 0;
 }
 
+enum {
+    KEY_SYNTHETIC = 256,
+    KEY_DEVIATION,
+    KEY_SEED,
+    KEY_KEYS,
+    KEY_PREFILL,
+    KEY_RUNS,
+};
+
+static error_t parse_synthetic_key(struct command *command, int key, const char *text)
+{
+    struct groupby_synthetic *synthetic = &command->synthetic;
+    command->synthetic_only |= key != KEY_SYNTHETIC;
+    switch (key) {
+    case KEY_SYNTHETIC:
+        return tool_parse_range(&synthetic->rows, "synthetic", text, 1, ROWS_MAX);
+    case KEY_DEVIATION:
+        return tool_parse_range(&synthetic->deviation, "deviation", text, 1, GROUPBY_MAX_DEVIATION);
+    case KEY_SEED:
+        return tool_parse_range(&synthetic->seed, "seed", text, 0, UINT64_MAX);
+    default:
+        command->keys = 1;
+        return 0;
+    }
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct command *command = (struct command *)state->input;
+    uint64_t number = 0;
+    error_t error = 0;
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &command->input;
@@ -65,9 +106,25 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 'r':
         command->output.with_rows = 1;
         return 0;
+    case 'n':
+        command->output.count = 1;
+        return 0;
     case 's':
         command->stats = 1;
         return 0;
+    case KEY_SYNTHETIC:
+    case KEY_DEVIATION:
+    case KEY_SEED:
+    case KEY_KEYS:
+        return parse_synthetic_key(command, key, text);
+    case KEY_PREFILL:
+        error = tool_parse_range(&number, "prefill", text, 0, 99);
+        command->engine.prefill = (unsigned)number;
+        return error;
+    case KEY_RUNS:
+        error = tool_parse_range(&number, "runs", text, 1, GROUPBY_MAX_RUNS);
+        command->engine.runs = (unsigned)number;
+        return error;
     case 'o':
         command->output.path = text;
         return 0;
@@ -90,8 +147,18 @@ static const struct argp_option option_list[] = {
      0},
     {"top", 't', "K", 0, "Print only the K largest groups, largest first, those of one size by key", 1},
     {"rows", 'r', NULL, 0, "Add each group's row numbers; rows are counted from 1, without the header", 1},
+    {"count", 'n', NULL, 0, "Print only the number of groups", 1},
     {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
     {"stats", 's', NULL, 0, "Print rows, groups, pages, heap use and times to standard error", 1},
+    {"prefill", KEY_PREFILL, "PERCENT", 0, "First take this share of the heap's pages, at random", 2},
+    {"synthetic", KEY_SYNTHETIC, "N", 0,
+     "Group N made-up keys and no file: normally distributed integers of 32 bits, 8 bits in each of four "
+     "passes",
+     3},
+    {"deviation", KEY_DEVIATION, "D", 0, "Their standard deviation (default: 1M); their mean is 2G", 3},
+    {"seed", KEY_SEED, "N", 0, "Another seed makes other keys (default: 0)", 3},
+    {"keys", KEY_KEYS, NULL, 0, "Only print them, one a line", 3},
+    {"runs", KEY_RUNS, "N", 0, "Group N times; --stats has medians (default: 1)", 3},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static const char documentation[] =
@@ -108,39 +175,53 @@ static const struct argp argument_parser = {option_list, parse, "FILE", document
 
 /* ---- statistics ---- */
 
-static void print_stats(const struct groupby_statistics *statistics, uint64_t rows, uint64_t groups,
-                        double read_us, double output_us)
+static void print_heap(const struct groupby_statistics *statistics)
 {
-    char peak[32];
-    char heap[32];
+    char bytes[32];
+    fprintf(stderr, "heap               %s, allocator %s, %llu pages of %llu bytes\n",
+            tool_format_bytes(statistics->heap_bytes, bytes), statistics->allocator,
+            (unsigned long long)statistics->heap_pages, (unsigned long long)statistics->page_bytes);
+    if (statistics->prefilled)
+        fprintf(stderr, "pages prefilled    %llu\n", (unsigned long long)statistics->prefilled);
+    fprintf(stderr, "pages allocated    %llu\n", (unsigned long long)statistics->pages_allocated);
+    fprintf(stderr, "pages freed        %llu\n", (unsigned long long)statistics->pages_freed);
+    fprintf(stderr, "peak heap use      %s in %llu pages\n",
+            tool_format_bytes(statistics->peak_pages * statistics->page_bytes, bytes),
+            (unsigned long long)statistics->peak_pages);
+    fprintf(stderr, "hash rounds        %u, passes %u\n", statistics->rounds, statistics->passes);
+}
+
+/* Returns the time of all. */
+static double print_passes(const struct groupby_statistics *statistics)
+{
     double passes_us = 0;
+    for (unsigned i = 0; i < statistics->passes && i < GROUPBY_PASSES_NOTED; i++) {
+        const struct groupby_pass *pass = &statistics->pass[i];
+        const double us = statistics->us[GROUPBY_TIME_PASS + i];
+        int rest = i == GROUPBY_PASSES_NOTED - 1 && statistics->passes > GROUPBY_PASSES_NOTED;
+        fprintf(stderr, "  pass %-3u%-9s%10.3f ms, %llu rows into %llu new pages\n", i + 1,
+                rest ? " and on" : "", us / 1e3, (unsigned long long)pass->rows,
+                (unsigned long long)pass->pages);
+        passes_us += us;
+    }
+    return passes_us;
+}
+
+static void print_stats(const struct command *command, const struct groupby_statistics *statistics,
+                        uint64_t rows, uint64_t groups, double read_us, double output_us)
+{
     fprintf(stderr, "rows               %llu\n", (unsigned long long)rows);
     fprintf(stderr, "groups             %llu\n", (unsigned long long)groups);
-    if (rows) {
-        fprintf(stderr, "heap               %s, allocator %s, %llu pages of %llu bytes\n",
-                tool_format_bytes(statistics->heap_bytes, heap), statistics->allocator,
-                (unsigned long long)statistics->heap_pages, (unsigned long long)statistics->page_bytes);
-        fprintf(stderr, "pages allocated    %llu\n", (unsigned long long)statistics->pages_allocated);
-        fprintf(stderr, "pages freed        %llu\n", (unsigned long long)statistics->pages_freed);
-        fprintf(stderr, "peak heap use      %s in %llu pages\n",
-                tool_format_bytes(statistics->peak_pages * statistics->page_bytes, peak),
-                (unsigned long long)statistics->peak_pages);
-        fprintf(stderr, "hash rounds        %u, passes %u\n", statistics->rounds, statistics->passes);
-    }
-    fprintf(stderr, "time\n");
+    if (statistics->allocator)
+        print_heap(statistics);
+    fprintf(stderr, "time, median of %u run%s\n", command->engine.runs, command->engine.runs == 1 ? "" : "s");
     tool_print_time("read", read_us);
     tool_print_time("upload", statistics->upload_us);
     tool_print_time("heap", statistics->heap_us);
-    tool_print_time("hash", statistics->hash_us);
-    for (unsigned i = 0; i < statistics->passes && i < GROUPBY_PASSES_NOTED; i++) {
-        const struct groupby_pass *pass = &statistics->pass[i];
-        int rest = i == GROUPBY_PASSES_NOTED - 1 && statistics->passes > GROUPBY_PASSES_NOTED;
-        fprintf(stderr, "  pass %-3u%-9s%10.3f ms, %llu rows into %llu new pages\n", i + 1,
-                rest ? " and on" : "", pass->microseconds / 1e3, (unsigned long long)pass->rows,
-                (unsigned long long)pass->pages);
-        passes_us += pass->microseconds;
-    }
-    tool_print_time("resolve", statistics->resolve_us);
+    tool_print_time("hash", statistics->us[GROUPBY_TIME_HASH]);
+    const double passes_us = print_passes(statistics);
+    tool_print_time("resolve", statistics->us[GROUPBY_TIME_RESOLVE]);
+    tool_print_time("group, all these", statistics->us[GROUPBY_TIME_ALL]);
     tool_print_time("output", output_us);
     fprintf(stderr, "mallocs per second %.0f in the passes\n",
             passes_us > 0 ? (double)statistics->pages_allocated * 1e6 / passes_us : 0.0);
@@ -148,24 +229,39 @@ static void print_stats(const struct groupby_statistics *statistics, uint64_t ro
 
 /* ---- the command ---- */
 
-static int group_file(const struct command *command)
+static int read_table(const struct command *command, struct groupby_table *table)
 {
-    struct rows rows;
-    struct groupby_result result;
+    if (command->synthetic.rows)
+        return groupby_table_make(table, &command->synthetic);
+    if (rows_read(&table->rows, command->path, &command->input))
+        return TOOL_FAILED;
+    table->count = table->rows.count;
+    return 0;
+}
+
+static int group(const struct command *command)
+{
+    struct groupby_table table = {0};
+    struct groupby_result result = {0};
     struct groupby_statistics statistics;
     double began = timing_now();
-    if (rows_read(&rows, command->path, &command->input))
-        return TOOL_FAILED;
+    int code = read_table(command, &table);
     double read = timing_now();
-    int code = groupby_run(&rows, &command->engine, &result, &statistics);
+    if (code == 0 && command->keys) {
+        code = groupby_output_keys(&table, command->output.path);
+        groupby_table_free(&table);
+        return code;
+    }
+    if (code == 0)
+        code = groupby_run(&table, &command->engine, &result, &statistics);
     double grouped = timing_now();
     if (code == 0)
-        code = groupby_output(&rows, &result, &command->output);
+        code = groupby_output(&table, &result, &command->output);
     if (code == 0 && command->stats)
-        print_stats(&statistics, rows.count, result.groups, 1e6 * (read - began),
+        print_stats(command, &statistics, table.count, result.groups, 1e6 * (read - began),
                     1e6 * (timing_now() - grouped));
     groupby_free(&result);
-    rows_free(&rows);
+    groupby_table_free(&table);
     return code;
 }
 
@@ -177,6 +273,8 @@ int tool_groupby(int argc, char **argv)
     command.input.column_number = 1;
     command.input.delimiter = '\t';
     command.heap.page_bytes = DEFAULT_PAGE_BYTES;
+    command.synthetic.deviation = DEFAULT_DEVIATION;
+    command.engine.runs = 1;
     static char name[] = "quarry groupby";
     argv[0] = name;
     int code = tool_options(&argument_parser, argc, argv, &command);
@@ -189,5 +287,5 @@ int tool_groupby(int argc, char **argv)
     command.engine.hash_bits = (unsigned)tool_environment("QUARRY_GROUPBY_HASH_BITS", 64, 64);
     if (command.engine.target.backend == QUARRY_BACKEND_CPU)
         command.engine.target.seed = tool_environment("QUARRY_GROUPBY_SEED", UINT64_MAX, 0);
-    return group_file(&command);
+    return group(&command);
 }

@@ -9,11 +9,14 @@
 #include "timing.h"
 #include "tool.h"
 #include "work.h"
+#include "workload.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_THREADS (1u << 20) /* of a launch: more than any device runs at once; kernels loop */
+#define PREFILL_BUDGET_S 60.0
 
 enum buffer {
     KEYS,
@@ -33,12 +36,13 @@ enum buffer {
 };
 
 struct engine {
-    const struct rows *rows;
+    const struct groupby_table *table;
     const struct groupby_options *options;
     struct groupby_statistics *statistics;
     struct work work;
     quarry_heap *heap;
     void *memory[BUFFERS];
+    uint64_t table_room[2]; /* buckets, of TABLE_EVEN and TABLE_ODD */
     struct groupby_job job;
     struct groupby_state state; /* as last read */
 };
@@ -73,29 +77,41 @@ static int write_state(struct engine *engine)
 
 /* ---- too small heaps ---- */
 
+static uint64_t pages_enough(const struct engine *engine)
+{
+    return bounds_pages_enough(engine->table->count, engine->job.capacity, engine->table->integers != NULL);
+}
+
 /* Says what the heap lacks.  heap_pages is 0 if there is no heap since not even one page fits. */
 static int too_small(const struct engine *engine, const char *what, uint64_t heap_bytes, uint64_t heap_pages)
 {
-    uint64_t rows = engine->rows->count;
+    uint64_t rows = engine->table->count;
     uint64_t page_bytes = engine->options->heap.page_bytes;
-    uint64_t enough_kib =
-        work_heap_kib(bounds_pages_enough(rows, engine->job.capacity), page_bytes, heap_bytes, heap_pages);
+    unsigned prefill = engine->options->prefill;
+    uint64_t enough = pages_enough(engine);
+    /* Which pages are taken beforehand is random, and how many only nearly so. */
+    if (prefill)
+        enough = (enough + enough / 8 + 1000) * 100 / (100 - prefill);
     char have[32];
     char least[32];
+    char taken[64] = "";
+    if (prefill && heap_pages)
+        snprintf(taken, sizeof taken, ", %llu of them taken beforehand",
+                 (unsigned long long)engine->statistics->prefilled);
     return tool_error(TOOL_FAILED,
-                      "%s: it has %s, that is %llu pages of %llu bytes, and %llu rows take at least %s in "
+                      "%s: it has %s, that is %llu pages of %llu bytes%s, and %llu rows take at least %s in "
                       "pages; use --heap %lluK, which is certainly enough",
                       what, tool_format_bytes(heap_bytes, have), (unsigned long long)heap_pages,
-                      (unsigned long long)page_bytes, (unsigned long long)rows,
+                      (unsigned long long)page_bytes, taken, (unsigned long long)rows,
                       tool_format_bytes(bounds_pages_least(rows, engine->job.capacity) * page_bytes, least),
-                      (unsigned long long)enough_kib);
+                      (unsigned long long)work_heap_kib(enough, page_bytes, heap_bytes, heap_pages));
 }
 
 /* A malloc in a pass returned NULL. */
 static int no_page(const struct engine *engine)
 {
     const struct groupby_statistics *statistics = engine->statistics;
-    uint64_t enough = bounds_pages_enough(engine->rows->count, engine->job.capacity);
+    uint64_t enough = statistics->prefilled + pages_enough(engine);
     if (statistics->heap_pages < enough)
         return too_small(engine, "the heap is too small and filled up", statistics->heap_bytes,
                          statistics->heap_pages);
@@ -110,9 +126,18 @@ static int no_page(const struct engine *engine)
 
 static int upload(struct engine *engine)
 {
+    const struct groupby_table *table = engine->table;
     double began = timing_now();
-    if (work_upload_keys(&engine->work, engine->rows, &engine->memory[KEYS], &engine->memory[OFFSETS]))
+    if (table->integers) {
+        uint64_t bytes = table->count * sizeof *table->integers;
+        if (create_buffer(engine, KEYS, bytes) ||
+            work_copy(&engine->work, engine->memory[KEYS], table->integers, bytes))
+            return TOOL_FAILED;
+        engine->job.integers = (const uint32_t *)engine->memory[KEYS];
+    } else if (work_upload_keys(&engine->work, &table->rows, &engine->memory[KEYS],
+                                &engine->memory[OFFSETS])) {
         return TOOL_FAILED;
+    }
     engine->job.keys.bytes = (const uint64_t *)engine->memory[KEYS];
     engine->job.keys.offsets = (const uint64_t *)engine->memory[OFFSETS];
     engine->statistics->upload_us = 1e6 * (timing_now() - began);
@@ -122,9 +147,11 @@ static int upload(struct engine *engine)
 static int create_buffers(struct engine *engine)
 {
     struct groupby_job *job = &engine->job;
-    uint64_t rows = engine->rows->count;
-    uint64_t table_bytes = bounds_buckets_of_pass(rows, engine->job.capacity) * sizeof(struct groupby_bucket);
-    uint64_t directory_bytes = bounds_pages_of_pass(rows, engine->job.capacity) * sizeof(uint64_t);
+    int integers = engine->table->integers != NULL;
+    uint64_t rows = engine->table->count;
+    uint64_t buckets = integers ? GROUPBY_FIRST_BUCKETS : bounds_buckets_of_pass(rows, engine->job.capacity);
+    uint64_t table_bytes = buckets * sizeof(struct groupby_bucket);
+    uint64_t directory_bytes = bounds_pages_of_pass(rows, engine->job.capacity, integers) * sizeof(uint64_t);
     if (create_buffer(engine, HASHES, rows * sizeof(uint64_t)) ||
         create_buffer(engine, GROUP_ROWS, rows * sizeof(uint32_t)) ||
         create_buffer(engine, GROUP_COUNTS, rows * sizeof(uint32_t)) ||
@@ -133,9 +160,10 @@ static int create_buffers(struct engine *engine)
         create_buffer(engine, TABLE_EVEN, table_bytes) || create_buffer(engine, TABLE_ODD, table_bytes) ||
         create_buffer(engine, DIRECTORY_EVEN, directory_bytes) ||
         create_buffer(engine, DIRECTORY_ODD, directory_bytes) ||
-        create_buffer(engine, STATE, sizeof(struct groupby_state)) ||
-        work_zero(&engine->work, engine->memory[GROUP_COUNTS], rows * sizeof(uint32_t)))
+        create_buffer(engine, STATE, sizeof(struct groupby_state)))
         return TOOL_FAILED;
+    engine->table_room[0] = buckets;
+    engine->table_room[1] = buckets;
     job->hashes = (uint64_t *)engine->memory[HASHES];
     job->group_rows = (uint32_t *)engine->memory[GROUP_ROWS];
     job->group_counts = (uint32_t *)engine->memory[GROUP_COUNTS];
@@ -148,26 +176,84 @@ static int create_buffers(struct engine *engine)
     return 0;
 }
 
+static void show_prefill(double share)
+{
+    tool_progress("filling the heap", share);
+}
+
+static int live_pages(struct engine *engine, uint64_t *pages)
+{
+    struct quarry_statistics heap;
+    if (work_check(quarry_heap_statistics(engine->heap, &heap), "looking at the heap"))
+        return TOOL_FAILED;
+    *pages = heap.live_blocks;
+    return 0;
+}
+
+static int fill_heap(struct engine *engine)
+{
+    const struct groupby_options *options = engine->options;
+    int gave_up = 0;
+    if (options->prefill == 0)
+        return 0;
+    if (work_check(workload_fill(&engine->work.target, engine->heap, options->heap.page_bytes,
+                                 1 - options->prefill / 100.0, PREFILL_BUDGET_S, show_prefill, &gave_up),
+                   "filling the heap"))
+        return TOOL_FAILED;
+    tool_progress_end();
+    if (gave_up)
+        return tool_error(TOOL_FAILED,
+                          "allocator %s took too long to fill the heap for --prefill; use a smaller --heap",
+                          engine->statistics->allocator);
+    return live_pages(engine, &engine->statistics->prefilled);
+}
+
+/* Integer keys leave half of what is left by default: their tables grow beside the heap. */
 static int create_heap(struct engine *engine)
 {
     const struct heap_options *wanted = &engine->options->heap;
     struct quarry_heap_description made;
-    if (work_create_heap(&engine->work, wanted, wanted->heap_bytes, &engine->heap, &made,
-                         &engine->statistics->heap_us))
+    struct quarry_device_info info;
+    uint64_t bytes = wanted->heap_bytes;
+    if (work_check(quarry_device_describe(&engine->work.target, &info), "describing the device"))
+        return TOOL_FAILED;
+    if (bytes == 0 && engine->table->integers)
+        bytes = info.heap_bytes / 2;
+    if (work_create_heap(&engine->work, wanted, bytes, &engine->heap, &made, &engine->statistics->heap_us))
         return TOOL_FAILED;
     if (!engine->heap)
-        return too_small(engine, "the heap is too small", wanted->heap_bytes, 0);
+        return too_small(engine, "the heap is too small", bytes, 0);
     engine->statistics->allocator = made.allocator;
     engine->statistics->heap_bytes = made.pool_bytes;
     engine->statistics->heap_pages = made.pages;
     engine->statistics->page_bytes = made.page_bytes;
     engine->job.heap = quarry_heap_handle(engine->heap);
-    if (made.pages < bounds_pages_least(engine->rows->count, engine->job.capacity))
+    if (fill_heap(engine))
+        return TOOL_FAILED;
+    if (made.pages <
+        engine->statistics->prefilled + bounds_pages_least(engine->table->count, engine->job.capacity))
         return too_small(engine, "the heap is too small", made.pool_bytes, made.pages);
     return 0;
 }
 
 /* ---- the passes ---- */
+
+/* Makes room for `buckets` children. */
+static int create_children(struct engine *engine, uint64_t buckets)
+{
+    struct groupby_job *job = &engine->job;
+    int odd = job->children == engine->memory[TABLE_ODD];
+    enum buffer which = odd ? TABLE_ODD : TABLE_EVEN;
+    if (buckets <= engine->table_room[odd])
+        return 0;
+    work_destroy(&engine->work, &engine->memory[which]);
+    engine->table_room[odd] = 0;
+    if (create_buffer(engine, which, buckets * sizeof *job->children))
+        return TOOL_FAILED;
+    engine->table_room[odd] = buckets;
+    job->children = (struct groupby_bucket *)engine->memory[which];
+    return 0;
+}
 
 /* Distributes `rows` rows into the `buckets` children, which become the table. */
 static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads, uint64_t rows,
@@ -181,8 +267,9 @@ static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint
     engine->state.pages = 0;
     engine->state.children = 0;
     engine->state.split_rows = 0;
-    if (work_zero(&engine->work, job->children, buckets * sizeof *job->children) || write_state(engine) ||
-        run(engine, kernel, threads, &pass->microseconds) || read_state(engine))
+    if (create_children(engine, buckets) ||
+        work_zero(&engine->work, job->children, buckets * sizeof *job->children) || write_state(engine) ||
+        run(engine, kernel, threads, &statistics->us[GROUPBY_TIME_PASS + noted]) || read_state(engine))
         return TOOL_FAILED;
     statistics->passes++;
     statistics->pages_allocated += engine->state.pages;
@@ -204,14 +291,14 @@ static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint
 /* Finishes what can be finished after a pass. */
 static int settle(struct engine *engine)
 {
-    double *microseconds = &engine->statistics->resolve_us;
+    double *microseconds = &engine->statistics->us[GROUPBY_TIME_RESOLVE];
     if (run(engine, &groupby_decide, engine->job.buckets, microseconds) ||
         run(engine, &groupby_resolve, (uint64_t)engine->job.directory_pages * SIMT_LANES, microseconds) ||
         read_state(engine))
         return TOOL_FAILED;
     if (engine->state.broken)
         return tool_internal_error("rows of one hash were taken for several");
-    tool_progress("grouping", (double)engine->state.counted / (double)engine->rows->count);
+    tool_progress("grouping", (double)engine->state.counted / (double)engine->table->count);
     return 0;
 }
 
@@ -223,7 +310,7 @@ static int run_round(struct engine *engine)
     job->seeds[1] = tool_mix(2 * (uint64_t)engine->statistics->rounds + 1);
     engine->statistics->rounds++;
     engine->state.collided = 0;
-    if (run(engine, &groupby_hash, job->rows, &engine->statistics->hash_us) ||
+    if (run(engine, &groupby_hash, job->rows, &engine->statistics->us[GROUPBY_TIME_HASH]) ||
         scatter(engine, &groupby_scatter_rows, job->rows, job->rows, GROUPBY_FIRST_BUCKETS) || settle(engine))
         return TOOL_FAILED;
     while (engine->state.children)
@@ -241,7 +328,7 @@ static int run_rounds(struct engine *engine)
     struct groupby_job *job = &engine->job;
     enum buffer next = LIST_EVEN;
     job->list = NULL;
-    job->rows = engine->rows->count;
+    job->rows = engine->table->count;
     for (;;) {
         job->collided = (uint32_t *)engine->memory[next];
         if (run_round(engine))
@@ -259,6 +346,32 @@ static int run_rounds(struct engine *engine)
     }
 }
 
+static int run_once(void *context)
+{
+    struct engine *engine = (struct engine *)context;
+    struct groupby_statistics *statistics = engine->statistics;
+    const double began = timing_now();
+    uint64_t live;
+    statistics->rounds = 0;
+    statistics->passes = 0;
+    statistics->pages_allocated = 0;
+    memset(statistics->pass, 0, sizeof statistics->pass);
+    memset(&engine->state, 0, sizeof engine->state);
+    if (work_zero(&engine->work, engine->job.group_counts, engine->table->count * sizeof(uint32_t)) ||
+        run_rounds(engine))
+        return TOOL_FAILED;
+    statistics->us[GROUPBY_TIME_ALL] = 1e6 * (timing_now() - began);
+    if (engine->state.counted != engine->table->count)
+        return tool_internal_error("the groups do not add up to the rows");
+    if (live_pages(engine, &live))
+        return TOOL_FAILED;
+    if (live != statistics->prefilled || engine->state.live != 0)
+        return tool_internal_error("pages of the heap are still in use at the end");
+    statistics->pages_freed = statistics->pages_allocated - engine->state.live;
+    statistics->peak_pages = engine->state.peak;
+    return 0;
+}
+
 /* ---- the end ---- */
 
 static int fetch(struct engine *engine, uint32_t **out, enum buffer from, uint64_t count)
@@ -270,28 +383,20 @@ static int fetch(struct engine *engine, uint32_t **out, enum buffer from, uint64
 }
 
 /* A count that can't be trusted is never shown. */
-static int verify(struct engine *engine, const struct groupby_result *result)
+static int verify(const struct engine *engine, const struct groupby_result *result)
 {
-    struct quarry_statistics heap;
     uint64_t rows = 0;
     for (uint64_t group = 0; group < result->groups; group++)
         rows += result->group_counts[group];
-    if (rows != engine->rows->count || engine->state.counted != rows)
-        return tool_internal_error("the groups do not add up to the rows");
-    if (work_check(quarry_heap_statistics(engine->heap, &heap), "looking at the heap"))
-        return TOOL_FAILED;
-    if (heap.live_blocks != 0 || engine->state.live != 0)
-        return tool_internal_error("pages of the heap are still in use at the end");
-    engine->statistics->pages_freed = engine->statistics->pages_allocated - engine->state.live;
-    engine->statistics->peak_pages = engine->state.peak;
-    return 0;
+    return rows == engine->table->count ? 0 : tool_internal_error("the groups do not add up to the rows");
 }
 
 static int work(struct engine *engine, struct groupby_result *result)
 {
-    uint64_t rows = engine->rows->count;
+    uint64_t rows = engine->table->count;
     if (work_open(&engine->work, &engine->options->target) || upload(engine) || create_buffers(engine) ||
-        create_heap(engine) || run_rounds(engine))
+        create_heap(engine) ||
+        groupby_repeat(engine->statistics->us, engine->options->runs, run_once, engine))
         return TOOL_FAILED;
     result->groups = engine->state.groups;
     if (result->groups > rows)
@@ -303,16 +408,16 @@ static int work(struct engine *engine, struct groupby_result *result)
     return verify(engine, result);
 }
 
-int groupby_run(const struct rows *rows, const struct groupby_options *options, struct groupby_result *result,
-                struct groupby_statistics *statistics)
+int groupby_run(const struct groupby_table *table, const struct groupby_options *options,
+                struct groupby_result *result, struct groupby_statistics *statistics)
 {
     memset(result, 0, sizeof *result);
     memset(statistics, 0, sizeof *statistics);
-    if (rows->count == 0)
+    if (table->count == 0)
         return 0;
     struct engine engine;
     memset(&engine, 0, sizeof engine);
-    engine.rows = rows;
+    engine.table = table;
     engine.options = options;
     engine.statistics = statistics;
     engine.job.page_bytes = options->heap.page_bytes;

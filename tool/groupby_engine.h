@@ -3,17 +3,18 @@
 #ifndef QUARRY_TOOL_GROUPBY_ENGINE_H
 #define QUARRY_TOOL_GROUPBY_ENGINE_H
 
+#include "groupby_table.h"
+#include "groupby_times.h"
 #include "options.h"
 #include "quarry/quarry.h"
-#include "rows.h"
-
-#define GROUPBY_PASSES_NOTED 16u /* passes that the statistics tell apart; the last sums up the rest */
 
 struct groupby_options {
     struct quarry_target target; /* resolved */
-    struct heap_options heap;
-    int want_rows;      /* fill group_of_row */
-    unsigned hash_bits; /* of the hash that are kept, 1 to 64: tests make keys collide */
+    struct heap_options heap;    /* 0 bytes: integer keys take half of what the library would, text all */
+    int want_rows;               /* fill group_of_row */
+    unsigned prefill;            /* percent of the heap's pages that others hold, 0 to 99 */
+    unsigned runs;               /* 1 to GROUPBY_MAX_RUNS; all but the last are for the times */
+    unsigned hash_bits;          /* of the hash that are kept, 1 to 64: tests make keys collide */
 };
 
 /* Host memory, from malloc. */
@@ -27,32 +28,32 @@ struct groupby_result {
 struct groupby_pass {
     uint64_t rows;  /* distributed */
     uint64_t pages; /* allocated */
-    double microseconds;
 };
 
+/* Of the last run, but for the times. */
 struct groupby_statistics {
-    const char *allocator;
-    uint64_t heap_bytes; /* the pool */
+    const char *allocator; /* NULL: no heap */
+    uint64_t heap_bytes;   /* the pool */
     uint64_t page_bytes;
     uint64_t heap_pages;
+    uint64_t prefilled; /* pages */
     uint64_t pages_allocated;
     uint64_t pages_freed;
     uint64_t peak_pages; /* most that were allocated and not yet given to free, at any time */
     unsigned rounds;     /* 1, and one more each time that hashes collided */
     unsigned passes;     /* of all rounds */
     struct groupby_pass pass[GROUPBY_PASSES_NOTED];
-    double upload_us; /* host's clock */
-    double heap_us;   /* host's clock */
-    double hash_us;   /* this and the next: kernels, by the target's events */
-    double resolve_us;
+    double upload_us;         /* host's clock */
+    double heap_us;           /* host's clock */
+    double us[GROUPBY_TIMES]; /* median over the runs */
 };
 
 /* Groups the rows.
  * Returns 0, or prints one sentence and returns TOOL_FAILED; then *result is empty.  Either way
  * groupby_free may follow.  Counts are right or there are none: their sum, and every page's free, are
  * checked. */
-int groupby_run(const struct rows *rows, const struct groupby_options *options, struct groupby_result *result,
-                struct groupby_statistics *statistics);
+int groupby_run(const struct groupby_table *table, const struct groupby_options *options,
+                struct groupby_result *result, struct groupby_statistics *statistics);
 
 void groupby_free(struct groupby_result *result);
 

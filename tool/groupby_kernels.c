@@ -40,7 +40,10 @@ SIMT_KERNEL(groupby_hash, struct groupby_job, a)
 {
     for (uint64_t i = simt_thread(); i < a.rows; i += simt_threads()) {
         uint32_t row = listed_row(&a, i);
-        a.hashes[row] = key_hash(&a.keys, row, a.seeds) & a.hash_mask;
+        if (a.integers)
+            a.hashes[row] = (uint64_t)a.integers[row] << (GROUPBY_HASH_BITS - GROUPBY_INTEGER_BITS);
+        else
+            a.hashes[row] = key_hash(&a.keys, row, a.seeds) & a.hash_mask;
     }
 }
 
@@ -213,8 +216,10 @@ SIMT_FN int chain_is_whole(const struct groupby_bucket *bucket)
 /* Two to four times as many children as pages (but no more than one pass may have): of an ordinary
  * bucket's rows each child gets at most half a page, and hardly any needs a second split.  bits is at
  * most ceil(log2 pages) + 1, so a bucket of p pages has at most 4 (p - 1) children. */
-SIMT_FN uint32_t split_bits(const struct groupby_bucket *bucket)
+SIMT_FN uint32_t split_bits(const struct groupby_job *job, const struct groupby_bucket *bucket)
 {
+    if (job->integers)
+        return GROUPBY_PASS_BITS;
     uint32_t bits = highest(bucket->pages - 1) + 2;
     uint32_t left = GROUPBY_HASH_BITS - bucket->used;
     bits = bits < GROUPBY_PASS_BITS ? bits : GROUPBY_PASS_BITS;
@@ -223,12 +228,15 @@ SIMT_FN uint32_t split_bits(const struct groupby_bucket *bucket)
 
 SIMT_KERNEL(groupby_decide, struct groupby_job, a)
 {
+    uint32_t all_bits = a.integers ? GROUPBY_INTEGER_BITS : GROUPBY_HASH_BITS;
     for (uint64_t i = simt_thread() - simt_lane(); i < a.buckets; i += simt_threads()) {
         uint32_t number = (uint32_t)i + simt_lane();
         struct groupby_bucket *bucket = number < a.buckets ? a.table + number : NO_BUCKET;
         if (bucket && bucket->tail == GROUPBY_EMPTY)
             bucket = NO_BUCKET;
-        int uniform = bucket && !bucket->mixed;
+        int splits =
+            bucket && ((bucket->mixed && bucket->pages > 1) || (a.integers && bucket->used < all_bits));
+        int uniform = bucket && !splits && !bucket->mixed;
         uint32_t group = take(SIMT_ALL_LANES, &a.state->groups, uniform);
         if (!bucket)
             continue;
@@ -236,10 +244,10 @@ SIMT_KERNEL(groupby_decide, struct groupby_job, a)
         if (uniform) {
             bucket->group = group;
             a.group_rows[group] = bucket->first_row;
-        } else if (bucket->pages > 1 && bucket->used == GROUPBY_HASH_BITS) {
+        } else if (splits && bucket->used == all_bits) {
             simt_store_u32(&a.state->broken, 1, relaxed);
-        } else if (bucket->pages > 1) {
-            uint32_t bits = split_bits(bucket);
+        } else if (splits) {
+            uint32_t bits = split_bits(&a, bucket);
             uint64_t full_pages = bucket->pages - 1;
             bucket->child_bits = bits;
             bucket->child = simt_add_u32(&a.state->children, 1u << bits, relaxed);
@@ -258,7 +266,7 @@ SIMT_FN void enter(const struct groupby_job *job, uint32_t present, uint32_t row
                    uint32_t stands)
 {
     int here = (int)(present >> simt_lane() & 1u);
-    int same = here && (row == stands || key_same(&job->keys, row, &job->keys, stands));
+    int same = here && (row == stands || job->integers || key_same(&job->keys, row, &job->keys, stands));
     uint32_t members = simt_ballot(SIMT_ALL_LANES, same);
     if (same) {
         uint32_t peers = simt_match_u32(members, group);

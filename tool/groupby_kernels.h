@@ -24,6 +24,10 @@
  * hash where they lie.  Any other of p pages becomes at most 4 (p - 1) buckets, and at most 256.  That
  * bounds what a pass takes, whatever the keys: groupby_bounds.h has the arithmetic.
  *
+ * Integer keys are their own hash, in its upper half, and are distributed as Pham et al. (section 6.2 and
+ * appendix C) do it: every bucket is split by 8 bits in each of four passes, until it is one key.  What that
+ * takes depends on the keys; a pass's table is allocated when its buckets are known.
+ *
  * Rows that have their group's hash and other bytes (a collision of 64 bits) are listed; the host runs
  * the passes again on them with another hash.  A round makes progress because the row that stands for a
  * group equals itself. */
@@ -34,7 +38,9 @@
 #include "quarry/device.h"
 
 #define GROUPBY_HASH_BITS 64u
+#define GROUPBY_INTEGER_BITS 32u
 #define GROUPBY_PASS_BITS 8u /* k of the paper: what one pass looks at, at most */
+#define GROUPBY_INTEGER_PASSES (GROUPBY_INTEGER_BITS / GROUPBY_PASS_BITS)
 #define GROUPBY_FIRST_BUCKETS (1u << GROUPBY_PASS_BITS)
 
 /* Head of a page; `capacity` row numbers follow.  count is how many tickets were drawn: it may be more
@@ -82,9 +88,10 @@ struct groupby_state {
 struct groupby_job {
     struct quarry_handle heap;
     struct keys keys;
-    uint64_t *hashes;     /* of each row */
-    const uint32_t *list; /* rows of this round; NULL: all */
-    uint64_t rows;        /* of this round */
+    const uint32_t *integers; /* NULL: keys are text */
+    uint64_t *hashes;         /* of each row */
+    const uint32_t *list;     /* rows of this round; NULL: all */
+    uint64_t rows;            /* of this round */
     uint64_t seeds[2];
     uint64_t hash_mask;
     uint64_t page_bytes;

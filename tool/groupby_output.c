@@ -6,23 +6,14 @@
 #include "tool.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- order ---- */
 
 struct ordering {
-    const struct rows *rows;
+    const struct groupby_table *table;
     const struct groupby_result *result;
     const struct groupby_output_options *options;
 };
-
-static const unsigned char *group_key(const struct ordering *ordering, uint32_t group, uint64_t *bytes)
-{
-    uint32_t row = ordering->result->group_rows[group];
-    uint64_t begin = ordering->rows->offsets[row];
-    *bytes = ordering->rows->offsets[row + 1] - begin;
-    return ordering->rows->keys + begin;
-}
 
 static int compare_groups(const void *left, const void *right, void *context)
 {
@@ -32,14 +23,8 @@ static int compare_groups(const void *left, const void *right, void *context)
     const uint32_t *counts = ordering->result->group_counts;
     if (counts[a] != counts[b])
         return counts[a] > counts[b] ? -1 : 1;
-    uint64_t bytes_a;
-    uint64_t bytes_b;
-    const unsigned char *key_a = group_key(ordering, a, &bytes_a);
-    const unsigned char *key_b = group_key(ordering, b, &bytes_b);
-    int order = memcmp(key_a, key_b, bytes_a < bytes_b ? bytes_a : bytes_b);
-    if (order)
-        return order;
-    return (bytes_a > bytes_b) - (bytes_a < bytes_b);
+    const uint32_t *rows = ordering->result->group_rows;
+    return groupby_table_compare(ordering->table, rows[a], rows[b]);
 }
 
 /* The groups in the order of --top, or NULL without memory. */
@@ -56,19 +41,19 @@ static uint32_t *order_groups(const struct ordering *ordering)
 }
 
 /* Counting sort: the rows of group g, ascending, are sorted[starts[g]] up to sorted[starts[g + 1]]. */
-static int sort_rows(const struct rows *rows, const struct groupby_result *result, uint64_t **starts,
-                     uint32_t **sorted)
+static int sort_rows(const struct groupby_table *table, const struct groupby_result *result,
+                     uint64_t **starts, uint32_t **sorted)
 {
     uint64_t groups = result->groups;
     uint64_t *next = (uint64_t *)calloc(groups + 2, sizeof *next);
-    *sorted = (uint32_t *)calloc(rows->count + 1, sizeof **sorted);
+    *sorted = (uint32_t *)calloc(table->count + 1, sizeof **sorted);
     *starts = next;
     if (!next || !*sorted)
         return -1;
     /* next[g + 1] is where group g's next row goes, and in the end where group g + 1 begins. */
     for (uint64_t group = 0; group + 1 < groups; group++)
         next[group + 2] = next[group + 1] + result->group_counts[group];
-    for (uint64_t row = 0; row < rows->count; row++)
+    for (uint64_t row = 0; row < table->count; row++)
         (*sorted)[next[result->group_of_row[row] + 1]++] = (uint32_t)row;
     return 0;
 }
@@ -78,20 +63,22 @@ static int sort_rows(const struct rows *rows, const struct groupby_result *resul
 static int write_lines(struct writer *writer, const void *context)
 {
     const struct ordering *ordering = (const struct ordering *)context;
-    const struct rows *rows = ordering->rows;
     const struct groupby_result *result = ordering->result;
     const struct groupby_output_options *options = ordering->options;
     uint32_t *order = NULL;
     uint64_t *starts = NULL;
+    if (options->count) {
+        writer_number(writer, result->groups);
+        writer_put(writer, "\n", 1);
+        return 0;
+    }
     uint32_t *sorted = NULL;
     int ready = (!options->top || (order = order_groups(ordering)) != NULL) &&
-                (!options->with_rows || sort_rows(rows, result, &starts, &sorted) == 0);
+                (!options->with_rows || sort_rows(ordering->table, result, &starts, &sorted) == 0);
     uint64_t lines = options->top && options->top < result->groups ? options->top : result->groups;
     for (uint64_t line = 0; ready && line < lines && !writer->error; line++) {
         uint32_t group = order ? order[line] : (uint32_t)line;
-        uint64_t bytes;
-        const unsigned char *key = group_key(ordering, group, &bytes);
-        writer_put(writer, key, bytes);
+        groupby_table_put(writer, ordering->table, result->group_rows[group]);
         writer_put(writer, "\t", 1);
         writer_number(writer, result->group_counts[group]);
         for (uint64_t i = 0; options->with_rows && i < result->group_counts[group]; i++) {
@@ -108,9 +95,24 @@ static int write_lines(struct writer *writer, const void *context)
     return ready ? 0 : tool_error(TOOL_FAILED, "not enough memory to order the groups");
 }
 
-int groupby_output(const struct rows *rows, const struct groupby_result *result,
+static int write_keys(struct writer *writer, const void *context)
+{
+    const struct groupby_table *table = (const struct groupby_table *)context;
+    for (uint64_t row = 0; row < table->count && !writer->error; row++) {
+        groupby_table_put(writer, table, (uint32_t)row);
+        writer_put(writer, "\n", 1);
+    }
+    return 0;
+}
+
+int groupby_output_keys(const struct groupby_table *table, const char *path)
+{
+    return output_write(path, write_keys, table);
+}
+
+int groupby_output(const struct groupby_table *table, const struct groupby_result *result,
                    const struct groupby_output_options *options)
 {
-    const struct ordering ordering = {rows, result, options};
+    const struct ordering ordering = {table, result, options};
     return output_write(options->path, write_lines, &ordering);
 }

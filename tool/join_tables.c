@@ -105,17 +105,11 @@ static struct zipf zipf_make(double exponent, uint64_t most)
     return zipf;
 }
 
-/* Uniform between 0 and 1, from a sequence. */
-static double draw(uint64_t *sequence)
-{
-    return ((double)(tool_mix((*sequence)++) >> 11) + 0.5) / 9007199254740992.0;
-}
-
 /* 1 to zipf->most. */
 static uint64_t zipf_draw(const struct zipf *zipf, uint64_t *sequence)
 {
     for (;;) {
-        double y = zipf->low + draw(sequence) * (zipf->high - zipf->low);
+        double y = zipf->low + tool_draw(sequence) * (zipf->high - zipf->low);
         double k = floor(zipf_inverse(zipf, y) + 0.5);
         k = k < 1 ? 1 : k > (double)zipf->most ? (double)zipf->most : k;
         if (y >= zipf_integral(zipf, k + 0.5) - pow(k, -zipf->exponent))
@@ -146,8 +140,9 @@ int join_tables_make(struct join_table *left, struct join_table *right,
     for (uint64_t row = 0; row < count; row++)
         left->integers[row] = quarry_mix_u32(first + (uint32_t)row);
     for (uint64_t row = 0; row < right->count; row++) {
-        uint64_t partner = synthetic->distribution == JOIN_ZIPF ? zipf_draw(&zipf, &sequence) - 1
-                                                                : (uint64_t)(draw(&sequence) * (double)count);
+        uint64_t partner = synthetic->distribution == JOIN_ZIPF
+                               ? zipf_draw(&zipf, &sequence) - 1
+                               : (uint64_t)(tool_draw(&sequence) * (double)count);
         right->integers[row] = left->integers[partner];
         if (row % (1 << 20) == 0)
             tool_progress("making", (double)row / (double)right->count);

@@ -29,6 +29,9 @@ char *tool_format_bytes(uint64_t bytes, char *text);
 /* Spreads a number over 64 bits: numbers from 0 on give a sequence that looks random (SplitMix64). */
 uint64_t tool_mix(uint64_t number);
 
+/* Uniform between 0 and 1, both excluded: the next of a sequence, which begins with any number. */
+double tool_draw(uint64_t *sequence);
+
 /* Resolves the backend for a command; where AUTO finds a CUDA toolkit's library but no usable GPU, says so
  * once on stderr.  Returns 0, or prints one sentence and returns TOOL_FAILED. */
 int tool_target(enum quarry_backend backend, struct quarry_target *target);

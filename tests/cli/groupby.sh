@@ -368,6 +368,84 @@ if [ -n "$with_null" ]; then
     quarry=$regular
 fi
 
+# ---- synthetic keys ----
+
+# synthetic ARGUMENT...: the groups of --synthetic's keys are those of the keys that --keys prints.
+synthetic() {
+    run 0 "$@" --keys
+    cp "$out" "$scratch/plain"
+    run 0 "$@"
+    matches "$scratch/plain"
+}
+
+synthetic --synthetic 20000
+# The mean of 20000 keys is within 5 of its own deviations, which is 2^20 / sqrt(20000) = 7415.
+same "$(awk '{ s += $1; q += ($1 - 2^31)^2 } END { m = s / NR - 2^31; d = sqrt(q / NR) / 2^20
+    print (m > -37000 && m < 37000 && d > 0.97 && d < 1.03) }' "$scratch/plain")" 1 'mean and deviation'
+# Of a normal distribution 68.3 % are within one deviation, 4.6 % beyond two.
+same "$(awk '{ z = ($1 - 2^31) / 2^20; one += z * z < 1; two += z * z > 4 }
+    END { print (one > 13300 && one < 14000 && two > 780 && two < 1040) }' "$scratch/plain")" 1 'shape of the distribution'
+run 0 --synthetic 20000 --keys
+same "$(cmp "$out" "$scratch/plain" 2>&1)" '' 'keys of one seed'
+run 0 --synthetic 20000 --keys --seed 1
+cmp -s "$out" "$scratch/plain" && fail 'another seed made the same keys'
+for deviation in 1 30 3000 128M; do
+    synthetic --synthetic 3000 --deviation $deviation --heap 64M
+done
+for n in 1 31 60 61 120 121; do
+    synthetic --synthetic $n --deviation 1
+done
+# Keys that differ in their first bits: the mean is between two buckets of the first pass, and a deviation of 2^27
+# spans dozens.
+run 0 --synthetic 3000 --deviation 128M --keys
+same "$(awk '{ n[int($1 / 2^24)] } END { for (b in n) k++; print (k > 40) }' "$out")" 1 'first bytes of wide keys'
+for page in 32 48 4K; do
+    for allocator in rw rw-bm crw corw; do
+        synthetic --synthetic 2000 --deviation 40 --allocator $allocator --page $page
+    done
+done
+run 0 --synthetic 2000 --deviation 40 --rows
+same "$(cut -f3 "$out" | tr ',' '\n' | sort -n | cmp - <(seq 2000) 2>&1)" '' 'all row numbers of synthetic keys'
+same "$(awk -F '\t' 'NR == FNR { key[NR] = $1; next }
+    { n = split($3, rows, ","); for (i = 1; i <= n; i++) if (key[rows[i]] != $1) print }' "$scratch/plain" "$out")" '' \
+    'rows of other keys'
+cut -f1,2 "$out" | sort -t "$(printf '\t')" -k2,2nr -k1,1n >"$scratch/top"
+run 0 --synthetic 2000 --deviation 40 --top 7
+same "$(cat "$out")" "$(head -n 7 "$scratch/top")" '--top 7 of synthetic keys'
+run 0 --synthetic 2000 --deviation 40 --count --stats --runs 3
+same "$(cat "$out")" "$(wc -l <"$scratch/top")" '--count'
+for line in 'rows +2000' 'hash rounds +1, passes 4' 'time, median of 3 runs' '  pass 4 .* 2000 rows into [0-9]+ new pages' \
+    '  group, all these .* ms'; do
+    checks=$((checks + 1))
+    grep -Eq "^$line" "$err" || fail "--stats of synthetic keys: no line '$line'"
+done
+for percent in 50 95; do
+    synthetic --synthetic 2000 --prefill $percent --runs 2
+    run 0 --synthetic 2000 --prefill $percent --stats
+    same "$(awk -v p=$percent '/^heap /{ pages = $6 } /^pages prefilled /{ taken = $3 }
+        END { print (taken > pages * (p - 2) / 100 && taken < pages * (p + 2) / 100) }' "$err")" 1 \
+        "pages taken by --prefill $percent"
+done
+printf 'a\nb\na\n' >"$in"
+run 0 --prefill 95 --runs 2 "$in"
+gives 'a\t2\nb\t1\n'
+run 0 --count "$in"
+gives '2\n'
+for heap in 20K 200K; do
+    run 1 --synthetic 5000 --heap $heap
+    says 'heap is too small.* at least [0-9.]+ KiB in pages; use --heap [0-9]+K, which is certainly enough'
+    enough=$(sed -n 's/.*--heap \([0-9]*K\).*/\1/p' "$err")
+    synthetic --synthetic 5000 --heap "$enough"
+done
+run 1 --synthetic 5000 --heap 3M --prefill 90
+says 'heap is too small.* pages of 256 bytes, [1-9][0-9]* of them taken beforehand, and 5000 rows'
+synthetic --synthetic 5000 --prefill 90 --heap "$(sed -n 's/.*--heap \([0-9]*K\).*/\1/p' "$err")"
+if [ "$backend" = cpu ]; then
+    for seed in 1 2 3; do
+        QUARRY_GROUPBY_SEED=$seed synthetic --synthetic 400 --deviation 20 --page 32 --heap 512K
+    done
+fi
+
 # ---- refusals: data ----
 
 printf 'a\tb\nc\td\ne\n' >"$in"
@@ -427,6 +505,24 @@ for top in 0 -1 x 1.5 ''; do
     run 2 "--top=$top" "$in"
     says "--top '$top'"
 done
+for number in 0 -1 x '' 5G; do
+    run 2 "--synthetic=$number"
+    says "--synthetic: '$number' is no number from 1 to 4294967232"
+done
+run 2 --synthetic 5 "$in"
+says "--synthetic needs no file, but '.*in' is given"
+for option in --seed=1 --deviation=1 --keys; do
+    run 2 $option "$in"
+    says '--deviation, --seed and --keys need --synthetic'
+done
+run 2 --synthetic 5 --deviation 129M
+says "--deviation: '129M' is no number from 1 to 134217728"
+run 2 --synthetic 5 --deviation 0
+says "--deviation: '0' is no number from 1 to 134217728"
+run 2 --prefill 100 "$in"
+says "--prefill: '100' is no number from 0 to 99"
+run 2 --runs 0 "$in"
+says "--runs: '0' is no number from 1 to 1000"
 run 2 --backend gpu "$in"
 says "--backend 'gpu'"
 run 2 --frobnicate "$in"
