@@ -3,6 +3,7 @@
 #include "groupby_engine.h"
 #include "groupby_output.h"
 #include "groupby_table.h"
+#include "groupby_two_pass.h"
 #include "lists.h"
 #include "options.h"
 #include "output.h"
@@ -21,6 +22,7 @@
 struct command {
     const char *path;
     int stats;
+    int two_pass;
     int keys;           /* print them, and do not group */
     int synthetic_only; /* an option that means nothing without --synthetic was given */
     struct rows_options input;
@@ -46,8 +48,18 @@ static error_t parse_top(struct command *command, const char *text)
     return tool_refuse("--top '%s': give a number from 1 on", text);
 }
 
+static error_t parse_method(struct command *command, const char *text)
+{
+    if (strcmp(text, "paged") != 0 && strcmp(text, "two-pass") != 0)
+        return tool_refuse("--method '%s': give paged or two-pass", text);
+    command->two_pass = strcmp(text, "two-pass") == 0;
+    return 0;
+}
+
 static error_t parse_end(struct command *command)
 {
+    if (command->engine.prefill && command->two_pass)
+        return tool_refuse("--prefill is about the pages of --method paged");
     if (command->synthetic.rows) {
         if (command->path)
             return tool_refuse("--synthetic needs no file, but '%s' is given", command->path);
@@ -55,6 +67,8 @@ static error_t parse_end(struct command *command)
     }
     if (command->synthetic_only)
         return tool_refuse("--deviation, --seed and --keys need --synthetic");
+    if (command->two_pass)
+        return tool_refuse("--method two-pass is for integers: it needs --synthetic");
     if (!command->path)
         return tool_refuse("no file given; name one, or - for standard input");
     if (command->input.column_name && !command->input.header)
@@ -64,7 +78,8 @@ static error_t parse_end(struct command *command)
 }
 
 enum {
-    KEY_SYNTHETIC = 256,
+    KEY_METHOD = 256,
+    KEY_SYNTHETIC,
     KEY_DEVIATION,
     KEY_SEED,
     KEY_KEYS,
@@ -112,6 +127,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 's':
         command->stats = 1;
         return 0;
+    case KEY_METHOD:
+        return parse_method(command, text);
     case KEY_SYNTHETIC:
     case KEY_DEVIATION:
     case KEY_SEED:
@@ -150,6 +167,9 @@ static const struct argp_option option_list[] = {
     {"count", 'n', NULL, 0, "Print only the number of groups", 1},
     {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
     {"stats", 's', NULL, 0, "Print rows, groups, pages, heap use and times to standard error", 1},
+    {"method", KEY_METHOD, "NAME", 0,
+     "paged: rows go to pages from the heap; two-pass: each pass counts first, then writes (default: paged)",
+     2},
     {"prefill", KEY_PREFILL, "PERCENT", 0, "First take this share of the heap's pages, at random", 2},
     {"synthetic", KEY_SYNTHETIC, "N", 0,
      "Group N made-up keys and no file: normally distributed integers of 32 bits, 8 bits in each of four "
@@ -199,9 +219,11 @@ static double print_passes(const struct groupby_statistics *statistics)
         const struct groupby_pass *pass = &statistics->pass[i];
         const double us = statistics->us[GROUPBY_TIME_PASS + i];
         int rest = i == GROUPBY_PASSES_NOTED - 1 && statistics->passes > GROUPBY_PASSES_NOTED;
-        fprintf(stderr, "  pass %-3u%-9s%10.3f ms, %llu rows into %llu new pages\n", i + 1,
-                rest ? " and on" : "", us / 1e3, (unsigned long long)pass->rows,
-                (unsigned long long)pass->pages);
+        fprintf(stderr, "  pass %-3u%-9s%10.3f ms, %llu rows", i + 1, rest ? " and on" : "", us / 1e3,
+                (unsigned long long)pass->rows);
+        if (statistics->allocator)
+            fprintf(stderr, " into %llu new pages", (unsigned long long)pass->pages);
+        fputc('\n', stderr);
         passes_us += us;
     }
     return passes_us;
@@ -210,21 +232,34 @@ static double print_passes(const struct groupby_statistics *statistics)
 static void print_stats(const struct command *command, const struct groupby_statistics *statistics,
                         uint64_t rows, uint64_t groups, double read_us, double output_us)
 {
+    const double *us = statistics->us;
+    char bytes[32];
     fprintf(stderr, "rows               %llu\n", (unsigned long long)rows);
     fprintf(stderr, "groups             %llu\n", (unsigned long long)groups);
+    fprintf(stderr, "method             %s\n", command->two_pass ? "two-pass" : "paged");
     if (statistics->allocator)
         print_heap(statistics);
+    if (command->two_pass)
+        fprintf(stderr, "counts             %s\n", tool_format_bytes(statistics->table_bytes, bytes));
     fprintf(stderr, "time, median of %u run%s\n", command->engine.runs, command->engine.runs == 1 ? "" : "s");
     tool_print_time("read", read_us);
     tool_print_time("upload", statistics->upload_us);
-    tool_print_time("heap", statistics->heap_us);
-    tool_print_time("hash", statistics->us[GROUPBY_TIME_HASH]);
+    if (!command->two_pass) {
+        tool_print_time("heap", statistics->heap_us);
+        tool_print_time("hash", us[GROUPBY_TIME_HASH]);
+    }
     const double passes_us = print_passes(statistics);
-    tool_print_time("resolve", statistics->us[GROUPBY_TIME_RESOLVE]);
-    tool_print_time("group, all these", statistics->us[GROUPBY_TIME_ALL]);
+    if (command->two_pass) {
+        tool_print_time("  counting", us[GROUPBY_TIME_COUNT]);
+        tool_print_time("  prefix sums", us[GROUPBY_TIME_PREFIX_SUM]);
+        tool_print_time("  writing", us[GROUPBY_TIME_WRITE]);
+    }
+    tool_print_time("resolve", us[GROUPBY_TIME_RESOLVE]);
+    tool_print_time("group, all these", us[GROUPBY_TIME_ALL]);
     tool_print_time("output", output_us);
-    fprintf(stderr, "mallocs per second %.0f in the passes\n",
-            passes_us > 0 ? (double)statistics->pages_allocated * 1e6 / passes_us : 0.0);
+    if (statistics->allocator)
+        fprintf(stderr, "mallocs per second %.0f in the passes\n",
+                passes_us > 0 ? (double)statistics->pages_allocated * 1e6 / passes_us : 0.0);
 }
 
 /* ---- the command ---- */
@@ -253,7 +288,8 @@ static int group(const struct command *command)
         return code;
     }
     if (code == 0)
-        code = groupby_run(&table, &command->engine, &result, &statistics);
+        code = (command->two_pass ? groupby_run_two_pass : groupby_run)(&table, &command->engine, &result,
+                                                                        &statistics);
     double grouped = timing_now();
     if (code == 0)
         code = groupby_output(&table, &result, &command->output);

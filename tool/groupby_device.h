@@ -31,6 +31,12 @@ SIMT_FN uint32_t highest(uint32_t x)
     return simt_popc_u32(x) - 1;
 }
 
+/* The lanes of a warp that have a row where `left` rows remain. */
+SIMT_FN uint32_t first_lanes(uint64_t left)
+{
+    return left < SIMT_LANES ? (1u << left) - 1u : SIMT_ALL_LANES;
+}
+
 /* Numbers for the lanes that want one: consecutive, from a counter.  All lanes of mask call. */
 SIMT_FN uint32_t take(uint32_t mask, uint32_t *counter, int wants)
 {

@@ -374,38 +374,41 @@ static int run_once(void *context)
 
 /* ---- the end ---- */
 
-static int fetch(struct engine *engine, uint32_t **out, enum buffer from, uint64_t count)
+static int fetch(struct work *work, uint32_t **out, const uint32_t *from, uint64_t count)
 {
     *out = (uint32_t *)malloc(count * sizeof **out);
     if (!*out)
         return tool_error(TOOL_FAILED, "not enough memory for %llu groups", (unsigned long long)count);
-    return work_copy(&engine->work, *out, engine->memory[from], count * sizeof **out);
+    return work_copy(work, *out, from, count * sizeof **out);
 }
 
 /* A count that can't be trusted is never shown. */
-static int verify(const struct engine *engine, const struct groupby_result *result)
+int groupby_fetch(struct work *work, struct groupby_result *result, uint64_t groups,
+                  const uint32_t *group_rows, const uint32_t *group_counts, const uint32_t *group_of_row,
+                  uint64_t rows)
 {
-    uint64_t rows = 0;
-    for (uint64_t group = 0; group < result->groups; group++)
-        rows += result->group_counts[group];
-    return rows == engine->table->count ? 0 : tool_internal_error("the groups do not add up to the rows");
+    uint64_t sum = 0;
+    if (groups > rows)
+        return tool_internal_error("there are more groups than rows");
+    result->groups = groups;
+    if (fetch(work, &result->group_rows, group_rows, groups) ||
+        fetch(work, &result->group_counts, group_counts, groups) ||
+        (group_of_row && fetch(work, &result->group_of_row, group_of_row, rows)))
+        return TOOL_FAILED;
+    for (uint64_t group = 0; group < groups; group++)
+        sum += result->group_counts[group];
+    return sum == rows ? 0 : tool_internal_error("the groups do not add up to the rows");
 }
 
 static int work(struct engine *engine, struct groupby_result *result)
 {
-    uint64_t rows = engine->table->count;
+    const struct groupby_job *job = &engine->job;
     if (work_open(&engine->work, &engine->options->target) || upload(engine) || create_buffers(engine) ||
         create_heap(engine) ||
         groupby_repeat(engine->statistics->us, engine->options->runs, run_once, engine))
         return TOOL_FAILED;
-    result->groups = engine->state.groups;
-    if (result->groups > rows)
-        return tool_internal_error("there are more groups than rows");
-    if (fetch(engine, &result->group_rows, GROUP_ROWS, result->groups) ||
-        fetch(engine, &result->group_counts, GROUP_COUNTS, result->groups) ||
-        (engine->options->want_rows && fetch(engine, &result->group_of_row, GROUP_OF_ROW, rows)))
-        return TOOL_FAILED;
-    return verify(engine, result);
+    return groupby_fetch(&engine->work, result, engine->state.groups, job->group_rows, job->group_counts,
+                         engine->options->want_rows ? job->group_of_row : NULL, engine->table->count);
 }
 
 int groupby_run(const struct groupby_table *table, const struct groupby_options *options,

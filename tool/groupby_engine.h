@@ -7,6 +7,7 @@
 #include "groupby_times.h"
 #include "options.h"
 #include "quarry/quarry.h"
+#include "work.h"
 
 struct groupby_options {
     struct quarry_target target; /* resolved */
@@ -27,7 +28,7 @@ struct groupby_result {
 
 struct groupby_pass {
     uint64_t rows;  /* distributed */
-    uint64_t pages; /* allocated */
+    uint64_t pages; /* allocated; paged */
 };
 
 /* Of the last run, but for the times. */
@@ -36,7 +37,8 @@ struct groupby_statistics {
     uint64_t heap_bytes;   /* the pool */
     uint64_t page_bytes;
     uint64_t heap_pages;
-    uint64_t prefilled; /* pages */
+    uint64_t prefilled;   /* pages */
+    uint64_t table_bytes; /* two-pass: of counts, places and numbers of the largest pass */
     uint64_t pages_allocated;
     uint64_t pages_freed;
     uint64_t peak_pages; /* most that were allocated and not yet given to free, at any time */
@@ -48,12 +50,19 @@ struct groupby_statistics {
     double us[GROUPBY_TIMES]; /* median over the runs */
 };
 
-/* Groups the rows.
+/* Groups the rows in pages.
  * Returns 0, or prints one sentence and returns TOOL_FAILED; then *result is empty.  Either way
  * groupby_free may follow.  Counts are right or there are none: their sum, and every page's free, are
  * checked. */
 int groupby_run(const struct groupby_table *table, const struct groupby_options *options,
                 struct groupby_result *result, struct groupby_statistics *statistics);
+
+/* For the methods: copies the groups from the target, and compares their sum with the rows.
+ *   group_of_row  NULL: not wanted
+ * Errors as above. */
+int groupby_fetch(struct work *work, struct groupby_result *result, uint64_t groups,
+                  const uint32_t *group_rows, const uint32_t *group_counts, const uint32_t *group_of_row,
+                  uint64_t rows);
 
 void groupby_free(struct groupby_result *result);
 

@@ -284,12 +284,6 @@ SIMT_FN void enter(const struct groupby_job *job, uint32_t present, uint32_t row
     }
 }
 
-/* The lanes that have a row where `left` rows remain. */
-SIMT_FN uint32_t first_lanes(uint32_t left)
-{
-    return left < SIMT_LANES ? (1u << left) - 1u : SIMT_ALL_LANES;
-}
-
 /* A page whose bucket has one hash: one group, unless keys collide. */
 SIMT_FN void resolve_uniform(const struct groupby_job *job, const struct groupby_bucket *bucket,
                              struct groupby_page *page)

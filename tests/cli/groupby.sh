@@ -370,11 +370,14 @@ fi
 
 # ---- synthetic keys ----
 
-# synthetic ARGUMENT...: the groups of --synthetic's keys are those of the keys that --keys prints.
+# synthetic ARGUMENT...: both methods' groups of --synthetic's keys are those of the keys that --keys prints.
 synthetic() {
     run 0 "$@" --keys
     cp "$out" "$scratch/plain"
     run 0 "$@"
+    matches "$scratch/plain"
+    [[ " $* " == *' --prefill '* ]] && return
+    run 0 "$@" --method two-pass
     matches "$scratch/plain"
 }
 
@@ -405,6 +408,9 @@ for page in 32 48 4K; do
     done
 done
 run 0 --synthetic 2000 --deviation 40 --rows
+sort "$out" >"$scratch/rows"
+run 0 --synthetic 2000 --deviation 40 --rows --method two-pass
+same "$(sort "$out" | cmp - "$scratch/rows" 2>&1)" '' 'row numbers by both methods'
 same "$(cut -f3 "$out" | tr ',' '\n' | sort -n | cmp - <(seq 2000) 2>&1)" '' 'all row numbers of synthetic keys'
 same "$(awk -F '\t' 'NR == FNR { key[NR] = $1; next }
     { n = split($3, rows, ","); for (i = 1; i <= n; i++) if (key[rows[i]] != $1) print }' "$scratch/plain" "$out")" '' \
@@ -418,6 +424,13 @@ for line in 'rows +2000' 'hash rounds +1, passes 4' 'time, median of 3 runs' '  
     '  group, all these .* ms'; do
     checks=$((checks + 1))
     grep -Eq "^$line" "$err" || fail "--stats of synthetic keys: no line '$line'"
+done
+run 0 --synthetic 2000 --deviation 40 --count --stats --runs 3 --method two-pass
+same "$(cat "$out")" "$(wc -l <"$scratch/top")" '--count, two-pass'
+for line in 'method +two-pass' 'counts +[0-9.]+ [KM]iB' '  pass 4 .* ms, 2000 rows' '    counting .* ms' '    prefix sums .* ms' \
+    '    writing .* ms' '  group, all these .* ms'; do
+    checks=$((checks + 1))
+    grep -Eq "^$line" "$err" || fail "--stats, two-pass: no line '$line'"
 done
 for percent in 50 95; do
     synthetic --synthetic 2000 --prefill $percent --runs 2
@@ -519,6 +532,12 @@ run 2 --synthetic 5 --deviation 129M
 says "--deviation: '129M' is no number from 1 to 134217728"
 run 2 --synthetic 5 --deviation 0
 says "--deviation: '0' is no number from 1 to 134217728"
+run 2 --method two-pass "$in"
+says '--method two-pass is for integers: it needs --synthetic'
+run 2 --method three-pass "$in"
+says "--method 'three-pass': give paged or two-pass"
+run 2 --synthetic 5 --method two-pass --prefill 50
+says '--prefill is about the pages of --method paged'
 run 2 --prefill 100 "$in"
 says "--prefill: '100' is no number from 0 to 99"
 run 2 --runs 0 "$in"
