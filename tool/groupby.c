@@ -316,8 +316,11 @@ int tool_groupby(int argc, char **argv)
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)
         return code;
-    if (output_check(command.output.path) || tool_target(command.heap.backend, &command.engine.target))
-        return TOOL_FAILED;
+    code = output_check(command.output.path);
+    if (code == TOOL_OK && tool_target(command.heap.backend, &command.engine.target))
+        code = TOOL_FAILED;
+    if (code != TOOL_OK)
+        return code;
     command.engine.heap = command.heap;
     command.engine.want_rows = command.output.with_rows;
     command.engine.hash_bits = (unsigned)tool_environment("QUARRY_GROUPBY_HASH_BITS", 64, 64);

@@ -109,6 +109,8 @@ static error_t parse_file(struct command *command, const char *text)
     if (command->paths[1])
         return tool_refuse("three files given, '%s', '%s' and '%s'; give two", command->paths[0],
                            command->paths[1], text);
+    if (!*text)
+        return tool_refuse("'' is no file");
     command->paths[command->paths[0] != NULL] = text;
     return 0;
 }
@@ -382,8 +384,11 @@ int tool_join(int argc, char **argv)
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)
         return code;
-    if (output_check(command.output) || tool_target(command.engine.heap.backend, &command.engine.target))
-        return TOOL_FAILED;
+    code = output_check(command.output);
+    if (code == TOOL_OK && tool_target(command.engine.heap.backend, &command.engine.target))
+        code = TOOL_FAILED;
+    if (code != TOOL_OK)
+        return code;
     command.engine.want_matches = !command.count;
     command.engine.hash_bits = (unsigned)tool_environment("QUARRY_JOIN_HASH_BITS", 32, 32);
     if (command.engine.target.backend == QUARRY_BACKEND_CPU)

@@ -175,9 +175,10 @@ static int too_small(const struct engine *engine, uint64_t heap_bytes, uint64_t 
     const struct join_options *options = engine->options;
     char have[32];
     if (pages == 0)
-        return tool_error(TOOL_FAILED,
-                          "the heap is too small: %s hold no page of %llu bytes; use a larger --heap",
-                          tool_format_bytes(heap_bytes, have), (unsigned long long)options->heap.page_bytes);
+        return tool_error(
+            TOOL_FAILED,
+            "the heap is too small: %s have no room for a page of %llu bytes; use a larger --heap",
+            tool_format_bytes(heap_bytes, have), (unsigned long long)options->heap.page_bytes);
     /* Which pages are taken beforehand is random, and how many only nearly so. */
     uint64_t enough = pages;
     if (options->prefill)

@@ -125,6 +125,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case OPTION_RUNS:
         return tool_parse_range(&c->runs, "runs", text, 1, MAX_RUNS);
     case OPTION_CSV:
+        if (text && !*text)
+            return tool_refuse("--csv '': name a file");
         c->csv_wanted = 1;
         c->csv_path = text;
         return 0;
@@ -273,7 +275,7 @@ static void print_table_row(const struct command *c, const struct row *row)
             continue;
         print_number(c->table, 11, row->measured[s]);
         const double diff = 100 * (row->measured[s] / row->predicted[s] - 1);
-        if (isnan(diff))
+        if (isnan(diff) || isinf(row->predicted[s]))
             fprintf(c->table, " %7s", "-");
         else
             fprintf(c->table, " %+6.1f%%", diff);
@@ -423,24 +425,41 @@ static int run_free(struct command *c, const struct quarry_allocator_info *alloc
     return 0;
 }
 
+/* A heap to measure on; NULL if nothing is measured. */
+static int create_heap(struct command *c, const char *allocator, quarry_heap **heap)
+{
+    struct quarry_heap_options create = QUARRY_HEAP_OPTIONS_INIT;
+    *heap = NULL;
+    if (!c->measure)
+        return 0;
+    create.target = c->target;
+    create.allocator = allocator;
+    create.page_bytes = PAGE_BYTES;
+    create.pages = c->total;
+    create.word_bits = (uint32_t)c->word_bits;
+    create.probes = QUARRY_MAX_PROBES;
+    create.probe_lanes = SIMT_LANES;
+    enum quarry_status status = quarry_heap_create(heap, &create);
+    return status == QUARRY_OK ? 0 : broken(c, status, "can't create the heap");
+}
+
+/* Before anything is written: is there memory for heaps of that size? */
+static int try_heap(struct command *c)
+{
+    quarry_heap *heap;
+    if (create_heap(c, "corw", &heap) != 0)
+        return -1;
+    enum quarry_status status = heap ? quarry_heap_destroy(heap) : QUARRY_OK;
+    return status == QUARRY_OK ? 0 : broken(c, status, "can't destroy the heap");
+}
+
 static int run_allocator(struct command *c, const struct quarry_allocator_info *allocator)
 {
     quarry_heap *heap = NULL;
     enum quarry_status status = QUARRY_OK;
     int result = 0;
-    if (c->measure) {
-        struct quarry_heap_options create = QUARRY_HEAP_OPTIONS_INIT;
-        create.target = c->target;
-        create.allocator = allocator->name;
-        create.page_bytes = PAGE_BYTES;
-        create.pages = c->total;
-        create.word_bits = (uint32_t)c->word_bits;
-        create.probes = QUARRY_MAX_PROBES;
-        create.probe_lanes = SIMT_LANES;
-        status = quarry_heap_create(&heap, &create);
-        if (status != QUARRY_OK)
-            return broken(c, status, "can't create the heap");
-    }
+    if (create_heap(c, allocator->name, &heap) != 0)
+        return -1;
     for (unsigned i = 0; i < c->free.count && result == 0; i++)
         result = run_free(c, allocator, heap, c->free.values[i]);
     if (heap)
@@ -524,7 +543,10 @@ int tool_model(int argc, char **argv)
         return code;
     progress_command = &c;
     c.rows = calloc((size_t)(c.allocators.count * c.free.count + 1) * c.threads.count, sizeof *c.rows);
-    c.code = c.rows ? open_output(&c) : tool_error(TOOL_FAILED, "no memory for the table");
+    if (!c.rows)
+        c.code = tool_error(TOOL_FAILED, "no memory for the table");
+    else if (try_heap(&c) == 0)
+        c.code = open_output(&c);
     if (c.code == TOOL_OK)
         run_all(&c);
     tool_progress_end();

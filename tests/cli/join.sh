@@ -279,6 +279,8 @@ same "$(cat "$scratch/result" "$out")" "$(printf 'a\t1\ta')" 'the file of --outp
 run 1 --on 2=1 --output "$scratch/result" "$left" "$right"
 says 'left:2: too few columns: this row has 1, and column 2 was asked for; check --on and --delimiter'
 same "$(cat "$scratch/result")" "$(printf 'a\t1\ta')" 'the file after a failure'
+run 2 --output '' "$left" "$right"
+says "--output '': name a file"
 run 1 --output "$scratch/none/result" "$left" "$right"
 says "none/result: can't .*No such file"
 if [ -c /dev/full ]; then
@@ -315,7 +317,7 @@ says 'heap is too small: .* pages of 256 bytes, [1-9][0-9]* of them taken before
 enough=$(sed -n 's/.*--heap \([0-9]*K\).*/\1/p' "$err")
 run 0 --count --heap "$enough" --prefill 90 "$left" "$right"
 run 1 --page 1M --heap 600K "$left" "$right"
-says 'heap is too small: 600 KiB hold no page of 1048576 bytes'
+says 'heap is too small: 600 KiB have no room for a page of 1048576 bytes'
 [ ! -e "$scratch/new" ] || fail 'a partial output file'
 if [ -n "$with_null" ]; then
     regular=$quarry

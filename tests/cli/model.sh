@@ -147,6 +147,12 @@ run 2 model --frobnicate
 says "'--frobnicate': no such option"
 run 1 model --csv="$scratch/none/csv"
 says "$scratch/none/csv: can't write"
+run 2 model --csv=
+says "--csv '': name a file"
+echo kept >"$scratch/csv"
+run 1 model --measure --backend "$backend" --total 4294967232 --free 10 --threads 1 --csv="$scratch/csv"
+says "can't create the heap: "
+same "$(cat "$scratch/csv" "$out")" kept 'what a measurement without memory leaves'
 if [ -e /dev/full ]; then
     "$quarry" model --csv >/dev/full 2>"$err"
     same $? 1 'exit code with standard output full'
