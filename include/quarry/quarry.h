@@ -148,8 +148,9 @@ enum quarry_pool {
 enum quarry_full {
     QUARRY_FULL_PROVEN = 0, /* at some instant during the call nothing that fits was free: a heap fills to its
                                last page, and the last ones are slow to find */
-    QUARRY_FULL_INFERRED    /* so many random probes in vain speak, with 99 % confidence, for less than
-                               `low_free` of the pages being free: no sweep; some may stay unused */
+    QUARRY_FULL_INFERRED    /* so many random probes in vain speak, with 99 % confidence if free pages lie at
+                               random, for less than `low_free` of the pages being free: no sweep; some may
+                               stay unused (docs/full-heap.md) */
 };
 
 struct quarry_heap_options {
