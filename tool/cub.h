@@ -18,9 +18,13 @@ extern "C" {
 const char *cub_scan_u64(void *temporary, size_t *bytes, uint64_t *values, uint64_t count, void *stream);
 
 /* Sorts by bits shift up to shift + bits; words with the same bits keep their order.  Queued in the stream.
- *   temporary      as above
- *   words, other   device memory for `count` words each; with temporary memory they then receive which of
- * both the result is in, and the other one bits           at least 1 Returns NULL, or what went wrong. */
+ *
+ *   temporary  as above
+ *   words      device memory of `count` words; with temporary memory then receives where the result is
+ *   other      the same for as many; then receives the other of both
+ *   bits       at least 1
+ *
+ * Returns NULL, or what went wrong. */
 const char *cub_sort_u64(void *temporary, size_t *bytes, uint64_t **words, uint64_t **other, uint64_t count,
                          uint32_t shift, uint32_t bits, void *stream);
 

@@ -9,14 +9,12 @@
 #include "timing.h"
 #include "tool.h"
 #include "work.h"
-#include "workload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_THREADS (1u << 20) /* of a launch: more than any device runs at once; kernels loop */
-#define PREFILL_BUDGET_S 60.0
 
 enum buffer {
     KEYS,
@@ -176,38 +174,6 @@ static int create_buffers(struct engine *engine)
     return 0;
 }
 
-static void show_prefill(double share)
-{
-    tool_progress("filling the heap", share);
-}
-
-static int live_pages(struct engine *engine, uint64_t *pages)
-{
-    struct quarry_statistics heap;
-    if (work_check(quarry_heap_statistics(engine->heap, &heap), "looking at the heap"))
-        return TOOL_FAILED;
-    *pages = heap.live_blocks;
-    return 0;
-}
-
-static int fill_heap(struct engine *engine)
-{
-    const struct groupby_options *options = engine->options;
-    int gave_up = 0;
-    if (options->prefill == 0)
-        return 0;
-    if (work_check(workload_fill(&engine->work.target, engine->heap, options->heap.page_bytes,
-                                 1 - options->prefill / 100.0, PREFILL_BUDGET_S, show_prefill, &gave_up),
-                   "filling the heap"))
-        return TOOL_FAILED;
-    tool_progress_end();
-    if (gave_up)
-        return tool_error(TOOL_FAILED,
-                          "allocator %s took too long to fill the heap for --prefill; use a smaller --heap",
-                          engine->statistics->allocator);
-    return live_pages(engine, &engine->statistics->prefilled);
-}
-
 /* Integer keys leave half of what is left by default: their tables grow beside the heap. */
 static int create_heap(struct engine *engine)
 {
@@ -228,7 +194,8 @@ static int create_heap(struct engine *engine)
     engine->statistics->heap_pages = made.pages;
     engine->statistics->page_bytes = made.page_bytes;
     engine->job.heap = quarry_heap_handle(engine->heap);
-    if (fill_heap(engine))
+    if (work_prefill(&engine->work, engine->heap, wanted, engine->options->prefill,
+                     &engine->statistics->prefilled))
         return TOOL_FAILED;
     if (made.pages <
         engine->statistics->prefilled + bounds_pages_least(engine->table->count, engine->job.capacity))
@@ -363,7 +330,7 @@ static int run_once(void *context)
     statistics->us[GROUPBY_TIME_ALL] = 1e6 * (timing_now() - began);
     if (engine->state.counted != engine->table->count)
         return tool_internal_error("the groups do not add up to the rows");
-    if (live_pages(engine, &live))
+    if (work_live_blocks(engine->heap, &live))
         return TOOL_FAILED;
     if (live != statistics->prefilled || engine->state.live != 0)
         return tool_internal_error("pages of the heap are still in use at the end");

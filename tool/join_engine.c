@@ -6,7 +6,6 @@
 #include "timing.h"
 #include "tool.h"
 #include "work.h"
-#include "workload.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #define MAX_PARTITION_BITS 22u
 #define BLOCKS_EACH 16u /* blocks of a probe for each multiprocessor: several times what it runs at once */
 #define MAX_THREADS (1u << 20) /* of the other launches; their kernels loop */
-#define PREFILL_BUDGET_S 60.0
 
 enum buffer {
     KEYS_LEFT, /* bytes, or integers; the right table's buffers follow one later each */
@@ -194,20 +192,6 @@ static int too_small(const struct engine *engine, uint64_t heap_bytes, uint64_t 
                                           statistics->heap_pages));
 }
 
-static void show_prefill(double share)
-{
-    tool_progress("filling the heap", share);
-}
-
-static int live_pages(struct engine *engine, uint64_t *pages)
-{
-    struct quarry_statistics heap;
-    if (work_check(quarry_heap_statistics(engine->heap, &heap), "looking at the heap"))
-        return TOOL_FAILED;
-    *pages = heap.live_blocks;
-    return 0;
-}
-
 /* The heap takes half of what is left by default: the matches of its pages must find room beside it. */
 static int create_heap(struct engine *engine)
 {
@@ -216,7 +200,6 @@ static int create_heap(struct engine *engine)
     struct quarry_heap_description made;
     struct quarry_device_info info;
     uint64_t bytes = options->heap.heap_bytes;
-    int gave_up = 0;
     if (work_check(quarry_device_describe(&engine->work.target, &info), "describing the device"))
         return TOOL_FAILED;
     if (bytes == 0)
@@ -232,19 +215,8 @@ static int create_heap(struct engine *engine)
     engine->job.heap = quarry_heap_handle(engine->heap);
     engine->job.page_bytes = options->heap.page_bytes;
     engine->job.capacity = (uint32_t)(options->heap.page_bytes / sizeof(uint64_t) - 1);
-    if (options->prefill == 0)
-        return 0;
-    if (work_check(workload_fill(&engine->work.target, engine->heap, options->heap.page_bytes,
-                                 1 - options->prefill / 100.0, PREFILL_BUDGET_S, show_prefill, &gave_up),
-                   "filling the heap"))
-        return TOOL_FAILED;
-    tool_progress_end();
-    if (gave_up)
-        return tool_error(TOOL_FAILED,
-                          "allocator %s took too long to fill the heap for --prefill; use a "
-                          "smaller --heap",
-                          statistics->allocator);
-    return live_pages(engine, &statistics->prefilled);
+    return work_prefill(&engine->work, engine->heap, &options->heap, options->prefill,
+                        &statistics->prefilled);
 }
 
 /* ---- stages ---- */
@@ -380,7 +352,7 @@ static int gather(struct engine *engine, int wanted)
     if (engine->matches != matches)
         return tool_internal_error("the threads' matches do not add up");
     if ((wanted && create_matches(engine)) || launch(engine, &join_gather, grid_over(engine->job.threads)) ||
-        live_pages(engine, &live))
+        work_live_blocks(engine->heap, &live))
         return TOOL_FAILED;
     if (live != engine->statistics->prefilled)
         return tool_internal_error("pages of the heap are still in use at the end");

@@ -5,10 +5,12 @@
 #include "cub.h"
 #include "timing.h"
 #include "tool.h"
+#include "workload.h"
 
 #include <string.h>
 
 #define OVERHEAD_PER_PAGE 16u /* bytes of metadata that surely suffice where no heap tells */
+#define PREFILL_BUDGET_S 60.0
 #define OVERHEAD_FIXED (1u << 16)
 
 int work_check(enum quarry_status status, const char *doing)
@@ -221,6 +223,40 @@ int work_create_heap(struct work *work, const struct heap_options *options, uint
                           made->allocator, (unsigned long long)options->page_bytes,
                           (unsigned long long)made->max_block_bytes);
     return 0;
+}
+
+int work_live_blocks(quarry_heap *heap, uint64_t *blocks)
+{
+    struct quarry_statistics statistics;
+    if (work_check(quarry_heap_statistics(heap, &statistics), "looking at the heap"))
+        return TOOL_FAILED;
+    *blocks = statistics.live_blocks;
+    return 0;
+}
+
+static void show_prefill(double share)
+{
+    tool_progress("filling the heap", share);
+}
+
+int work_prefill(struct work *work, quarry_heap *heap, const struct heap_options *options, unsigned percent,
+                 uint64_t *taken)
+{
+    struct quarry_heap_description about;
+    int gave_up = 0;
+    if (percent == 0)
+        return 0;
+    if (work_check(quarry_heap_describe(heap, &about), "looking at the heap") ||
+        work_check(workload_fill(&work->target, heap, options->page_bytes, 1 - percent / 100.0,
+                                 PREFILL_BUDGET_S, show_prefill, &gave_up),
+                   "filling the heap"))
+        return TOOL_FAILED;
+    tool_progress_end();
+    if (gave_up)
+        return tool_error(TOOL_FAILED,
+                          "allocator %s took too long to fill the heap for --prefill; use a smaller --heap",
+                          about.allocator);
+    return work_live_blocks(heap, taken);
 }
 
 uint64_t work_heap_kib(uint64_t pages, uint64_t page_bytes, uint64_t heap_bytes, uint64_t heap_pages)

@@ -47,9 +47,13 @@ int work_end(struct work *work, const char *doing, double *microseconds);
 int work_scan(struct work *work, uint64_t *values, uint64_t count);
 
 /* Sorts words in target memory by bits shift up to shift + bits, the radix sort of CUB on a GPU; words with
- * the same bits keep their order.  Queued. words   `count` of them; then receives where the result is other
- * room for as many; then receives where that is bits    0 does nothing Returns 0, or prints one sentence and
- * returns TOOL_FAILED. */
+ * the same bits keep their order.  Queued.
+ *
+ *   words   `count` of them; then receives where the result is
+ *   other   room for as many; then receives where that is
+ *   bits    0 does nothing
+ *
+ * Returns 0, or prints one sentence and returns TOOL_FAILED. */
 int work_sort(struct work *work, uint64_t **words, uint64_t **other, uint64_t count, uint32_t shift,
               uint32_t bits);
 
@@ -60,6 +64,15 @@ int work_sort(struct work *work, uint64_t **words, uint64_t **other, uint64_t co
  *   microseconds  the host's clock */
 int work_create_heap(struct work *work, const struct heap_options *options, uint64_t bytes,
                      quarry_heap **heap, struct quarry_heap_description *made, double *microseconds);
+
+/* How many blocks are live in a heap.  Waits. */
+int work_live_blocks(quarry_heap *heap, uint64_t *blocks);
+
+/* Takes `percent` of a heap's pages, at random, with a bar if that lasts; 0 takes none.  *taken: pages that
+ * are live then.  Returns 0, or prints one sentence and returns TOOL_FAILED: it takes over a minute, or
+ * failed. */
+int work_prefill(struct work *work, quarry_heap *heap, const struct heap_options *options, unsigned percent,
+                 uint64_t *taken);
 
 /* KiB of a heap that surely has so many pages.
  *   heap_bytes, heap_pages  of a heap with the same options, which tells the metadata; 0 pages: none is known
