@@ -197,8 +197,8 @@ SIMT_FN uint64_t exact_number(const struct exact_case *a, uint32_t group, uint32
     struct quarry_random r = quarry_random_start();
     uint32_t page = QUARRY_NO_PAGE;
     int dirty = 0;
-    uint64_t part = map ? quarry_bitmap_chunk(map, &r, group, kind, chunk, &page, &dirty)
-                        : quarry_rw_chunk(&a->heap.as.rw, &r, group, kind, chunk, &page, &dirty);
+    uint64_t part = map ? quarry_bitmap_chunk(map, &r, group, kind, chunk, 1, &page, &dirty)
+                        : quarry_rw_chunk(&a->heap.as.rw, &r, group, kind, chunk, 1, &page, &dirty);
     if (dirty)
         simt_add_u32(a->wrong, 1, relaxed);
     return simt_reduce_add_u64(group, part);

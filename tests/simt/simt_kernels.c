@@ -190,6 +190,8 @@ SIMT_KERNEL(simt_bits, struct simt_case, a)
     a.wide[0] = simt_mulhi_u64((uint64_t)1 << 63, 6);
     a.wide[1] = simt_mulhi_u64(~(uint64_t)0, ~(uint64_t)0);
     a.out[5] = simt_ctz_u32(1);
+    a.out[6] = simt_clz_u32(1);
+    a.out[7] = simt_clz_u32(0xffffffffu);
 }
 
 SIMT_KERNEL(simt_clock_advances, struct simt_case, a)

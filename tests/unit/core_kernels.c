@@ -42,11 +42,11 @@ SIMT_KERNEL(core_random, struct core_case, a)
         simt_add_u32(&a.out[quarry_random_below(&r, CORE_BUCKETS)], 1, relaxed);
 }
 
-/* As if a heap were a list of words, of which none is ever free: a pass notes in wide[] what it reads in
- * in[]. Its number changes with every second turn of the first thread, so some turns end without a verdict.
- */
+/* As if a heap were a list of words, of which none is ever free: a pass about blocks of `size` notes in
+ * wide[(size - 1) * n ...] what it reads in in[].  Its number changes with every second turn of the first
+ * thread, so some turns end without a verdict. */
 SIMT_FN uint64_t core_note_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
-                                 uint32_t chunk, uint32_t *page, int *dirty)
+                                 uint32_t chunk, uint32_t size, uint32_t *page, int *dirty)
 {
     const struct core_case *a = (const struct core_case *)heap;
     uint32_t end = quarry_sweep_cut(a->n, chunk + 1, CORE_CHUNKS);
@@ -59,7 +59,7 @@ SIMT_FN uint64_t core_note_chunk(const void *heap, struct quarry_random *r, uint
         uint32_t word = simt_load_u32(&a->in[i], relaxed);
         simt_add_u32(&a->out[2], 1, relaxed);
         if (kind == 0)
-            simt_max_u64(&a->wide[i], word, relaxed);
+            simt_max_u64(&a->wide[(size - 1) * a->n + i], word, relaxed);
         if (i == 0)
             sum = word / 2;
     }
@@ -68,7 +68,7 @@ SIMT_FN uint64_t core_note_chunk(const void *heap, struct quarry_random *r, uint
 }
 
 /* Each thread says in in[t] how far it is and then asks for a verdict, which must rest on a first pass that
- * read that. */
+ * read that, and was about no larger blocks than the thread's. */
 SIMT_KERNEL(core_sweep, struct core_case, a)
 {
     struct quarry_random r = quarry_random_start();
@@ -78,12 +78,18 @@ SIMT_KERNEL(core_sweep, struct core_case, a)
     plan.chunk = core_note_chunk;
     plan.chunks = CORE_CHUNKS;
     plan.kinds = 2;
+    plan.size = 1 + quarry_mix_u32(simt_thread()) % CORE_SIZES;
     for (uint32_t turn = 1; turn <= a.turns; turn++) {
-        uint32_t group = simt_active();
+        uint32_t group = simt_match_u32(simt_active(), plan.size);
+        uint64_t read = 0;
         simt_store_u32(&a.in[simt_thread()], turn, relaxed);
         if (quarry_sweep_search(&plan, &r, group, QUARRY_NO_PAGE) != QUARRY_NO_PAGE)
             simt_add_u32(&a.out[1], 1, relaxed);
-        if (simt_load_u64(&a.wide[simt_thread()], relaxed) < turn)
+        for (uint32_t size = 0; size < plan.size; size++) {
+            uint64_t there = simt_load_u64(&a.wide[size * a.n + simt_thread()], relaxed);
+            read = there > read ? there : read;
+        }
+        if (read < turn)
             simt_add_u32(&a.out[0], 1, relaxed);
     }
 }

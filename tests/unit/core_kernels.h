@@ -24,6 +24,7 @@ struct core_case {
 
 #define CORE_BUCKETS 64u
 #define CORE_CHUNKS 7u
+#define CORE_SIZES 3u
 
 SIMT_KERNEL_DECLARE(core_kth_set);    /* out[t*33 + k] for word in[t] */
 SIMT_KERNEL_DECLARE(core_share);      /* one warp for each pair (has, needs) of in[] */

@@ -172,7 +172,7 @@ static void a_shared_verdict_is_about_an_instant_after_the_question(void **state
         struct quarry_sweep empty = {0};
         target.seed = seed;
         c.in = test_memory(&target, sizeof(uint32_t) * threads);
-        c.wide = test_memory(&target, sizeof(uint64_t) * threads);
+        c.wide = test_memory(&target, sizeof(uint64_t) * threads * CORE_SIZES);
         c.out = test_memory(&target, sizeof out);
         c.sweep = test_memory(&target, sizeof *c.sweep);
         empty.next = QUARRY_SWEEP_CLOSED;
@@ -186,7 +186,7 @@ static void a_shared_verdict_is_about_an_instant_after_the_question(void **state
         if (out[2] % threads) /* every pass of every turn reads everything once */
             fail_msg("seed %llu: %u reads of %u words", (unsigned long long)seed, out[2], threads);
         test_memory_free(&target, c.in, sizeof(uint32_t) * threads);
-        test_memory_free(&target, c.wide, sizeof(uint64_t) * threads);
+        test_memory_free(&target, c.wide, sizeof(uint64_t) * threads * CORE_SIZES);
         test_memory_free(&target, c.out, sizeof out);
         test_memory_free(&target, c.sweep, sizeof *c.sweep);
     }

@@ -81,7 +81,7 @@ SIMT_FN uint32_t quarry_rw_walk(const struct quarry_rw *h, struct quarry_random 
 
 /* A sweep's chunk; both kinds of pass are alike.  Its number: a sum of mixed tags. */
 SIMT_FN uint64_t quarry_rw_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
-                                 uint32_t chunk, uint32_t *page, int *dirty)
+                                 uint32_t chunk, uint32_t size, uint32_t *page, int *dirty)
 {
     const struct quarry_rw *h = (const struct quarry_rw *)heap;
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
@@ -90,6 +90,7 @@ SIMT_FN uint64_t quarry_rw_chunk(const void *heap, struct quarry_random *r, uint
     uint32_t count = quarry_sweep_cut(h->pages.count, chunk + 1, h->chunks) - first;
     uint64_t sum = 0;
     (void)kind;
+    (void)size;
     for (uint32_t from = 0; from < count && needs; from += width * QUARRY_RW_BATCH) {
         uint32_t tag[QUARRY_RW_BATCH];
         uint32_t seen = 0; /* batch entries that were 0 */
@@ -130,6 +131,7 @@ SIMT_FN uint32_t quarry_rw_search(const struct quarry_rw *h, struct quarry_rando
     plan.chunk = quarry_rw_chunk;
     plan.chunks = h->chunks;
     plan.kinds = 2;
+    plan.size = 1;
     return quarry_sweep_search(&plan, r, quarry_group((uintptr_t)h->sweep), QUARRY_NO_PAGE);
 }
 

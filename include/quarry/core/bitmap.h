@@ -269,7 +269,7 @@ SIMT_FN uint64_t quarry_bitmap_versions(const struct quarry_bitmap *h, uint32_t 
 
 /* A sweep's chunk.  Its number: the sum of its versions; 0 for the words. */
 SIMT_FN uint64_t quarry_bitmap_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
-                                     uint32_t chunk, uint32_t *page, int *dirty)
+                                     uint32_t chunk, uint32_t size, uint32_t *page, int *dirty)
 {
     const struct quarry_bitmap *h = (const struct quarry_bitmap *)heap;
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
@@ -277,6 +277,7 @@ SIMT_FN uint64_t quarry_bitmap_chunk(const void *heap, struct quarry_random *r, 
     uint32_t first = quarry_sweep_cut(h->word_count, chunk, h->chunks);
     uint32_t count = quarry_sweep_cut(h->word_count, chunk + 1, h->chunks) - first;
     (void)r;
+    (void)size;
     if (kind != QUARRY_BITMAP_WORDS)
         return quarry_bitmap_versions(h, group, chunk, kind == QUARRY_BITMAP_SETTLED_VERSIONS);
     for (uint32_t from = 0; from < count && needs; from += width * QUARRY_BITMAP_BATCH) {
@@ -312,6 +313,7 @@ SIMT_FN uint32_t quarry_bitmap_search(const struct quarry_bitmap *h, struct quar
     plan.chunk = quarry_bitmap_chunk;
     plan.chunks = h->chunks;
     plan.kinds = QUARRY_BITMAP_KINDS;
+    plan.size = 1;
     return quarry_sweep_search(&plan, r, group, page);
 }
 

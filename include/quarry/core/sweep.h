@@ -11,11 +11,14 @@
  *             bits 62..0: number of turns begun and ended: odd while one runs
  *     full    number of the last turn that found the heap full (0: none)
  *     next    63..32 number of the pass | 31..0 next chunk of it; closed when that is >= the number of chunks
- *     kind, first, done, sum, dirty   of the pass that runs
+ *     full_size   what that verdict is about
+ *     kind, first, size, done, sum, dirty   of the pass that runs
  *
  * A turn consists of one pass of each of the allocator's kinds, in order.  Each chunk yields a number; a
  * pass, their sum.  Verdict "full": no chunk was dirty (saw a free page), and the sums of the first and the
- * last pass are equal.  What makes that a proof is the allocator's business.
+ * last pass are equal.  What makes that a proof is the allocator's business.  Where blocks have several sizes
+ * a turn is about the size, in pages, that its leader looks for, and its verdict tells those who look for no
+ * less.
  *
  * A group registers: an atomic change of `state`, which yields its goal, the number of the first turn that
  * can begin from now on.  A verdict of a turn >= goal is about an instant after the registration.
@@ -27,7 +30,8 @@
  * earlier passes before; who finished one adds to `done` (release), which the leader loads (acquire)
  * before it reads sum and dirty or opens the next pass.  Between passes there is thus a happens-before
  * edge from all reads of the one to all reads of the other.  `full` is stored before the turn ends
- * (release) and loaded after `state` (acquire).
+ * (release) and loaded after `state` (acquire).  It is 0 while full_size changes, and loaded once more after
+ * full_size (release, acquire): so both are of one verdict.
  *
  * A straggler may take a chunk of a later pass than the one that it saw open: it learns which from the
  * value that it got, and kind cannot change before that chunk is done. */
@@ -52,16 +56,20 @@ struct quarry_sweep {
     uint32_t dirty;
     uint32_t kind;
     uint32_t first; /* chunk 0 of a pass is this one of the heap: where the last turn stopped */
+    uint32_t size;  /* in pages */
+    uint32_t full_size;
 };
 
 /* Sweeps one chunk: reads items of the heap, and takes free pages for those lanes of the group whose *page is
  * QUARRY_NO_PAGE, until none needs one.
  *   kind    of the pass, from 0
  *   chunk   0 .. chunks - 1
- *   dirty   set to 1, by every lane, if a free page was seen
+ *   size    that the turn is about; 1 where there is no other
+ *   dirty   set to 1, by every lane, if `size` free pages were seen together
  * Returns the caller's part of the chunk's number.  Scope: group; reconverged and synced at return. */
 typedef uint64_t (*quarry_sweep_chunk)(const void *heap, struct quarry_random *r, uint32_t group,
-                                       uint32_t kind, uint32_t chunk, uint32_t *page, int *dirty);
+                                       uint32_t kind, uint32_t chunk, uint32_t size, uint32_t *page,
+                                       int *dirty);
 
 struct quarry_sweep_plan {
     struct quarry_sweep *sweep;
@@ -69,6 +77,7 @@ struct quarry_sweep_plan {
     quarry_sweep_chunk chunk;
     uint32_t chunks; /* at least 1 */
     uint32_t kinds;  /* passes of a turn, at least 2 */
+    uint32_t size;   /* pages that the calling lane needs together: lanes may differ */
 };
 
 SIMT_FN void quarry_sweep_init(struct quarry_sweep *s)
@@ -81,6 +90,8 @@ SIMT_FN void quarry_sweep_init(struct quarry_sweep *s)
     s->dirty = 0;
     s->kind = 0;
     s->first = 0;
+    s->size = 0;
+    s->full_size = 0;
 }
 
 /* First item of part `part` when `items` are cut into `parts`. */
@@ -106,13 +117,14 @@ SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarr
                               uint32_t *page)
 {
     struct quarry_sweep *s = plan->sweep;
-    uint32_t leader = simt_ctz_u32(group), chunk = plan->chunks, kind = 0;
+    uint32_t leader = simt_ctz_u32(group), chunk = plan->chunks, kind = 0, size = 0;
     int dirty = 0;
     if (simt_rank(group) == 0 && (uint32_t)simt_load_u64(&s->next, relaxed) < plan->chunks) {
         chunk =
             (uint32_t)simt_add_u64(&s->next, 1, acquire); /* pairs with the release that opened the pass */
         if (chunk < plan->chunks) {
             kind = simt_load_u32(&s->kind, relaxed);
+            size = simt_load_u32(&s->size, relaxed);
             chunk += simt_load_u32(&s->first, relaxed);
             chunk -= chunk >= plan->chunks ? plan->chunks : 0;
         } else {
@@ -121,10 +133,11 @@ SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarr
     }
     chunk = simt_shuffle_u32(group, chunk, leader);
     kind = simt_shuffle_u32(group, kind, leader);
+    size = simt_shuffle_u32(group, size, leader);
     if (chunk == plan->chunks)
         return 0;
     simt_sync(group); /* what the leader acquired, every lane has */
-    uint64_t part = plan->chunk(plan->heap, r, group, kind, chunk, page, &dirty);
+    uint64_t part = plan->chunk(plan->heap, r, group, kind, chunk, size, page, &dirty);
     part = simt_reduce_add_u64(group, part);
     if (simt_rank(group) == 0) {
         simt_add_u64(&s->sum, part, relaxed);
@@ -135,6 +148,20 @@ SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarr
     return 1;
 }
 
+/* The smallest size that a lane of the group still needs. */
+SIMT_FN uint32_t quarry_sweep_size(const struct quarry_sweep_plan *plan, uint32_t group, uint32_t page)
+{
+    return simt_reduce_min_u32(group, page == QUARRY_NO_PAGE ? plan->size : QUARRY_NO_PAGE);
+}
+
+/* Is the verdict of a turn from `goal` on, about `size` or less, that the heap is full? */
+SIMT_FN int quarry_sweep_is_full(const struct quarry_sweep *s, uint64_t goal, uint32_t size)
+{
+    uint64_t full = simt_load_u64(&s->full, acquire);
+    return full >= goal && simt_load_u32(&s->full_size, acquire) <= size &&
+           simt_load_u64(&s->full, relaxed) == full;
+}
+
 /* Leads the turn that the group has begun, and ends it.  Returns 1 if the heap is full. */
 SIMT_FN int quarry_sweep_lead(const struct quarry_sweep_plan *plan, struct quarry_random *r, uint32_t group,
                               uint32_t *page)
@@ -142,6 +169,7 @@ SIMT_FN int quarry_sweep_lead(const struct quarry_sweep_plan *plan, struct quarr
     struct quarry_sweep *s = plan->sweep;
     uint64_t first_sum = 0;
     uint32_t verdict = 0; /* of the leader: 1 full, 2 not */
+    uint32_t size = quarry_sweep_size(plan, group, *page);
     for (uint32_t kind = 0; verdict == 0; kind++) {
         if (simt_rank(group) == 0) {
             uint64_t pass = simt_load_u64(&s->next, relaxed) / QUARRY_SWEEP_PASS + 1u;
@@ -149,6 +177,7 @@ SIMT_FN int quarry_sweep_lead(const struct quarry_sweep_plan *plan, struct quarr
             simt_store_u32(&s->done, 0, relaxed);
             simt_store_u32(&s->dirty, 0, relaxed);
             simt_store_u32(&s->kind, kind, relaxed);
+            simt_store_u32(&s->size, size, relaxed);
             simt_store_u64(&s->next, pass * QUARRY_SWEEP_PASS, release); /* opens the pass */
         }
         while (simt_any(group, *page == QUARRY_NO_PAGE) && quarry_sweep_help(plan, r, group, page)) {
@@ -175,15 +204,19 @@ SIMT_FN int quarry_sweep_lead(const struct quarry_sweep_plan *plan, struct quarr
         verdict = simt_shuffle_u32(group, verdict, simt_ctz_u32(group));
     }
     if (simt_rank(group) == 0) {
-        if (verdict == 1)
+        if (verdict == 1) {
+            simt_store_u64(&s->full, 0, relaxed);
+            simt_store_u32(&s->full_size, size, release);
             simt_store_u64(&s->full, simt_load_u64(&s->state, relaxed) & ~QUARRY_SWEEP_SCRATCH, release);
+        }
         simt_add_u64(&s->state, 1u, release); /* ends the turn */
     }
     return verdict == 1;
 }
 
 /* Looks for pages for the lanes of the group whose `page` is QUARRY_NO_PAGE.
- * Returns the caller's page, or QUARRY_NO_PAGE: then at some instant during the call the heap was full.
+ * Returns the caller's page, or QUARRY_NO_PAGE: then at some instant during the call nothing that it could use
+ * was free.
  * Scope: group, reconverged.  Progress: waits for groups that sweep, which wait for nobody else; turns follow
  * one another as long as others free and take pages. */
 SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struct quarry_random *r,
@@ -194,10 +227,10 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
     uint64_t goal = quarry_sweep_register(s, group);
     uint32_t idle = 1; /* thousands of groups may wait, and what they read, those that sweep must write */
     while (simt_any(group, page == QUARRY_NO_PAGE)) {
-        uint32_t role = HELP;
+        uint32_t role = HELP, size = quarry_sweep_size(plan, group, page);
         if (simt_rank(group) == 0) {
             uint64_t state = simt_load_u64(&s->state, acquire);
-            if (simt_load_u64(&s->full, acquire) >= goal)
+            if (quarry_sweep_is_full(s, goal, size))
                 role = FULL;
             else if (!(state & 1u) && simt_cas_u64(&s->state, state, state + 1u, acq_rel) == state)
                 role = LEAD;

@@ -293,6 +293,10 @@ SIMT_FN uint32_t simt_ctz_u64(uint64_t x)
 {
     return (uint32_t)__builtin_ctzll(x);
 }
+SIMT_FN uint32_t simt_clz_u32(uint32_t x)
+{
+    return (uint32_t)__builtin_clz(x);
+}
 SIMT_FN uint32_t simt_mulhi_u32(uint32_t a, uint32_t b)
 {
     return (uint32_t)(((uint64_t)a * b) >> 32);

@@ -222,6 +222,10 @@ SIMT_FN uint32_t simt_ctz_u64(uint64_t x)
 {
     return (uint32_t)__ffsll((long long)x) - 1u;
 }
+SIMT_FN uint32_t simt_clz_u32(uint32_t x)
+{
+    return (uint32_t)__clz((int)x);
+}
 SIMT_FN uint32_t simt_mulhi_u32(uint32_t a, uint32_t b)
 {
     return __umulhi(a, b);

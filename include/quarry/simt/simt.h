@@ -60,6 +60,7 @@
  *   uint64_t simt_clock()           ticks up within a block; unit unspecified; virtual in deterministic mode
  *   uint32_t simt_popc_u32(x), simt_popc_u64(x)     set bits
  *   uint32_t simt_ctz_u32(x), simt_ctz_u64(x)       index of the lowest set bit; x is not 0
+ *   uint32_t simt_clz_u32(x)                        zeros above the highest set bit; x is not 0
  *   uint32_t simt_mulhi_u32(a, b)                   upper half of the product
  *   uint64_t simt_mulhi_u64(a, b)
  *   simt_assert(condition)          kept in debug builds of both backends (NDEBUG removes it)
