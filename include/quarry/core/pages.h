@@ -31,6 +31,12 @@ SIMT_FN uint32_t quarry_page_index(const struct quarry_pages *p, const void *add
     return (uint32_t)simt_mulhi_u64(units << 1, p->reciprocal);
 }
 
+/* Pages that `bytes` bytes need, at least 1 of them. */
+SIMT_FN uint32_t quarry_page_count(const struct quarry_pages *p, uint64_t bytes)
+{
+    return (uint32_t)simt_mulhi_u64((bytes - 1u) / QUARRY_PAGE_UNIT << 1, p->reciprocal) + 1u;
+}
+
 /* Is address the first byte of page `page`, and that a page there is? */
 SIMT_FN int quarry_page_is_first_byte(const struct quarry_pages *p, uint32_t page, const void *address)
 {

@@ -41,4 +41,37 @@ SIMT_FN uint32_t quarry_share_u32(uint32_t group, uint32_t has, uint32_t needs, 
     return simt_shuffle_u32(group, gift, giver);
 }
 
+/* The lane whose rank in group that is; a rank past the last gives no lane of it. */
+SIMT_FN uint32_t quarry_lane_of_rank(uint32_t group, uint32_t rank)
+{
+    return group == SIMT_ALL_LANES ? rank : quarry_kth_set_u32(group, rank + 1u);
+}
+
+/* Sum of the values of the caller and all lanes of lower rank.  All lanes of group call it. */
+SIMT_FN uint32_t quarry_scan_add_u32(uint32_t group, uint32_t value)
+{
+    uint32_t rank = simt_rank(group);
+    for (uint32_t distance = 1; distance < SIMT_LANES; distance *= 2) {
+        int add = rank >= distance;
+        uint32_t other =
+            simt_shuffle_u32(group, value, add ? quarry_lane_of_rank(group, rank - distance) : simt_lane());
+        value += add ? other : 0;
+    }
+    return value;
+}
+
+/* The lowest rank whose sum is above k, or, if there is none, the last rank.
+ *   sum   the caller's result of quarry_scan_add_u32
+ * All lanes of group call it, each with a k of its own. */
+SIMT_FN uint32_t quarry_scan_find_u32(uint32_t group, uint32_t sum, uint32_t k)
+{
+    uint32_t last = simt_popc_u32(group) - 1u, rank = 0;
+    for (uint32_t step = SIMT_LANES / 2; step; step /= 2) {
+        uint32_t probe = rank + step - 1u < last ? rank + step - 1u : last;
+        if (simt_shuffle_u32(group, sum, quarry_lane_of_rank(group, probe)) <= k)
+            rank += step;
+    }
+    return rank < last ? rank : last;
+}
+
 #endif

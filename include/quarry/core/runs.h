@@ -1,0 +1,703 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A bitmap of pages whose blocks are runs of consecutive pages: rw_malloc is a way to walk over it.
+ *
+ *     pool      | sweep | word 0, word 1 ... | flights | page 0 | page 1 | ...
+ *     word      of 64 bits for 32 pages:
+ *               63        32 31         0
+ *              |    end     |   taken    |   taken bit b of word i: page i*32 + b is part of a block
+ *               end bit b: and is the last page of its block
+ *               Taken bits past the last page are set for ever, their end bits never.
+ *     flights   counters of 64 bits, each for some of the warps:
+ *               63        32 31         0
+ *              |   begun    | in flight  |   claims that ever began, modulo 2^32; those under way
+ *
+ * A block is nothing but its bits: a free finds how long it is by looking for the next end bit, in words that
+ * hold its own pages, and clears both.  That costs 2 bits a page, wherever blocks begin and however many share
+ * a word, and a block of up to 32 pages within one word is taken, and freed, by one atomic.
+ *
+ * A claim changes each word of its block by a compare-exchange: it finds the block's pages free there, or
+ * leaves the word as it is.  If one word fails it clears in the others what it had set, which was clear
+ * before.  (The paper sets bits by an OR, which a failed claim must take back in each word, also in those where
+ * others' bits are; and a foreign end bit set for a moment would cut a block in two.)
+ *
+ * Order.  claim: CAS with acquire; free: AND with release.  In between are only atomic read-modify-writes,
+ * which keep the release sequence: what the last owner of a page did happens-before the claim.  If another lane
+ * gets the block, a simt_sync that both take part in hands that on.  Only a CAS that finds them clear sets bits,
+ * only an owner clears its own: a page is never in two blocks.  Who frees has the malloc in his past, so he
+ * reads his own end bit as it was set; what others do to the word leaves it alone.
+ *
+ * Full heap.  Who claims first adds to its warp's counter (acquire), and takes itself off it (release) when
+ * the claim has succeeded or what it set is cleared again.  A group sweeps the words with everybody else who does
+ * (core/sweep.h).  A turn about runs of n pages has three passes.  First: for each counter wait until
+ * nobody is in flight, and read how many have begun.  Second: read all words; nowhere may be n free pages
+ * together.  Third: read each counter by a read-modify-write that changes nothing (ADD of 0, acq_rel).  The sums of
+ * claims begun must be equal.  Then there were no n free pages together when the first pass ended.  For each
+ * claim that the first pass saw begun had ended, and its end, a release that the first pass has acquired (what
+ * follows in a counter are read-modify-writes), happens-before the second pass.  Any other claim is not in the
+ * sum of the third pass: it came later in its counter, so its acquire synchronises with the third pass's ADD, its
+ * CASes happen after the second pass, and nobody reads what is yet to be written.  So from the end of the first
+ * pass to the end of the second bits were only cleared: a page that was seen taken had been taken all the time.
+ * (2^32 claims of a counter during one turn aside.)  Rejected: a version in each word, which needs half of it;
+ * and sums alone, as bits of claims that fail are set for a moment and would make others' NULL wrong. */
+#ifndef QUARRY_CORE_RUNS_H
+#define QUARRY_CORE_RUNS_H
+
+#include "quarry/core/layout.h"
+#include "quarry/core/pages.h"
+#include "quarry/core/random.h"
+#include "quarry/core/share.h"
+#include "quarry/core/sweep.h"
+
+#define QUARRY_RUNS_BITS 32u     /* pages of a word */
+#define QUARRY_RUNS_FLIGHTS 256u /* counters */
+#define QUARRY_RUNS_BATCH 8u     /* words that a lane has in flight when it sweeps */
+#define QUARRY_RUNS_CHUNK 2048u  /* words of a sweep's chunk */
+#define QUARRY_RUNS_BEGUN ((uint64_t)1 << 32)
+
+struct quarry_runs {
+    struct quarry_sweep *sweep;
+    uint64_t *words;
+    uint64_t *flights;
+    struct quarry_pages pages;
+    uint32_t word_count;
+    uint32_t probes; /* words that a malloc reads at random in vain before it sweeps or gives up */
+    uint32_t chunks; /* of a sweep; 0: none, give up */
+};
+
+/* Bits from .. to - 1 of 32. */
+SIMT_FN uint32_t quarry_runs_bits(uint32_t from, uint32_t to)
+{
+    return from < to ? (uint32_t)(((uint64_t)1 << to) - ((uint64_t)1 << from)) : 0;
+}
+
+/* The bits in `word` of a block of `pages` pages from `page` on; 0 if it has none there. */
+SIMT_FN uint64_t quarry_runs_part(uint32_t page, uint32_t pages, uint32_t word)
+{
+    uint32_t first = word * QUARRY_RUNS_BITS, end = page + pages;
+    uint32_t from = page > first ? page - first : 0;
+    uint32_t to = end > first ? end - first : 0;
+    uint64_t last = end > first && to <= QUARRY_RUNS_BITS ? (uint64_t)1 << (to - 1u) << 32 : 0;
+    return from < QUARRY_RUNS_BITS
+               ? quarry_runs_bits(from, to < QUARRY_RUNS_BITS ? to : QUARRY_RUNS_BITS) | last
+               : 0;
+}
+
+/* What a word holds when nothing is allocated. */
+SIMT_FN uint64_t quarry_runs_empty(const struct quarry_runs *h, uint32_t word)
+{
+    uint32_t first = word * QUARRY_RUNS_BITS;
+    uint32_t here = first < h->pages.count ? h->pages.count - first : 0;
+    return quarry_runs_bits(here < QUARRY_RUNS_BITS ? here : QUARRY_RUNS_BITS, QUARRY_RUNS_BITS);
+}
+
+/* A word, also past the last: full. */
+SIMT_FN uint64_t quarry_runs_load(const struct quarry_runs *h, uint32_t word)
+{
+    return word < h->word_count ? simt_load_u64(&h->words[word], relaxed) : 0xffffffffu;
+}
+
+SIMT_FN void quarry_runs_init(const struct quarry_runs *h, uint64_t thread, uint64_t threads)
+{
+    if (thread == 0)
+        quarry_sweep_init(h->sweep);
+    for (uint64_t i = thread; i < h->word_count; i += threads)
+        h->words[i] = quarry_runs_empty(h, (uint32_t)i);
+    for (uint64_t i = thread; i < QUARRY_RUNS_FLIGHTS; i += threads)
+        h->flights[i] = 0;
+}
+
+/* ---- claims ---- */
+
+/* The group's leader announces claims of any lane of it; before the first CAS comes a simt_sync(group). */
+SIMT_FN void quarry_runs_begin(const struct quarry_runs *h, uint32_t group)
+{
+    if (h->chunks && simt_rank(group) == 0) /* else nobody ever asks */
+        (void)simt_add_u64(&h->flights[simt_thread() / SIMT_LANES % QUARRY_RUNS_FLIGHTS],
+                           QUARRY_RUNS_BEGUN + 1u, acquire);
+}
+
+/* They have succeeded, or are taken back.  After a simt_sync(group). */
+SIMT_FN void quarry_runs_end(const struct quarry_runs *h, uint32_t group)
+{
+    if (h->chunks && simt_rank(group) == 0)
+        (void)simt_sub_u64(&h->flights[simt_thread() / SIMT_LANES % QUARRY_RUNS_FLIGHTS], 1u, release);
+}
+
+/* Sets `part` in a word that was read as `seen`, unless a page of it is taken by now.  Returns 1 if it did. */
+SIMT_FN int quarry_runs_set(const struct quarry_runs *h, uint32_t word, uint64_t seen, uint64_t part)
+{
+    while (!(seen & part)) { /* end bits of free pages are clear */
+        uint64_t now = simt_cas_u64(&h->words[word], seen, seen | part, acquire);
+        if (now == seen)
+            return 1;
+        seen = now;
+    }
+    return 0;
+}
+
+SIMT_FN void quarry_runs_clear(const struct quarry_runs *h, uint32_t word, uint64_t part)
+{
+    simt_and_u64(&h->words[word], ~part, release); /* pairs with the CAS of who takes the pages */
+}
+
+/* ---- what a group sees when its lanes read consecutive words, one each, in the order of their ranks ---- */
+
+/* Bits of x from which on `pages` bits are set. */
+SIMT_FN uint32_t quarry_runs_starts(uint32_t x, uint32_t pages)
+{
+    if (pages > QUARRY_RUNS_BITS)
+        return 0;
+    for (uint32_t have = 1; have < pages;) {
+        uint32_t step = have < pages - have ? have : pages - have;
+        x &= x >> step;
+        have += step;
+    }
+    return x;
+}
+
+SIMT_FN uint32_t quarry_runs_high(uint32_t x) /* set bits at its upper end */
+{
+    return x == 0xffffffffu ? QUARRY_RUNS_BITS : simt_clz_u32(~x);
+}
+
+SIMT_FN uint32_t quarry_runs_low(uint32_t x) /* and at its lower end */
+{
+    return x == 0xffffffffu ? QUARRY_RUNS_BITS : simt_ctz_u32(~x);
+}
+
+/* What a lane knows of the runs in its word and around it. */
+struct quarry_runs_view {
+    uint32_t spare;     /* free pages of the word */
+    uint32_t before;    /* free pages in the words of lower ranks that touch it from below, if its first is free */
+    uint32_t after;     /* in those of higher ranks, from above, if its last is free */
+    uint32_t continues; /* the lane in whose word the run begins that reaches into this one; own lane: none does */
+};
+
+SIMT_FN struct quarry_runs_view quarry_runs_look(uint32_t group, uint32_t spare)
+{
+    struct quarry_runs_view v;
+    uint32_t below = group & simt_lanes_below(), above = group & ~below & ~(1u << simt_lane());
+    uint32_t holed = simt_ballot(group, spare != 0xffffffffu);
+    uint32_t prev = holed & below ? 31u - simt_clz_u32(holed & below) : simt_lane();
+    uint32_t next = holed & above ? simt_ctz_u32(holed & above) : simt_lane();
+    uint32_t high = simt_shuffle_u32(group, quarry_runs_high(spare), prev);
+    uint32_t low = simt_shuffle_u32(group, quarry_runs_low(spare), next);
+    v.spare = spare;
+    if (holed & below) {
+        uint32_t between = below & ~((2u << prev) - 1u);
+        v.before = high + QUARRY_RUNS_BITS * simt_popc_u32(between);
+        v.continues = high ? prev : between ? simt_ctz_u32(between) : simt_lane();
+    } else {
+        v.before = QUARRY_RUNS_BITS * simt_popc_u32(below);
+        v.continues = below ? simt_ctz_u32(below) : simt_lane();
+    }
+    v.after = holed & above ? low + QUARRY_RUNS_BITS * simt_popc_u32(above & ((1u << next) - 1u))
+                            : QUARRY_RUNS_BITS * simt_popc_u32(above);
+    if (!(spare & 1u)) {
+        v.before = 0;
+        v.continues = simt_lane();
+    }
+    if (!(spare >> 31))
+        v.after = 0;
+    return v;
+}
+
+/* ---- runs for several lanes at once ---- */
+
+/* The bits in `word` of blocks of `each` pages, one behind the other from page `start` on, `pages` in all. */
+SIMT_FN uint64_t quarry_runs_row(uint32_t start, uint32_t pages, uint32_t each, uint32_t word)
+{
+    uint32_t first = word * QUARRY_RUNS_BITS;
+    uint32_t taken = (uint32_t)quarry_runs_part(start, pages, word), ends = each == 1 ? taken : 0;
+    uint32_t last = start > first ? start - first + each - 1u : each - 1u - (first - start) % each;
+    for (; each > 1 && last < QUARRY_RUNS_BITS && taken >> last & 1u; last += each)
+        ends |= 1u << last;
+    return taken | (uint64_t)ends << 32;
+}
+
+/* First pages of disjoint runs of `each` in one word, the lowest first. */
+SIMT_FN uint32_t quarry_runs_slots(uint32_t spare, uint32_t each)
+{
+    uint32_t starts = quarry_runs_starts(spare, each), slots = 0;
+    if (each == 1)
+        return spare;
+    while (starts) {
+        uint32_t low = starts & (0u - starts);
+        slots |= low;
+        starts &= ~(uint32_t)(((uint64_t)low << each) - low);
+    }
+    return slots;
+}
+
+/* The runs that begin in the calling lane's word. */
+struct quarry_runs_own {
+    uint32_t inner;  /* free pages of runs that end in the word */
+    uint32_t start;  /* page; of the one that reaches its end, and */
+    uint32_t length; /* how many pages the group sees of that, also in other words; 0: there is none */
+};
+
+SIMT_FN struct quarry_runs_own quarry_runs_begin_here(const struct quarry_runs_view *v, uint32_t word)
+{
+    struct quarry_runs_own own;
+    uint32_t high = quarry_runs_high(v->spare);
+    own.inner = v->spare & ~quarry_runs_bits(QUARRY_RUNS_BITS - high, QUARRY_RUNS_BITS);
+    if (v->before)
+        own.inner &= ~quarry_runs_bits(0, quarry_runs_low(v->spare));
+    own.start = word * QUARRY_RUNS_BITS + QUARRY_RUNS_BITS - high;
+    own.length = high && (high < QUARRY_RUNS_BITS || !v->before) ? high + v->after : 0;
+    return own;
+}
+
+/* Chooses runs of `each` pages for as many of the lanes `needs` as the group sees runs for, lower lanes lower ones.
+ * Returns the caller's first page, or QUARRY_NO_PAGE; *part: what the caller is to set in its word.
+ *
+ * Whether the first run begins before the group's first word is not known.  So in it blocks begin at
+ * multiples of `each`: blocks of one size then pack, wherever walks begin.  (Else a quarter of the heap would
+ * be lost in gaps.) */
+SIMT_FN uint32_t quarry_runs_deal(uint32_t group, const struct quarry_runs_view *v, uint32_t word,
+                                  uint32_t needs, uint32_t each, uint64_t *part)
+{
+    struct quarry_runs_own own = quarry_runs_begin_here(v, word);
+    uint32_t low = quarry_runs_low(v->spare), rank = simt_rank(group), k = simt_rank(needs);
+    if (rank == 0 && low && each > 1) {
+        uint32_t skip = (each - word * QUARRY_RUNS_BITS % each) % each;
+        if (low == QUARRY_RUNS_BITS) {
+            own.start += skip;
+            own.length -= skip < own.length ? skip : own.length;
+        } else {
+            own.inner &= ~quarry_runs_bits(0, skip < low ? skip : low);
+        }
+    }
+    uint32_t slots = quarry_runs_slots(own.inner, each), inside = simt_popc_u32(slots);
+    uint32_t count = inside + own.length / each;
+    uint32_t to = quarry_scan_add_u32(group, count), from = to - count; /* numbers of the caller's slots */
+    uint32_t asked = simt_popc_u32(needs);
+    uint32_t used = from < asked ? (to < asked ? to : asked) - from : 0;
+    uint32_t taken = slots;
+    if (used < inside)
+        taken &= quarry_runs_bits(0, quarry_kth_set_u32(slots, used + 1u));
+    uint32_t row = used > inside ? (used - inside) * each : 0;
+    *part = taken && each <= QUARRY_RUNS_BITS ? (uint32_t)(((uint64_t)taken << each) - taken) |
+                                                    (uint64_t)(taken << (each - 1u)) << 32
+                                              : 0;
+    *part |= quarry_runs_row(own.start, row, each, word);
+    uint32_t start = simt_shuffle_u32(group, own.start, v->continues);
+    row = simt_shuffle_u32(group, row, v->continues);
+    if (v->before)
+        *part |= quarry_runs_row(start, row, each, word);
+
+    uint32_t owner = quarry_scan_find_u32(group, to, k);
+    uint32_t lane = quarry_lane_of_rank(group, owner);
+    slots = simt_shuffle_u32(group, slots, lane);
+    from = simt_shuffle_u32(group, from, lane);
+    to = simt_shuffle_u32(group, to, lane);
+    start = simt_shuffle_u32(group, own.start, lane);
+    inside = simt_popc_u32(slots);
+    if (!(needs >> simt_lane() & 1u) || k >= to)
+        return QUARRY_NO_PAGE;
+    k -= from;
+    return k < inside ? (word - rank + owner) * QUARRY_RUNS_BITS + quarry_kth_set_u32(slots, k + 1u)
+                      : start + (k - inside) * each;
+}
+
+/* As quarry_runs_deal for lanes that need different numbers of pages (0: none): packs blocks into the longest run. */
+SIMT_FN uint32_t quarry_runs_pack(uint32_t group, const struct quarry_runs_view *v, uint32_t word,
+                                  uint32_t pages, uint64_t *part)
+{
+    struct quarry_runs_own own = quarry_runs_begin_here(v, word);
+    uint32_t rest = own.inner, longest = 0, begins = 0;
+    for (; rest; rest &= rest >> 1, longest++)
+        begins = rest;
+    if (longest > own.length) {
+        own.length = longest;
+        own.start = word * QUARRY_RUNS_BITS + simt_ctz_u32(begins);
+    }
+    longest = simt_reduce_max_u32(group, own.length);
+    uint32_t holder = simt_ctz_u32(simt_ballot(group, own.length == longest));
+    uint32_t start = simt_shuffle_u32(group, own.start, holder);
+    uint32_t fits = pages <= longest ? pages : 0;
+    uint32_t to = quarry_scan_add_u32(group, fits);
+    int served = fits && to <= longest;
+    uint32_t last = start + to - 1u;
+    *part = quarry_runs_part(start, simt_reduce_max_u32(group, served ? to : 0), word) & 0xffffffffu;
+    for (uint32_t lanes = simt_ballot(group, served); lanes; lanes &= lanes - 1u) {
+        uint32_t end = simt_shuffle_u32(group, last, simt_ctz_u32(lanes)) - word * QUARRY_RUNS_BITS;
+        if (end < QUARRY_RUNS_BITS)
+            *part |= (uint64_t)1 << end << 32;
+    }
+    return served ? start + to - pages : QUARRY_NO_PAGE;
+}
+
+/* Sets each lane's part in its word, which it read as `seen`.  Returns `page`, or QUARRY_NO_PAGE, with nothing set, if a
+ * word of the caller's block failed. */
+SIMT_FN uint32_t quarry_runs_settle(const struct quarry_runs *h, uint32_t group, uint32_t word, uint64_t seen,
+                                    uint64_t part, uint32_t page, uint32_t pages)
+{
+    uint32_t failed = simt_ballot(group, part && !quarry_runs_set(h, word, seen, part));
+    uint32_t base = word - simt_rank(group);
+    if (!failed || page == QUARRY_NO_PAGE)
+        return page;
+    uint32_t first = page / QUARRY_RUNS_BITS, end = (page + pages - 1u) / QUARRY_RUNS_BITS + 1u, lost = 0;
+    for (uint32_t i = first; i < end; i++)
+        lost |= failed >> quarry_lane_of_rank(group, i - base) & 1u;
+    for (uint32_t i = first; lost && i < end; i++)
+        if (!(failed >> quarry_lane_of_rank(group, i - base) & 1u))
+            quarry_runs_clear(h, i, quarry_runs_part(page, pages, i));
+    return lost ? QUARRY_NO_PAGE : page;
+}
+
+/* One look at as many words as the group has lanes, from `first` on.
+ *   pages    that the lane needs, at most 32 for each lane of the group; 0: none
+ *   hopeful  announces a claim at once, while the words are on their way
+ * Returns the caller's first page, or QUARRY_NO_PAGE.  Scope: group; synced at return. */
+SIMT_FN uint32_t quarry_runs_take(const struct quarry_runs *h, uint32_t group, uint32_t first, uint32_t pages,
+                                  int hopeful)
+{
+    uint32_t word = first + simt_rank(group), page;
+    uint64_t seen = quarry_runs_load(h, word), part;
+    if (hopeful)
+        quarry_runs_begin(h, group);
+    struct quarry_runs_view v = quarry_runs_look(group, ~(uint32_t)seen);
+    uint32_t most = simt_reduce_max_u32(group, pages);
+    uint32_t needs = simt_ballot(group, pages != 0);
+    if (simt_all(group, pages == 0 || pages == most))
+        page = quarry_runs_deal(group, &v, word, needs, most, &part);
+    else
+        page = quarry_runs_pack(group, &v, word, pages, &part);
+    int some = simt_any(group, page != QUARRY_NO_PAGE);
+    if (some && !hopeful)
+        quarry_runs_begin(h, group);
+    simt_sync(group); /* the announcement before the claims */
+    if (some) {
+        page = quarry_runs_settle(h, group, word, seen, part, page, pages);
+        simt_sync(group); /* claims before the end; and what one lane acquired for another is its own */
+    }
+    if (some || hopeful)
+        quarry_runs_end(h, group);
+    return page;
+}
+
+/* ---- one run, of any length ---- */
+
+/* The group takes the run of `pages` pages from `page` on, all of them or none.  Returns 1 in every lane if it
+ * did.  Scope: group, reconverged; synced at return: what the last owners did happens-before that. */
+SIMT_FN int quarry_runs_claim(const struct quarry_runs *h, uint32_t group, uint32_t page, uint32_t pages)
+{
+    uint32_t first = page / QUARRY_RUNS_BITS + simt_rank(group), width = simt_popc_u32(group);
+    uint32_t end = (page + pages - 1u) / QUARRY_RUNS_BITS + 1u, word = first;
+    quarry_runs_begin(h, group);
+    simt_sync(group);
+    while (word < end && quarry_runs_set(h, word, quarry_runs_load(h, word), quarry_runs_part(page, pages, word)))
+        word += width;
+    int claimed = simt_all(group, word >= end);
+    if (!claimed)
+        for (uint32_t back = first; back < word && back < end; back += width)
+            quarry_runs_clear(h, back, quarry_runs_part(page, pages, back));
+    simt_sync(group);
+    quarry_runs_end(h, group);
+    return claimed;
+}
+
+/* Are these pages free?  They may be taken by now.  Scope: group. */
+SIMT_FN int quarry_runs_are_free(const struct quarry_runs *h, uint32_t group, uint32_t page, uint32_t pages)
+{
+    uint32_t end = (page + pages - 1u) / QUARRY_RUNS_BITS + 1u, width = simt_popc_u32(group);
+    uint64_t taken = 0;
+    for (uint32_t word = page / QUARRY_RUNS_BITS + simt_rank(group); word < end && !taken; word += width)
+        taken = quarry_runs_load(h, word) & quarry_runs_part(page, pages, word);
+    return simt_all(group, !taken);
+}
+
+/* The first of `pages` free pages together, of the lowest such run that begins in a word from .. to - 1;
+ * QUARRY_NO_PAGE if there is none.  It may have gone by now.  A run that reaches into `from` from below begins
+ * before.  Scope: group. */
+SIMT_FN uint32_t quarry_runs_find(const struct quarry_runs *h, uint32_t group, uint32_t from, uint32_t to,
+                                  uint32_t pages)
+{
+    uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
+    uint32_t open = 0;  /* free pages that touch the words to come, of a run that begins in from .. to - 1 */
+    int foreign = from > 0 && !(quarry_runs_load(h, from - 1u) >> 31 & 1u); /* do they, of one that does not? */
+    foreign = simt_any(group, foreign); /* lanes may have read different values */
+    for (uint32_t at = from; at < h->word_count && (at < to || open); at += width * QUARRY_RUNS_BATCH) {
+        uint32_t batch[QUARRY_RUNS_BATCH], some = 0;
+        for (uint32_t i = 0; i < QUARRY_RUNS_BATCH; i++)
+            some |= batch[i] = ~(uint32_t)quarry_runs_load(h, at + i * width + rank);
+        if (!simt_any(group, some != 0)) {
+            open = 0;
+            foreign = 0;
+            continue;
+        }
+        for (uint32_t i = 0; i < QUARRY_RUNS_BATCH; i++) {
+            uint32_t base = at + i * width;
+            struct quarry_runs_view v = quarry_runs_look(group, batch[i]);
+            uint32_t low = quarry_runs_low(v.spare), high = quarry_runs_high(v.spare);
+            uint32_t begins = quarry_runs_starts(v.spare, pages), start = 0;
+            int left = low && v.before == QUARRY_RUNS_BITS * rank; /* touches the lower end of all words */
+            int found = begins != 0 || high + v.after >= pages;
+            if (begins)
+                start = simt_ctz_u32(begins);
+            else
+                start = QUARRY_RUNS_BITS - high;
+            if (left && foreign) { /* a later run of the word counts, but not this one */
+                uint32_t rest = low == QUARRY_RUNS_BITS ? 0 : v.spare & ~quarry_runs_bits(0, low);
+                begins = quarry_runs_starts(rest, pages);
+                found = begins != 0 || (rest && high && high + v.after >= pages);
+                start = begins ? simt_ctz_u32(begins) : QUARRY_RUNS_BITS - high;
+            }
+            uint32_t first = (base + rank) * QUARRY_RUNS_BITS + start;
+            if (left && !foreign && v.before + low + (low == QUARRY_RUNS_BITS ? v.after : 0) + open >= pages) {
+                found = 1;
+                first = base * QUARRY_RUNS_BITS - open;
+            }
+            uint32_t finders = simt_ballot(group, found);
+            if (finders) {
+                first = simt_shuffle_u32(group, first, simt_ctz_u32(finders));
+                return first / QUARRY_RUNS_BITS < to ? first : QUARRY_NO_PAGE;
+            }
+            uint32_t last = 31u - simt_clz_u32(group);
+            uint32_t whole = simt_shuffle_u32(group, left && low == QUARRY_RUNS_BITS, last);
+            uint32_t tail = simt_shuffle_u32(group, high + (high == QUARRY_RUNS_BITS ? v.before : 0), last);
+            open = foreign && whole ? 0 : tail + (whole ? open : 0);
+            foreign = foreign && whole;
+            if ((uint64_t)(base + width) * QUARRY_RUNS_BITS >= (uint64_t)to * QUARRY_RUNS_BITS + open)
+                return QUARRY_NO_PAGE; /* what begins from here on is not asked for */
+        }
+    }
+    return QUARRY_NO_PAGE;
+}
+
+/* Progress: waits for nobody. */
+SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
+{
+    uint32_t page = quarry_page_index(&h->pages, block);
+    uint32_t word = page / QUARRY_RUNS_BITS, from = page % QUARRY_RUNS_BITS;
+    simt_assert(quarry_page_is_first_byte(&h->pages, page, block));
+    for (;; word++, from = 0) {
+        uint64_t seen = simt_load_u64(&h->words[word], relaxed);
+        uint32_t ends = (uint32_t)(seen >> 32) >> from;
+        uint32_t to = ends ? from + simt_ctz_u32(ends) + 1u : QUARRY_RUNS_BITS;
+        uint64_t part = quarry_runs_bits(from, to);
+        simt_assert((seen & part) == part);
+        quarry_runs_clear(h, word, ends ? part | (uint64_t)1 << (to - 1u) << 32 : part);
+        if (ends)
+            return;
+    }
+}
+
+/* ---- full heap ---- */
+
+enum quarry_runs_kind {
+    QUARRY_RUNS_LANDED,
+    QUARRY_RUNS_WORDS,
+    QUARRY_RUNS_BEGUN_SINCE,
+    QUARRY_RUNS_KINDS
+};
+
+/* The caller's part of the claims begun in the chunk's counters.  With `land`, waits until each was once without a
+ * claim in flight. */
+SIMT_FN uint64_t quarry_runs_begun(const struct quarry_runs *h, uint32_t group, uint32_t chunk, int land)
+{
+    uint32_t end = quarry_sweep_cut(QUARRY_RUNS_FLIGHTS, chunk + 1, h->chunks);
+    uint64_t sum = 0;
+    for (uint32_t i = quarry_sweep_cut(QUARRY_RUNS_FLIGHTS, chunk, h->chunks) + simt_rank(group); i < end;
+         i += simt_popc_u32(group)) {
+        uint64_t seen =
+            land ? simt_load_u64(&h->flights[i], acquire) : simt_add_u64(&h->flights[i], 0, acq_rel);
+        while (land && (uint32_t)seen != 0) {
+            simt_backoff();
+            seen = simt_load_u64(&h->flights[i], acquire);
+        }
+        sum += seen / QUARRY_RUNS_BEGUN;
+    }
+    simt_sync(group);
+    return sum;
+}
+
+/* What a lane of a sweep looks for. */
+struct quarry_runs_need {
+    const struct quarry_runs *map;
+    uint32_t pages;
+};
+
+/* A sweep's chunk.  Its number: the claims begun in its counters; 0 for the words. */
+SIMT_FN uint64_t quarry_runs_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
+                                   uint32_t chunk, uint32_t size, uint32_t *page, int *dirty)
+{
+    const struct quarry_runs_need *need = (const struct quarry_runs_need *)heap;
+    const struct quarry_runs *h = need->map;
+    uint32_t from = quarry_sweep_cut(h->word_count, chunk, h->chunks);
+    uint32_t to = quarry_sweep_cut(h->word_count, chunk + 1, h->chunks);
+    (void)r;
+    if (kind != QUARRY_RUNS_WORDS)
+        return quarry_runs_begun(h, group, chunk, kind == QUARRY_RUNS_LANDED);
+    while (from < to) {
+        uint32_t mine = simt_reduce_min_u32(group, *page == QUARRY_NO_PAGE ? need->pages : QUARRY_NO_PAGE);
+        uint32_t wanted = !*dirty && size < mine ? size : mine;
+        uint32_t first = wanted == QUARRY_NO_PAGE ? QUARRY_NO_PAGE : quarry_runs_find(h, group, from, to, wanted);
+        if (first == QUARRY_NO_PAGE)
+            break;
+        *dirty = 1;
+        if (wanted < mine)
+            continue; /* too short for the group, but others may want it */
+        uint32_t takers = simt_ballot(group, *page == QUARRY_NO_PAGE && need->pages == mine);
+        if (quarry_runs_claim(h, group, first, mine) && simt_lane() == simt_ctz_u32(takers))
+            *page = first;
+        from = first / QUARRY_RUNS_BITS > from ? first / QUARRY_RUNS_BITS : from;
+    }
+    simt_sync(group);
+    return 0;
+}
+
+/* For the lanes of the group whose walk ended in vain: `page` is QUARRY_NO_PAGE.  Returns the first page of a run of
+ * `pages` pages, or QUARRY_NO_PAGE, if at some instant there was none or that is to be inferred.
+ * Scope: group; reconverged and synced at return. */
+SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_random *r, uint32_t group,
+                                    uint32_t page, uint32_t pages)
+{
+    struct quarry_runs_need need;
+    struct quarry_sweep_plan plan;
+    if (h->chunks == 0)
+        return page;
+    need.map = h;
+    need.pages = pages;
+    plan.sweep = h->sweep;
+    plan.heap = &need;
+    plan.chunk = quarry_runs_chunk;
+    plan.chunks = h->chunks;
+    plan.kinds = QUARRY_RUNS_KINDS;
+    plan.size = pages;
+    return quarry_sweep_search(&plan, r, group, page);
+}
+
+/* ---- an idle heap, or any moment's glimpse ---- */
+
+SIMT_FN uint32_t quarry_runs_is(const struct quarry_runs *h, uint32_t page, uint32_t half)
+{
+    return (uint32_t)(quarry_runs_load(h, page / QUARRY_RUNS_BITS) >> (page % QUARRY_RUNS_BITS + half)) & 1u;
+}
+
+SIMT_FN enum quarry_place quarry_runs_place(const struct quarry_runs *h, const void *address,
+                                            struct quarry_span *span)
+{
+    uint32_t page = quarry_page_find(&h->pages, address, span);
+    if (page == QUARRY_NO_PAGE)
+        return QUARRY_PLACE_FOREIGN;
+    if (!quarry_runs_is(h, page, 0))
+        return QUARRY_PLACE_FREE;
+    uint32_t first = page;
+    while (first > 0 && quarry_runs_is(h, first - 1u, 0) && !quarry_runs_is(h, first - 1u, 32))
+        first--;
+    while (page + 1u < h->pages.count && !quarry_runs_is(h, page, 32))
+        page++;
+    span->begin = (unsigned char *)quarry_page_address(&h->pages, first);
+    span->bytes = (uint64_t)(page + 1u - first) * h->pages.page_bytes;
+    return QUARRY_PLACE_LIVE;
+}
+
+/* A run of free pages, once. */
+SIMT_FN void quarry_runs_count_run(struct quarry_census *sum, uint64_t run, uint32_t each, uint64_t page_bytes)
+{
+    if (each)
+        sum->slots += run / each;
+    if (run * page_bytes > sum->largest_free)
+        sum->largest_free = run * page_bytes;
+}
+
+/* A word's pages and blocks, and what in it can't be. */
+SIMT_FN void quarry_runs_count_word(const struct quarry_runs *h, struct quarry_census *sum, uint32_t word)
+{
+    uint64_t seen = h->words[word];
+    uint32_t taken = (uint32_t)seen, ends = (uint32_t)(seen >> 32);
+    uint32_t past = (uint32_t)quarry_runs_empty(h, word);
+    uint32_t lower = taken & ~ends & ~past; /* their blocks go on */
+    uint32_t next = lower >> 31 ? (uint32_t)quarry_runs_load(h, word + 1u) & ~(uint32_t)quarry_runs_empty(h, word + 1u) : 0;
+    sum->live_blocks += simt_popc_u32(ends);
+    sum->live_bytes += simt_popc_u32(taken & ~past) * h->pages.page_bytes;
+    sum->free_bytes += simt_popc_u32(~taken) * h->pages.page_bytes;
+    sum->faults += simt_popc_u32(ends & ~taken) + simt_popc_u32(past & ~taken) + simt_popc_u32(ends & past);
+    sum->faults += simt_popc_u32(lower & ~((taken & ~past) >> 1 | next << 31));
+}
+
+/* Whole warps call it together. */
+SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes, uint64_t thread, uint64_t threads,
+                                struct quarry_census *sum)
+{
+    const uint32_t group = SIMT_ALL_LANES, lane = simt_lane(), width = SIMT_LANES;
+    uint32_t warp = (uint32_t)(thread / width), warps = (uint32_t)(threads / width);
+    uint32_t from = quarry_sweep_cut(h->word_count, warp, warps);
+    uint32_t to = quarry_sweep_cut(h->word_count, warp + 1u, warps);
+    uint32_t each = bytes ? quarry_page_count(&h->pages, bytes) : 0;
+    uint64_t page_bytes = h->pages.page_bytes, open = 0; /* as in quarry_runs_find */
+    int foreign = from > 0 && !(quarry_runs_load(h, from - 1u) >> 31 & 1u);
+    for (uint64_t i = thread; i < QUARRY_RUNS_FLIGHTS; i += threads)
+        sum->faults += (uint32_t)h->flights[i] != 0;
+    if (thread == 0 && (h->sweep->state & 1u))
+        sum->faults++;
+    for (uint32_t i = from + lane; i < to; i += width)
+        quarry_runs_count_word(h, sum, i);
+    for (uint32_t at = from; at < to || open; at += width) {
+        struct quarry_runs_view v = quarry_runs_look(group, ~(uint32_t)quarry_runs_load(h, at + lane));
+        struct quarry_runs_own own = quarry_runs_begin_here(&v, at + lane);
+        uint32_t low = quarry_runs_low(v.spare), high = quarry_runs_high(v.spare);
+        uint32_t left = simt_shuffle_u32(group, low + (low == QUARRY_RUNS_BITS ? v.after : 0), 0);
+        int whole = left == width * QUARRY_RUNS_BITS;
+        if (lane == 0) { /* the run at the lower end is counted with what is open */
+            if (!foreign && !whole && open + left)
+                quarry_runs_count_run(sum, open + left, each, page_bytes);
+            own.inner &= ~quarry_runs_bits(0, low);
+            own.length = low == QUARRY_RUNS_BITS ? 0 : own.length;
+        }
+        if (at + lane < to) {
+            while (own.inner) {
+                uint32_t run = own.inner & ~(own.inner + (own.inner & (0u - own.inner)));
+                quarry_runs_count_run(sum, simt_popc_u32(run), each, page_bytes);
+                own.inner &= ~run;
+            }
+            if (own.length && own.length < high + (width - 1u - lane) * QUARRY_RUNS_BITS)
+                quarry_runs_count_run(sum, own.length, each, page_bytes);
+        }
+        uint32_t tail = simt_shuffle_u32(group, high + (high == QUARRY_RUNS_BITS ? v.before : 0), width - 1u);
+        open = foreign && whole ? 0 : tail + (whole ? open : 0);
+        foreign = foreign && whole;
+        if ((uint64_t)(at + width) * QUARRY_RUNS_BITS >= (uint64_t)to * QUARRY_RUNS_BITS + open)
+            open = 0; /* begins beyond this warp's words */
+    }
+}
+
+#if SIMT_HAS_HOST
+SIMT_HOST_FN uint64_t quarry_runs_words_bytes(uint64_t pages)
+{
+    return quarry_round_up((pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS * sizeof(uint64_t),
+                           QUARRY_SECTION_ALIGN);
+}
+
+SIMT_HOST_FN uint64_t quarry_runs_bytes(uint64_t pages)
+{
+    return quarry_runs_words_bytes(pages) + QUARRY_RUNS_FLIGHTS * sizeof(uint64_t);
+}
+
+/* Fills *h and the outputs of *l.
+ *   probes   the default: words read at random in vain before a sweep */
+SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout(struct quarry_runs *h, struct quarry_layout *l,
+                                                          uint32_t probes)
+{
+    unsigned char *pages = SIMT_NULL;
+    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->sweep, quarry_runs_bytes, &pages);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    h->sweep = (struct quarry_sweep *)l->base;
+    h->words = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN);
+    h->flights = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN + quarry_runs_words_bytes(l->pages));
+    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
+    h->word_count = (uint32_t)((l->pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS);
+    l->max_block = l->pages * l->page_bytes;
+    l->word_bits = 0;
+    l->probe_lanes = 0;
+    result = quarry_layout_probes(l, QUARRY_RUNS_BITS, probes, h->word_count);
+    h->probes = l->probes;
+    h->chunks = l->low_free > 0 ? 0 : quarry_layout_chunks(h->word_count, QUARRY_RUNS_CHUNK, QUARRY_RUNS_CHUNK);
+    return result;
+}
+#endif
+
+#endif
