@@ -161,7 +161,7 @@ struct quarry_heap_options {
     void *buffer;        /* POOL_BUFFER only */
     uint64_t pool_bytes; /* whole pool, metadata included; 0: what `pages` needs, or, without that, the
                             device's heap_bytes */
-    uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: 256 */
+    uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: the allocator's default, mostly 256 */
     uint64_t pages;      /* 1 to 2^32 - 64; 0: as many as the pool holds */
     uint32_t word_bits;  /* bitmap allocators: 32 or 64; 0: the faster, by measurement */
     uint32_t probes; /* FULL_PROVEN: random probes (a lane's or a warp's) before a sweep, at most 2^24; 0: the

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define DEFAULT_ALLOCATOR "corw"
-#define DEFAULT_PAGE_BYTES 256u
 #define DEFAULT_LOW_FREE 0.005
 #define BUFFER_ALIGNMENT 16u
 #define DEBUG_SECTION_BYTES                                                                                  \
@@ -152,10 +151,11 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
     memset(layout, 0, sizeof *layout);
     layout->base = header + head_bytes(options);
     layout->bytes = bytes;
+    layout->overhead = options->debug ? QUARRY_DEBUG_OVERHEAD : 0;
     layout->page_bytes = options->page_bytes;
     /* A size that no page can have stays one, whatever is added. */
-    if (options->debug && options->page_bytes <= QUARRY_MAX_PAGE_BYTES)
-        layout->page_bytes += QUARRY_DEBUG_OVERHEAD;
+    if (options->page_bytes && options->page_bytes <= QUARRY_MAX_PAGE_BYTES)
+        layout->page_bytes += layout->overhead;
     layout->pages = pages;
     layout->word_bits = options->word_bits;
     layout->probes = options->probes;
@@ -208,7 +208,7 @@ static enum quarry_status fail_layout(enum quarry_layout_result result,
     return quarry_fail(QUARRY_ERROR_POOL,
                        "a pool of %" PRIu64 " bytes is too small: %" PRIu64 " page%s of %" PRIu64
                        " bytes need%s at least %" PRIu64 " with allocator %s, metadata included",
-                       options->pool_bytes, pages, pages == 1 ? "" : "s", options->page_bytes,
+                       options->pool_bytes, pages, pages == 1 ? "" : "s", needed.page_bytes - needed.overhead,
                        pages == 1 ? "s" : "", needed.used_bytes + head_bytes(options) + lead, info.name);
 }
 
@@ -344,8 +344,6 @@ enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_hea
         return status;
     if (!full.allocator)
         full.allocator = DEFAULT_ALLOCATOR;
-    if (full.page_bytes == 0)
-        full.page_bytes = DEFAULT_PAGE_BYTES;
     if (full.full == QUARRY_FULL_INFERRED && full.low_free == 0) /* anything else is checked with the rest */
         full.low_free = DEFAULT_LOW_FREE;
 
@@ -452,14 +450,14 @@ enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_stati
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "statistics" : "heap");
     memset(statistics, 0, sizeof *statistics);
     uint64_t most = heap->handle.max_block;
-    enum quarry_status status = count(heap, most, &header);
+    enum quarry_status status = count(heap, heap->layout.page_bytes - heap->overhead, &header);
     if (status != QUARRY_OK)
         return status;
     const struct quarry_census *census = &header.census;
     uint64_t largest = census->largest_free > heap->overhead ? census->largest_free - heap->overhead : 0;
     statistics->live_blocks = census->live_blocks;
     statistics->live_bytes = census->live_bytes - census->live_blocks * heap->overhead;
-    /* What is free is as many blocks of the largest size. */
+    /* What is free is as many blocks of a page. */
     statistics->capacity_bytes = statistics->live_bytes + census->free_bytes - census->slots * heap->overhead;
     statistics->largest_free_bytes = largest < most ? largest : most;
     statistics->failed_mallocs = header.counters.failed;

@@ -55,9 +55,9 @@ SIMT_FN void quarry_null_census(const struct quarry_null *h, uint64_t bytes, uin
 #if SIMT_HAS_HOST
 SIMT_HOST_FN enum quarry_layout_result quarry_null_layout(struct quarry_null *h, struct quarry_layout *l)
 {
-    if (l->page_bytes < QUARRY_MIN_PAGE_BYTES || l->page_bytes > QUARRY_MAX_PAGE_BYTES ||
-        l->page_bytes % 16 != 0)
-        return QUARRY_LAYOUT_PAGE_BYTES;
+    enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_DEFAULT_PAGE_BYTES);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
     if (l->pages > QUARRY_MAX_PAGES)
         return QUARRY_LAYOUT_PAGES;
     uint64_t fit = l->bytes / l->page_bytes;

@@ -143,8 +143,8 @@ SIMT_HOST_FN enum quarry_layout_result quarry_plain_layout_as(struct quarry_plai
                                                               enum quarry_plain_bug bug)
 {
     unsigned char *pages = SIMT_NULL;
-    uint64_t stride = l->page_bytes;
     enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->map, quarry_plain_map_bytes, &pages);
+    uint64_t stride = l->page_bytes;
     if (result != QUARRY_LAYOUT_OK)
         return result;
     if (bug == QUARRY_PLAIN_NARROW && stride > QUARRY_PAGE_UNIT)

@@ -9,7 +9,9 @@
  *       lives in the pool.
  *
  *   enum quarry_layout_result quarry_X_layout(struct quarry_X *x, struct quarry_layout *layout)   [host]
- *       Divides a pool: fills *x and the outputs of *layout.  Touches no pool memory.
+ *       Divides a pool: fills *x and the outputs of *layout.  Touches no pool memory.  A page is what the
+ *       options page_bytes and pages speak of: an empty heap has room for `pages` blocks of page_bytes.
+ *       Allocators of fixed pages have max_block == page_bytes; others up to the whole heap.
  *
  *   void quarry_X_init(const struct quarry_X *x, uint64_t thread, uint64_t threads)
  *       Thread `thread` of `threads` writes its share of an empty heap's structures; nothing else runs.
@@ -30,9 +32,10 @@
  *                                   struct quarry_span *span)
  *       Which block that is handed out, or could be as it is, contains `address`, which may be any: FREE or
  *       LIVE with that block in *span, or FOREIGN.  A block that others allocate or free meanwhile may be
- *       either.  Blocks begin at a multiple of layout->unit after layout->places, so the blocks of an idle
- *       heap are those u for which *span begins at places + u * unit.  For heaps in debug mode, which rely on
- *       the allocator to leave the bytes of a free block alone.
+ *       either.  A block begins at a multiple of layout->unit bytes after layout->places, and has a multiple
+ *       of them; of free space the answer is one unit.  So the blocks and free units of an idle heap are
+ *       those u for which *span begins at places + u * unit.  For heaps in debug mode, which rely on the
+ *       allocator to leave the bytes of what is free alone.
  *
  *   void quarry_X_census(const struct quarry_X *x, uint64_t bytes, uint64_t thread, uint64_t threads,
  *                        struct quarry_census *sum)

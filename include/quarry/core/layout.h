@@ -19,8 +19,9 @@ struct quarry_layout {
     /* in */
     unsigned char *base; /* of the pool, 256-byte aligned */
     uint64_t bytes;      /* of the pool; UINT64_MAX with pages given asks only how much they need */
-    uint64_t page_bytes; /* never 0 */
+    uint64_t overhead;   /* bytes of each block that are debug mode's; 0 without */
     /* in, and out with the defaults filled in */
+    uint64_t page_bytes;  /* with `overhead`; 0: the allocator's default */
     uint64_t pages;       /* 0: as many as fit */
     uint32_t word_bits;   /* 0: default; out: 0 if the allocator has no bitmap */
     uint32_t probes;      /* 0: default */
@@ -30,8 +31,9 @@ struct quarry_layout {
     /* out */
     uint64_t used_bytes;   /* what the heap occupies from base */
     uint64_t max_block;    /* largest request in bytes */
-    unsigned char *places; /* every block, live or free, begins a multiple of `unit` bytes after this, and */
-    uint64_t unit;         /* before base + used_bytes; 0: there is none */
+    unsigned char *places; /* every live block begins a multiple of `unit` bytes after this, has a multiple */
+    uint64_t unit;         /* of them, and ends before base + used_bytes; with `overhead`, which a unit has
+                              room for, at least 16 more; 0: there are no blocks */
 };
 
 /* What a walk over an idle heap counts. */
@@ -59,6 +61,7 @@ SIMT_FN void quarry_census_pages(struct quarry_census *sum, uint64_t bytes, uint
 
 #define QUARRY_MAX_PROBES (1u << 24)
 #define QUARRY_MIN_PAGE_BYTES 16u
+#define QUARRY_DEFAULT_PAGE_BYTES 256u
 #define QUARRY_MAX_PAGE_BYTES (1u << 20)
 #define QUARRY_MAX_PAGES 0xffffffc0u /* page numbers are 32 bits, and a round-up to a word must not wrap */
 #define QUARRY_SECTION_ALIGN 256u    /* of the sections of a pool */
@@ -67,6 +70,17 @@ SIMT_FN void quarry_census_pages(struct quarry_census *sum, uint64_t bytes, uint
 SIMT_HOST_FN uint64_t quarry_round_up(uint64_t x, uint64_t multiple)
 {
     return (x + multiple - 1) / multiple * multiple;
+}
+
+/* Fills in the page size of a layout that leaves it to the allocator, and checks it. */
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_page_bytes(struct quarry_layout *l, uint64_t standard)
+{
+    if (!l->page_bytes)
+        l->page_bytes = standard + l->overhead;
+    if (l->page_bytes < QUARRY_MIN_PAGE_BYTES || l->page_bytes > QUARRY_MAX_PAGE_BYTES ||
+        l->page_bytes % QUARRY_MIN_PAGE_BYTES)
+        return QUARRY_LAYOUT_PAGE_BYTES;
+    return QUARRY_LAYOUT_OK;
 }
 
 /* Number of chunks of at most `wish`, and at most `most`, items. */
@@ -109,16 +123,16 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout
  *   first_bytes   size of the section before the map
  *   map_bytes     size of the map for so many pages; must not shrink as pages grow
  *   pages         receives the address of page 0
- * Fills l->pages, l->used_bytes, l->max_block, l->places, l->unit. */
+ * Fills l->page_bytes, l->pages, l->used_bytes, l->max_block, l->places, l->unit. */
 SIMT_HOST_FN enum quarry_layout_result quarry_layout_pages(struct quarry_layout *l, uint64_t first_bytes,
                                                            uint64_t (*map_bytes)(uint64_t pages),
                                                            unsigned char **pages)
 {
     uint64_t low = l->pages, map;
     uint64_t first = quarry_round_up(first_bytes, QUARRY_SECTION_ALIGN);
-    if (l->page_bytes < QUARRY_MIN_PAGE_BYTES || l->page_bytes > QUARRY_MAX_PAGE_BYTES ||
-        l->page_bytes % QUARRY_MIN_PAGE_BYTES)
-        return QUARRY_LAYOUT_PAGE_BYTES;
+    enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_DEFAULT_PAGE_BYTES);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
     if (l->pages > QUARRY_MAX_PAGES)
         return QUARRY_LAYOUT_PAGES;
     if (l->pages == 0) { /* the largest number that fits, by bisection */
