@@ -15,8 +15,11 @@
  *     guard      8 bytes of QUARRY_DEBUG_REDZONE
  *     redzone    all that is left of the block, at least 16: QUARRY_DEBUG_REDZONE
  *
- * What the user gets is filled with QUARRY_DEBUG_FRESH; a free block with QUARRY_DEBUG_POISON behind the
- * header.
+ * What the user gets is filled with QUARRY_DEBUG_FRESH.
+ *
+ * Free space has such a header at each unit of the allocator's, and QUARRY_DEBUG_POISON behind it up to the
+ * next: so whatever block is made of it later can be checked as a whole.  A block of several units that is
+ * freed leaves its by and bytes in the first; the others know who freed them, and nothing else.
  *
  * Whose free a block is.  A free must change `state`; of two that race for one block one succeeds, and the
  * other records a double free.  Relaxed: both have the malloc in their past, as free asks.
@@ -96,6 +99,7 @@ struct quarry_debug_census {
 /* What a heap in debug mode has in its pool. */
 struct quarry_debug {
     struct quarry_handle heap; /* a copy, so that an address is all that malloc and free pass on */
+    uint64_t unit;             /* bytes; the allocator's blocks have a multiple of them (core/layout.h) */
     struct quarry_debug_record record[QUARRY_DEBUG_KINDS];
     struct quarry_debug_census census; /* result of the walk; meaningless at other times */
 };
@@ -138,11 +142,11 @@ SIMT_FN uint64_t quarry_debug_intact(const unsigned char *memory, uint64_t bytes
 
 /* ---- a block ---- */
 
-/* A block's header, read once. */
+/* The header of a block, or of a free unit, read once. */
 struct quarry_debug_block {
     unsigned char *begin; /* of the header */
     unsigned char *user;
-    uint64_t room;   /* from user to the block's end */
+    uint64_t room;   /* from user to the end */
     uint64_t bytes;  /* 0 if the header can't be trusted */
     uint64_t intact; /* bytes of the header from the first on; QUARRY_DEBUG_HEADER_BYTES: all */
     uint32_t by;     /* QUARRY_DEBUG_NOBODY if the header can't be trusted */
@@ -156,7 +160,7 @@ SIMT_FN uint32_t quarry_debug_check(uint64_t bytes, uint32_t by, uint32_t freed_
         quarry_mix_u32(quarry_mix_u32((uint32_t)bytes + 1u) + (uint32_t)(bytes >> 32) + by) + freed_by);
 }
 
-/* Reads the header of the block at *span, which is the caller's.
+/* Reads the header of the block or free unit at *span, which is the caller's.
  *   state  that it should have been found in
  *   found  was it? */
 SIMT_FN struct quarry_debug_block quarry_debug_read(const struct quarry_span *span, uint32_t state, int found)
@@ -170,8 +174,8 @@ SIMT_FN struct quarry_debug_block quarry_debug_read(const struct quarry_span *sp
     b.by = simt_load_u32(&h->by, relaxed);
     b.freed_by = simt_load_u32(&h->freed_by, relaxed);
     b.trusted = simt_load_u32(&h->check, relaxed) == quarry_debug_check(b.bytes, b.by, b.freed_by) &&
-                b.bytes <= b.room - QUARRY_DEBUG_MIN_REDZONE &&
-                (state == QUARRY_DEBUG_FREED || b.freed_by == QUARRY_DEBUG_NOBODY);
+                (state == QUARRY_DEBUG_FREED || /* of a block that may have been larger than the unit */
+                 (b.bytes <= b.room - QUARRY_DEBUG_MIN_REDZONE && b.freed_by == QUARRY_DEBUG_NOBODY));
     b.intact = QUARRY_DEBUG_HEADER_BYTES - QUARRY_DEBUG_GUARD_BYTES +
                quarry_debug_intact(h->guard, QUARRY_DEBUG_GUARD_BYTES, QUARRY_DEBUG_REDZONE);
     if (!b.trusted) {
@@ -225,15 +229,31 @@ SIMT_FN void quarry_debug_note_live(struct quarry_debug *d, const struct quarry_
                           b->by);
 }
 
-/* Notes what was written into a free block, which nobody else may take meanwhile. */
-SIMT_FN void quarry_debug_note_free(struct quarry_debug *d, const struct quarry_debug_block *b)
+/* Reads the header of the free unit that begins at `begin`, and notes what was written into that unit, which
+ * nobody else may take meanwhile.  Returns what it read. */
+SIMT_FN struct quarry_debug_block quarry_debug_note_free(struct quarry_debug *d, unsigned char *begin)
 {
-    uint64_t intact = b->intact;
+    struct quarry_span unit = {begin, d->unit};
+    uint32_t state = simt_load_u32(&((struct quarry_debug_header *)(void *)begin)->state, relaxed);
+    struct quarry_debug_block b = quarry_debug_read(&unit, QUARRY_DEBUG_FREED, state == QUARRY_DEBUG_FREED);
+    uint64_t intact = b.intact;
     if (intact == QUARRY_DEBUG_HEADER_BYTES)
-        intact += quarry_debug_intact(b->user, b->room, QUARRY_DEBUG_POISON);
-    if (intact < QUARRY_DEBUG_HEADER_BYTES + b->room)
-        quarry_debug_note(d, QUARRY_DEBUG_USE_AFTER_FREE, b->begin + intact, b->user, b->bytes, b->freed_by,
-                          b->by);
+        intact += quarry_debug_intact(b.user, b.room, QUARRY_DEBUG_POISON);
+    if (intact < QUARRY_DEBUG_HEADER_BYTES + b.room)
+        quarry_debug_note(d, QUARRY_DEBUG_USE_AFTER_FREE, b.begin + intact, b.user, b.bytes, b.freed_by,
+                          b.by);
+    return b;
+}
+
+/* Makes a free unit of the `unit` bytes at `begin`.
+ *   bytes, by, freed_by   of the block that was there; 0, QUARRY_DEBUG_NOBODY, and who freed it, if that
+ *                         began before */
+SIMT_FN void quarry_debug_write_free(unsigned char *begin, uint64_t unit, uint64_t bytes, uint32_t by,
+                                     uint32_t freed_by)
+{
+    quarry_debug_fill(begin + QUARRY_DEBUG_HEADER_BYTES, unit - QUARRY_DEBUG_HEADER_BYTES,
+                      QUARRY_DEBUG_POISON);
+    quarry_debug_write(begin, QUARRY_DEBUG_FREED, bytes, by, freed_by);
 }
 
 /* ---- malloc and free ---- */
@@ -259,15 +279,14 @@ SIMT_FN enum quarry_place quarry_debug_find(const struct quarry_handle *heap, co
 SIMT_NOINLINE_FN void *quarry_debug_malloc(struct quarry_debug *d, void *block, uint64_t bytes)
 {
     struct quarry_span span = {(unsigned char *)block, 0}; /* of a block that is found */
-    struct quarry_debug_block b;
-    uint32_t state = simt_load_u32(&((struct quarry_debug_header *)block)->state, relaxed);
+    unsigned char *user = span.begin + QUARRY_DEBUG_HEADER_BYTES;
     quarry_debug_find(&d->heap, block, &span);
-    b = quarry_debug_read(&span, QUARRY_DEBUG_FREED, state == QUARRY_DEBUG_FREED);
-    quarry_debug_note_free(d, &b);
-    quarry_debug_fill(b.user, bytes, QUARRY_DEBUG_FRESH);
-    quarry_debug_fill(b.user + bytes, b.room - bytes, QUARRY_DEBUG_REDZONE);
-    quarry_debug_write(b.begin, QUARRY_DEBUG_LIVE, bytes, simt_thread(), QUARRY_DEBUG_NOBODY);
-    return b.user;
+    for (uint64_t at = 0; at < span.bytes; at += d->unit)
+        quarry_debug_note_free(d, span.begin + at);
+    quarry_debug_fill(user, bytes, QUARRY_DEBUG_FRESH);
+    quarry_debug_fill(user + bytes, span.bytes - QUARRY_DEBUG_HEADER_BYTES - bytes, QUARRY_DEBUG_REDZONE);
+    quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, bytes, simt_thread(), QUARRY_DEBUG_NOBODY);
+    return user;
 }
 
 /* Changes a live block's state.  Returns 0 if somebody else did that before. */
@@ -315,8 +334,9 @@ SIMT_NOINLINE_FN void quarry_debug_poison(struct quarry_debug *d, void *block)
     quarry_debug_find(&d->heap, block, &span);
     b = quarry_debug_read(&span, QUARRY_DEBUG_LIVE, state == QUARRY_DEBUG_FREED);
     quarry_debug_note_live(d, &b, simt_thread());
-    quarry_debug_fill(b.user, b.room, QUARRY_DEBUG_POISON);
-    quarry_debug_write(b.begin, QUARRY_DEBUG_FREED, b.bytes, b.by, simt_thread());
+    for (uint64_t at = d->unit; at < span.bytes; at += d->unit)
+        quarry_debug_write_free(span.begin + at, d->unit, 0, QUARRY_DEBUG_NOBODY, simt_thread());
+    quarry_debug_write_free(span.begin, d->unit, b.bytes, b.by, simt_thread());
 }
 
 #endif

@@ -74,11 +74,10 @@ SIMT_FN void check_live(struct quarry_debug *debug, const struct quarry_debug_bl
     quarry_debug_write(b->begin, QUARRY_DEBUG_LIVE, bytes, b->by, QUARRY_DEBUG_NOBODY);
 }
 
-SIMT_FN void check_free(struct quarry_debug *debug, const struct quarry_debug_block *b)
+SIMT_FN void check_free(struct quarry_debug *debug, unsigned char *begin)
 {
-    quarry_debug_note_free(debug, b);
-    quarry_debug_fill(b->user, b->room, QUARRY_DEBUG_POISON);
-    quarry_debug_write(b->begin, QUARRY_DEBUG_FREED, b->bytes, b->by, b->freed_by);
+    struct quarry_debug_block b = quarry_debug_note_free(debug, begin);
+    quarry_debug_write_free(begin, debug->unit, b.bytes, b.by, b.freed_by);
 }
 
 SIMT_FN void list_live(struct quarry_debug_census *census, const struct quarry_debug_block *b)
@@ -100,32 +99,29 @@ SIMT_KERNEL(quarry_heap_debug_kernel, struct heap_debug, a)
     if (a.task == HEAP_DEBUG_START && simt_thread() == 0) {
         struct quarry_debug_record none = {0, 0, 0, 0, 0, 0};
         debug->heap = a.heap;
+        debug->unit = a.unit;
         for (uint32_t kind = 0; kind < QUARRY_DEBUG_KINDS; kind++)
             debug->record[kind] = none;
     }
     for (uint64_t i = simt_thread(); i < a.units; i += simt_threads()) {
         unsigned char *begin = a.places + i * a.unit;
         struct quarry_span span;
-        struct quarry_debug_block b;
         enum quarry_place place = quarry_debug_find(&a.heap, begin, &span);
-        uint32_t state = place == QUARRY_PLACE_LIVE ? QUARRY_DEBUG_LIVE : QUARRY_DEBUG_FREED;
         if (place == QUARRY_PLACE_FOREIGN || span.begin != begin)
             continue;
         if (a.task == HEAP_DEBUG_START) {
-            quarry_debug_write(begin, QUARRY_DEBUG_FREED, 0, QUARRY_DEBUG_NOBODY, QUARRY_DEBUG_NOBODY);
-            quarry_debug_fill(begin + QUARRY_DEBUG_HEADER_BYTES, span.bytes - QUARRY_DEBUG_HEADER_BYTES,
-                              QUARRY_DEBUG_POISON);
-            continue;
-        }
-        b = quarry_debug_read(&span, state, ((struct quarry_debug_header *)(void *)begin)->state == state);
-        if (place == QUARRY_PLACE_LIVE) {
+            quarry_debug_write_free(begin, a.unit, 0, QUARRY_DEBUG_NOBODY, QUARRY_DEBUG_NOBODY);
+        } else if (place == QUARRY_PLACE_LIVE) {
+            uint32_t state = ((struct quarry_debug_header *)(void *)begin)->state;
+            struct quarry_debug_block b =
+                quarry_debug_read(&span, QUARRY_DEBUG_LIVE, state == QUARRY_DEBUG_LIVE);
             blocks++;
             bytes += b.bytes;
             list_live(&debug->census, &b);
             if (a.task == HEAP_DEBUG_CHECK)
                 check_live(debug, &b);
         } else if (a.task == HEAP_DEBUG_CHECK) {
-            check_free(debug, &b);
+            check_free(debug, begin);
         }
     }
     warp_add_to(&debug->census.blocks, blocks);
