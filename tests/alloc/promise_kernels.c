@@ -12,9 +12,16 @@ SIMT_FN uint32_t promise_me(const struct promise_case *a)
     return a->first + simt_thread() + 1;
 }
 
-SIMT_FN uint64_t promise_number(const struct promise_case *a, const void *block)
+/* Where a block begins. */
+SIMT_FN struct promise_grain *promise_grain_of(const struct promise_case *a, const void *block)
 {
-    return (uint64_t)((const unsigned char *)block - a->pool) / a->page_bytes;
+    return &a->grain[(uint64_t)((const unsigned char *)block - a->pool) / PROMISE_GRAIN];
+}
+
+/* How many grains a block of `bytes` has. */
+SIMT_FN uint64_t promise_grains(uint64_t bytes)
+{
+    return (bytes + PROMISE_GRAIN - 1) / PROMISE_GRAIN;
 }
 
 SIMT_FN uint32_t promise_word(uint32_t owner, uint64_t i)
@@ -42,11 +49,14 @@ SIMT_FN void *promise_own(const struct promise_case *a, void *block, uint64_t by
         simt_add_u32(&a->result->outside, 1, relaxed);
         return SIMT_NULL;
     }
-    struct promise_page *page = &a->page[promise_number(a, block)];
-    if (simt_exchange_u32(&page->owner, promise_me(a), relaxed) != 0)
+    struct promise_grain *grain = promise_grain_of(a, block);
+    uint32_t taken = 0;
+    for (uint64_t i = 0; i < promise_grains(bytes); i++)
+        taken |= simt_exchange_u32(&grain[i].owner, promise_me(a), relaxed);
+    if (taken)
         simt_add_u32(&a->result->overlaps, 1, relaxed);
-    page->visits++;
-    page->bytes = (uint32_t)bytes;
+    grain->visits++;
+    grain->bytes = (uint32_t)bytes;
     promise_write(block, bytes, promise_me(a));
     return block;
 }
@@ -54,10 +64,12 @@ SIMT_FN void *promise_own(const struct promise_case *a, void *block, uint64_t by
 /* Checks that `owner` still owns the block and what it wrote. */
 SIMT_FN void promise_check(const struct promise_case *a, const void *block, uint32_t owner)
 {
-    struct promise_page *page = &a->page[promise_number(a, block)];
-    uint64_t bytes = page->bytes;
-    uint32_t torn = 0;
-    if (simt_load_u32(&page->owner, relaxed) != owner)
+    struct promise_grain *grain = promise_grain_of(a, block);
+    uint64_t bytes = grain->bytes;
+    uint32_t torn = 0, lost = 0;
+    for (uint64_t i = 0; i < promise_grains(bytes); i++)
+        lost |= simt_load_u32(&grain[i].owner, relaxed) ^ owner;
+    if (lost)
         simt_add_u32(&a->result->overlaps, 1, relaxed);
     for (uint64_t i = 0; i < bytes / 4; i++)
         torn |= ((const uint32_t *)block)[i] ^ promise_word(owner, i);
@@ -69,17 +81,20 @@ SIMT_FN void promise_check(const struct promise_case *a, const void *block, uint
 
 SIMT_FN void promise_release(const struct promise_case *a, void *block)
 {
-    simt_store_u32(&a->page[promise_number(a, block)].owner, 0, relaxed);
+    struct promise_grain *grain = promise_grain_of(a, block);
+    for (uint64_t i = promise_grains(grain->bytes); i > 0; i--)
+        simt_store_u32(&grain[i - 1].owner, 0, relaxed);
     quarry_free(a->heap, block);
 }
 
 /* Makes another thread's block the caller's. */
 SIMT_FN void promise_take_over(const struct promise_case *a, void *block)
 {
-    struct promise_page *page = &a->page[promise_number(a, block)];
-    promise_check(a, block, simt_load_u32(&page->owner, relaxed));
-    simt_store_u32(&page->owner, promise_me(a), relaxed);
-    promise_write(block, page->bytes, promise_me(a));
+    struct promise_grain *grain = promise_grain_of(a, block);
+    promise_check(a, block, simt_load_u32(&grain->owner, relaxed));
+    for (uint64_t i = 0; i < promise_grains(grain->bytes); i++)
+        simt_store_u32(&grain[i].owner, promise_me(a), relaxed);
+    promise_write(block, grain->bytes, promise_me(a));
 }
 
 /* A block of the calling thread's, or NULL. */
@@ -130,10 +145,22 @@ SIMT_KERNEL(promise_free, struct promise_case, a)
 
 SIMT_KERNEL(promise_thin, struct promise_case, a)
 {
+    if (!promise_takes_part(&a) || !a.block[simt_thread()])
+        return;
+    void **block = &a.block[simt_thread()];
+    uint64_t page = (uint64_t)((const unsigned char *)*block - a.pool) / a.page_bytes;
+    if (page % a.turns == 0) {
+        promise_release(&a, *block);
+        *block = SIMT_NULL;
+    }
+}
+
+SIMT_KERNEL(promise_sieve, struct promise_case, a)
+{
     if (!promise_takes_part(&a))
         return;
     void **block = &a.block[simt_thread()];
-    if (*block && promise_number(&a, *block) % a.turns == 0) {
+    if (*block && simt_thread() % a.turns != 0) {
         promise_release(&a, *block);
         *block = SIMT_NULL;
     }
@@ -228,7 +255,10 @@ SIMT_KERNEL(promise_strange, struct promise_case, a)
     if (!promise_takes_part(&a))
         return;
     uint32_t kind = simt_lane() % 4;
-    uint64_t bytes = kind == 0 ? 0 : kind == 1 ? a.page_bytes + 1 : kind == 2 ? ~(uint64_t)0 : a.page_bytes;
+    uint64_t bytes = kind == 0   ? 0
+                     : kind == 1 ? a.heap.max_block + 1
+                     : kind == 2 ? ~(uint64_t)0
+                                 : a.page_bytes;
     void *block = quarry_malloc(a.heap, bytes);
     quarry_free(a.heap, SIMT_NULL);
     if (kind < 3)

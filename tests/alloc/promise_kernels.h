@@ -16,24 +16,25 @@ enum promise_kept {
 struct promise_result {
     uint32_t nulls;    /* mallocs that returned NULL */
     uint32_t blocks;   /* and those that did not */
-    uint32_t overlaps; /* blocks whose page somebody else owned */
+    uint32_t overlaps; /* blocks with memory that somebody else owned */
     uint32_t torn;     /* blocks whose content another thread changed */
     uint32_t misaligned;
     uint32_t outside; /* blocks outside the pool */
 };
 
-/* What is known of the block that begins in page_bytes of the pool. */
-struct promise_page {
+/* What is known of PROMISE_GRAIN bytes of the pool; `bytes` and `visits` of the block that begins there. */
+#define PROMISE_GRAIN 16u
+struct promise_grain {
     uint32_t owner;  /* atomic: 0, or 1 + the thread's number */
     uint32_t bytes;  /* of the request */
-    uint32_t visits; /* blocks that were ever here; no atomic: who frees happens-before who comes next */
+    uint32_t visits; /* blocks that ever began here; no atomic: who frees happens-before who comes next */
 };
 
 struct promise_case {
     struct quarry_handle heap;
     struct promise_result *result;
     void **block; /* one for each thread */
-    struct promise_page *page;
+    struct promise_grain *grain;
     uint64_t *box; /* play: where threads exchange blocks */
     unsigned char *pool;
     uint64_t pool_bytes;
@@ -70,11 +71,14 @@ SIMT_KERNEL_DECLARE(promise_malloc); /* block[t] = malloc, where it is NULL; wri
 SIMT_KERNEL_DECLARE(promise_verify); /* every block still holds what its owner, block - shift, wrote */
 SIMT_KERNEL_DECLARE(promise_adopt);  /* thread t checks block[t + shift], claims it and writes it anew */
 SIMT_KERNEL_DECLARE(promise_free);   /* thread t frees block[threads - 1 - t] */
-SIMT_KERNEL_DECLARE(promise_thin);   /* frees those blocks whose page's number is a multiple of turns */
-SIMT_KERNEL_DECLARE(promise_churn);  /* malloc, own, check, free, over and over */
+SIMT_KERNEL_DECLARE(
+    promise_thin); /* frees those blocks that begin in a page whose number is a multiple of turns */
+SIMT_KERNEL_DECLARE(
+    promise_sieve); /* frees all blocks but those of threads whose number is a multiple of turns */
+SIMT_KERNEL_DECLARE(promise_churn); /* malloc, own, check, free, over and over */
 /* Each thread holds up to `held` blocks of different sizes, takes and frees them in an order of its own, and
  * exchanges some with other threads; in the end nothing lives.  At no time live more than threads * held +
- * boxes blocks, so with as many pages not one malloc may fail. */
+ * boxes blocks, so with as many pages not one malloc of up to a page may fail. */
 SIMT_KERNEL_DECLARE(promise_play);
 SIMT_KERNEL_DECLARE(promise_handover); /* odd threads free what even threads allocate, at the same time */
 SIMT_KERNEL_DECLARE(promise_strange);  /* size 0, too large, free(NULL), divergent sizes */

@@ -57,14 +57,15 @@ void begin(uint64_t pages, uint64_t page_bytes, uint32_t most_threads, uint64_t 
     options.page_bytes = page_bytes;
     assert_ok(quarry_heap_create(&f.heap, &options));
     assert_ok(quarry_heap_describe(f.heap, &f.about));
-    f.page_records = f.about.pool_bytes / page_bytes + 1;
+    f.grains = f.about.pool_bytes / PROMISE_GRAIN + 1;
+    f.empty_slots = f.fixed ? pages : slots(1);
     f.blocks = 0;
     memset(&f.device, 0, sizeof f.device);
     f.device.heap = quarry_heap_handle(f.heap);
     f.device.result = test_memory(&f.target, sizeof *f.device.result);
     f.device.block = test_memory(&f.target, sizeof(void *) * most_threads);
     f.device.box = test_memory(&f.target, sizeof(uint64_t) * (most_threads + 2));
-    f.device.page = test_memory(&f.target, sizeof(struct promise_page) * f.page_records);
+    f.device.grain = test_memory(&f.target, sizeof(struct promise_grain) * f.grains);
     f.device.pool = f.about.pool_base;
     f.device.pool_bytes = f.about.pool_bytes;
     f.device.page_bytes = page_bytes;
@@ -77,13 +78,13 @@ void begin(uint64_t pages, uint64_t page_bytes, uint32_t most_threads, uint64_t 
 void end(void)
 {
     uint64_t visits = 0;
-    size_t bytes = sizeof(struct promise_page) * (size_t)f.page_records;
-    struct promise_page *page = malloc(bytes);
-    assert_non_null(page);
-    assert_ok(quarry_memory_copy(&f.target, page, f.device.page, bytes));
-    for (uint64_t i = 0; i < f.page_records; i++)
-        visits += page[i].visits;
-    free(page);
+    size_t bytes = sizeof(struct promise_grain) * (size_t)f.grains;
+    struct promise_grain *grain = malloc(bytes);
+    assert_non_null(grain);
+    assert_ok(quarry_memory_copy(&f.target, grain, f.device.grain, bytes));
+    for (uint64_t i = 0; i < f.grains; i++)
+        visits += grain[i].visits;
+    free(grain);
     expect_equal(visits, f.blocks);
     if (quarry_heap_check(f.heap) != QUARRY_OK)
         fail_msg("%s: %s", naming(), quarry_error_detail());
@@ -91,7 +92,7 @@ void end(void)
     test_memory_free(&f.target, f.device.result, 0);
     test_memory_free(&f.target, f.device.block, 0);
     test_memory_free(&f.target, f.device.box, 0);
-    test_memory_free(&f.target, f.device.page, 0);
+    test_memory_free(&f.target, f.device.grain, 0);
 }
 
 void start(const struct simt_kernel *kernel, const struct quarry_target *target, uint32_t threads,
@@ -148,7 +149,8 @@ void expect_empty(void)
     expect_equal(s.live_blocks, 0);
     expect_equal(s.live_bytes, 0);
     expect_equal(s.capacity_bytes, f.about.pages * f.about.page_bytes);
-    expect_equal(slots(1), f.about.pages);
+    expect_equal(slots(f.about.page_bytes), f.about.pages);
+    expect_equal(slots(1), f.empty_slots);
 }
 
 void plain_options(void)
@@ -166,7 +168,7 @@ struct quarry_heap_description describe_default(void)
     quarry_heap *heap;
     f.target = base_target;
     struct quarry_heap_options options = options_of_fixture();
-    options.pages = 1;
+    options.pages = 2;
     assert_ok(quarry_heap_create(&heap, &options));
     assert_ok(quarry_heap_describe(heap, &about));
     assert_ok(quarry_heap_destroy(heap));
@@ -198,7 +200,9 @@ void for_each_allocator(void (*test)(void))
         f.allocator = info.name;
         f.word_bits = 0;
         plain_options();
-        uint32_t kinds = describe_default().word_bits ? 2 : 1;
+        struct quarry_heap_description about = describe_default();
+        uint32_t kinds = about.word_bits ? 2 : 1;
+        f.fixed = about.max_block_bytes == about.page_bytes;
         for (uint32_t w = 0; w < kinds; w++) {
             f.word_bits = kinds == 2 ? widths[w] : 0;
             plain_options();

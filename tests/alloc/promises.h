@@ -15,6 +15,7 @@
 
 struct fixture {
     const char *allocator;
+    int fixed; /* a block is a page: else smaller and larger ones than a page are to be tested, too */
     uint32_t word_bits;
     uint32_t probes;        /* 0: default */
     uint32_t probe_lanes;   /* 0: default */
@@ -25,8 +26,9 @@ struct fixture {
     quarry_heap *heap;
     struct quarry_heap_description about;
     struct promise_case device; /* argument of all kernels */
-    uint64_t page_records;
-    uint64_t blocks; /* mallocs that succeeded */
+    uint64_t grains;
+    uint64_t empty_slots; /* slots(1) of the empty heap, unless fixed */
+    uint64_t blocks;      /* mallocs that succeeded */
 };
 
 extern struct fixture f;
@@ -63,7 +65,7 @@ struct promise_result judge(void);
 
 struct quarry_statistics statistics(void);
 uint64_t slots(uint64_t bytes);
-void expect_empty(void); /* nothing lives, and everything is free */
+void expect_empty(void); /* nothing lives, and everything is free: the slots are those of a new heap */
 
 /* Forgets all options but allocator and word_bits. */
 void plain_options(void);
@@ -72,7 +74,7 @@ void plain_options(void);
  * words; a kernel with direct calls has only the allocator that it was compiled for. */
 void for_each_allocator(void (*test)(void));
 
-/* A heap with the fixture's options and one page. */
+/* A heap with the fixture's options and two pages. */
 struct quarry_heap_description describe_default(void);
 
 /* QUARRY_TEST_SEEDS, or so many unless it is set; 0 on a GPU. */

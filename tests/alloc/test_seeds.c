@@ -51,8 +51,9 @@ static void draw_options(const struct quarry_heap_description *about)
         f.probe_lanes = 1 + draw(SIMT_LANES);
 }
 
-enum scenario { TIGHT, SCARCE, ONCE, HOLE, EDGE, INFERRED, CHURN, SCENARIOS };
-static const char *const scenario_names[] = {"tight", "scarce", "once", "hole", "edge", "inferred", "churn"};
+enum scenario { TIGHT, SCARCE, ONCE, HOLE, EDGE, INFERRED, CHURN, SCENARIOS, SIZES = SCENARIOS };
+static const char *const scenario_names[] = {"tight", "scarce",   "once",  "hole",
+                                             "edge",  "inferred", "churn", "sizes"};
 
 /* What each scenario leaves to be seen: everything is free, and as many failed as got NULL. */
 static void finish(uint64_t nulls)
@@ -150,6 +151,21 @@ static void play(const struct simt_kernel *kernel, uint32_t pages, uint32_t thre
     finish(nulls);
 }
 
+/* Blocks of up to 6 pages, in a heap that may be too small for them. */
+static void sizes(uint32_t threads, uint32_t lanes, uint64_t seed)
+{
+    begin(1 + draw(60), 32, threads, seed);
+    uint64_t most = f.about.max_block_bytes;
+    f.device.lanes = lanes;
+    f.device.held = 1 + draw(PROMISE_HELD);
+    f.device.boxes = draw(3);
+    f.device.bytes = 1 + draw(6 * 32 < most ? 6 * 32 : (uint32_t)most);
+    f.device.turns = 3 + draw(10);
+    f.device.kept = draw(3);
+    f.device.program = draw(1u << 30);
+    finish(run(&promise_play, threads).nulls);
+}
+
 static void one_seed(const struct quarry_heap_description *about, uint64_t seed)
 {
     static const double low_free[] = {0.05, 0.2, 0.5, 0.9};
@@ -161,7 +177,10 @@ static void one_seed(const struct quarry_heap_description *about, uint64_t seed)
     if (f.word_bits && f.word_bits != width)
         return;
     plain_options();
-    enum scenario scenario = (enum scenario)draw(SCENARIOS);
+    /* Of SIZES as many as of three others. */
+    enum scenario scenario = (enum scenario)draw(f.fixed ? SCENARIOS : SCENARIOS + 3);
+    if (scenario > SIZES)
+        scenario = SIZES;
     /* Every other seed runs by uniform random choice, the others by priority. */
     uint64_t scheduled = test_on_cuda(&base_target) ? 0 : seed;
     base_target.bug_depth = scheduled == 0 || scheduled % 2 ? 0 : 2 + (uint32_t)(scheduled / 2 % 3);
@@ -186,6 +205,9 @@ static void one_seed(const struct quarry_heap_description *about, uint64_t seed)
         break;
     case EDGE:
         edge(scheduled);
+        break;
+    case SIZES:
+        sizes(threads, lanes, scheduled);
         break;
     case INFERRED:
         f.probes = 0;
