@@ -2,18 +2,18 @@
 /* rw-malloc: random walk for blocks of any size.
  *
  * Minh Pham et al., "Dynamic Buffer Management in Massively Parallel Systems: The Power of Randomness",
- * ACM TOPC 2025, section 4.3, Algorithm 6: the lanes of a warp read consecutive words of the bitmap, from a random
- * one on, as one region, and take runs of free pages for all of them.
+ * ACM TOPC 2025, section 4.3, Algorithm 6: the lanes of a warp read consecutive words of the bitmap, from a
+ * random one on, as one region, and take runs of free pages for all of them.
  *
  * The bitmap, how it says where blocks end, and the order of all: core/runs.h.  What is different here:
- * - Algorithm 6 visits word by word, run by run, and in each round one lane takes one run.  Here the lanes number
- *   the places for blocks in all runs of the region, and the k-th lane that asks gets the k-th, at once.  If
- *   they ask for different sizes, as many as fit are packed into the longest run.
- * - A request that is smaller than a page has a page; pages may be as small as 16 bytes.  Then the requests of a warp
- *   lie side by side, in few words that are changed once each: that is the paper's aggregation of small
- *   requests, and each block can be freed alone nevertheless.
- * - Runs join across words within the region (the paper's data structure K is a few shuffles here), and after a
- *   success the walk goes on with the next region: what is left of the warp lies beside it.
+ * - Algorithm 6 visits word by word, run by run, and in each round one lane takes one run.  Here the lanes
+ * number the places for blocks in all runs of the region, and the k-th lane that asks gets the k-th, at once.
+ * If they ask for different sizes, as many as fit are packed into the longest run.
+ * - A request that is smaller than a page has a page; pages may be as small as 16 bytes.  Then the requests
+ * of a warp lie side by side, in few words that are changed once each: that is the paper's aggregation of
+ * small requests, and each block can be freed alone nevertheless.
+ * - Runs join across words within the region (the paper's data structure K is a few shuffles here), and after
+ * a success the walk goes on with the next region: what is left of the warp lies beside it.
  * - The paper ends at the region's pages.  A larger block, up to the whole heap, is tried at a few random
  *   multiples of its size, the whole warp reading and claiming its words; then the sweep looks for it. */
 #ifndef QUARRY_ALLOC_RW_MALLOC_H
@@ -35,7 +35,8 @@ SIMT_FN void quarry_rw_malloc_init(const struct quarry_rw_malloc *h, uint64_t th
 }
 
 /* The group's first word of a look, the same in every lane: all of its words exist if there are so many. */
-SIMT_FN uint32_t quarry_rw_malloc_region(const struct quarry_runs *map, struct quarry_random *r, uint32_t group)
+SIMT_FN uint32_t quarry_rw_malloc_region(const struct quarry_runs *map, struct quarry_random *r,
+                                         uint32_t group)
 {
     uint32_t width = simt_popc_u32(group), last = map->word_count > width ? map->word_count - width : 0;
     uint32_t word = simt_shuffle_u32(group, quarry_random_below(r, map->word_count), simt_ctz_u32(group));
@@ -45,8 +46,9 @@ SIMT_FN uint32_t quarry_rw_malloc_region(const struct quarry_runs *map, struct q
 /* A block of more pages than a look sees, for the group.
  *   *next   where to look first, or QUARRY_NO_PAGE: behind the last such block; changed
  * Returns its first page or QUARRY_NO_PAGE. */
-SIMT_FN uint32_t quarry_rw_malloc_large(const struct quarry_runs *map, struct quarry_random *r, uint32_t group,
-                                        struct quarry_context *context, uint32_t pages, uint32_t *next)
+SIMT_FN uint32_t quarry_rw_malloc_large(const struct quarry_runs *map, struct quarry_random *r,
+                                        uint32_t group, struct quarry_context *context, uint32_t pages,
+                                        uint32_t *next)
 {
     uint32_t leader = simt_ctz_u32(group), end = map->pages.count - pages;
     for (uint32_t i = 0; i < QUARRY_RW_MALLOC_TRIES; i++) {
@@ -68,41 +70,73 @@ SIMT_FN uint32_t quarry_rw_malloc_large(const struct quarry_runs *map, struct qu
     return QUARRY_NO_PAGE;
 }
 
-/* Progress: the walk waits for nobody.  On a heap that seems full, as quarry_sweep_search; its first pass waits for
- * claims under way, which wait for nobody. */
+/* Are so many pages found by the walk?  A run of twice as many, less one, has a multiple of them in it, and
+ * the group sees that. */
+SIMT_FN int quarry_rw_malloc_is_small(uint32_t group, uint32_t pages)
+{
+    return pages <= simt_popc_u32(group) * QUARRY_RUNS_BITS / 2u;
+}
+
+/* Whatever the first looks leave to do, for lanes of the group whose page is QUARRY_NO_PAGE.  Out of line:
+ * callers pay neither its registers nor its code. pages   that the calling lane needs Returns the lane's
+ * first page; in the upper half, the number of its probes. */
+SIMT_NOINLINE_FN uint64_t quarry_rw_malloc_walk(struct quarry_runs map, struct quarry_random r,
+                                                uint32_t group, uint32_t pages, uint32_t page)
+{
+    struct quarry_context context = quarry_context_make(0);
+    uint32_t width = simt_popc_u32(group), next = QUARRY_NO_PAGE;
+    uint32_t word = quarry_rw_malloc_region(&map, &r, group);
+    int small = quarry_rw_malloc_is_small(group, pages), some;
+    for (uint32_t vain = 0; vain < map.probes && simt_any(group, small && page == QUARRY_NO_PAGE);) {
+        uint32_t before = page, asked = small && page == QUARRY_NO_PAGE ? pages : 0;
+        quarry_step(&context);
+        uint32_t got = quarry_runs_take(&map, group, word, asked, &some);
+        page = asked ? got : page;
+        if (simt_any(group, page != before)) {
+            vain = 0;
+            word += width;
+        } else {
+            vain += some ? 0 : width; /* what others took in between was free */
+            word = map.word_count;
+        }
+        if (word >= map.word_count)
+            word = quarry_rw_malloc_region(&map, &r, group);
+    }
+    for (uint32_t large = simt_ballot(group, !small); large; large &= large - 1u) {
+        uint32_t lane = simt_ctz_u32(large), wanted = simt_shuffle_u32(group, pages, lane);
+        uint32_t got = quarry_rw_malloc_large(&map, &r, group, &context, wanted, &next);
+        page = lane == simt_lane() ? got : page;
+    }
+    if (simt_any(group, page == QUARRY_NO_PAGE))
+        page = quarry_runs_search(&map, &r, group, page, pages);
+    return page | (uint64_t)context.steps << 32;
+}
+
+/* Progress: the walk waits for nobody.  On a heap that seems full, as quarry_sweep_search; its first pass
+ * waits for claims under way, which wait for nobody. */
 SIMT_FN void *quarry_rw_malloc_malloc(const struct quarry_rw_malloc *h, struct quarry_context *context,
                                       uint64_t bytes)
 {
     const struct quarry_runs *map = &h->map;
     struct quarry_random r = quarry_random_start();
-    uint32_t group = quarry_group((uintptr_t)map->sweep), width = simt_popc_u32(group);
-    uint32_t pages = quarry_page_count(&map->pages, bytes), page = QUARRY_NO_PAGE, next = QUARRY_NO_PAGE;
-    /* A run of twice its pages, less one, has a multiple of them in it. */
-    int small = pages <= width * QUARRY_RUNS_BITS / 2u;
-    uint32_t word = quarry_rw_malloc_region(map, &r, group);
-    int first = 1;
-    for (uint32_t vain = 0; vain < map->probes && simt_any(group, small && page == QUARRY_NO_PAGE); first = 0) {
-        uint32_t before = page;
-        quarry_step(context);
-        uint32_t got = quarry_runs_take(map, group, word, small && page == QUARRY_NO_PAGE ? pages : 0, first);
-        page = page == QUARRY_NO_PAGE ? got : page;
-        if (simt_any(group, page != before)) {
-            vain = 0;
-            word += width;
-        } else {
-            vain += width;
-            word = map->word_count;
-        }
-        if (word >= map->word_count)
-            word = quarry_rw_malloc_region(map, &r, group);
+    uint32_t group = quarry_group((uintptr_t)map->sweep);
+    uint32_t pages = quarry_page_count(&map->pages, bytes), page = QUARRY_NO_PAGE, before;
+    if (!map->ordered && simt_all(group, quarry_rw_malloc_is_small(group, pages))) {
+        uint32_t word = quarry_rw_malloc_region(map, &r, group);
+        do {
+            uint32_t asked = page == QUARRY_NO_PAGE ? pages : 0;
+            before = page;
+            quarry_step(context);
+            uint32_t got = quarry_runs_take_fresh(map, group, word, asked);
+            page = asked ? got : page;
+            word += simt_popc_u32(group);
+        } while (simt_any(group, page != before) && simt_any(group, page == QUARRY_NO_PAGE));
     }
-    for (uint32_t large = simt_ballot(group, !small); large; large &= large - 1u) {
-        uint32_t lane = simt_ctz_u32(large), wanted = simt_shuffle_u32(group, pages, lane);
-        uint32_t got = quarry_rw_malloc_large(map, &r, group, context, wanted, &next);
-        page = lane == simt_lane() ? got : page;
+    if (simt_any(group, page == QUARRY_NO_PAGE)) {
+        uint64_t walked = quarry_rw_malloc_walk(*map, r, group, pages, page);
+        page = (uint32_t)walked;
+        quarry_steps(context, (uint32_t)(walked >> 32));
     }
-    if (simt_any(group, page == QUARRY_NO_PAGE))
-        page = quarry_runs_search(map, &r, group, page, pages);
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&map->pages, page);
 }
 
@@ -134,5 +168,6 @@ SIMT_HOST_FN enum quarry_layout_result quarry_rw_malloc_layout(struct quarry_rw_
 #endif
 
 #ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(rw_malloc, "rw-malloc", "random walk for blocks of any size (Pham et al., Algorithm 6)")
+QUARRY_ALLOCATOR_ENTRY(rw_malloc, "rw-malloc",
+                       "random walk for blocks of any size (Pham et al., Algorithm 6)")
 #endif

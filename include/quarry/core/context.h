@@ -22,14 +22,20 @@ SIMT_FN struct quarry_context quarry_context_make(uint32_t kept)
     return c;
 }
 
-/* Counts a probe.  Kernels that don't want to know are compiled without. */
-SIMT_FN void quarry_step(struct quarry_context *context)
+/* Counts probes.  Kernels that don't want to know are compiled without. */
+SIMT_FN void quarry_steps(struct quarry_context *context, uint32_t steps)
 {
 #ifdef QUARRY_COUNT_STEPS
-    context->steps++;
+    context->steps += steps;
 #else
     (void)context;
+    (void)steps;
 #endif
+}
+
+SIMT_FN void quarry_step(struct quarry_context *context)
+{
+    quarry_steps(context, 1);
 }
 
 #endif

@@ -12,33 +12,43 @@
  *              |   begun    | in flight  |   claims that ever began, modulo 2^32; those under way
  *
  * A block is nothing but its bits: a free finds how long it is by looking for the next end bit, in words that
- * hold its own pages, and clears both.  That costs 2 bits a page, wherever blocks begin and however many share
- * a word, and a block of up to 32 pages within one word is taken, and freed, by one atomic.
+ * hold its own pages, and clears both.  That costs 2 bits a page, wherever blocks begin and however many
+ * share a word, and a block of up to 32 pages within one word is taken, and freed, by one atomic.
  *
  * A claim changes each word of its block by a compare-exchange: it finds the block's pages free there, or
  * leaves the word as it is.  If one word fails it clears in the others what it had set, which was clear
- * before.  (The paper sets bits by an OR, which a failed claim must take back in each word, also in those where
- * others' bits are; and a foreign end bit set for a moment would cut a block in two.)
+ * before.  (The paper sets bits by an OR, which a failed claim must take back in each word, also in those
+ * where others' bits are; and a foreign end bit set for a moment would cut a block in two.)
  *
  * Order.  claim: CAS with acquire; free: AND with release.  In between are only atomic read-modify-writes,
- * which keep the release sequence: what the last owner of a page did happens-before the claim.  If another lane
- * gets the block, a simt_sync that both take part in hands that on.  Only a CAS that finds them clear sets bits,
- * only an owner clears its own: a page is never in two blocks.  Who frees has the malloc in his past, so he
- * reads his own end bit as it was set; what others do to the word leaves it alone.
+ * which keep the release sequence: what the last owner of a page did happens-before the claim.  If another
+ * lane gets the block, a simt_sync that both take part in hands that on.  Only a CAS that finds them clear
+ * sets bits, only an owner clears its own: a page is never in two blocks.  Who frees has the malloc in his
+ * past, so he reads his own end bit as it was set; what others do to the word leaves it alone.
  *
  * Full heap.  Who claims first adds to its warp's counter (acquire), and takes itself off it (release) when
- * the claim has succeeded or what it set is cleared again.  A group sweeps the words with everybody else who does
- * (core/sweep.h).  A turn about runs of n pages has three passes.  First: for each counter wait until
+ * the claim has succeeded or what it set is cleared again.  A group sweeps the words with everybody else who
+ * does (core/sweep.h).  A turn about runs of n pages has three passes.  First: for each counter wait until
  * nobody is in flight, and read how many have begun.  Second: read all words; nowhere may be n free pages
- * together.  Third: read each counter by a read-modify-write that changes nothing (ADD of 0, acq_rel).  The sums of
- * claims begun must be equal.  Then there were no n free pages together when the first pass ended.  For each
- * claim that the first pass saw begun had ended, and its end, a release that the first pass has acquired (what
- * follows in a counter are read-modify-writes), happens-before the second pass.  Any other claim is not in the
- * sum of the third pass: it came later in its counter, so its acquire synchronises with the third pass's ADD, its
- * CASes happen after the second pass, and nobody reads what is yet to be written.  So from the end of the first
- * pass to the end of the second bits were only cleared: a page that was seen taken had been taken all the time.
- * (2^32 claims of a counter during one turn aside.)  Rejected: a version in each word, which needs half of it;
- * and sums alone, as bits of claims that fail are set for a moment and would make others' NULL wrong. */
+ * together.  Third: read each counter by a read-modify-write that changes nothing (ADD of 0, acq_rel).  The
+ * sums of claims begun must be equal.  Then there were no n free pages together when the first pass ended.
+ * For each claim that the first pass saw begun had ended, and its end, a release that the first pass has
+ * acquired (what follows in a counter are read-modify-writes), happens-before the second pass.  Any other
+ * claim is not in the sum of the third pass: it came later in its counter, so its acquire synchronises with
+ * the third pass's ADD, its CASes happen after the second pass, and nobody reads what is yet to be written.
+ * So from the end of the first pass to the end of the second bits were only cleared: a page that was seen
+ * taken had been taken all the time. (2^32 claims of a counter during one turn aside.)
+ *
+ * Rejected: a version
+ * in each word, which needs half of it; and sums alone, as bits of claims that fail are set for a moment and
+ * would make others' NULL wrong.
+ *
+ * Debug mode asks at any time which block an address is in, so it must see where blocks begin: behind an end
+ * bit or a free page.  A claim that is about to fail could set, for a moment, the word below a block at a
+ * word's beginning, whose last page would then seem to be part of that block.  So there a claim goes from the
+ * block's last word to its first, and what is taken back, as what is freed, from the first to the last: each
+ * step is ordered before the next, and a taken page that is no block's last is followed by one of its block.
+ */
 #ifndef QUARRY_CORE_RUNS_H
 #define QUARRY_CORE_RUNS_H
 
@@ -53,6 +63,8 @@
 #define QUARRY_RUNS_BATCH 8u     /* words that a lane has in flight when it sweeps */
 #define QUARRY_RUNS_CHUNK 2048u  /* words of a sweep's chunk */
 #define QUARRY_RUNS_BEGUN ((uint64_t)1 << 32)
+#define QUARRY_RUNS_TAKEN 1u /* the bits of a word's first page */
+#define QUARRY_RUNS_BOTH (QUARRY_RUNS_TAKEN | (uint64_t)1 << 32)
 
 struct quarry_runs {
     struct quarry_sweep *sweep;
@@ -60,8 +72,9 @@ struct quarry_runs {
     uint64_t *flights;
     struct quarry_pages pages;
     uint32_t word_count;
-    uint32_t probes; /* words that a malloc reads at random in vain before it sweeps or gives up */
-    uint32_t chunks; /* of a sweep; 0: none, give up */
+    uint32_t probes;  /* words that a malloc reads at random in vain before it sweeps or gives up */
+    uint32_t chunks;  /* of a sweep; 0: none, give up */
+    uint32_t ordered; /* of a heap in debug mode: claims go from a block's last word to its first */
 };
 
 /* Bits from .. to - 1 of 32. */
@@ -123,7 +136,8 @@ SIMT_FN void quarry_runs_end(const struct quarry_runs *h, uint32_t group)
         (void)simt_sub_u64(&h->flights[simt_thread() / SIMT_LANES % QUARRY_RUNS_FLIGHTS], 1u, release);
 }
 
-/* Sets `part` in a word that was read as `seen`, unless a page of it is taken by now.  Returns 1 if it did. */
+/* Sets `part` in a word that was read as `seen`, unless a page of it is taken by now.  Returns 1 if it did.
+ */
 SIMT_FN int quarry_runs_set(const struct quarry_runs *h, uint32_t word, uint64_t seen, uint64_t part)
 {
     while (!(seen & part)) { /* end bits of free pages are clear */
@@ -167,10 +181,12 @@ SIMT_FN uint32_t quarry_runs_low(uint32_t x) /* and at its lower end */
 
 /* What a lane knows of the runs in its word and around it. */
 struct quarry_runs_view {
-    uint32_t spare;     /* free pages of the word */
-    uint32_t before;    /* free pages in the words of lower ranks that touch it from below, if its first is free */
-    uint32_t after;     /* in those of higher ranks, from above, if its last is free */
-    uint32_t continues; /* the lane in whose word the run begins that reaches into this one; own lane: none does */
+    uint32_t spare; /* free pages of the word */
+    uint32_t
+        before; /* free pages in the words of lower ranks that touch it from below, if its first is free */
+    uint32_t after; /* in those of higher ranks, from above, if its last is free */
+    uint32_t
+        continues; /* the lane in whose word the run begins that reaches into this one; own lane: none does */
 };
 
 SIMT_FN struct quarry_runs_view quarry_runs_look(uint32_t group, uint32_t spare)
@@ -208,10 +224,12 @@ SIMT_FN struct quarry_runs_view quarry_runs_look(uint32_t group, uint32_t spare)
 SIMT_FN uint64_t quarry_runs_row(uint32_t start, uint32_t pages, uint32_t each, uint32_t word)
 {
     uint32_t first = word * QUARRY_RUNS_BITS;
-    uint32_t taken = (uint32_t)quarry_runs_part(start, pages, word), ends = each == 1 ? taken : 0;
+    uint32_t taken = (uint32_t)quarry_runs_part(start, pages, word);
     uint32_t last = start > first ? start - first + each - 1u : each - 1u - (first - start) % each;
-    for (; each > 1 && last < QUARRY_RUNS_BITS && taken >> last & 1u; last += each)
-        ends |= 1u << last;
+    uint32_t ends = last < QUARRY_RUNS_BITS ? 1u << last : 0;
+    for (uint32_t step = each; step < QUARRY_RUNS_BITS; step *= 2)
+        ends |= ends << step;
+    ends &= taken;
     return taken | (uint64_t)ends << 32;
 }
 
@@ -248,8 +266,8 @@ SIMT_FN struct quarry_runs_own quarry_runs_begin_here(const struct quarry_runs_v
     return own;
 }
 
-/* Chooses runs of `each` pages for as many of the lanes `needs` as the group sees runs for, lower lanes lower ones.
- * Returns the caller's first page, or QUARRY_NO_PAGE; *part: what the caller is to set in its word.
+/* Chooses runs of `each` pages for as many of the lanes `needs` as the group sees runs for, lower lanes lower
+ * ones. Returns the caller's first page, or QUARRY_NO_PAGE; *part: what the caller is to set in its word.
  *
  * Whether the first run begins before the group's first word is not known.  So in it blocks begin at
  * multiples of `each`: blocks of one size then pack, wherever walks begin.  (Else a quarter of the heap would
@@ -260,7 +278,7 @@ SIMT_FN uint32_t quarry_runs_deal(uint32_t group, const struct quarry_runs_view 
     struct quarry_runs_own own = quarry_runs_begin_here(v, word);
     uint32_t low = quarry_runs_low(v->spare), rank = simt_rank(group), k = simt_rank(needs);
     if (rank == 0 && low && each > 1) {
-        uint32_t skip = (each - word * QUARRY_RUNS_BITS % each) % each;
+        uint32_t skip = each - 1u - (word * QUARRY_RUNS_BITS + each - 1u) % each;
         if (low == QUARRY_RUNS_BITS) {
             own.start += skip;
             own.length -= skip < own.length ? skip : own.length;
@@ -277,9 +295,9 @@ SIMT_FN uint32_t quarry_runs_deal(uint32_t group, const struct quarry_runs_view 
     if (used < inside)
         taken &= quarry_runs_bits(0, quarry_kth_set_u32(slots, used + 1u));
     uint32_t row = used > inside ? (used - inside) * each : 0;
-    *part = taken && each <= QUARRY_RUNS_BITS ? (uint32_t)(((uint64_t)taken << each) - taken) |
-                                                    (uint64_t)(taken << (each - 1u)) << 32
-                                              : 0;
+    *part = taken && each <= QUARRY_RUNS_BITS
+                ? (uint32_t)(((uint64_t)taken << each) - taken) | (uint64_t)(taken << (each - 1u)) << 32
+                : 0;
     *part |= quarry_runs_row(own.start, row, each, word);
     uint32_t start = simt_shuffle_u32(group, own.start, v->continues);
     row = simt_shuffle_u32(group, row, v->continues);
@@ -300,7 +318,21 @@ SIMT_FN uint32_t quarry_runs_deal(uint32_t group, const struct quarry_runs_view 
                       : start + (k - inside) * each;
 }
 
-/* As quarry_runs_deal for lanes that need different numbers of pages (0: none): packs blocks into the longest run. */
+/* As quarry_runs_deal where all pages are free. */
+SIMT_FN uint32_t quarry_runs_line_up(uint32_t group, uint32_t word, uint32_t needs, uint32_t each,
+                                     uint64_t *part)
+{
+    uint32_t first = (word - simt_rank(group)) * QUARRY_RUNS_BITS;
+    uint32_t end = first + simt_popc_u32(group) * QUARRY_RUNS_BITS;
+    uint32_t start = first + (each - 1u - (first + each - 1u) % each);
+    uint32_t before = simt_rank(needs) * each;
+    int fits = (needs >> simt_lane() & 1u) && before + each <= end - start;
+    *part = quarry_runs_row(start, simt_popc_u32(simt_ballot(group, fits)) * each, each, word);
+    return fits ? start + before : QUARRY_NO_PAGE;
+}
+
+/* As quarry_runs_deal for lanes that need different numbers of pages (0: none): packs blocks into the longest
+ * run. */
 SIMT_FN uint32_t quarry_runs_pack(uint32_t group, const struct quarry_runs_view *v, uint32_t word,
                                   uint32_t pages, uint64_t *part)
 {
@@ -328,11 +360,27 @@ SIMT_FN uint32_t quarry_runs_pack(uint32_t group, const struct quarry_runs_view 
     return served ? start + to - pages : QUARRY_NO_PAGE;
 }
 
-/* Sets each lane's part in its word, which it read as `seen`.  Returns `page`, or QUARRY_NO_PAGE, with nothing set, if a
- * word of the caller's block failed. */
+/* As quarry_runs_claim by the calling lane alone, from the last word to the first. */
+SIMT_FN int quarry_runs_claim_down(const struct quarry_runs *h, uint32_t page, uint32_t pages)
+{
+    uint32_t first = page / QUARRY_RUNS_BITS, last = (page + pages - 1u) / QUARRY_RUNS_BITS, word = last;
+    while (word + 1u > first &&
+           quarry_runs_set(h, word, quarry_runs_load(h, word), quarry_runs_part(page, pages, word)))
+        word--;
+    if (word + 1u == first)
+        return 1;
+    while (++word <= last)
+        quarry_runs_clear(h, word, quarry_runs_part(page, pages, word));
+    return 0;
+}
+
+/* Sets each lane's part in its word, which it read as `seen`.  Returns `page`, or QUARRY_NO_PAGE, with
+ * nothing set, if a word of the caller's block failed. */
 SIMT_FN uint32_t quarry_runs_settle(const struct quarry_runs *h, uint32_t group, uint32_t word, uint64_t seen,
                                     uint64_t part, uint32_t page, uint32_t pages)
 {
+    if (h->ordered)
+        return page != QUARRY_NO_PAGE && quarry_runs_claim_down(h, page, pages) ? page : QUARRY_NO_PAGE;
     uint32_t failed = simt_ballot(group, part && !quarry_runs_set(h, word, seen, part));
     uint32_t base = word - simt_rank(group);
     if (!failed || page == QUARRY_NO_PAGE)
@@ -347,52 +395,79 @@ SIMT_FN uint32_t quarry_runs_settle(const struct quarry_runs *h, uint32_t group,
 }
 
 /* One look at as many words as the group has lanes, from `first` on.
- *   pages    that the lane needs, at most 32 for each lane of the group; 0: none
- *   hopeful  announces a claim at once, while the words are on their way
+ *
+ *   pages   that the lane needs, at most 32 for each lane of the group; 0: none
+ *   some    set, in every lane alike, to whether there was a run for anybody; others may have been faster
+ *
  * Returns the caller's first page, or QUARRY_NO_PAGE.  Scope: group; synced at return. */
 SIMT_FN uint32_t quarry_runs_take(const struct quarry_runs *h, uint32_t group, uint32_t first, uint32_t pages,
-                                  int hopeful)
+                                  int *some)
 {
     uint32_t word = first + simt_rank(group), page;
     uint64_t seen = quarry_runs_load(h, word), part;
-    if (hopeful)
-        quarry_runs_begin(h, group);
     struct quarry_runs_view v = quarry_runs_look(group, ~(uint32_t)seen);
     uint32_t most = simt_reduce_max_u32(group, pages);
-    uint32_t needs = simt_ballot(group, pages != 0);
     if (simt_all(group, pages == 0 || pages == most))
-        page = quarry_runs_deal(group, &v, word, needs, most, &part);
+        page = quarry_runs_deal(group, &v, word, simt_ballot(group, pages != 0), most, &part);
     else
         page = quarry_runs_pack(group, &v, word, pages, &part);
-    int some = simt_any(group, page != QUARRY_NO_PAGE);
-    if (some && !hopeful)
+    *some = simt_any(group, page != QUARRY_NO_PAGE);
+    if (*some) {
         quarry_runs_begin(h, group);
-    simt_sync(group); /* the announcement before the claims */
-    if (some) {
+        simt_sync(group); /* the announcement before the claims */
         page = quarry_runs_settle(h, group, word, seen, part, page, pages);
         simt_sync(group); /* claims before the end; and what one lane acquired for another is its own */
-    }
-    if (some || hopeful)
         quarry_runs_end(h, group);
+    }
+    return page;
+}
+
+/* The same where all pages are free and all lanes that need pages, at most 16 for each lane of the group,
+ * need as many: little code for what a heap with free space sees.  Else, or if another claim came in between,
+ * it takes nothing.  The claim is announced while the words are on their way. */
+SIMT_FN uint32_t quarry_runs_take_fresh(const struct quarry_runs *h, uint32_t group, uint32_t first,
+                                        uint32_t pages)
+{
+    uint32_t word = first + simt_rank(group), page = QUARRY_NO_PAGE;
+    uint64_t seen = quarry_runs_load(h, word), part;
+    quarry_runs_begin(h, group);
+    uint32_t most = simt_reduce_max_u32(group, pages);
+    if (simt_all(group, seen == 0 && (pages == 0 || pages == most))) {
+        simt_sync(group);
+        page = quarry_runs_line_up(group, word, simt_ballot(group, pages != 0), most, &part);
+        int failed = part && simt_cas_u64(&h->words[word], 0, part, acquire) != 0;
+        if (simt_any(group, failed)) {
+            if (part && !failed)
+                quarry_runs_clear(h, word, part);
+            page = QUARRY_NO_PAGE;
+        }
+        simt_sync(group);
+    }
+    quarry_runs_end(h, group);
     return page;
 }
 
 /* ---- one run, of any length ---- */
 
-/* The group takes the run of `pages` pages from `page` on, all of them or none.  Returns 1 in every lane if it
- * did.  Scope: group, reconverged; synced at return: what the last owners did happens-before that. */
+/* The group takes the run of `pages` pages from `page` on, all of them or none.  Returns 1 in every lane if
+ * it did.  Scope: group, reconverged; synced at return: what the last owners did happens-before that. */
 SIMT_FN int quarry_runs_claim(const struct quarry_runs *h, uint32_t group, uint32_t page, uint32_t pages)
 {
     uint32_t first = page / QUARRY_RUNS_BITS + simt_rank(group), width = simt_popc_u32(group);
     uint32_t end = (page + pages - 1u) / QUARRY_RUNS_BITS + 1u, word = first;
+    int claimed;
     quarry_runs_begin(h, group);
     simt_sync(group);
-    while (word < end && quarry_runs_set(h, word, quarry_runs_load(h, word), quarry_runs_part(page, pages, word)))
-        word += width;
-    int claimed = simt_all(group, word >= end);
-    if (!claimed)
-        for (uint32_t back = first; back < word && back < end; back += width)
+    if (h->ordered) {
+        claimed = simt_any(group, simt_rank(group) == 0 && quarry_runs_claim_down(h, page, pages));
+    } else {
+        while (word < end &&
+               quarry_runs_set(h, word, quarry_runs_load(h, word), quarry_runs_part(page, pages, word)))
+            word += width;
+        claimed = simt_all(group, word >= end);
+        for (uint32_t back = first; !claimed && back < word && back < end; back += width)
             quarry_runs_clear(h, back, quarry_runs_part(page, pages, back));
+    }
     simt_sync(group);
     quarry_runs_end(h, group);
     return claimed;
@@ -409,19 +484,20 @@ SIMT_FN int quarry_runs_are_free(const struct quarry_runs *h, uint32_t group, ui
 }
 
 /* The first of `pages` free pages together, of the lowest such run that begins in a word from .. to - 1;
- * QUARRY_NO_PAGE if there is none.  It may have gone by now.  A run that reaches into `from` from below begins
- * before.  Scope: group. */
+ * QUARRY_NO_PAGE if there is none.  It may have gone by now.  A run that reaches into `from` from below
+ * begins before.  Scope: group. */
 SIMT_FN uint32_t quarry_runs_find(const struct quarry_runs *h, uint32_t group, uint32_t from, uint32_t to,
                                   uint32_t pages)
 {
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
-    uint32_t open = 0;  /* free pages that touch the words to come, of a run that begins in from .. to - 1 */
-    int foreign = from > 0 && !(quarry_runs_load(h, from - 1u) >> 31 & 1u); /* do they, of one that does not? */
-    foreign = simt_any(group, foreign); /* lanes may have read different values */
+    uint32_t open = 0; /* free pages that touch the words to come, of a run that begins in from .. to - 1 */
+    int foreign =
+        from > 0 && !(quarry_runs_load(h, from - 1u) >> 31 & 1u); /* do they, of one that does not? */
+    foreign = simt_any(group, foreign);                           /* lanes may have read different values */
     for (uint32_t at = from; at < h->word_count && (at < to || open); at += width * QUARRY_RUNS_BATCH) {
-        uint32_t batch[QUARRY_RUNS_BATCH], some = 0;
+        uint32_t some = 0;
         for (uint32_t i = 0; i < QUARRY_RUNS_BATCH; i++)
-            some |= batch[i] = ~(uint32_t)quarry_runs_load(h, at + i * width + rank);
+            some |= ~(uint32_t)quarry_runs_load(h, at + i * width + rank);
         if (!simt_any(group, some != 0)) {
             open = 0;
             foreign = 0;
@@ -429,7 +505,7 @@ SIMT_FN uint32_t quarry_runs_find(const struct quarry_runs *h, uint32_t group, u
         }
         for (uint32_t i = 0; i < QUARRY_RUNS_BATCH; i++) {
             uint32_t base = at + i * width;
-            struct quarry_runs_view v = quarry_runs_look(group, batch[i]);
+            struct quarry_runs_view v = quarry_runs_look(group, ~(uint32_t)quarry_runs_load(h, base + rank));
             uint32_t low = quarry_runs_low(v.spare), high = quarry_runs_high(v.spare);
             uint32_t begins = quarry_runs_starts(v.spare, pages), start = 0;
             int left = low && v.before == QUARRY_RUNS_BITS * rank; /* touches the lower end of all words */
@@ -445,7 +521,8 @@ SIMT_FN uint32_t quarry_runs_find(const struct quarry_runs *h, uint32_t group, u
                 start = begins ? simt_ctz_u32(begins) : QUARRY_RUNS_BITS - high;
             }
             uint32_t first = (base + rank) * QUARRY_RUNS_BITS + start;
-            if (left && !foreign && v.before + low + (low == QUARRY_RUNS_BITS ? v.after : 0) + open >= pages) {
+            if (left && !foreign &&
+                v.before + low + (low == QUARRY_RUNS_BITS ? v.after : 0) + open >= pages) {
                 found = 1;
                 first = base * QUARRY_RUNS_BITS - open;
             }
@@ -486,15 +563,10 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
 
 /* ---- full heap ---- */
 
-enum quarry_runs_kind {
-    QUARRY_RUNS_LANDED,
-    QUARRY_RUNS_WORDS,
-    QUARRY_RUNS_BEGUN_SINCE,
-    QUARRY_RUNS_KINDS
-};
+enum quarry_runs_kind { QUARRY_RUNS_LANDED, QUARRY_RUNS_WORDS, QUARRY_RUNS_BEGUN_SINCE, QUARRY_RUNS_KINDS };
 
-/* The caller's part of the claims begun in the chunk's counters.  With `land`, waits until each was once without a
- * claim in flight. */
+/* The caller's part of the claims begun in the chunk's counters.  With `land`, waits until each was once
+ * without a claim in flight. */
 SIMT_FN uint64_t quarry_runs_begun(const struct quarry_runs *h, uint32_t group, uint32_t chunk, int land)
 {
     uint32_t end = quarry_sweep_cut(QUARRY_RUNS_FLIGHTS, chunk + 1, h->chunks);
@@ -533,7 +605,8 @@ SIMT_FN uint64_t quarry_runs_chunk(const void *heap, struct quarry_random *r, ui
     while (from < to) {
         uint32_t mine = simt_reduce_min_u32(group, *page == QUARRY_NO_PAGE ? need->pages : QUARRY_NO_PAGE);
         uint32_t wanted = !*dirty && size < mine ? size : mine;
-        uint32_t first = wanted == QUARRY_NO_PAGE ? QUARRY_NO_PAGE : quarry_runs_find(h, group, from, to, wanted);
+        uint32_t first =
+            wanted == QUARRY_NO_PAGE ? QUARRY_NO_PAGE : quarry_runs_find(h, group, from, to, wanted);
         if (first == QUARRY_NO_PAGE)
             break;
         *dirty = 1;
@@ -548,8 +621,8 @@ SIMT_FN uint64_t quarry_runs_chunk(const void *heap, struct quarry_random *r, ui
     return 0;
 }
 
-/* For the lanes of the group whose walk ended in vain: `page` is QUARRY_NO_PAGE.  Returns the first page of a run of
- * `pages` pages, or QUARRY_NO_PAGE, if at some instant there was none or that is to be inferred.
+/* For the lanes of the group whose walk ended in vain: `page` is QUARRY_NO_PAGE.  Returns the first page of a
+ * run of `pages` pages, or QUARRY_NO_PAGE, if at some instant there was none or that is to be inferred.
  * Scope: group; reconverged and synced at return. */
 SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_random *r, uint32_t group,
                                     uint32_t page, uint32_t pages)
@@ -571,9 +644,10 @@ SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_r
 
 /* ---- an idle heap, or any moment's glimpse ---- */
 
-SIMT_FN uint32_t quarry_runs_is(const struct quarry_runs *h, uint32_t page, uint32_t half)
+/* Bits 0 and 32: is the page taken, and is it the last of its block?  Of one instant. */
+SIMT_FN uint64_t quarry_runs_page(const struct quarry_runs *h, uint32_t page)
 {
-    return (uint32_t)(quarry_runs_load(h, page / QUARRY_RUNS_BITS) >> (page % QUARRY_RUNS_BITS + half)) & 1u;
+    return quarry_runs_load(h, page / QUARRY_RUNS_BITS) >> page % QUARRY_RUNS_BITS & QUARRY_RUNS_BOTH;
 }
 
 SIMT_FN enum quarry_place quarry_runs_place(const struct quarry_runs *h, const void *address,
@@ -582,12 +656,12 @@ SIMT_FN enum quarry_place quarry_runs_place(const struct quarry_runs *h, const v
     uint32_t page = quarry_page_find(&h->pages, address, span);
     if (page == QUARRY_NO_PAGE)
         return QUARRY_PLACE_FOREIGN;
-    if (!quarry_runs_is(h, page, 0))
+    if (!quarry_runs_page(h, page))
         return QUARRY_PLACE_FREE;
     uint32_t first = page;
-    while (first > 0 && quarry_runs_is(h, first - 1u, 0) && !quarry_runs_is(h, first - 1u, 32))
+    while (first > 0 && quarry_runs_page(h, first - 1u) == QUARRY_RUNS_TAKEN)
         first--;
-    while (page + 1u < h->pages.count && !quarry_runs_is(h, page, 32))
+    while (page + 1u < h->pages.count && quarry_runs_page(h, page) == QUARRY_RUNS_TAKEN)
         page++;
     span->begin = (unsigned char *)quarry_page_address(&h->pages, first);
     span->bytes = (uint64_t)(page + 1u - first) * h->pages.page_bytes;
@@ -595,7 +669,8 @@ SIMT_FN enum quarry_place quarry_runs_place(const struct quarry_runs *h, const v
 }
 
 /* A run of free pages, once. */
-SIMT_FN void quarry_runs_count_run(struct quarry_census *sum, uint64_t run, uint32_t each, uint64_t page_bytes)
+SIMT_FN void quarry_runs_count_run(struct quarry_census *sum, uint64_t run, uint32_t each,
+                                   uint64_t page_bytes)
 {
     if (each)
         sum->slots += run / each;
@@ -610,7 +685,9 @@ SIMT_FN void quarry_runs_count_word(const struct quarry_runs *h, struct quarry_c
     uint32_t taken = (uint32_t)seen, ends = (uint32_t)(seen >> 32);
     uint32_t past = (uint32_t)quarry_runs_empty(h, word);
     uint32_t lower = taken & ~ends & ~past; /* their blocks go on */
-    uint32_t next = lower >> 31 ? (uint32_t)quarry_runs_load(h, word + 1u) & ~(uint32_t)quarry_runs_empty(h, word + 1u) : 0;
+    uint32_t next =
+        lower >> 31 ? (uint32_t)quarry_runs_load(h, word + 1u) & ~(uint32_t)quarry_runs_empty(h, word + 1u)
+                    : 0;
     sum->live_blocks += simt_popc_u32(ends);
     sum->live_bytes += simt_popc_u32(taken & ~past) * h->pages.page_bytes;
     sum->free_bytes += simt_popc_u32(~taken) * h->pages.page_bytes;
@@ -619,8 +696,8 @@ SIMT_FN void quarry_runs_count_word(const struct quarry_runs *h, struct quarry_c
 }
 
 /* Whole warps call it together. */
-SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes, uint64_t thread, uint64_t threads,
-                                struct quarry_census *sum)
+SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes, uint64_t thread,
+                                uint64_t threads, struct quarry_census *sum)
 {
     const uint32_t group = SIMT_ALL_LANES, lane = simt_lane(), width = SIMT_LANES;
     uint32_t warp = (uint32_t)(thread / width), warps = (uint32_t)(threads / width);
@@ -691,11 +768,13 @@ SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout(struct quarry_runs *h,
     h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
     h->word_count = (uint32_t)((l->pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS);
     l->max_block = l->pages * l->page_bytes;
-    l->word_bits = 0;
+    l->word_bits = QUARRY_RUNS_BITS;
     l->probe_lanes = 0;
     result = quarry_layout_probes(l, QUARRY_RUNS_BITS, probes, h->word_count);
     h->probes = l->probes;
-    h->chunks = l->low_free > 0 ? 0 : quarry_layout_chunks(h->word_count, QUARRY_RUNS_CHUNK, QUARRY_RUNS_CHUNK);
+    h->ordered = l->overhead != 0;
+    h->chunks =
+        l->low_free > 0 ? 0 : quarry_layout_chunks(h->word_count, QUARRY_RUNS_CHUNK, QUARRY_RUNS_CHUNK);
     return result;
 }
 #endif

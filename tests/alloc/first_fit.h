@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs: an allocator of blocks of several pages, small enough to see that it is right, and copies of it with
- * one bug each, to show that the suite finds such bugs of blocks of several units.
+/* first-fit: an allocator of blocks of several pages, small enough to see that it is right, and copies of it
+ * with one bug each, to show that the suite finds such bugs of blocks of several units.
  *
  *     pool    | lock, hint | pages of block 0 | ... | page 0 | page 1 | ... | page n-1 |
- *     state   32 bits a page: 0 free; n: a block of n pages begins here; QUARRY_RUNS_INNER: it goes on
+ *     state   32 bits a page: 0 free; n: a block of n pages begins here; QUARRY_FIRST_FIT_INNER: it goes on
  *     hint    no page before this one is free
  *
  * Malloc takes the first run of free pages that is long enough.  Everything happens under the lock, frees
@@ -11,34 +11,34 @@
  *
  * Order.  lock: compare-exchange with acquire; unlock: store with release.  States are atomics for the sake
  * of find, which takes no lock. */
-#ifndef QUARRY_TESTS_ALLOC_RUNS_H
-#define QUARRY_TESTS_ALLOC_RUNS_H
+#ifndef QUARRY_TESTS_ALLOC_FIRST_FIT_H
+#define QUARRY_TESTS_ALLOC_FIRST_FIT_H
 
 #include "quarry/alloc/alloc.h"
 #include "quarry/core/pages.h"
 
-#define QUARRY_RUNS_INNER 0xffffffffu
+#define QUARRY_FIRST_FIT_INNER 0xffffffffu
 
-enum quarry_runs_bug {
-    QUARRY_RUNS_SOUND,
-    QUARRY_RUNS_OVERLAP, /* a block's last page may be somebody else's */
-    QUARRY_RUNS_FORGET,  /* free forgets the last page of several */
-    QUARRY_RUNS_SPLIT,   /* find takes a block's last page for a block of its own */
-    QUARRY_RUNS_VAGUE    /* slots count pages, not blocks */
+enum quarry_first_fit_bug {
+    QUARRY_FIRST_FIT_SOUND,
+    QUARRY_FIRST_FIT_OVERLAP, /* a block's last page may be somebody else's */
+    QUARRY_FIRST_FIT_FORGET,  /* free forgets the last page of several */
+    QUARRY_FIRST_FIT_SPLIT,   /* find takes a block's last page for a block of its own */
+    QUARRY_FIRST_FIT_VAGUE    /* slots count pages, not blocks */
 };
 
-struct quarry_runs_head {
+struct quarry_first_fit_head {
     uint32_t lock;
     uint32_t hint;
 };
 
-struct quarry_runs {
-    struct quarry_runs_head *head;
+struct quarry_first_fit {
+    struct quarry_first_fit_head *head;
     uint32_t *state;
     struct quarry_pages pages;
 };
 
-SIMT_FN void quarry_runs_init_as(const struct quarry_runs *h, uint64_t thread, uint64_t threads)
+SIMT_FN void quarry_first_fit_init_as(const struct quarry_first_fit *h, uint64_t thread, uint64_t threads)
 {
     for (uint64_t p = thread; p < h->pages.count; p += threads)
         h->state[p] = 0;
@@ -48,121 +48,124 @@ SIMT_FN void quarry_runs_init_as(const struct quarry_runs *h, uint64_t thread, u
     }
 }
 
-SIMT_FN uint32_t quarry_runs_state(const struct quarry_runs *h, uint32_t page)
+SIMT_FN uint32_t quarry_first_fit_state(const struct quarry_first_fit *h, uint32_t page)
 {
     return simt_load_u32(&h->state[page], relaxed);
 }
 
-SIMT_FN void quarry_runs_mark(const struct quarry_runs *h, uint32_t page, uint32_t state)
+SIMT_FN void quarry_first_fit_mark(const struct quarry_first_fit *h, uint32_t page, uint32_t state)
 {
     simt_store_u32(&h->state[page], state, relaxed);
 }
 
-SIMT_FN void quarry_runs_lock(const struct quarry_runs *h)
+SIMT_FN void quarry_first_fit_lock(const struct quarry_first_fit *h)
 {
-    while (simt_cas_u32(&h->head->lock, 0, 1, acquire) != 0) /* pairs with quarry_runs_unlock */
+    while (simt_cas_u32(&h->head->lock, 0, 1, acquire) != 0) /* pairs with quarry_first_fit_unlock */
         simt_backoff();
 }
 
-SIMT_FN void quarry_runs_unlock(const struct quarry_runs *h)
+SIMT_FN void quarry_first_fit_unlock(const struct quarry_first_fit *h)
 {
     simt_store_u32(&h->head->lock, 0, release);
 }
 
 /* How many pages from `page` on are free, up to `most`. */
-SIMT_FN uint32_t quarry_runs_length(const struct quarry_runs *h, uint32_t page, uint32_t most)
+SIMT_FN uint32_t quarry_first_fit_length(const struct quarry_first_fit *h, uint32_t page, uint32_t most)
 {
     uint32_t n = 0;
-    while (n < most && page + n < h->pages.count && quarry_runs_state(h, page + n) == 0)
+    while (n < most && page + n < h->pages.count && quarry_first_fit_state(h, page + n) == 0)
         n++;
     return n;
 }
 
-SIMT_FN uint32_t quarry_runs_pages(const struct quarry_runs *h, uint64_t bytes)
+SIMT_FN uint32_t quarry_first_fit_pages(const struct quarry_first_fit *h, uint64_t bytes)
 {
     return (uint32_t)((bytes + h->pages.page_bytes - 1) / h->pages.page_bytes);
 }
 
-SIMT_FN void *quarry_runs_malloc_as(const struct quarry_runs *h, uint64_t bytes, enum quarry_runs_bug bug)
+SIMT_FN void *quarry_first_fit_malloc_as(const struct quarry_first_fit *h, uint64_t bytes,
+                                         enum quarry_first_fit_bug bug)
 {
-    uint32_t n = quarry_runs_pages(h, bytes), page, length = 0;
-    uint32_t wants = bug == QUARRY_RUNS_OVERLAP && n > 1 ? n - 1 : n;
-    quarry_runs_lock(h);
+    uint32_t n = quarry_first_fit_pages(h, bytes), page, length = 0;
+    uint32_t wants = bug == QUARRY_FIRST_FIT_OVERLAP && n > 1 ? n - 1 : n;
+    quarry_first_fit_lock(h);
     uint32_t *hint = &h->head->hint;
-    while (*hint < h->pages.count && quarry_runs_state(h, *hint) != 0)
+    while (*hint < h->pages.count && quarry_first_fit_state(h, *hint) != 0)
         (*hint)++;
     for (page = *hint; page < h->pages.count; page += length + 1) {
-        length = quarry_runs_length(h, page, wants);
+        length = quarry_first_fit_length(h, page, wants);
         if (length == wants && page + n <= h->pages.count)
             break;
     }
     if (page < h->pages.count) {
-        quarry_runs_mark(h, page, n);
+        quarry_first_fit_mark(h, page, n);
         for (uint32_t i = 1; i < n; i++)
-            quarry_runs_mark(h, page + i, QUARRY_RUNS_INNER);
+            quarry_first_fit_mark(h, page + i, QUARRY_FIRST_FIT_INNER);
     }
-    quarry_runs_unlock(h);
+    quarry_first_fit_unlock(h);
     return page < h->pages.count ? quarry_page_address(&h->pages, page) : SIMT_NULL;
 }
 
-SIMT_FN void quarry_runs_free_as(const struct quarry_runs *h, void *block, enum quarry_runs_bug bug)
+SIMT_FN void quarry_first_fit_free_as(const struct quarry_first_fit *h, void *block,
+                                      enum quarry_first_fit_bug bug)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
-    quarry_runs_lock(h);
-    uint32_t n = quarry_runs_state(h, page);
+    quarry_first_fit_lock(h);
+    uint32_t n = quarry_first_fit_state(h, page);
     simt_assert(quarry_page_is_first_byte(&h->pages, page, block));
-    simt_assert(n - 1 < QUARRY_RUNS_INNER - 1);
-    if (bug == QUARRY_RUNS_FORGET && n > 1)
+    simt_assert(n - 1 < QUARRY_FIRST_FIT_INNER - 1);
+    if (bug == QUARRY_FIRST_FIT_FORGET && n > 1)
         n--;
     n = n < h->pages.count - page ? n : h->pages.count - page; /* blocks that overlap destroy it */
     for (uint32_t i = 0; i < n; i++)
-        quarry_runs_mark(h, page + i, 0);
+        quarry_first_fit_mark(h, page + i, 0);
     if (page < h->head->hint)
         h->head->hint = page;
-    quarry_runs_unlock(h);
+    quarry_first_fit_unlock(h);
 }
 
-SIMT_FN enum quarry_place quarry_runs_find_as(const struct quarry_runs *h, const void *address,
-                                              struct quarry_span *span, enum quarry_runs_bug bug)
+SIMT_FN enum quarry_place quarry_first_fit_find_as(const struct quarry_first_fit *h, const void *address,
+                                                   struct quarry_span *span, enum quarry_first_fit_bug bug)
 {
     uint32_t page = quarry_page_find(&h->pages, address, span), first = page, n;
     if (page == QUARRY_NO_PAGE)
         return QUARRY_PLACE_FOREIGN;
-    while (first > 0 && quarry_runs_state(h, first) == QUARRY_RUNS_INNER)
+    while (first > 0 && quarry_first_fit_state(h, first) == QUARRY_FIRST_FIT_INNER)
         first--;
-    n = quarry_runs_state(h, first);
-    if (n == 0 || n == QUARRY_RUNS_INNER || page - first >= n) /* a block under way is free */
+    n = quarry_first_fit_state(h, first);
+    if (n == 0 || n == QUARRY_FIRST_FIT_INNER || page - first >= n) /* a block under way is free */
         return QUARRY_PLACE_FREE;
-    if (bug == QUARRY_RUNS_SPLIT && page > first)
+    if (bug == QUARRY_FIRST_FIT_SPLIT && page > first)
         return QUARRY_PLACE_LIVE;
     span->begin = (unsigned char *)quarry_page_address(&h->pages, first);
     span->bytes = n * h->pages.page_bytes;
     return QUARRY_PLACE_LIVE;
 }
 
-SIMT_FN void quarry_runs_census_as(const struct quarry_runs *h, uint64_t bytes, uint64_t thread,
-                                   uint64_t threads, struct quarry_census *sum, enum quarry_runs_bug bug)
+SIMT_FN void quarry_first_fit_census_as(const struct quarry_first_fit *h, uint64_t bytes, uint64_t thread,
+                                        uint64_t threads, struct quarry_census *sum,
+                                        enum quarry_first_fit_bug bug)
 {
-    uint32_t wants = quarry_runs_pages(h, bytes);
+    uint32_t wants = quarry_first_fit_pages(h, bytes);
     for (uint64_t p = thread; p < h->pages.count; p += threads) {
         uint32_t page = (uint32_t)p, n = h->state[page], before = page ? h->state[page - 1] : 1;
-        if (n == QUARRY_RUNS_INNER) {
+        if (n == QUARRY_FIRST_FIT_INNER) {
             sum->faults += before == 0;
         } else if (n != 0) {
             sum->live_blocks++;
             sum->live_bytes += n * h->pages.page_bytes;
             sum->faults += n > h->pages.count - page;
             for (uint32_t i = 1; i < n && page + i < h->pages.count; i++)
-                sum->faults += h->state[page + i] != QUARRY_RUNS_INNER;
+                sum->faults += h->state[page + i] != QUARRY_FIRST_FIT_INNER;
         } else {
             sum->free_bytes += h->pages.page_bytes;
-            if (bug == QUARRY_RUNS_VAGUE)
+            if (bug == QUARRY_FIRST_FIT_VAGUE)
                 sum->slots++;
             if (before == 0)
                 continue; /* counted with the run's first */
-            uint32_t length = quarry_runs_length(h, page, h->pages.count);
+            uint32_t length = quarry_first_fit_length(h, page, h->pages.count);
             uint64_t run = length * h->pages.page_bytes;
-            sum->slots += bug == QUARRY_RUNS_VAGUE ? 0 : length / wants;
+            sum->slots += bug == QUARRY_FIRST_FIT_VAGUE ? 0 : length / wants;
             sum->largest_free = sum->largest_free > run ? sum->largest_free : run;
         }
     }
@@ -171,20 +174,21 @@ SIMT_FN void quarry_runs_census_as(const struct quarry_runs *h, uint64_t bytes, 
 }
 
 #if SIMT_HAS_HOST
-SIMT_HOST_FN uint64_t quarry_runs_map_bytes(uint64_t pages)
+SIMT_HOST_FN uint64_t quarry_first_fit_map_bytes(uint64_t pages)
 {
     return pages * sizeof(uint32_t);
 }
 
-SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout_as(struct quarry_runs *h, struct quarry_layout *l)
+SIMT_HOST_FN enum quarry_layout_result quarry_first_fit_layout_as(struct quarry_first_fit *h,
+                                                                  struct quarry_layout *l)
 {
     unsigned char *pages = SIMT_NULL;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, 64);
     if (result == QUARRY_LAYOUT_OK)
-        result = quarry_layout_pages(l, sizeof *h->head, quarry_runs_map_bytes, &pages);
+        result = quarry_layout_pages(l, sizeof *h->head, quarry_first_fit_map_bytes, &pages);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    h->head = (struct quarry_runs_head *)(void *)l->base;
+    h->head = (struct quarry_first_fit_head *)(void *)l->base;
     h->state = (uint32_t *)(void *)(l->base + QUARRY_SECTION_ALIGN);
     h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
     l->max_block = l->pages * l->page_bytes;
@@ -193,59 +197,61 @@ SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout_as(struct quarry_runs 
     l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }
-#define QUARRY_RUNS_LAYOUT(name)                                                                             \
+#define QUARRY_FIRST_FIT_LAYOUT(name)                                                                        \
     SIMT_HOST_FN enum quarry_layout_result quarry_##name##_layout(struct quarry_##name *h,                   \
                                                                   struct quarry_layout *l)                   \
     {                                                                                                        \
-        return quarry_runs_layout_as(&h->runs, l);                                                           \
+        return quarry_first_fit_layout_as(&h->map, l);                                                       \
     }
 #else
-#define QUARRY_RUNS_LAYOUT(name)
+#define QUARRY_FIRST_FIT_LAYOUT(name)
 #endif
 
 /* The contract's functions of a copy with a bug. */
-#define QUARRY_RUNS_COPY(name, bug)                                                                          \
+#define QUARRY_FIRST_FIT_COPY(name, bug)                                                                     \
     struct quarry_##name {                                                                                   \
-        struct quarry_runs runs;                                                                             \
+        struct quarry_first_fit map;                                                                         \
     };                                                                                                       \
     SIMT_FN void quarry_##name##_init(const struct quarry_##name *h, uint64_t thread, uint64_t threads)      \
     {                                                                                                        \
-        quarry_runs_init_as(&h->runs, thread, threads);                                                      \
+        quarry_first_fit_init_as(&h->map, thread, threads);                                                  \
     }                                                                                                        \
     SIMT_FN void *quarry_##name##_malloc(const struct quarry_##name *h, struct quarry_context *context,      \
                                          uint64_t bytes)                                                     \
     {                                                                                                        \
         (void)context;                                                                                       \
-        return quarry_runs_malloc_as(&h->runs, bytes, bug);                                                  \
+        return quarry_first_fit_malloc_as(&h->map, bytes, bug);                                              \
     }                                                                                                        \
     SIMT_FN void quarry_##name##_free(const struct quarry_##name *h, void *block)                            \
     {                                                                                                        \
-        quarry_runs_free_as(&h->runs, block, bug);                                                           \
+        quarry_first_fit_free_as(&h->map, block, bug);                                                       \
     }                                                                                                        \
     SIMT_FN enum quarry_place quarry_##name##_find(const struct quarry_##name *h, const void *address,       \
                                                    struct quarry_span *span)                                 \
     {                                                                                                        \
-        return quarry_runs_find_as(&h->runs, address, span, bug);                                            \
+        return quarry_first_fit_find_as(&h->map, address, span, bug);                                        \
     }                                                                                                        \
     SIMT_FN void quarry_##name##_census(const struct quarry_##name *h, uint64_t bytes, uint64_t thread,      \
                                         uint64_t threads, struct quarry_census *sum)                         \
     {                                                                                                        \
-        quarry_runs_census_as(&h->runs, bytes, thread, threads, sum, bug);                                   \
+        quarry_first_fit_census_as(&h->map, bytes, thread, threads, sum, bug);                               \
     }                                                                                                        \
-    QUARRY_RUNS_LAYOUT(name)
+    QUARRY_FIRST_FIT_LAYOUT(name)
 
-QUARRY_RUNS_COPY(runs_sound, QUARRY_RUNS_SOUND)
-QUARRY_RUNS_COPY(runs_overlap, QUARRY_RUNS_OVERLAP)
-QUARRY_RUNS_COPY(runs_forget, QUARRY_RUNS_FORGET)
-QUARRY_RUNS_COPY(runs_split, QUARRY_RUNS_SPLIT)
-QUARRY_RUNS_COPY(runs_vague, QUARRY_RUNS_VAGUE)
+QUARRY_FIRST_FIT_COPY(first_fit_sound, QUARRY_FIRST_FIT_SOUND)
+QUARRY_FIRST_FIT_COPY(first_fit_overlap, QUARRY_FIRST_FIT_OVERLAP)
+QUARRY_FIRST_FIT_COPY(first_fit_forget, QUARRY_FIRST_FIT_FORGET)
+QUARRY_FIRST_FIT_COPY(first_fit_split, QUARRY_FIRST_FIT_SPLIT)
+QUARRY_FIRST_FIT_COPY(first_fit_vague, QUARRY_FIRST_FIT_VAGUE)
 
 #endif
 
 #ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(runs_sound, "runs", "for tests: first fit of consecutive pages, under a lock")
-QUARRY_ALLOCATOR_ENTRY(runs_overlap, "runs-overlap", "for tests: blocks share a page")
-QUARRY_ALLOCATOR_ENTRY(runs_forget, "runs-forget", "for tests: free forgets the last page")
-QUARRY_ALLOCATOR_ENTRY(runs_split, "runs-split", "for tests: a block's last page is found as a block")
-QUARRY_ALLOCATOR_ENTRY(runs_vague, "runs-vague", "for tests: counts pages for slots")
+QUARRY_ALLOCATOR_ENTRY(first_fit_sound, "first-fit",
+                       "for tests: first fit of consecutive pages, under a lock")
+QUARRY_ALLOCATOR_ENTRY(first_fit_overlap, "first-fit-overlap", "for tests: blocks share a page")
+QUARRY_ALLOCATOR_ENTRY(first_fit_forget, "first-fit-forget", "for tests: free forgets the last page")
+QUARRY_ALLOCATOR_ENTRY(first_fit_split, "first-fit-split",
+                       "for tests: a block's last page is found as a block")
+QUARRY_ALLOCATOR_ENTRY(first_fit_vague, "first-fit-vague", "for tests: counts pages for slots")
 #endif
