@@ -44,8 +44,8 @@ static void probes(void)
         f.low_free = rows[i].low_free;
         if (about.probes == 0)
             continue;
-        expect_equal(about.probes, f.word_bits == 32   ? rows[i].words_32
-                                   : f.word_bits == 64 ? rows[i].words_64
+        expect_equal(about.probes, about.word_bits == 32   ? rows[i].words_32
+                                   : about.word_bits == 64 ? rows[i].words_64
                                                        : rows[i].pages);
         expect_equal(about.full, QUARRY_FULL_INFERRED);
         expect(about.low_free == (i ? rows[i].low_free : 0.005));

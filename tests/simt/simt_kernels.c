@@ -140,7 +140,10 @@ SIMT_KERNEL(simt_atomic_order, struct simt_case, a)
             simt_store_u32(&a.out[pair], 1, release);
         else {
             simt_fence(acq_rel);
-            simt_store_u32(&a.out[pair], 1, relaxed);
+            if (pair % 4)
+                simt_store_u32(&a.out[pair], 1, relaxed);
+            else
+                (void)simt_exchange_u32(&a.out[pair], 1, fenced);
         }
     } else {
         if (pair % 2) {

@@ -78,17 +78,22 @@ SIMT_FN int quarry_rw_malloc_is_small(uint32_t group, uint32_t pages)
 }
 
 /* Whatever the first looks leave to do, for lanes of the group whose page is QUARRY_NO_PAGE.  Out of line:
- * callers pay neither its registers nor its code. pages   that the calling lane needs Returns the lane's
- * first page; in the upper half, the number of its probes. */
+ * callers pay neither its registers nor its code.
+ *
+ *   pages   that the calling lane needs
+ *   word    where to look first, if there are so many
+ *
+ * Returns the lane's first page; in the upper half, the number of its probes. */
 SIMT_NOINLINE_FN uint64_t quarry_rw_malloc_walk(struct quarry_runs map, struct quarry_random r,
-                                                uint32_t group, uint32_t pages, uint32_t page)
+                                                uint32_t group, uint32_t pages, uint32_t word, uint32_t page)
 {
     struct quarry_context context = quarry_context_make(0);
     uint32_t width = simt_popc_u32(group), next = QUARRY_NO_PAGE;
-    uint32_t word = quarry_rw_malloc_region(&map, &r, group);
     int small = quarry_rw_malloc_is_small(group, pages), some;
     for (uint32_t vain = 0; vain < map.probes && simt_any(group, small && page == QUARRY_NO_PAGE);) {
         uint32_t before = page, asked = small && page == QUARRY_NO_PAGE ? pages : 0;
+        if (word >= map.word_count)
+            word = quarry_rw_malloc_region(&map, &r, group);
         quarry_step(&context);
         uint32_t got = quarry_runs_take(&map, group, word, asked, &some);
         page = asked ? got : page;
@@ -99,8 +104,6 @@ SIMT_NOINLINE_FN uint64_t quarry_rw_malloc_walk(struct quarry_runs map, struct q
             vain += some ? 0 : width; /* what others took in between was free */
             word = map.word_count;
         }
-        if (word >= map.word_count)
-            word = quarry_rw_malloc_region(&map, &r, group);
     }
     for (uint32_t large = simt_ballot(group, !small); large; large &= large - 1u) {
         uint32_t lane = simt_ctz_u32(large), wanted = simt_shuffle_u32(group, pages, lane);
@@ -120,20 +123,20 @@ SIMT_FN void *quarry_rw_malloc_malloc(const struct quarry_rw_malloc *h, struct q
     const struct quarry_runs *map = &h->map;
     struct quarry_random r = quarry_random_start();
     uint32_t group = quarry_group((uintptr_t)map->sweep);
-    uint32_t pages = quarry_page_count(&map->pages, bytes), page = QUARRY_NO_PAGE, before;
+    uint32_t pages = quarry_page_count(&map->pages, bytes), page = QUARRY_NO_PAGE;
+    uint32_t word = quarry_rw_malloc_region(map, &r, group);
     if (!map->ordered && simt_all(group, quarry_rw_malloc_is_small(group, pages))) {
-        uint32_t word = quarry_rw_malloc_region(map, &r, group);
-        do {
-            uint32_t asked = page == QUARRY_NO_PAGE ? pages : 0;
-            before = page;
+        for (;; word += simt_popc_u32(group)) {
+            uint32_t asked = page == QUARRY_NO_PAGE ? pages : 0, before = page;
             quarry_step(context);
-            uint32_t got = quarry_runs_take_fresh(map, group, word, asked);
+            uint32_t got = quarry_runs_take_row(map, group, word, asked);
             page = asked ? got : page;
-            word += simt_popc_u32(group);
-        } while (simt_any(group, page != before) && simt_any(group, page == QUARRY_NO_PAGE));
+            if (!simt_any(group, page != before) || !simt_any(group, page == QUARRY_NO_PAGE))
+                break;
+        }
     }
     if (simt_any(group, page == QUARRY_NO_PAGE)) {
-        uint64_t walked = quarry_rw_malloc_walk(*map, r, group, pages, page);
+        uint64_t walked = quarry_rw_malloc_walk(*map, r, group, pages, word, page);
         page = (uint32_t)walked;
         quarry_steps(context, (uint32_t)(walked >> 32));
     }

@@ -58,10 +58,11 @@
 #include "quarry/core/share.h"
 #include "quarry/core/sweep.h"
 
-#define QUARRY_RUNS_BITS 32u     /* pages of a word */
-#define QUARRY_RUNS_FLIGHTS 256u /* counters */
-#define QUARRY_RUNS_BATCH 8u     /* words that a lane has in flight when it sweeps */
-#define QUARRY_RUNS_CHUNK 2048u  /* words of a sweep's chunk */
+#define QUARRY_RUNS_BITS 32u      /* pages of a word */
+#define QUARRY_RUNS_FLIGHTS 256u  /* counters */
+#define QUARRY_RUNS_BATCH 8u      /* words that a lane has in flight when it sweeps */
+#define QUARRY_RUNS_FREE_BATCH 4u /* and when it frees */
+#define QUARRY_RUNS_CHUNK 2048u   /* words of a sweep's chunk */
 #define QUARRY_RUNS_BEGUN ((uint64_t)1 << 32)
 #define QUARRY_RUNS_TAKEN 1u /* the bits of a word's first page */
 #define QUARRY_RUNS_BOTH (QUARRY_RUNS_TAKEN | (uint64_t)1 << 32)
@@ -152,6 +153,23 @@ SIMT_FN int quarry_runs_set(const struct quarry_runs *h, uint32_t word, uint64_t
 SIMT_FN void quarry_runs_clear(const struct quarry_runs *h, uint32_t word, uint64_t part)
 {
     simt_and_u64(&h->words[word], ~part, release); /* pairs with the CAS of who takes the pages */
+}
+
+/* The same after a simt_fence(acq_rel); in debug mode each step is ordered. */
+SIMT_FN void quarry_runs_clear_fenced(const struct quarry_runs *h, uint32_t word, uint64_t part)
+{
+    if (h->ordered)
+        quarry_runs_clear(h, word, part);
+    else
+        simt_and_u64(&h->words[word], ~part, fenced);
+}
+
+/* A block's bits in a word where its first page is bit `from`.
+ *   ends   the word's end bits from there on; 0: the block goes on in the next word */
+SIMT_FN uint64_t quarry_runs_to_end(uint32_t from, uint64_t ends)
+{
+    uint64_t end = ends & (0 - ends);
+    return quarry_runs_bits(from, end ? simt_ctz_u64(end) - 31u : QUARRY_RUNS_BITS) | end;
 }
 
 /* ---- what a group sees when its lanes read consecutive words, one each, in the order of their ranks ---- */
@@ -318,17 +336,15 @@ SIMT_FN uint32_t quarry_runs_deal(uint32_t group, const struct quarry_runs_view 
                       : start + (k - inside) * each;
 }
 
-/* As quarry_runs_deal where all pages are free. */
-SIMT_FN uint32_t quarry_runs_line_up(uint32_t group, uint32_t word, uint32_t needs, uint32_t each,
-                                     uint64_t *part)
+/* The end bits of `word` for blocks of the lanes `lanes`, of which `last` is the last page. */
+SIMT_FN uint64_t quarry_runs_ends(uint32_t group, uint32_t lanes, uint32_t last, uint32_t word)
 {
-    uint32_t first = (word - simt_rank(group)) * QUARRY_RUNS_BITS;
-    uint32_t end = first + simt_popc_u32(group) * QUARRY_RUNS_BITS;
-    uint32_t start = first + (each - 1u - (first + each - 1u) % each);
-    uint32_t before = simt_rank(needs) * each;
-    int fits = (needs >> simt_lane() & 1u) && before + each <= end - start;
-    *part = quarry_runs_row(start, simt_popc_u32(simt_ballot(group, fits)) * each, each, word);
-    return fits ? start + before : QUARRY_NO_PAGE;
+    uint32_t ends = 0;
+    for (; lanes; lanes &= lanes - 1u) {
+        uint32_t end = simt_shuffle_u32(group, last, simt_ctz_u32(lanes)) - word * QUARRY_RUNS_BITS;
+        ends |= end < QUARRY_RUNS_BITS ? 1u << end : 0;
+    }
+    return (uint64_t)ends << 32;
 }
 
 /* As quarry_runs_deal for lanes that need different numbers of pages (0: none): packs blocks into the longest
@@ -350,13 +366,8 @@ SIMT_FN uint32_t quarry_runs_pack(uint32_t group, const struct quarry_runs_view 
     uint32_t fits = pages <= longest ? pages : 0;
     uint32_t to = quarry_scan_add_u32(group, fits);
     int served = fits && to <= longest;
-    uint32_t last = start + to - 1u;
-    *part = quarry_runs_part(start, simt_reduce_max_u32(group, served ? to : 0), word) & 0xffffffffu;
-    for (uint32_t lanes = simt_ballot(group, served); lanes; lanes &= lanes - 1u) {
-        uint32_t end = simt_shuffle_u32(group, last, simt_ctz_u32(lanes)) - word * QUARRY_RUNS_BITS;
-        if (end < QUARRY_RUNS_BITS)
-            *part |= (uint64_t)1 << end << 32;
-    }
+    *part = (uint32_t)quarry_runs_part(start, simt_reduce_max_u32(group, served ? to : 0), word) |
+            quarry_runs_ends(group, simt_ballot(group, served), start + to - 1u, word);
     return served ? start + to - pages : QUARRY_NO_PAGE;
 }
 
@@ -422,26 +433,58 @@ SIMT_FN uint32_t quarry_runs_take(const struct quarry_runs *h, uint32_t group, u
     return page;
 }
 
-/* The same where all pages are free and all lanes that need pages, at most 16 for each lane of the group,
- * need as many: little code for what a heap with free space sees.  Else, or if another claim came in between,
- * it takes nothing.  The claim is announced while the words are on their way. */
-SIMT_FN uint32_t quarry_runs_take_fresh(const struct quarry_runs *h, uint32_t group, uint32_t first,
-                                        uint32_t pages)
+/* The first page of a row of blocks, `pages` in all, beginning at a multiple of `each`, in a group that saw
+ * its words from `first` on as `seen`: in the first word from which on enough words are empty; for a group of
+ * fewer lanes than a warp, in its first word, whatever that holds. */
+SIMT_FN uint32_t quarry_runs_room(uint32_t group, uint32_t first, uint64_t seen, uint32_t each,
+                                  uint32_t pages)
+{
+    uint32_t words = (pages + each - 1u + QUARRY_RUNS_BITS - 1u) / QUARRY_RUNS_BITS;
+    uint32_t from =
+        quarry_runs_starts(simt_ballot(group, seen == 0), words < SIMT_LANES ? words : SIMT_LANES);
+    first += group == SIMT_ALL_LANES && from ? simt_ctz_u32(from) : 0;
+    first *= QUARRY_RUNS_BITS;
+    return first + (each - 1u - (first + each - 1u) % each);
+}
+
+/* As quarry_runs_take with little code, for what a heap with free space sees: a row of blocks finds room, for
+ * all lanes that need pages, at most 16 for each lane of the group, or for the first of them.  Else, or if
+ * another claim came in between, it takes nothing.  The claim is announced while the words are on their way.
+ */
+SIMT_FN uint32_t quarry_runs_take_row(const struct quarry_runs *h, uint32_t group, uint32_t first,
+                                      uint32_t pages)
 {
     uint32_t word = first + simt_rank(group), page = QUARRY_NO_PAGE;
     uint64_t seen = quarry_runs_load(h, word), part;
     quarry_runs_begin(h, group);
-    uint32_t most = simt_reduce_max_u32(group, pages);
-    if (simt_all(group, seen == 0 && (pages == 0 || pages == most))) {
-        simt_sync(group);
-        page = quarry_runs_line_up(group, word, simt_ballot(group, pages != 0), most, &part);
-        int failed = part && simt_cas_u64(&h->words[word], 0, part, acquire) != 0;
+    uint32_t each = simt_reduce_max_u32(group, pages), needs = simt_ballot(group, pages != 0);
+    uint32_t before = simt_rank(needs) * each, all = simt_popc_u32(needs) * each;
+    int alike = simt_all(group, pages == 0 || pages == each);
+    if (!alike) {
+        before = quarry_scan_add_u32(group, pages);
+        all = simt_reduce_max_u32(group, before);
+        before -= pages;
+        each = 1;
+    }
+    uint32_t start = quarry_runs_room(group, first, seen, each, all);
+    uint32_t room = (first + simt_popc_u32(group)) * QUARRY_RUNS_BITS - start;
+    int fits = pages && before + pages <= room;
+    all = simt_reduce_max_u32(group, fits ? before + pages : 0);
+    if (alike)
+        part = quarry_runs_row(start, all, each, word);
+    else
+        part = (uint32_t)quarry_runs_part(start, all, word) |
+               quarry_runs_ends(group, simt_ballot(group, fits), start + before + pages - 1u, word);
+    if (simt_all(group, !(seen & part))) {
+        simt_sync(group); /* the announcement before the claims */
+        int failed = part && simt_cas_u64(&h->words[word], seen, seen | part, acquire) != seen;
+        page = fits ? start + before : QUARRY_NO_PAGE;
         if (simt_any(group, failed)) {
             if (part && !failed)
                 quarry_runs_clear(h, word, part);
             page = QUARRY_NO_PAGE;
         }
-        simt_sync(group);
+        simt_sync(group); /* claims before the end; and what one lane acquired for another is its own */
     }
     quarry_runs_end(h, group);
     return page;
@@ -548,16 +591,22 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
     uint32_t word = page / QUARRY_RUNS_BITS, from = page % QUARRY_RUNS_BITS;
+    uint64_t seen = quarry_runs_load(h, word) & ~(uint64_t)0 << (32u + from);
     simt_assert(quarry_page_is_first_byte(&h->pages, page, block));
-    for (;; word++, from = 0) {
-        uint64_t seen = simt_load_u64(&h->words[word], relaxed);
-        uint32_t ends = (uint32_t)(seen >> 32) >> from;
-        uint32_t to = ends ? from + simt_ctz_u32(ends) + 1u : QUARRY_RUNS_BITS;
-        uint64_t part = quarry_runs_bits(from, to);
-        simt_assert((seen & part) == part);
-        quarry_runs_clear(h, word, ends ? part | (uint64_t)1 << (to - 1u) << 32 : part);
-        if (ends)
-            return;
+    if (seen) { /* the usual block */
+        quarry_runs_clear(h, word, quarry_runs_to_end(from, seen));
+        return;
+    }
+    simt_fence(acq_rel); /* once for all words: on a GPU each release would wait for the last one */
+    quarry_runs_clear_fenced(h, word, quarry_runs_to_end(from, seen));
+    while (!seen) {
+        uint64_t batch[QUARRY_RUNS_FREE_BATCH];
+        for (uint32_t i = 0; i < QUARRY_RUNS_FREE_BATCH; i++)
+            batch[i] = quarry_runs_load(h, word + 1u + i);
+        for (uint32_t i = 0; i < QUARRY_RUNS_FREE_BATCH && !seen; i++) {
+            seen = batch[i] >> 32 << 32;
+            quarry_runs_clear_fenced(h, ++word, quarry_runs_to_end(0, seen));
+        }
     }
 }
 

@@ -242,6 +242,7 @@ SIMT_CPU_OWN SIMT_FN void simt_cpu_point(void)
     SIMT_CPU_ORDERED(T, type, relaxed, __ATOMIC_RELAXED, __ATOMIC_RELAXED)                                   \
     SIMT_CPU_ORDERED(T, type, acquire, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)                                   \
     SIMT_CPU_ORDERED(T, type, release, __ATOMIC_RELEASE, __ATOMIC_RELAXED)                                   \
+    SIMT_CPU_ORDERED(T, type, fenced, __ATOMIC_RELEASE, __ATOMIC_RELAXED)                                    \
     SIMT_CPU_ORDERED(T, type, acq_rel, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
 SIMT_CPU_ATOMICS(u32, uint32_t)

@@ -179,6 +179,7 @@ SIMT_FN void *simt_shared(void)
     SIMT_CUDA_ORDERED(T, type, relaxed, __NV_ATOMIC_RELAXED, __NV_ATOMIC_RELAXED)                            \
     SIMT_CUDA_ORDERED(T, type, acquire, __NV_ATOMIC_ACQUIRE, __NV_ATOMIC_ACQUIRE)                            \
     SIMT_CUDA_ORDERED(T, type, release, __NV_ATOMIC_RELEASE, __NV_ATOMIC_RELAXED)                            \
+    SIMT_CUDA_ORDERED(T, type, fenced, __NV_ATOMIC_RELAXED, __NV_ATOMIC_RELAXED)                             \
     SIMT_CUDA_ORDERED(T, type, acq_rel, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_ACQUIRE)
 
 SIMT_CUDA_ATOMICS(u32, uint32_t)

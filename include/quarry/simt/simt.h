@@ -38,7 +38,8 @@
  *                                   not initialised
  *
  * Atomics: device scope, on naturally aligned 32- and 64-bit words, T = u32 or u64.  `order` is one of
- * the bare words relaxed, acquire, release, acq_rel.
+ * the bare words relaxed, acquire, release, acq_rel, and, for what reads and writes at once, fenced: a release that
+ * relies on a simt_fence(acq_rel) of the caller between it and what it releases.  Several may rely on one.
  *   T    simt_load_T(pointer, order)                relaxed, acquire
  *   void simt_store_T(pointer, value, order)        relaxed, release
  *   T    simt_exchange_T, simt_add_T, simt_sub_T, simt_and_T, simt_or_T, simt_xor_T, simt_min_T,
