@@ -23,6 +23,7 @@
 #include "quarry/core/runs.h"
 
 #define QUARRY_RW_MALLOC_PROBES 1024u /* words that a group reads in vain */
+#define QUARRY_RW_MALLOC_LOST 4u      /* first looks that others spoil */
 #define QUARRY_RW_MALLOC_TRIES 8u     /* places of a large block */
 
 struct quarry_rw_malloc {
@@ -126,13 +127,17 @@ SIMT_FN void *quarry_rw_malloc_malloc(const struct quarry_rw_malloc *h, struct q
     uint32_t pages = quarry_page_count(&map->pages, bytes), page = QUARRY_NO_PAGE;
     uint32_t word = quarry_rw_malloc_region(map, &r, group);
     if (!map->ordered && simt_all(group, quarry_rw_malloc_is_small(group, pages))) {
-        for (;; word += simt_popc_u32(group)) {
-            uint32_t asked = page == QUARRY_NO_PAGE ? pages : 0, before = page;
+        int some = 1;
+        for (uint32_t lost = 0;
+             some && lost < QUARRY_RW_MALLOC_LOST && simt_any(group, page == QUARRY_NO_PAGE);) {
+            uint32_t asked = page == QUARRY_NO_PAGE ? pages : 0;
             quarry_step(context);
-            uint32_t got = quarry_runs_take_row(map, group, word, asked);
+            uint32_t got = quarry_runs_take_row(map, group, word, asked, &some);
             page = asked ? got : page;
-            if (!simt_any(group, page != before) || !simt_any(group, page == QUARRY_NO_PAGE))
-                break;
+            if (simt_any(group, got != QUARRY_NO_PAGE))
+                word += simt_popc_u32(group);
+            else
+                lost++; /* others were faster: the words now look different */
         }
     }
     if (simt_any(group, page == QUARRY_NO_PAGE)) {

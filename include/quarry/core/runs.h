@@ -433,28 +433,36 @@ SIMT_FN uint32_t quarry_runs_take(const struct quarry_runs *h, uint32_t group, u
     return page;
 }
 
-/* The first page of a row of blocks, `pages` in all, beginning at a multiple of `each`, in a group that saw
- * its words from `first` on as `seen`: in the first word from which on enough words are empty; for a group of
- * fewer lanes than a warp, in its first word, whatever that holds. */
+/* Where a row of blocks, `pages` in all, may lie that begins at a multiple of `each`, in a group that saw its
+ * words from `first` on as `seen`: a warp finds the first words that are empty, as many as that takes, or
+ * half as many, and so on; fewer lanes take their words as they are.  Returns the first page; *end: where the
+ * row must end. */
 SIMT_FN uint32_t quarry_runs_room(uint32_t group, uint32_t first, uint64_t seen, uint32_t each,
-                                  uint32_t pages)
+                                  uint32_t pages, uint32_t *end)
 {
-    uint32_t words = (pages + each - 1u + QUARRY_RUNS_BITS - 1u) / QUARRY_RUNS_BITS;
-    uint32_t from =
-        quarry_runs_starts(simt_ballot(group, seen == 0), words < SIMT_LANES ? words : SIMT_LANES);
-    first += group == SIMT_ALL_LANES && from ? simt_ctz_u32(from) : 0;
+    uint32_t words = simt_popc_u32(group);
+    if (group == SIMT_ALL_LANES) {
+        uint32_t empty = simt_ballot(group, seen == 0), from;
+        uint32_t wanted = (pages + each - 1u + QUARRY_RUNS_BITS - 1u) / QUARRY_RUNS_BITS;
+        words = wanted < words ? wanted : words;
+        while ((from = quarry_runs_starts(empty, words)) == 0 && words > 1u)
+            words /= 2;
+        first += from ? simt_ctz_u32(from) : 0;
+    }
+    *end = (first + words) * QUARRY_RUNS_BITS;
     first *= QUARRY_RUNS_BITS;
     return first + (each - 1u - (first + each - 1u) % each);
 }
 
 /* As quarry_runs_take with little code, for what a heap with free space sees: a row of blocks finds room, for
- * all lanes that need pages, at most 16 for each lane of the group, or for the first of them.  Else, or if
- * another claim came in between, it takes nothing.  The claim is announced while the words are on their way.
- */
+ * all lanes that need pages, at most 16 for each lane of the group, or for the first of them.  Else it takes
+ * nothing. The claim is announced while the words are on their way.
+ *
+ *   some   as in quarry_runs_take */
 SIMT_FN uint32_t quarry_runs_take_row(const struct quarry_runs *h, uint32_t group, uint32_t first,
-                                      uint32_t pages)
+                                      uint32_t pages, int *some)
 {
-    uint32_t word = first + simt_rank(group), page = QUARRY_NO_PAGE;
+    uint32_t word = first + simt_rank(group), page = QUARRY_NO_PAGE, end;
     uint64_t seen = quarry_runs_load(h, word), part;
     quarry_runs_begin(h, group);
     uint32_t each = simt_reduce_max_u32(group, pages), needs = simt_ballot(group, pages != 0);
@@ -466,8 +474,9 @@ SIMT_FN uint32_t quarry_runs_take_row(const struct quarry_runs *h, uint32_t grou
         before -= pages;
         each = 1;
     }
-    uint32_t start = quarry_runs_room(group, first, seen, each, all);
-    uint32_t room = (first + simt_popc_u32(group)) * QUARRY_RUNS_BITS - start;
+    uint32_t start = quarry_runs_room(group, first, seen, each, all, &end);
+    uint32_t room =
+        end - start <= SIMT_LANES * QUARRY_RUNS_BITS ? end - start : 0; /* else start is behind end */
     int fits = pages && before + pages <= room;
     all = simt_reduce_max_u32(group, fits ? before + pages : 0);
     if (alike)
@@ -475,7 +484,8 @@ SIMT_FN uint32_t quarry_runs_take_row(const struct quarry_runs *h, uint32_t grou
     else
         part = (uint32_t)quarry_runs_part(start, all, word) |
                quarry_runs_ends(group, simt_ballot(group, fits), start + before + pages - 1u, word);
-    if (simt_all(group, !(seen & part))) {
+    *some = all && simt_all(group, !(seen & part));
+    if (*some) {
         simt_sync(group); /* the announcement before the claims */
         int failed = part && simt_cas_u64(&h->words[word], seen, seen | part, acquire) != seen;
         page = fits ? start + before : QUARRY_NO_PAGE;
