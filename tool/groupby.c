@@ -244,16 +244,19 @@ static void print_stats(const struct command *command, const struct groupby_stat
     fprintf(stderr, "time, median of %u run%s\n", command->engine.runs, command->engine.runs == 1 ? "" : "s");
     tool_print_time("read", read_us);
     tool_print_time("upload", statistics->upload_us);
-    if (!command->two_pass) {
+    if (!command->two_pass)
         tool_print_time("heap", statistics->heap_us);
+    if (!command->synthetic.rows)
         tool_print_time("hash", us[GROUPBY_TIME_HASH]);
-    }
     const double passes_us = print_passes(statistics);
+    tool_print_time("passes", passes_us);
     if (command->two_pass) {
         tool_print_time("  counting", us[GROUPBY_TIME_COUNT]);
         tool_print_time("  prefix sums", us[GROUPBY_TIME_PREFIX_SUM]);
         tool_print_time("  writing", us[GROUPBY_TIME_WRITE]);
     }
+    if (!command->two_pass)
+        tool_print_time("decide", us[GROUPBY_TIME_DECIDE]);
     tool_print_time("resolve", us[GROUPBY_TIME_RESOLVE]);
     tool_print_time("group, all these", us[GROUPBY_TIME_ALL]);
     tool_print_time("output", output_us);

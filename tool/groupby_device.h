@@ -20,17 +20,6 @@ SIMT_FN uint32_t filled(const struct groupby_job *job, const struct groupby_page
     return page->count < job->capacity ? page->count : job->capacity;
 }
 
-/* The highest set bit of x, as an index; x is not 0. */
-SIMT_FN uint32_t highest(uint32_t x)
-{
-    x |= x >> 1;
-    x |= x >> 2;
-    x |= x >> 4;
-    x |= x >> 8;
-    x |= x >> 16;
-    return simt_popc_u32(x) - 1;
-}
-
 /* The lanes of a warp that have a row where `left` rows remain. */
 SIMT_FN uint32_t first_lanes(uint64_t left)
 {

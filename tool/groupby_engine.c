@@ -40,7 +40,8 @@ struct engine {
     struct work work;
     quarry_heap *heap;
     void *memory[BUFFERS];
-    uint64_t table_room[2]; /* buckets, of TABLE_EVEN and TABLE_ODD */
+    uint64_t table_room[2]; /* entries, of TABLE_EVEN and TABLE_ODD */
+    uint64_t live;          /* pages */
     struct groupby_job job;
     struct groupby_state state; /* as last read */
 };
@@ -147,10 +148,10 @@ static int create_buffers(struct engine *engine)
     struct groupby_job *job = &engine->job;
     int integers = engine->table->integers != NULL;
     uint64_t rows = engine->table->count;
-    uint64_t buckets = integers ? GROUPBY_FIRST_BUCKETS : bounds_buckets_of_pass(rows, engine->job.capacity);
-    uint64_t table_bytes = buckets * sizeof(struct groupby_bucket);
+    uint64_t entries = bounds_entries_of_pass(rows, engine->job.capacity);
+    uint64_t table_bytes = entries * sizeof(struct groupby_bucket);
     uint64_t directory_bytes = bounds_pages_of_pass(rows, engine->job.capacity, integers) * sizeof(uint64_t);
-    if (create_buffer(engine, HASHES, rows * sizeof(uint64_t)) ||
+    if (create_buffer(engine, HASHES, integers ? 0 : rows * sizeof(uint64_t)) ||
         create_buffer(engine, GROUP_ROWS, rows * sizeof(uint32_t)) ||
         create_buffer(engine, GROUP_COUNTS, rows * sizeof(uint32_t)) ||
         create_buffer(engine, GROUP_OF_ROW, engine->options->want_rows ? rows * sizeof(uint32_t) : 0) ||
@@ -160,8 +161,8 @@ static int create_buffers(struct engine *engine)
         create_buffer(engine, DIRECTORY_ODD, directory_bytes) ||
         create_buffer(engine, STATE, sizeof(struct groupby_state)))
         return TOOL_FAILED;
-    engine->table_room[0] = buckets;
-    engine->table_room[1] = buckets;
+    engine->table_room[0] = entries;
+    engine->table_room[1] = entries;
     job->hashes = (uint64_t *)engine->memory[HASHES];
     job->group_rows = (uint32_t *)engine->memory[GROUP_ROWS];
     job->group_counts = (uint32_t *)engine->memory[GROUP_COUNTS];
@@ -205,26 +206,33 @@ static int create_heap(struct engine *engine)
 
 /* ---- the passes ---- */
 
-/* Makes room for `buckets` children. */
-static int create_children(struct engine *engine, uint64_t buckets)
+/* Makes room for a table. */
+static int create_children(struct engine *engine, uint64_t entries)
 {
     struct groupby_job *job = &engine->job;
     int odd = job->children == engine->memory[TABLE_ODD];
     enum buffer which = odd ? TABLE_ODD : TABLE_EVEN;
-    if (buckets <= engine->table_room[odd])
+    if (entries <= engine->table_room[odd])
         return 0;
     work_destroy(&engine->work, &engine->memory[which]);
     engine->table_room[odd] = 0;
-    if (create_buffer(engine, which, buckets * sizeof *job->children))
+    if (create_buffer(engine, which, entries * sizeof *job->children))
         return TOOL_FAILED;
-    engine->table_room[odd] = buckets;
+    engine->table_room[odd] = entries;
     job->children = (struct groupby_bucket *)engine->memory[which];
     return 0;
 }
 
-/* Distributes `rows` rows into the `buckets` children, which become the table. */
+static void note_pages(struct engine *engine)
+{
+    struct groupby_statistics *statistics = engine->statistics;
+    statistics->pages_freed = engine->state.freed;
+    engine->live = statistics->pages_allocated - engine->state.freed;
+}
+
+/* Distributes `rows` rows into children, whose table of so many entries becomes the table. */
 static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads, uint64_t rows,
-                   uint32_t buckets)
+                   uint32_t entries)
 {
     struct groupby_job *job = &engine->job;
     struct groupby_statistics *statistics = engine->statistics;
@@ -233,13 +241,14 @@ static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint
     struct groupby_pass *pass = &statistics->pass[noted];
     engine->state.pages = 0;
     engine->state.children = 0;
-    engine->state.split_rows = 0;
-    if (create_children(engine, buckets) ||
-        work_zero(&engine->work, job->children, buckets * sizeof *job->children) || write_state(engine) ||
+    if (create_children(engine, entries) ||
+        work_zero(&engine->work, job->children, entries * sizeof *job->children) || write_state(engine) ||
         run(engine, kernel, threads, &statistics->us[GROUPBY_TIME_PASS + noted]) || read_state(engine))
         return TOOL_FAILED;
     statistics->passes++;
     statistics->pages_allocated += engine->state.pages;
+    statistics->peak_pages = bounds_larger(statistics->peak_pages, engine->live + engine->state.pages);
+    note_pages(engine);
     pass->rows += rows;
     pass->pages += engine->state.pages;
     if (engine->state.failed)
@@ -250,19 +259,26 @@ static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint
     job->directory = job->child_directory;
     job->children = table;
     job->child_directory = directory;
-    job->buckets = buckets;
+    job->entries = entries;
     job->directory_pages = engine->state.pages;
     return 0;
 }
 
-/* Finishes what can be finished after a pass. */
+/* Finishes what can be finished after a pass.  Integers are finished after the last. */
 static int settle(struct engine *engine)
 {
-    double *microseconds = &engine->statistics->us[GROUPBY_TIME_RESOLVE];
-    if (run(engine, &groupby_decide, engine->job.buckets, microseconds) ||
-        run(engine, &groupby_resolve, (uint64_t)engine->job.directory_pages * SIMT_LANES, microseconds) ||
+    const struct groupby_job *job = &engine->job;
+    double *us = engine->statistics->us;
+    if (run(engine, &groupby_decide, job->entries, &us[GROUPBY_TIME_DECIDE]) || read_state(engine))
+        return TOOL_FAILED;
+    if (job->integers && engine->state.children)
+        return 0;
+    if ((job->integers ? run(engine, &groupby_count, job->directory_pages, &us[GROUPBY_TIME_RESOLVE])
+                       : run(engine, &groupby_resolve, (uint64_t)job->directory_pages * SIMT_LANES,
+                             &us[GROUPBY_TIME_RESOLVE])) ||
         read_state(engine))
         return TOOL_FAILED;
+    note_pages(engine);
     if (engine->state.broken)
         return tool_internal_error("rows of one hash were taken for several");
     tool_progress("grouping", (double)engine->state.counted / (double)engine->table->count);
@@ -277,14 +293,20 @@ static int run_round(struct engine *engine)
     job->seeds[1] = tool_mix(2 * (uint64_t)engine->statistics->rounds + 1);
     engine->statistics->rounds++;
     engine->state.collided = 0;
-    if (run(engine, &groupby_hash, job->rows, &engine->statistics->us[GROUPBY_TIME_HASH]) ||
-        scatter(engine, &groupby_scatter_rows, job->rows, job->rows, GROUPBY_FIRST_BUCKETS) || settle(engine))
+    job->first_stripe_bits = groupby_stripe_bits((uint32_t)(job->rows / job->capacity));
+    if ((!job->integers &&
+         run(engine, &groupby_hash, job->rows, &engine->statistics->us[GROUPBY_TIME_HASH])) ||
+        scatter(engine, &groupby_scatter_rows, job->rows, job->rows,
+                GROUPBY_FIRST_BUCKETS << job->first_stripe_bits) ||
+        settle(engine))
         return TOOL_FAILED;
-    while (engine->state.children)
-        if (scatter(engine, &groupby_scatter_pages, (uint64_t)job->directory_pages * SIMT_LANES,
-                    engine->state.split_rows, engine->state.children) ||
+    while (engine->state.children) {
+        uint64_t left = engine->table->count - engine->state.counted - engine->state.collided;
+        if (scatter(engine, &groupby_scatter_pages, (uint64_t)job->directory_pages * SIMT_LANES, left,
+                    engine->state.children) ||
             settle(engine))
             return TOOL_FAILED;
+    }
     return 0;
 }
 
@@ -322,6 +344,9 @@ static int run_once(void *context)
     statistics->rounds = 0;
     statistics->passes = 0;
     statistics->pages_allocated = 0;
+    statistics->pages_freed = 0;
+    statistics->peak_pages = 0;
+    engine->live = 0;
     memset(statistics->pass, 0, sizeof statistics->pass);
     memset(&engine->state, 0, sizeof engine->state);
     if (work_zero(&engine->work, engine->job.group_counts, engine->table->count * sizeof(uint32_t)) ||
@@ -332,10 +357,8 @@ static int run_once(void *context)
         return tool_internal_error("the groups do not add up to the rows");
     if (work_live_blocks(engine->heap, &live))
         return TOOL_FAILED;
-    if (live != statistics->prefilled || engine->state.live != 0)
+    if (live != statistics->prefilled || engine->live != 0)
         return tool_internal_error("pages of the heap are still in use at the end");
-    statistics->pages_freed = statistics->pages_allocated - engine->state.live;
-    statistics->peak_pages = engine->state.peak;
     return 0;
 }
 

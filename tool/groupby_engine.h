@@ -41,7 +41,7 @@ struct groupby_statistics {
     uint64_t table_bytes; /* two-pass: of counts, places and numbers of the largest pass */
     uint64_t pages_allocated;
     uint64_t pages_freed;
-    uint64_t peak_pages; /* most that were allocated and not yet given to free, at any time */
+    uint64_t peak_pages; /* at most so many lived at any time: what a pass empties and what it makes */
     unsigned rounds;     /* 1, and one more each time that hashes collided */
     unsigned passes;     /* of all rounds */
     struct groupby_pass pass[GROUPBY_PASSES_NOTED];

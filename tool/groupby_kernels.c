@@ -1,35 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of `quarry groupby`.  Compiled for the CPU and for CUDA; groupby_kernels.h has the method.
  *
- * Appending to a bucket.  The tail names the page that takes rows.  Lanes of a warp that append to one
+ * Appending to a bucket.  A chain's tail names the page that takes rows.  Lanes of a warp that append to one
  * page draw tickets from its count together.  A ticket below the capacity is a place in the page.  The
  * one lane that draws the ticket equal to the capacity makes the next page, alone: that number comes up
- * once, since the count only grows.  Lanes with larger tickets wait until the tail has moved on; none
- * draws twice from a page, so the count can't run over.  The first page is made by the lane whose
- * compare-exchange turns the tail from EMPTY to CREATING.
+ * once, since the count only grows.  Lanes with larger tickets wait until the tail has moved on, or go to
+ * another stripe; none draws twice from a page, so the count can't run over.  The first page is made by the
+ * lane whose compare-exchange turns the tail from EMPTY to CREATING.
  *
  * Progress.  All lanes of a warp go round one loop together, and each round ends with the lanes that owe
  * a page making it.  So a lane never waits for a lane of its own warp, and a waiting warp waits only for
  * lanes that are making a page.  A heap without room turns the tail to FAILED, which ends the wait too.
  *
  * Order.  A new page's head, its first row and the bucket's own fields are written before the tail is
- * stored with release; who reads or writes them has loaded that tail, or a later one, with acquire.
- * Makers of a bucket's pages follow one another in that way, so what only they change is plain memory.
- * The rest is read by the next kernel.
+ * stored with release; who reads them has loaded that tail, or a later one, with acquire.  Who comes to
+ * another stripe first has loaded, with acquire, a level that was stored with release by one who had loaded
+ * such a tail.  The rest is read by the next kernel.
  *
  * Masks.  The lanes of a warp enter and leave every loop here together, so the mask of most collectives
  * is SIMT_ALL_LANES; blocks are whole warps. */
 #include "groupby_device.h"
 #include "groupby_sort.h"
 
-#define NO_BUCKET ((struct groupby_bucket *)SIMT_NULL)
-#define MAX_BACKOFFS 32u /* between two looks at a tail; many warps may wait for one bucket's next page */
-
-/* Whether the run has failed.  All lanes call, and get the same answer. */
-SIMT_FN int has_failed(const struct groupby_job *job)
-{
-    return simt_any(SIMT_ALL_LANES, simt_load_u32(&job->state->failed, relaxed) != 0);
-}
+#define NO_ENTRY UINT32_MAX
+#define MAX_BACKOFFS 8u /* between two looks at a tail; many warps may wait for one chain's next page */
 
 SIMT_FN uint32_t listed_row(const struct groupby_job *job, uint64_t i)
 {
@@ -40,86 +34,125 @@ SIMT_KERNEL(groupby_hash, struct groupby_job, a)
 {
     for (uint64_t i = simt_thread(); i < a.rows; i += simt_threads()) {
         uint32_t row = listed_row(&a, i);
-        if (a.integers)
-            a.hashes[row] = (uint64_t)a.integers[row] << (GROUPBY_HASH_BITS - GROUPBY_INTEGER_BITS);
-        else
-            a.hashes[row] = key_hash(&a.keys, row, a.seeds) & a.hash_mask;
+        a.hashes[row] = key_hash(&a.keys, row, a.seeds) & a.hash_mask;
+    }
+}
+
+/* ---- what the host reads ---- */
+
+/* Of the pages that a warp or a lane has done with. */
+struct tally {
+    uint64_t counted; /* rows */
+    uint64_t freed;
+};
+
+/* All lanes of the warp call.  Few atomics: each word is one for all. */
+SIMT_FN void tell(const struct groupby_job *job, struct tally tally)
+{
+    uint64_t counted = simt_reduce_add_u64(SIMT_ALL_LANES, tally.counted);
+    uint64_t freed = simt_reduce_add_u64(SIMT_ALL_LANES, tally.freed);
+    if (simt_lane() == 0 && freed) {
+        simt_add_u64(&job->state->counted, counted, relaxed);
+        simt_add_u64(&job->state->freed, freed, relaxed);
     }
 }
 
 /* ---- appending ---- */
 
-SIMT_FN void put(struct groupby_bucket *bucket, uint32_t *slot, uint32_t row, uint64_t hash)
+/* A row on its way to a bucket, one for each lane. */
+struct item {
+    uint32_t row;
+    uint32_t entry; /* the bucket's first, in job->children; NO_ENTRY: this lane has no row */
+};
+
+SIMT_FN void put(const struct groupby_job *job, struct item item, uint32_t *slot)
 {
-    *slot = row;
-    if (hash != bucket->hash && !simt_load_u32(&bucket->mixed, relaxed))
+    struct groupby_bucket *bucket = job->children + item.entry;
+    *slot = item.row;
+    if (!job->integers && job->hashes[item.row] != job->hashes[bucket->first_row] &&
+        !simt_load_u32(&bucket->mixed, relaxed))
         simt_store_u32(&bucket->mixed, 1, relaxed);
 }
 
-/* Makes the page after `full` (0: the first) with one row in it and moves the tail there.
+/* Makes the page after `full` (0: the first) of a chain with one row in it and moves the tail there.
  *   creators  all lanes that call, and call together
  *   used      bits of the hash that lead to the bucket */
-SIMT_FN void create_page(const struct groupby_job *job, uint32_t creators, struct groupby_bucket *bucket,
-                         uint64_t full, uint32_t row, uint64_t hash, uint32_t used)
+SIMT_FN void create_page(const struct groupby_job *job, uint32_t creators, struct item item, uint64_t *tail,
+                         uint64_t full, uint32_t used)
 {
-    struct groupby_page *page = (struct groupby_page *)quarry_malloc(job->heap, job->page_bytes);
+    struct groupby_page *page = (struct groupby_page *)SIMT_NULL;
+    struct groupby_bucket *bucket = job->children + item.entry;
+    /* A malloc that fails has swept the heap; others need not do so again. */
+    if (!simt_load_u32(&job->state->failed, relaxed))
+        page = (struct groupby_page *)quarry_malloc(job->heap, job->page_bytes);
     if (page) {
         page->count = 1;
-        page->bucket = (uint32_t)(bucket - job->children);
+        page->bucket = item.entry;
         page->previous = full;
-        if (!full) {
-            bucket->hash = hash;
-            bucket->first_row = row;
-            bucket->used = used;
+        if (!full && tail == &bucket->tail) {
+            bucket->first_row = item.row;
+            bucket->used = (uint8_t)used;
         }
-        put(bucket, page_rows(page), row, hash);
-        bucket->pages++;
+        put(job, item, page_rows(page));
         /* pairs with the acquire load in append */
-        simt_store_u64(&bucket->tail, (uint64_t)(uintptr_t)page, release);
+        simt_store_u64(tail, (uint64_t)(uintptr_t)page, release);
+        if (full)
+            simt_add_u32(&bucket->full, 1, relaxed);
     } else {
         simt_store_u32(&job->state->failed, 1, relaxed);
-        simt_store_u64(&bucket->tail, GROUPBY_FAILED, relaxed);
+        simt_store_u64(tail, GROUPBY_FAILED, relaxed);
     }
-    uint32_t made = simt_ballot(creators, page != SIMT_NULL);
     uint32_t entry = take(creators, &job->state->pages, page != SIMT_NULL);
-    if (!page)
-        return;
-    job->child_directory[entry] = (uint64_t)(uintptr_t)page;
-    if (simt_rank(made) == 0) {
-        uint64_t pages = simt_popc_u32(made);
-        uint64_t live = simt_add_u64(&job->state->live, pages, relaxed) + pages;
-        if (live > simt_load_u64(&job->state->peak, relaxed))
-            simt_max_u64(&job->state->peak, live, relaxed);
-    }
+    if (page)
+        job->child_directory[entry] = (uint64_t)(uintptr_t)page;
+}
+
+/* Doubles the stripes of the buckets of lanes that wait for a page, where that is allowed.
+ *   waiting      all lanes that call
+ *   level        that the lane has seen */
+SIMT_FN void widen(uint32_t waiting, struct groupby_bucket *bucket, uint32_t level, uint32_t stripe_bits)
+{
+    uint32_t peers = simt_match_u64(waiting, (uint64_t)(uintptr_t)bucket);
+    if (simt_rank(peers) == 0 && level < stripe_bits &&
+        GROUPBY_STRIPE_PAGES << (level + 1) <= simt_load_u32(&bucket->full, relaxed))
+        simt_max_u32(&bucket->level, level + 1, release); /* pairs with the acquire load in append */
 }
 
 /* Appends a row for each lane; all lanes of the warp call.
- *   bucket  of job->children; NULL: this lane has no row
- * Returns when every lane's row is in its bucket, or its bucket has failed. */
-SIMT_FN void append(const struct groupby_job *job, struct groupby_bucket *bucket, uint32_t row, uint64_t hash,
-                    uint32_t used)
+ *   used         bits of the hash that lead to the buckets
+ *   stripe_bits  each bucket has 2^stripe_bits entries
+ * Returns when every lane's row is in its bucket, or its chain has failed. */
+SIMT_FN void append(const struct groupby_job *job, struct item item, uint32_t used, uint32_t stripe_bits)
 {
+    const uint32_t warp = simt_thread() / SIMT_LANES;
+    struct groupby_bucket *bucket = job->children + item.entry;
     uint64_t full = 0; /* the page that this lane found without room */
     uint32_t backoffs = 1;
-    int pending = bucket != NO_BUCKET;
+    int pending = item.entry != NO_ENTRY;
     while (simt_any(SIMT_ALL_LANES, pending)) {
-        uint64_t tail = GROUPBY_CREATING;
-        if (pending)
-            tail = simt_load_u64(&bucket->tail, acquire); /* pairs with the release store in create_page */
-        if (tail == GROUPBY_FAILED)
-            pending = 0;
-        int ready = pending && (tail == GROUPBY_EMPTY || (tail > GROUPBY_FAILED && tail != full));
+        uint64_t *chain = (uint64_t *)SIMT_NULL;
+        uint64_t tail = GROUPBY_FAILED;
+        uint32_t level = 0;
+        if (pending) {
+            if (stripe_bits)
+                level = simt_load_u32(&bucket->level, acquire); /* pairs with the release in widen */
+            chain = &bucket[warp & ((1u << level) - 1u)].tail;
+            tail = simt_load_u64(chain, acquire); /* pairs with the release store in create_page */
+        }
+        pending = tail != GROUPBY_FAILED;
+        int ready = pending && tail != GROUPBY_CREATING && (tail == GROUPBY_EMPTY || tail != full);
         int creates = 0;
         uint32_t readies = simt_ballot(SIMT_ALL_LANES, ready);
+        int waits = pending && tail != GROUPBY_CREATING && !ready; /* the page is still the full one */
+        uint32_t waiting = simt_ballot(SIMT_ALL_LANES, waits);
         if (ready) {
-            /* Buckets and pages are different memory, so one address tells which lanes belong together. */
-            uint64_t shared = tail == GROUPBY_EMPTY ? (uint64_t)(uintptr_t)bucket : tail;
+            /* Chains and pages are different memory, so one address tells which lanes belong together. */
+            uint64_t shared = tail == GROUPBY_EMPTY ? (uint64_t)(uintptr_t)chain : tail;
             uint32_t peers = simt_match_u64(readies, shared);
             uint32_t rank = simt_rank(peers);
             if (tail == GROUPBY_EMPTY) {
                 if (rank == 0)
-                    creates = simt_cas_u64(&bucket->tail, GROUPBY_EMPTY, GROUPBY_CREATING, relaxed) ==
-                              GROUPBY_EMPTY;
+                    creates = simt_cas_u64(chain, GROUPBY_EMPTY, GROUPBY_CREATING, relaxed) == GROUPBY_EMPTY;
             } else {
                 struct groupby_page *page = page_at(tail);
                 uint32_t ticket = 0;
@@ -127,7 +160,7 @@ SIMT_FN void append(const struct groupby_job *job, struct groupby_bucket *bucket
                     ticket = simt_add_u32(&page->count, simt_popc_u32(peers), relaxed);
                 ticket = simt_shuffle_u32(peers, ticket, simt_ctz_u32(peers)) + rank;
                 if (ticket < job->capacity) {
-                    put(bucket, page_rows(page) + ticket, row, hash);
+                    put(job, item, page_rows(page) + ticket);
                     pending = 0;
                 } else {
                     full = tail;
@@ -137,9 +170,11 @@ SIMT_FN void append(const struct groupby_job *job, struct groupby_bucket *bucket
         }
         uint32_t creators = simt_ballot(SIMT_ALL_LANES, creates);
         if (creates) {
-            create_page(job, creators, bucket, full, row, hash, used);
+            create_page(job, creators, item, chain, tail, used);
             pending = 0;
         }
+        if (waits)
+            widen(waiting, bucket, level, stripe_bits);
         if (readies) {
             backoffs = 1;
             continue;
@@ -151,108 +186,152 @@ SIMT_FN void append(const struct groupby_job *job, struct groupby_bucket *bucket
     }
 }
 
+/* ---- scattering ---- */
+
+SIMT_FN uint64_t hash_of(const struct groupby_job *job, uint32_t row)
+{
+    return job->integers ? (uint64_t)job->integers[row] << (GROUPBY_HASH_BITS - GROUPBY_INTEGER_BITS)
+                         : job->hashes[row];
+}
+
+/* Row i of the round; behind the last, none. */
+SIMT_FN struct item row_item(const struct groupby_job *job, uint64_t i)
+{
+    struct item item = {0, NO_ENTRY};
+    if (i < job->rows) {
+        item.row = listed_row(job, i);
+        item.entry = (uint32_t)(hash_of(job, item.row) >> (GROUPBY_HASH_BITS - GROUPBY_PASS_BITS))
+                     << job->first_stripe_bits;
+    }
+    return item;
+}
+
 SIMT_KERNEL(groupby_scatter_rows, struct groupby_job, a)
 {
-    uint32_t lane = simt_lane();
-    for (uint64_t i = simt_thread() - lane; i < a.rows && !has_failed(&a); i += simt_threads()) {
-        struct groupby_bucket *bucket = NO_BUCKET;
-        uint32_t row = 0;
-        uint64_t hash = 0;
-        if (i + lane < a.rows) {
-            row = listed_row(&a, i + lane);
-            hash = a.hashes[row];
-            bucket = a.children + (hash >> (GROUPBY_HASH_BITS - GROUPBY_PASS_BITS));
-        }
-        append(&a, bucket, row, hash, GROUPBY_PASS_BITS);
+    struct item ahead = row_item(&a, simt_thread());
+    for (uint64_t i = simt_thread() - simt_lane(); i < a.rows; i += simt_threads()) {
+        struct item item = ahead;
+        ahead = row_item(&a, i + simt_lane() + simt_threads());
+        append(&a, item, GROUPBY_PASS_BITS, a.first_stripe_bits);
     }
+}
+
+/* Row i of a page of `count`; behind the last, none. */
+SIMT_FN struct item page_item(const struct groupby_job *job, const struct groupby_bucket *parent,
+                              struct groupby_page *page, uint32_t i, uint32_t count)
+{
+    struct item item = {0, NO_ENTRY};
+    if (i < count) {
+        item.row = page_rows(page)[i];
+        uint64_t child = hash_of(job, item.row) << parent->used >> (GROUPBY_HASH_BITS - parent->child_bits);
+        item.entry = parent->leads_to + ((uint32_t)child << parent->child_stripe_bits);
+    }
+    return item;
 }
 
 SIMT_KERNEL(groupby_scatter_pages, struct groupby_job, a)
 {
     uint32_t lane = simt_lane();
     uint32_t warps = simt_threads() / SIMT_LANES;
-    for (uint64_t p = simt_thread() / SIMT_LANES; p < a.directory_pages && !has_failed(&a); p += warps) {
+    struct tally tally = {0, 0}; /* in lane 0 */
+    for (uint64_t p = simt_thread() / SIMT_LANES; p < a.directory_pages; p += warps) {
         struct groupby_page *page = page_at(a.directory[p]);
         if (!page)
             continue;
-        const struct groupby_bucket *parent = a.table + page->bucket;
+        const struct groupby_bucket parent = a.table[page->bucket];
         uint32_t count = filled(&a, page);
-        uint32_t used = parent->used + parent->child_bits;
+        struct item ahead = page_item(&a, &parent, page, lane, count);
         for (uint32_t i = 0; i < count; i += SIMT_LANES) {
-            struct groupby_bucket *bucket = NO_BUCKET;
-            uint32_t row = 0;
-            uint64_t hash = 0;
-            if (i + lane < count) {
-                row = page_rows(page)[i + lane];
-                hash = a.hashes[row];
-                uint64_t child = hash << parent->used >> (GROUPBY_HASH_BITS - parent->child_bits);
-                bucket = a.children + parent->child + child;
-            }
-            append(&a, bucket, row, hash, used);
+            struct item item = ahead;
+            ahead = page_item(&a, &parent, page, i + lane + SIMT_LANES, count);
+            append(&a, item, (uint32_t)parent.used + parent.child_bits, parent.child_stripe_bits);
         }
-        /* Every lane's reads of the page come before its free.  After a failure the page stays: the heap
-         * is given up as a whole. */
+        /* Every lane's reads of the page come before its free.  After a failure too: the heap is given up
+         * as a whole. */
         simt_sync(SIMT_ALL_LANES);
         if (lane == 0) {
-            simt_sub_u64(&a.state->live, 1, relaxed);
             quarry_free(a.heap, page);
+            tally.freed++;
         }
     }
+    tell(&a, tally);
 }
 
 /* ---- deciding ---- */
 
 #ifndef NDEBUG
-/* The chain that the tail ends has as many pages as the bucket counts. */
-SIMT_FN int chain_is_whole(const struct groupby_bucket *bucket)
+/* The chains have as many pages as the bucket counts, all but the last of each are full, and there are not
+ * too many. */
+SIMT_FN int chains_are_whole(const struct groupby_job *job, const struct groupby_bucket *bucket)
 {
-    uint32_t pages = 0;
-    for (uint64_t at = bucket->tail; at; at = page_at(at)->previous)
-        pages++;
-    return pages == bucket->pages;
+    uint32_t full = 0;
+    for (uint32_t stripe = 0; stripe < 1u << bucket->level; stripe++) {
+        uint64_t at = bucket[stripe].tail;
+        while (at && (at = page_at(at)->previous) != 0)
+            full += page_at(at)->count >= job->capacity;
+    }
+    return full == bucket->full && (bucket->level == 0 || GROUPBY_STRIPE_PAGES << bucket->level <= full);
 }
 #endif
 
-/* Two to four times as many children as pages (but no more than one pass may have): of an ordinary
- * bucket's rows each child gets at most half a page, and hardly any needs a second split.  bits is at
- * most ceil(log2 pages) + 1, so a bucket of p pages has at most 4 (p - 1) children. */
+/* Two to four times as many children as full pages (but no more than one pass may have): of an ordinary
+ * bucket's rows each child gets at most half a page, and hardly any needs a second split. */
 SIMT_FN uint32_t split_bits(const struct groupby_job *job, const struct groupby_bucket *bucket)
 {
     if (job->integers)
         return GROUPBY_PASS_BITS;
-    uint32_t bits = highest(bucket->pages - 1) + 2;
+    uint32_t bits = highest(bucket->full) + 2;
     uint32_t left = GROUPBY_HASH_BITS - bucket->used;
     bits = bits < GROUPBY_PASS_BITS ? bits : GROUPBY_PASS_BITS;
     return bits < left ? bits : left;
 }
 
+/* Prepares a bucket that has rows for the next pass.  Returns whether it is finished, as one group. */
+SIMT_FN int decide(const struct groupby_job *job, struct groupby_bucket *bucket)
+{
+    uint32_t all_bits = job->integers ? GROUPBY_INTEGER_BITS : GROUPBY_HASH_BITS;
+    int splits = (bucket->mixed && bucket->full) || (job->integers && bucket->used < all_bits);
+    simt_assert(chains_are_whole(job, bucket));
+    if (!splits)
+        return !bucket->mixed;
+    if (bucket->used == all_bits) {
+        simt_store_u32(&job->state->broken, 1, relaxed);
+        return 0;
+    }
+    uint32_t bits = split_bits(job, bucket);
+    uint32_t stripe_bits = groupby_stripe_bits(bucket->full);
+    bucket->child_bits = (uint8_t)bits;
+    bucket->child_stripe_bits = (uint8_t)stripe_bits;
+    bucket->leads_to = simt_add_u32(&job->state->children, 1u << (bits + stripe_bits), relaxed);
+    return 0;
+}
+
+/* A warp takes DECIDE_STEPS times 32 entries at a time: the counter of groups is one word for all. */
+#define DECIDE_STEPS 8u
 SIMT_KERNEL(groupby_decide, struct groupby_job, a)
 {
-    uint32_t all_bits = a.integers ? GROUPBY_INTEGER_BITS : GROUPBY_HASH_BITS;
-    for (uint64_t i = simt_thread() - simt_lane(); i < a.buckets; i += simt_threads()) {
-        uint32_t number = (uint32_t)i + simt_lane();
-        struct groupby_bucket *bucket = number < a.buckets ? a.table + number : NO_BUCKET;
-        if (bucket && bucket->tail == GROUPBY_EMPTY)
-            bucket = NO_BUCKET;
-        int splits =
-            bucket && ((bucket->mixed && bucket->pages > 1) || (a.integers && bucket->used < all_bits));
-        int uniform = bucket && !splits && !bucket->mixed;
-        uint32_t group = take(SIMT_ALL_LANES, &a.state->groups, uniform);
-        if (!bucket)
-            continue;
-        simt_assert(chain_is_whole(bucket));
-        if (uniform) {
-            bucket->group = group;
-            a.group_rows[group] = bucket->first_row;
-        } else if (splits && bucket->used == all_bits) {
-            simt_store_u32(&a.state->broken, 1, relaxed);
-        } else if (splits) {
-            uint32_t bits = split_bits(&a, bucket);
-            uint64_t full_pages = bucket->pages - 1;
-            bucket->child_bits = bits;
-            bucket->child = simt_add_u32(&a.state->children, 1u << bits, relaxed);
-            simt_add_u64(&a.state->split_rows, full_pages * a.capacity + filled(&a, page_at(bucket->tail)),
-                         relaxed);
+    const uint64_t stride = (uint64_t)simt_threads() * DECIDE_STEPS;
+    const uint32_t lane = simt_lane();
+    for (uint64_t i = (uint64_t)(simt_thread() - lane) * DECIDE_STEPS; i < a.entries; i += stride) {
+        uint32_t groups[DECIDE_STEPS];
+        uint32_t count = 0;
+        uint32_t first = 0;
+        for (uint32_t step = 0; step < DECIDE_STEPS; step++) {
+            uint64_t entry = i + step * SIMT_LANES + lane;
+            int has_rows = entry < a.entries && a.table[entry].used; /* a bucket's first entry, then */
+            groups[step] = simt_ballot(SIMT_ALL_LANES, has_rows && decide(&a, a.table + entry));
+            count += simt_popc_u32(groups[step]);
+        }
+        if (count && lane == 0)
+            first = simt_add_u32(&a.state->groups, count, relaxed);
+        first = simt_shuffle_u32(SIMT_ALL_LANES, first, 0);
+        for (uint32_t step = 0; step < DECIDE_STEPS; step++) {
+            if (groups[step] >> lane & 1u) {
+                struct groupby_bucket *bucket = a.table + i + step * SIMT_LANES + lane;
+                bucket->leads_to = first + simt_rank(groups[step]);
+                a.group_rows[bucket->leads_to] = bucket->first_row;
+            }
+            first += simt_popc_u32(groups[step]);
         }
     }
 }
@@ -261,19 +340,18 @@ SIMT_KERNEL(groupby_decide, struct groupby_job, a)
 
 /* Enters each lane's row into a group of which `stands` is a row, or lists it if its key is another.  All
  * lanes of the warp call; they may be of different groups.
- *   present  the lanes that have a row */
-SIMT_FN void enter(const struct groupby_job *job, uint32_t present, uint32_t row, uint32_t group,
-                   uint32_t stands)
+ *   present  the lanes that have a row
+ * Returns how many were entered. */
+SIMT_FN uint32_t enter(const struct groupby_job *job, uint32_t present, uint32_t row, uint32_t group,
+                       uint32_t stands)
 {
     int here = (int)(present >> simt_lane() & 1u);
-    int same = here && (row == stands || job->integers || key_same(&job->keys, row, &job->keys, stands));
+    int same = here && (row == stands || key_same(&job->keys, row, &job->keys, stands));
     uint32_t members = simt_ballot(SIMT_ALL_LANES, same);
     if (same) {
         uint32_t peers = simt_match_u32(members, group);
         if (simt_rank(peers) == 0)
             simt_add_u32(&job->group_counts[group], simt_popc_u32(peers), relaxed);
-        if (simt_rank(members) == 0)
-            simt_add_u64(&job->state->counted, simt_popc_u32(members), relaxed);
         if (job->group_of_row)
             job->group_of_row[row] = group;
     }
@@ -282,29 +360,33 @@ SIMT_FN void enter(const struct groupby_job *job, uint32_t present, uint32_t row
         if (here && !same)
             job->collided[entry] = row;
     }
+    return simt_popc_u32(members);
 }
 
-/* A page whose bucket has one hash: one group, unless keys collide. */
-SIMT_FN void resolve_uniform(const struct groupby_job *job, const struct groupby_bucket *bucket,
-                             struct groupby_page *page)
+/* A page whose bucket has one hash: one group, unless keys collide.  Returns the rows entered. */
+SIMT_FN uint32_t resolve_uniform(const struct groupby_job *job, const struct groupby_bucket *bucket,
+                                 struct groupby_page *page)
 {
     uint32_t count = filled(job, page);
+    uint32_t entered = 0;
     for (uint32_t i = 0; i < count; i += SIMT_LANES) {
         uint32_t row = i + simt_lane() < count ? page_rows(page)[i + simt_lane()] : 0;
-        enter(job, first_lanes(count - i), row, bucket->group, bucket->first_row);
+        entered += enter(job, first_lanes(count - i), row, bucket->leads_to, bucket->first_row);
     }
+    return entered;
 }
 
 /* A page that is a whole bucket of several hashes: the rows are sorted where they lie, and each run of one
  * hash is a group.  A run may go on from one step of 32 rows to the next, which then begins with the
- * group of the last. */
-SIMT_FN void resolve_mixed(const struct groupby_job *job, struct groupby_page *page)
+ * group of the last.  Returns the rows entered. */
+SIMT_FN uint32_t resolve_mixed(const struct groupby_job *job, struct groupby_page *page)
 {
     uint32_t count = filled(job, page);
     uint32_t *rows = page_rows(page);
     uint32_t lane = simt_lane();
     uint32_t last_group = 0;  /* of the last row of the step before */
     uint32_t last_stands = 0; /* the row that stands for it */
+    uint32_t entered = 0;
     sort_rows(job, rows, count);
     for (uint32_t i = 0; i < count; i += SIMT_LANES) {
         uint32_t present = first_lanes(count - i);
@@ -325,32 +407,51 @@ SIMT_FN void resolve_mixed(const struct groupby_job *job, struct groupby_page *p
             group = last_group;
             stands = last_stands;
         }
-        enter(job, present, row, group, stands);
+        entered += enter(job, present, row, group, stands);
         if (count - i > SIMT_LANES) {
             last_group = simt_shuffle_u32(SIMT_ALL_LANES, group, SIMT_LANES - 1);
             last_stands = simt_shuffle_u32(SIMT_ALL_LANES, stands, SIMT_LANES - 1);
         }
     }
+    return entered;
 }
 
 SIMT_KERNEL(groupby_resolve, struct groupby_job, a)
 {
     uint32_t warps = simt_threads() / SIMT_LANES;
+    struct tally tally = {0, 0}; /* in lane 0 */
     for (uint64_t p = simt_thread() / SIMT_LANES; p < a.directory_pages; p += warps) {
         struct groupby_page *page = page_at(a.directory[p]);
         const struct groupby_bucket *bucket = a.table + page->bucket;
         if (bucket->child_bits)
             continue;
-        if (bucket->mixed)
-            resolve_mixed(&a, page);
-        else
-            resolve_uniform(&a, bucket, page);
+        uint32_t entered = bucket->mixed ? resolve_mixed(&a, page) : resolve_uniform(&a, bucket, page);
         /* Every lane's use of the page comes before its free; the next pass must not look at it. */
         simt_sync(SIMT_ALL_LANES);
         if (simt_lane() == 0) {
             a.directory[p] = 0;
-            simt_sub_u64(&a.state->live, 1, relaxed);
             quarry_free(a.heap, page);
+            tally.counted += entered;
+            tally.freed++;
         }
     }
+    tell(&a, tally);
+}
+
+/* All pages are of finished groups, and most hold few rows: a lane takes a page. */
+SIMT_KERNEL(groupby_count, struct groupby_job, a)
+{
+    struct tally tally = {0, 0};
+    for (uint64_t p = simt_thread(); p < a.directory_pages; p += simt_threads()) {
+        struct groupby_page *page = page_at(a.directory[p]);
+        uint32_t group = a.table[page->bucket].leads_to;
+        uint32_t rows = filled(&a, page);
+        simt_add_u32(&a.group_counts[group], rows, relaxed);
+        for (uint32_t i = 0; a.group_of_row && i < rows; i++)
+            a.group_of_row[page_rows(page)[i]] = group;
+        quarry_free(a.heap, page);
+        tally.counted += rows;
+        tally.freed++;
+    }
+    tell(&a, tally);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of `quarry groupby`, and the structures that they share with the host.
  *
- * A row is known by its number, 32 bits; its key bytes and its 64-bit hash are looked up.  Rows are
- * gathered in pages from the heap, pages in buckets:
+ * A row is known by its number, 32 bits; its key is looked up.  Rows are gathered in pages from the heap,
+ * pages in chains, chains in buckets:
  *
- *     table (one header for each bucket)           pages, from quarry_malloc
- *     +------+------------+------- - -
- *     | tail | first hash | mixed, ...             +-------+--------+----------+-----+-----+- - -
- *     |  ----|------------|--------------------->  | count | bucket | previous | row | row |
- *     +------+------------+------- - -             +-------+--------+-----|----+-----+-----+- - -
- *     | 0    |            |                                               +--> the bucket's page before
- *     +------+- - -
+ *     table (one entry for each chain)             pages, from quarry_malloc
+ *     +------+-----------+------ - -               +-------+--------+----------+-----+-----+- - -
+ *     | tail | first row | level, ...  bucket 0    | count | bucket | previous | row | row |
+ *     |  ----|-----------|----------------------> +-------+--------+-----|----+-----+-----+- - -
+ *     | tail |           |             stripe 1                          +--> the chain's page before
+ *     | ...  |           |             ...
+ *     | tail | first row | level, ...  bucket 1
+ *     +------+-----------+------ - -
  *
  * One pass splits the buckets by the next bits of the hash, most significant first:
  *
@@ -20,9 +21,14 @@
  *     scatter   of the next pass: a warp takes a page of the directory, appends its rows to the children
  *               and frees it
  *
+ * A bucket that gets most of the rows would have one chain, whose pages follow one another at the pace of a
+ * malloc.  So a bucket has room for several chains, its stripes.  It begins with one; a lane that finds its
+ * chain without a page to write to doubles the number, while each has at least GROUPBY_STRIPE_PAGES full
+ * pages. Which one a warp appends to is told by its number.
+ *
  * A bucket is finished if all its rows have one hash, or if it has one page, whose rows a warp sorts by
- * hash where they lie.  Any other of p pages becomes at most 4 (p - 1) buckets, and at most 256.  That
- * bounds what a pass takes, whatever the keys: groupby_bounds.h has the arithmetic.
+ * hash where they lie.  Any other has f >= 1 full pages and becomes at most 4 f buckets, and at most 256.
+ * That bounds what a pass takes, whatever the keys: groupby_bounds.h has the arithmetic.
  *
  * Integer keys are their own hash, in its upper half, and are distributed as Pham et al. (section 6.2 and
  * appendix C) do it: every bucket is split by 8 bits in each of four passes, until it is one key.  What that
@@ -57,31 +63,53 @@ SIMT_STATIC_ASSERT(sizeof(struct groupby_page) == 16, "rows begin 16 bytes into 
 #define GROUPBY_CREATING 1u /* a lane makes the first page */
 #define GROUPBY_FAILED 2u   /* the heap gave no page: rows are lost, the run has failed */
 
+/* Full pages that a bucket has for each of its stripes, at least, unless it has one stripe. */
+#define GROUPBY_STRIPE_PAGES 2u
+
+/* An entry of the table.  All entries of a bucket have a tail; the rest is in its first. */
 struct groupby_bucket {
     uint64_t tail;
-    uint64_t hash; /* of the first row */
-    uint32_t first_row;
-    uint32_t pages;
-    uint32_t mixed;      /* some row's hash is not `hash` */
-    uint32_t used;       /* bits of the hash that lead here */
-    uint32_t child_bits; /* set by decide; 0: finished */
-    uint32_t child;      /* splits: number of the first child */
-    uint32_t group;      /* finished and not mixed: its group */
-    uint32_t reserved;
+    uint32_t first_row;        /* stands for the bucket: is there a row with another hash? */
+    uint32_t full;             /* full pages that have a successor */
+    uint32_t level;            /* 2^level stripes are in use */
+    uint32_t mixed;            /* some row's hash is not that of first_row */
+    uint8_t used;              /* bits of the hash that lead here */
+    uint8_t child_bits;        /* set by decide; 0: finished */
+    uint8_t child_stripe_bits; /* each child has 2^this entries */
+    uint8_t reserved;
+    uint32_t leads_to; /* splits: the first child's first entry; finished and not mixed: its group */
 };
+SIMT_STATIC_ASSERT(sizeof(struct groupby_bucket) == 32, "an entry is one sector of a GPU's memory");
+
+/* The highest set bit of x, as an index; x is not 0. */
+SIMT_FN uint32_t highest(uint32_t x)
+{
+    x |= x >> 1;
+    x |= x >> 2;
+    x |= x >> 4;
+    x |= x >> 8;
+    x |= x >> 16;
+    return simt_popc_u32(x) - 1;
+}
+
+/* Each child of a bucket with so many full pages may have 2^this stripes.  With 256 children that makes 8 to
+ * 16 entries a page, for one child may get all rows. */
+SIMT_FN uint32_t groupby_stripe_bits(uint32_t full)
+{
+    return full >= 1u << (GROUPBY_PASS_BITS - 4) ? highest(full) + 4 - GROUPBY_PASS_BITS : 0;
+}
 
 /* What kernels count.  The host reads it after each step. */
 struct groupby_state {
-    uint64_t live;       /* pages, now */
-    uint64_t peak;       /* most that `live` has been */
-    uint64_t split_rows; /* of this pass, in buckets that go on */
-    uint64_t counted;    /* rows that have found their group */
-    uint32_t failed;     /* the heap gave no page */
-    uint32_t broken;     /* what can't happen has: rows of one hash count as mixed */
-    uint32_t pages;      /* made in this pass: length of its directory */
-    uint32_t children;   /* buckets of the next pass */
+    uint64_t counted;  /* rows that have found their group */
+    uint64_t freed;    /* pages */
+    uint32_t broken;   /* what can't happen has: rows of one hash count as mixed */
+    uint32_t pages;    /* made in this pass: length of its directory */
+    uint32_t children; /* entries of the next pass's table */
     uint32_t groups;
-    uint32_t collided; /* rows listed for another round */
+    uint32_t collided;     /* rows listed for another round */
+    uint32_t reserved[21]; /* what lanes look at stays out of the line that others count in */
+    uint32_t failed;       /* the heap gave no page */
 };
 
 /* The argument of every kernel.  Arrays lie in target memory. */
@@ -89,14 +117,15 @@ struct groupby_job {
     struct quarry_handle heap;
     struct keys keys;
     const uint32_t *integers; /* NULL: keys are text */
-    uint64_t *hashes;         /* of each row */
+    uint64_t *hashes;         /* of each row; text */
     const uint32_t *list;     /* rows of this round; NULL: all */
     uint64_t rows;            /* of this round */
     uint64_t seeds[2];
     uint64_t hash_mask;
     uint64_t page_bytes;
-    uint32_t capacity; /* rows of a page */
-    uint32_t buckets;  /* of `table` */
+    uint32_t capacity;          /* rows of a page */
+    uint32_t first_stripe_bits; /* each bucket of the first pass has 2^this entries */
+    uint32_t entries;           /* of `table` */
     struct groupby_bucket *table;
     struct groupby_bucket *children; /* next pass's table, all zero before its scatter */
     uint64_t *directory;             /* pages of this pass; 0: already freed */
@@ -110,11 +139,12 @@ struct groupby_job {
 };
 
 #if SIMT_HAS_HOST
-SIMT_KERNEL_DECLARE(groupby_hash);          /* lanes over rows: hashes[row] */
+SIMT_KERNEL_DECLARE(groupby_hash);          /* lanes over rows: hashes[row]; text */
 SIMT_KERNEL_DECLARE(groupby_scatter_rows);  /* warps over 32 rows: first pass, into `children` */
-SIMT_KERNEL_DECLARE(groupby_decide);        /* lanes over `table` */
-SIMT_KERNEL_DECLARE(groupby_resolve);       /* warps over `directory` */
 SIMT_KERNEL_DECLARE(groupby_scatter_pages); /* warps over `directory`, into `children` */
+SIMT_KERNEL_DECLARE(groupby_decide);        /* lanes over `table` */
+SIMT_KERNEL_DECLARE(groupby_resolve);       /* warps over `directory`; text */
+SIMT_KERNEL_DECLARE(groupby_count);         /* lanes over `directory`; integers, after the last pass */
 #endif
 
 #endif

@@ -8,10 +8,11 @@
 
 /* All but the last: kernels and prefix sums, by the target's events. */
 enum groupby_time {
-    GROUPBY_TIME_HASH,                                               /* paged */
-    GROUPBY_TIME_PASS,                                               /* and one for each further pass */
-    GROUPBY_TIME_RESOLVE = GROUPBY_TIME_PASS + GROUPBY_PASSES_NOTED, /* paged; two-pass: of the last places */
-    GROUPBY_TIME_COUNT,                                              /* this and the next two: two-pass */
+    GROUPBY_TIME_HASH,                                              /* paged, text */
+    GROUPBY_TIME_PASS,                                              /* and one for each further pass */
+    GROUPBY_TIME_DECIDE = GROUPBY_TIME_PASS + GROUPBY_PASSES_NOTED, /* paged */
+    GROUPBY_TIME_RESOLVE,                                           /* paged; two-pass: of the last places */
+    GROUPBY_TIME_COUNT,                                             /* this and the next two: two-pass */
     GROUPBY_TIME_PREFIX_SUM,
     GROUPBY_TIME_WRITE,
     GROUPBY_TIME_ALL, /* host's clock: all these and what is between them */

@@ -330,7 +330,7 @@ same $? 1 'exit code with standard output closed'
 
 run 0 --stats --header --column section "$small"
 for line in 'rows +5000' 'groups +[0-9]+' 'pages allocated +[0-9]+' 'pages freed +[0-9]+' 'peak heap use +.*iB' \
-    '  read .* ms' '  upload .* ms' '  hash .* ms' '  pass 1 .* ms' '  resolve .* ms' '  output .* ms' \
+    '  read .* ms' '  upload .* ms' '  hash .* ms' '  pass 1 .* ms' '  passes .* ms' '  decide .* ms' '  resolve .* ms' '  output .* ms' \
     'mallocs per second [0-9]+'; do
     checks=$((checks + 1))
     grep -Eq "^$line" "$err" || fail "--stats: no line '$line'"
@@ -456,6 +456,10 @@ synthetic --synthetic 5000 --prefill 90 --heap "$(sed -n 's/.*--heap \([0-9]*K\)
 if [ "$backend" = cpu ]; then
     for seed in 1 2 3; do
         QUARRY_GROUPBY_SEED=$seed synthetic --synthetic 400 --deviation 20 --page 32 --heap 512K
+        # The first byte makes two buckets.  As two chains they would take at most 102 pages of 4 rows.
+        QUARRY_GROUPBY_SEED=$seed run 0 --synthetic 400 --deviation 20 --page 32 --heap 512K --count --stats
+        same "$(sed -n 's/^  pass 1 .* 400 rows into \([0-9]*\) new pages/\1/p' "$err" | awk '{ print ($1 > 102) }')" 1 \
+            'stripes where warps wait for one page'
     done
 fi
 
