@@ -42,6 +42,7 @@ struct engine {
     void *memory[BUFFERS];
     uint64_t table_room[2]; /* entries, of TABLE_EVEN and TABLE_ODD */
     uint64_t live;          /* pages */
+    quarry_event *decided;
     struct groupby_job job;
     struct groupby_state state; /* as last read */
 };
@@ -53,15 +54,32 @@ static int create_buffer(struct engine *engine, enum buffer which, uint64_t byte
     return work_create(&engine->work, bytes, &engine->memory[which], "memory for the rows and their groups");
 }
 
-/* Runs a kernel on at least `threads` threads, or MAX_THREADS, and adds its time to *microseconds. */
+/* On at least `threads` threads, or MAX_THREADS. */
+static int launch(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads)
+{
+    struct quarry_grid grid = quarry_grid_for(bounds_smaller(threads, MAX_THREADS));
+    return work_launch(&engine->work, kernel, grid, &engine->job);
+}
+
+/* Launches, waits, and adds the kernel's time to *microseconds. */
 static int run(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads,
                double *microseconds)
 {
-    struct quarry_grid grid = quarry_grid_for(bounds_smaller(threads, MAX_THREADS));
-    if (work_begin(&engine->work) || work_launch(&engine->work, kernel, grid, &engine->job) ||
-        work_end(&engine->work, kernel->name, microseconds))
-        return TOOL_FAILED;
-    return 0;
+    return work_begin(&engine->work) || launch(engine, kernel, threads) ||
+           work_end(&engine->work, kernel->name, microseconds);
+}
+
+static int record(quarry_event *event)
+{
+    return work_check(quarry_event_record(event), "timing");
+}
+
+static int add_elapsed(quarry_event *begin, quarry_event *end, double *microseconds)
+{
+    double taken = 0;
+    int code = work_check(quarry_event_elapsed(begin, end, &taken), "timing");
+    *microseconds += taken;
+    return code;
 }
 
 static int read_state(struct engine *engine)
@@ -230,29 +248,9 @@ static void note_pages(struct engine *engine)
     engine->live = statistics->pages_allocated - engine->state.freed;
 }
 
-/* Distributes `rows` rows into children, whose table of so many entries becomes the table. */
-static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads, uint64_t rows,
-                   uint32_t entries)
+/* The children become the table. */
+static void descend(struct groupby_job *job, uint32_t entries)
 {
-    struct groupby_job *job = &engine->job;
-    struct groupby_statistics *statistics = engine->statistics;
-    uint32_t noted =
-        statistics->passes < GROUPBY_PASSES_NOTED ? statistics->passes : GROUPBY_PASSES_NOTED - 1;
-    struct groupby_pass *pass = &statistics->pass[noted];
-    engine->state.pages = 0;
-    engine->state.children = 0;
-    if (create_children(engine, entries) ||
-        work_zero(&engine->work, job->children, entries * sizeof *job->children) || write_state(engine) ||
-        run(engine, kernel, threads, &statistics->us[GROUPBY_TIME_PASS + noted]) || read_state(engine))
-        return TOOL_FAILED;
-    statistics->passes++;
-    statistics->pages_allocated += engine->state.pages;
-    statistics->peak_pages = bounds_larger(statistics->peak_pages, engine->live + engine->state.pages);
-    note_pages(engine);
-    pass->rows += rows;
-    pass->pages += engine->state.pages;
-    if (engine->state.failed)
-        return no_page(engine);
     struct groupby_bucket *table = job->table;
     uint64_t *directory = job->directory;
     job->table = job->children;
@@ -260,27 +258,54 @@ static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint
     job->children = table;
     job->child_directory = directory;
     job->entries = entries;
-    job->directory_pages = engine->state.pages;
-    return 0;
 }
 
-/* Finishes what can be finished after a pass.  Integers are finished after the last. */
-static int settle(struct engine *engine)
+/* Distributes `rows` rows into children, whose table has so many entries, and decides what is next for them.
+ */
+static int scatter(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads, uint64_t rows,
+                   uint32_t entries)
+{
+    struct groupby_job *job = &engine->job;
+    struct work *work = &engine->work;
+    struct groupby_statistics *statistics = engine->statistics;
+    uint32_t noted =
+        statistics->passes < GROUPBY_PASSES_NOTED ? statistics->passes : GROUPBY_PASSES_NOTED - 1;
+    struct groupby_pass *pass = &statistics->pass[noted];
+    engine->state.pages = 0;
+    engine->state.children = 0;
+    if (create_children(engine, entries) || work_zero(work, job->children, entries * sizeof *job->children) ||
+        write_state(engine) || work_begin(work) || launch(engine, kernel, threads) || record(work->end))
+        return TOOL_FAILED;
+    descend(job, entries);
+    if (launch(engine, &groupby_decide, entries) || record(engine->decided) || read_state(engine) ||
+        add_elapsed(work->begin, work->end, &statistics->us[GROUPBY_TIME_PASS + noted]) ||
+        add_elapsed(work->end, engine->decided, &statistics->us[GROUPBY_TIME_DECIDE]))
+        return TOOL_FAILED;
+    job->directory_pages = engine->state.pages;
+    statistics->passes++;
+    statistics->pages_allocated += engine->state.pages;
+    statistics->peak_pages = bounds_larger(statistics->peak_pages, engine->live + engine->state.pages);
+    note_pages(engine);
+    pass->rows += rows;
+    pass->pages += engine->state.pages;
+    if (engine->state.broken)
+        return tool_internal_error("rows of one hash were taken for several");
+    return engine->state.failed ? no_page(engine) : 0;
+}
+
+/* Counts the groups that are finished after a pass.  Integers are finished after the last. */
+static int resolve(struct engine *engine)
 {
     const struct groupby_job *job = &engine->job;
-    double *us = engine->statistics->us;
-    if (run(engine, &groupby_decide, job->entries, &us[GROUPBY_TIME_DECIDE]) || read_state(engine))
-        return TOOL_FAILED;
+    const uint64_t pages = job->directory_pages;
+    double *microseconds = &engine->statistics->us[GROUPBY_TIME_RESOLVE];
     if (job->integers && engine->state.children)
         return 0;
-    if ((job->integers ? run(engine, &groupby_count, job->directory_pages, &us[GROUPBY_TIME_RESOLVE])
-                       : run(engine, &groupby_resolve, (uint64_t)job->directory_pages * SIMT_LANES,
-                             &us[GROUPBY_TIME_RESOLVE])) ||
+    if ((job->integers ? run(engine, &groupby_count, pages, microseconds)
+                       : run(engine, &groupby_resolve, pages * SIMT_LANES, microseconds)) ||
         read_state(engine))
         return TOOL_FAILED;
     note_pages(engine);
-    if (engine->state.broken)
-        return tool_internal_error("rows of one hash were taken for several");
     tool_progress("grouping", (double)engine->state.counted / (double)engine->table->count);
     return 0;
 }
@@ -298,13 +323,13 @@ static int run_round(struct engine *engine)
          run(engine, &groupby_hash, job->rows, &engine->statistics->us[GROUPBY_TIME_HASH])) ||
         scatter(engine, &groupby_scatter_rows, job->rows, job->rows,
                 GROUPBY_FIRST_BUCKETS << job->first_stripe_bits) ||
-        settle(engine))
+        resolve(engine))
         return TOOL_FAILED;
     while (engine->state.children) {
         uint64_t left = engine->table->count - engine->state.counted - engine->state.collided;
         if (scatter(engine, &groupby_scatter_pages, (uint64_t)job->directory_pages * SIMT_LANES, left,
                     engine->state.children) ||
-            settle(engine))
+            resolve(engine))
             return TOOL_FAILED;
     }
     return 0;
@@ -393,8 +418,9 @@ int groupby_fetch(struct work *work, struct groupby_result *result, uint64_t gro
 static int work(struct engine *engine, struct groupby_result *result)
 {
     const struct groupby_job *job = &engine->job;
-    if (work_open(&engine->work, &engine->options->target) || upload(engine) || create_buffers(engine) ||
-        create_heap(engine) ||
+    if (work_open(&engine->work, &engine->options->target) ||
+        work_check(quarry_event_create(&engine->options->target, &engine->decided), "timing") ||
+        upload(engine) || create_buffers(engine) || create_heap(engine) ||
         groupby_repeat(engine->statistics->us, engine->options->runs, run_once, engine))
         return TOOL_FAILED;
     return groupby_fetch(&engine->work, result, engine->state.groups, job->group_rows, job->group_counts,
@@ -419,6 +445,7 @@ int groupby_run(const struct groupby_table *table, const struct groupby_options 
     engine.job.hash_mask = ~UINT64_C(0) << (GROUPBY_HASH_BITS - options->hash_bits);
     int code = work(&engine, result);
     tool_progress_end();
+    quarry_event_destroy(engine.decided);
     quarry_heap_destroy(engine.heap);
     for (int which = 0; which < BUFFERS; which++)
         work_destroy(&engine.work, &engine.memory[which]);

@@ -312,6 +312,8 @@ SIMT_KERNEL(groupby_decide, struct groupby_job, a)
 {
     const uint64_t stride = (uint64_t)simt_threads() * DECIDE_STEPS;
     const uint32_t lane = simt_lane();
+    if (simt_load_u32(&a.state->failed, relaxed))
+        return;
     for (uint64_t i = (uint64_t)(simt_thread() - lane) * DECIDE_STEPS; i < a.entries; i += stride) {
         uint32_t groups[DECIDE_STEPS];
         uint32_t count = 0;

@@ -108,7 +108,7 @@ struct groupby_state {
     uint32_t children; /* entries of the next pass's table */
     uint32_t groups;
     uint32_t collided;     /* rows listed for another round */
-    uint32_t reserved[21]; /* what lanes look at stays out of the line that others count in */
+    uint32_t reserved[24]; /* what lanes look at stays out of the line that others count in */
     uint32_t failed;       /* the heap gave no page */
 };
 
