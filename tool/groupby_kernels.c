@@ -74,6 +74,12 @@ SIMT_FN void put(const struct groupby_job *job, struct item item, uint32_t *slot
         simt_store_u32(&bucket->mixed, 1, relaxed);
 }
 
+/* Out of line, so that its registers are spilled only around the call. */
+SIMT_NOINLINE_FN struct groupby_page *new_page(const struct quarry_handle *heap, uint64_t bytes)
+{
+    return (struct groupby_page *)quarry_malloc(*heap, bytes);
+}
+
 /* Makes the page after `full` (0: the first) of a chain with one row in it and moves the tail there.
  *   creators  all lanes that call, and call together
  *   used      bits of the hash that lead to the bucket */
@@ -84,7 +90,7 @@ SIMT_FN void create_page(const struct groupby_job *job, uint32_t creators, struc
     struct groupby_bucket *bucket = job->children + item.entry;
     /* A malloc that fails has swept the heap; others need not do so again. */
     if (!simt_load_u32(&job->state->failed, relaxed))
-        page = (struct groupby_page *)quarry_malloc(job->heap, job->page_bytes);
+        page = new_page(&job->heap, job->page_bytes);
     if (page) {
         page->count = 1;
         page->bucket = item.entry;
@@ -206,7 +212,7 @@ SIMT_FN struct item row_item(const struct groupby_job *job, uint64_t i)
     return item;
 }
 
-SIMT_KERNEL(groupby_scatter_rows, struct groupby_job, a)
+SIMT_KERNEL_RESIDENT(groupby_scatter_rows, struct groupby_job, a, 256, 4)
 {
     struct item ahead = row_item(&a, simt_thread());
     for (uint64_t i = simt_thread() - simt_lane(); i < a.rows; i += simt_threads()) {
@@ -229,7 +235,7 @@ SIMT_FN struct item page_item(const struct groupby_job *job, const struct groupb
     return item;
 }
 
-SIMT_KERNEL(groupby_scatter_pages, struct groupby_job, a)
+SIMT_KERNEL_RESIDENT(groupby_scatter_pages, struct groupby_job, a, 256, 4)
 {
     uint32_t lane = simt_lane();
     uint32_t warps = simt_threads() / SIMT_LANES;

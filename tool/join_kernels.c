@@ -235,13 +235,19 @@ struct sink {
     uint64_t count; /* of the thread */
 };
 
+/* Out of line, so that its registers are spilled only around the call. */
+SIMT_NOINLINE_FN uint64_t *new_page(const struct quarry_handle *heap, uint64_t bytes)
+{
+    return (uint64_t *)quarry_malloc(*heap, bytes);
+}
+
 /* Gives the calling thread an empty page. */
 SIMT_FN void next_page(const struct join_job *job, struct sink *sink)
 {
     uint64_t *page = (uint64_t *)SIMT_NULL;
     /* A malloc that fails has swept the heap; others need not do so again. */
     if (!simt_load_u32(&job->state->failed, relaxed))
-        page = (uint64_t *)quarry_malloc(job->heap, job->page_bytes);
+        page = new_page(&job->heap, job->page_bytes);
     if (page) {
         page[0] = (uint64_t)(uintptr_t)sink->page;
         sink->page = page;
@@ -252,7 +258,7 @@ SIMT_FN void next_page(const struct join_job *job, struct sink *sink)
     }
 }
 
-SIMT_KERNEL(join_collect, struct join_job, a)
+SIMT_KERNEL_RESIDENT(join_collect, struct join_job, a, JOIN_BLOCK, 4)
 {
     struct join_hash_table *table = (struct join_hash_table *)simt_shared();
     struct sink sink;

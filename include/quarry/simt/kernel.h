@@ -14,7 +14,11 @@
  * compiled both times with -DSIMT_DUAL; then the C view defines `fill_kernel`.  A host file that
  * launches a kernel of another file says SIMT_KERNEL_DECLARE(fill_kernel).
  *
- * The argument is one struct, passed by value, at most 4096 bytes. */
+ * The argument is one struct, passed by value, at most 4096 bytes.
+ *
+ * SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks) is for a kernel that waits for memory most of
+ * the time: it is launched in blocks of at most `threads` threads, and on a GPU it gets so few registers that
+ * a multiprocessor can run `blocks` of them at once. */
 #ifndef QUARRY_SIMT_KERNEL_H
 #define QUARRY_SIMT_KERNEL_H
 
@@ -31,7 +35,8 @@ struct simt_kernel {
 #endif
 
 #ifdef __CUDACC_RTC__
-#define SIMT_KERNEL(name, type, argument) extern "C" __global__ void name(type argument)
+#define SIMT_KERNEL_BOUNDED(bounds, name, type, argument)                                                    \
+    extern "C" __global__ void bounds name(type argument)
 #elif SIMT_CUDA
 #ifdef SIMT_DUAL
 #define SIMT_KERNEL_RECORD(name, type)
@@ -40,12 +45,12 @@ struct simt_kernel {
     SIMT_KERNEL_DECLARE(name);                                                                               \
     const struct simt_kernel name = {#name, nullptr, &name##_cuda, sizeof(type)};
 #endif
-#define SIMT_KERNEL(name, type, argument)                                                                    \
-    static __global__ void name##_body(type argument);                                                       \
+#define SIMT_KERNEL_BOUNDED(bounds, name, type, argument)                                                    \
+    static __global__ void bounds name##_body(type argument);                                                \
     SIMT_EXTERN_C const void *const name##_cuda;                                                             \
     const void *const name##_cuda = (const void *)name##_body;                                               \
     SIMT_KERNEL_RECORD(name, type)                                                                           \
-    static __global__ void name##_body(type argument)
+    static __global__ void bounds name##_body(type argument)
 #else
 #ifdef SIMT_DUAL
 #define SIMT_KERNEL_CUDA_DECLARE(name) SIMT_EXTERN_C const void *const name##_cuda;
@@ -64,6 +69,14 @@ struct simt_kernel {
     SIMT_KERNEL_DECLARE(name);                                                                               \
     const struct simt_kernel name = {#name, name##_cpu, SIMT_KERNEL_CUDA(name), sizeof(type)};               \
     static void name##_body(type argument)
+#endif
+
+#if SIMT_CUDA
+#define SIMT_KERNEL(name, type, argument) SIMT_KERNEL_BOUNDED(, name, type, argument)
+#define SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks)                                          \
+    SIMT_KERNEL_BOUNDED(__launch_bounds__(threads, blocks), name, type, argument)
+#else
+#define SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks) SIMT_KERNEL(name, type, argument)
 #endif
 
 #endif
