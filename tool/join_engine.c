@@ -12,7 +12,7 @@
 
 #define PARTITION_TUPLES 1024u /* build tuples, on average: few partitions have more than JOIN_BUILD */
 #define MAX_PARTITION_BITS 22u
-#define BLOCKS_EACH 16u /* blocks of a probe for each multiprocessor: several times what it runs at once */
+#define BLOCKS_EACH 8u /* blocks of a probe for each multiprocessor: twice what it runs at once */
 #define MAX_THREADS (1u << 20) /* of the other launches; their kernels loop */
 
 enum buffer {
