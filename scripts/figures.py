@@ -290,6 +290,9 @@ def case_study(tool, command, sizes, allocators, paged):
                     raise
                 print(f"figures.py: left out: {error}", file=sys.stderr)
                 continue
+            if "\nonly counted " in stats:
+                print(f"figures.py: left out: {size} rows, {name}: no room for the matches", file=sys.stderr)
+                continue
             times = re.findall(r"^  (.*\S) +([0-9.]+) ms$", stats, re.MULTILINE)
             whole = [time for what, time in times if what.endswith(", all these")]
             if not whole:

@@ -319,6 +319,10 @@ static void print_stats(const struct command *command, const struct joined *join
             (unsigned long long)statistics->items);
     if (statistics->allocator)
         print_heap(statistics);
+    if (statistics->only_counted) {
+        fprintf(stderr, "only counted       there is no room for the matches\n");
+        return;
+    }
     fprintf(stderr, "time, median of %u run%s\n", command->engine.runs, command->engine.runs == 1 ? "" : "s");
     tool_print_time("read", read_us);
     tool_print_time("upload", statistics->upload_us);

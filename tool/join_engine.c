@@ -12,7 +12,7 @@
 
 #define PARTITION_TUPLES 1024u /* build tuples, on average: few partitions have more than JOIN_BUILD */
 #define MAX_PARTITION_BITS 22u
-#define BLOCKS_EACH 8u /* blocks of a probe for each multiprocessor: twice what it runs at once */
+#define BLOCKS_EACH 8u         /* blocks of a probe for each multiprocessor: twice what it runs at once */
 #define MAX_THREADS (1u << 20) /* of the other launches; their kernels loop */
 
 enum buffer {
@@ -32,6 +32,7 @@ enum buffer {
     HEADS,
     STATE,
     MATCHES,
+    STRANGERS,
     BUFFERS
 };
 
@@ -47,8 +48,10 @@ struct engine {
     struct quarry_grid probe_grid;
     uint32_t max_blocks; /* of a probe */
     uint64_t items_room;
-    uint64_t matches; /* of this run */
-    double *samples;  /* JOIN_STAGES + 1 times runs */
+    uint64_t array_room; /* matches that the two-pass join may have */
+    uint64_t matches;    /* of this run */
+    int skew_checked;
+    double *samples; /* JOIN_STAGES + 1 times runs */
 };
 
 static const char MEMORY_FOR[] = "memory for the tables";
@@ -146,6 +149,7 @@ static int create_buffers(struct engine *engine)
         return TOOL_FAILED;
     engine->statistics->upload_us = 1e6 * (timing_now() - began);
     engine->max_blocks = info.multiprocessors * BLOCKS_EACH;
+    engine->array_room = info.heap_bytes / sizeof(uint64_t);
     const uint64_t threads = (uint64_t)engine->max_blocks * JOIN_BLOCK;
     /* As many items as there are if no partition has more than JOIN_BUILD build tuples. */
     if (work_create(work, (job->partitions + (uint64_t)1) * sizeof(uint64_t), &engine->memory[ITEM_STARTS],
@@ -165,30 +169,36 @@ static int create_buffers(struct engine *engine)
 
 /* ---- the heap ---- */
 
-/* Says what the heap lacks.
- *   pages  that the matches take; 0: unknown, since not even one page fits */
-static int too_small(const struct engine *engine, uint64_t heap_bytes, uint64_t pages)
+static uint64_t pages_least(const struct engine *engine)
+{
+    return (engine->matches + engine->job.capacity - 1) / engine->job.capacity;
+}
+
+/* Each thread's last page may have room left, but holds a match. */
+static uint64_t pages_enough(const struct engine *engine)
+{
+    const uint64_t threads = smaller(engine->job.item_count, engine->max_blocks) * JOIN_BLOCK;
+    return smaller(engine->matches, pages_least(engine) + threads);
+}
+
+/* Says what the heap lacks for engine->matches. */
+static int too_small(const struct engine *engine)
 {
     const struct join_statistics *statistics = engine->statistics;
-    const struct join_options *options = engine->options;
+    const unsigned prefill = engine->options->prefill;
+    uint64_t enough = pages_enough(engine);
     char have[32];
-    if (pages == 0)
-        return tool_error(
-            TOOL_FAILED,
-            "the heap is too small: %s have no room for a page of %llu bytes; use a larger --heap",
-            tool_format_bytes(heap_bytes, have), (unsigned long long)options->heap.page_bytes);
     /* Which pages are taken beforehand is random, and how many only nearly so. */
-    uint64_t enough = pages;
-    if (options->prefill)
-        enough = (pages + pages / 8 + 1000) * 100 / (100 - options->prefill);
+    if (prefill)
+        enough = (enough + enough / 8 + 1000) * 100 / (100 - prefill);
     return tool_error(
         TOOL_FAILED,
         "the heap is too small: it has %s, that is %llu pages of %llu bytes, %llu of them taken "
-        "beforehand, and the matches take %llu; use --heap %lluK",
-        tool_format_bytes(heap_bytes, have), (unsigned long long)statistics->heap_pages,
+        "beforehand, and %llu matches take at least %llu; use --heap %lluK, which is certainly enough",
+        tool_format_bytes(statistics->heap_bytes, have), (unsigned long long)statistics->heap_pages,
         (unsigned long long)statistics->page_bytes, (unsigned long long)statistics->prefilled,
-        (unsigned long long)pages,
-        (unsigned long long)work_heap_kib(enough, statistics->page_bytes, heap_bytes,
+        (unsigned long long)engine->matches, (unsigned long long)pages_least(engine),
+        (unsigned long long)work_heap_kib(enough, statistics->page_bytes, statistics->heap_bytes,
                                           statistics->heap_pages));
 }
 
@@ -199,6 +209,7 @@ static int create_heap(struct engine *engine)
     struct join_statistics *statistics = engine->statistics;
     struct quarry_heap_description made;
     struct quarry_device_info info;
+    char have[32];
     uint64_t bytes = options->heap.heap_bytes;
     if (work_check(quarry_device_describe(&engine->work.target, &info), "describing the device"))
         return TOOL_FAILED;
@@ -207,7 +218,10 @@ static int create_heap(struct engine *engine)
     if (work_create_heap(&engine->work, &options->heap, bytes, &engine->heap, &made, &statistics->heap_us))
         return TOOL_FAILED;
     if (!engine->heap)
-        return too_small(engine, bytes, 0);
+        return tool_error(
+            TOOL_FAILED,
+            "the heap is too small: %s have no room for a page of %llu bytes; use a larger --heap",
+            tool_format_bytes(bytes, have), (unsigned long long)options->heap.page_bytes);
     statistics->allocator = made.allocator;
     statistics->heap_bytes = made.pool_bytes;
     statistics->page_bytes = made.page_bytes;
@@ -268,6 +282,66 @@ static int partition(struct engine *engine)
     return 0;
 }
 
+/* Counts the matches, with the build side's tuples sorted further. */
+static int count(struct engine *engine)
+{
+    struct join_job *job = &engine->job;
+    struct work *work = &engine->work;
+    const int build = job->build_is_right;
+    uint64_t *words = (uint64_t *)engine->memory[TUPLES_LEFT + build];
+    uint64_t *other = (uint64_t *)engine->memory[SPARE_LEFT + build];
+    struct join_state state;
+    if (words != job->build.tuples) {
+        other = words;
+        words = (uint64_t *)engine->memory[SPARE_LEFT + build];
+    }
+    if (work_sort(work, &words, &other, job->build.rows, 64 - JOIN_HASH_BITS, JOIN_HASH_BITS) ||
+        work_create(work, (job->build.rows + 1) * sizeof(uint64_t), &engine->memory[STRANGERS], MEMORY_FOR))
+        return TOOL_FAILED;
+    job->build.tuples = words;
+    job->strangers = (uint64_t *)engine->memory[STRANGERS];
+    if (work_zero(work, job->state, sizeof state) ||
+        launch(engine, &join_find_strangers, grid_over(job->build.rows + 1)) ||
+        work_scan(work, job->strangers, job->build.rows + 1) ||
+        launch(engine, &join_tally, grid_over(job->probe.rows)) || read_state(engine, &state))
+        return TOOL_FAILED;
+    work_destroy(work, &engine->memory[STRANGERS]);
+    engine->matches = state.matches;
+    return 0;
+}
+
+/* For matches that have no room: that is an answer if only their number is wanted. */
+static int leave_counted(struct engine *engine)
+{
+    char bytes[32];
+    engine->statistics->only_counted = !engine->options->want_matches;
+    if (engine->statistics->only_counted)
+        return 0;
+    if (engine->options->method == JOIN_PAGED)
+        return too_small(engine);
+    return tool_error(
+        TOOL_FAILED, "there are %llu matches, which take %s, and memory has room for %llu; use --count",
+        (unsigned long long)engine->matches, tool_format_bytes(engine->matches * sizeof(uint64_t), bytes),
+        (unsigned long long)engine->array_room);
+}
+
+/* Where many rows have one key there may be far more matches than can be written: before the first probe they
+ * are counted.  What tells is a partition whose build tuples are several items'. */
+static int check_skew(struct engine *engine)
+{
+    const struct join_statistics *statistics = engine->statistics;
+    if (engine->skew_checked ||
+        engine->job.item_count <= engine->job.partitions + engine->job.probe.rows / JOIN_PROBE)
+        return 0;
+    engine->skew_checked = 1;
+    if (count(engine))
+        return TOOL_FAILED;
+    int fits = engine->options->method == JOIN_PAGED
+                   ? pages_least(engine) <= statistics->heap_pages - statistics->prefilled
+                   : engine->matches <= engine->array_room;
+    return fits ? 0 : leave_counted(engine);
+}
+
 static int plan(struct engine *engine)
 {
     struct join_job *job = &engine->job;
@@ -275,7 +349,11 @@ static int plan(struct engine *engine)
         work_scan(&engine->work, job->item_starts, job->partitions + (uint64_t)1) ||
         work_copy(&engine->work, &job->item_count, job->item_starts + job->partitions,
                   sizeof job->item_count) ||
-        create_items(engine, job->item_count))
+        check_skew(engine))
+        return TOOL_FAILED;
+    if (engine->statistics->only_counted)
+        return 0;
+    if (create_items(engine, job->item_count))
         return TOOL_FAILED;
     engine->probe_grid.blocks =
         (uint32_t)smaller(job->item_count + (job->item_count == 0), engine->max_blocks);
@@ -316,11 +394,13 @@ static int probe_paged(struct engine *engine)
         return TOOL_FAILED;
     engine->matches = state.matches;
     statistics->pages = state.pages;
-    const uint64_t pages = statistics->prefilled + state.pages;
     if (!state.failed)
         return 0;
+    if (count(engine))
+        return TOOL_FAILED;
+    const uint64_t pages = statistics->prefilled + pages_enough(engine);
     if (pages > statistics->heap_pages)
-        return too_small(engine, statistics->heap_bytes, state.pages);
+        return leave_counted(engine);
     return tool_error(TOOL_FAILED,
                       "allocator %s gave no page although its heap has %llu and no more than %llu are "
                       "needed; use another --allocator",
@@ -386,8 +466,14 @@ static int run_once(struct engine *engine, unsigned run)
     const int wanted = options->want_matches && run + 1 == options->runs;
     work_destroy(&engine->work, &engine->memory[MATCHES]);
     if (work_check(quarry_event_record(engine->marks[JOIN_STAGES]), "timing") || partition(engine) ||
-        plan(engine) || (options->method == JOIN_PAGED ? probe_paged(engine) : probe_twice(engine)) ||
-        note_times(engine, run))
+        plan(engine))
+        return TOOL_FAILED;
+    if (!engine->statistics->only_counted &&
+        (options->method == JOIN_PAGED ? probe_paged(engine) : probe_twice(engine)))
+        return TOOL_FAILED;
+    if (engine->statistics->only_counted)
+        return 0;
+    if (note_times(engine, run))
         return TOOL_FAILED;
     const double joined = timing_now();
     if (options->method == JOIN_PAGED && gather(engine, wanted))
@@ -461,7 +547,7 @@ static int work_through(struct engine *engine, struct join_result *result)
 {
     if (open_engine(engine))
         return TOOL_FAILED;
-    for (unsigned run = 0; run < engine->options->runs; run++) {
+    for (unsigned run = 0; run < engine->options->runs && !engine->statistics->only_counted; run++) {
         tool_progress("joining", (double)run / engine->options->runs);
         if (run_once(engine, run))
             return TOOL_FAILED;

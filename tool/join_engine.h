@@ -15,7 +15,8 @@ struct join_options {
     struct quarry_target target; /* resolved */
     struct heap_options heap;    /* JOIN_PAGED only; 0 bytes: half of what the library would take */
     enum join_method method;
-    int want_matches;   /* else they are found and written on the target, but not fetched */
+    int want_matches;   /* else they are found and written on the target if they have room there, but not
+                           fetched */
     unsigned prefill;   /* percent of the heap's pages that others hold, 0 to 99 */
     unsigned runs;      /* 1 to JOIN_MAX_RUNS; all but the last are for the times */
     unsigned hash_bits; /* of the hash that are kept, 1 to 32: tests make keys collide */
@@ -39,6 +40,7 @@ enum join_stage {
 };
 
 struct join_statistics {
+    int only_counted; /* the matches had no room, and were not wanted: there are no times of a probe */
     uint32_t partitions;
     uint64_t items;
     const char *allocator; /* this and the next six: paged */

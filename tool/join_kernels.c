@@ -48,23 +48,26 @@ SIMT_KERNEL(join_hash, struct join_hash, a)
 
 /* ---- plan ---- */
 
-/* The first tuple of a partition or a later one. */
-SIMT_FN uint32_t first_tuple(const struct join_job *job, const struct join_side *side, uint32_t partition)
+/* The first tuple whose hash is at least `hash`.  The tuples before must have smaller ones, and those from
+ * there on none that is. */
+SIMT_FN uint32_t first_from(const struct join_side *side, uint64_t hash)
 {
-    if (partition == 0)
-        return 0;
-    if (partition == job->partitions)
-        return (uint32_t)side->rows;
     uint32_t low = 0;
     uint32_t high = (uint32_t)side->rows;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (hash_of(side->tuples[middle]) >> (JOIN_HASH_BITS - job->partition_bits) < partition)
+        if (hash_of(side->tuples[middle]) < hash)
             low = middle + 1;
         else
             high = middle;
     }
     return low;
+}
+
+/* The first tuple of a partition or a later one. */
+SIMT_FN uint32_t first_tuple(const struct join_job *job, const struct join_side *side, uint32_t partition)
+{
+    return first_from(side, (uint64_t)partition << (JOIN_HASH_BITS - job->partition_bits));
 }
 
 SIMT_FN uint32_t pieces(uint32_t tuples, uint32_t most)
@@ -156,15 +159,21 @@ SIMT_FN uint64_t probe_tuple(const struct join_job *job, const struct join_item 
     return i < item->probe_end - item->probe_begin ? job->probe.tuples[item->probe_begin + i] : 0;
 }
 
-SIMT_FN int is_match(const struct join_job *job, uint64_t build, uint64_t probe)
+/* Whether a build tuple and one of `side` have the same key. */
+SIMT_FN int is_same(const struct join_job *job, uint64_t build, const struct join_side *side, uint64_t other)
 {
-    if (hash_of(build) != hash_of(probe))
+    if (hash_of(build) != hash_of(other))
         return 0;
     if (job->one_to_one)
         return 1;
     if (job->build.keys.integers)
-        return job->build.keys.integers[row_of(build)] == job->probe.keys.integers[row_of(probe)];
-    return key_same(&job->build.keys.text, row_of(build), &job->probe.keys.text, row_of(probe));
+        return job->build.keys.integers[row_of(build)] == side->keys.integers[row_of(other)];
+    return key_same(&job->build.keys.text, row_of(build), &side->keys.text, row_of(other));
+}
+
+SIMT_FN int is_match(const struct join_job *job, uint64_t build, uint64_t probe)
+{
+    return is_same(job, build, &job->probe, probe);
 }
 
 /* The first match from `entry` on along its chain; 0: none. */
@@ -231,7 +240,6 @@ SIMT_KERNEL(join_write, struct join_job, a)
 struct sink {
     uint64_t *page; /* the current one; NULL: none yet */
     uint32_t used;  /* matches in it; the capacity if there is none */
-    uint32_t lost;  /* the heap is full: matches are only counted */
     uint64_t count; /* of the thread */
 };
 
@@ -241,21 +249,21 @@ SIMT_NOINLINE_FN uint64_t *new_page(const struct quarry_handle *heap, uint64_t b
     return (uint64_t *)quarry_malloc(*heap, bytes);
 }
 
-/* Gives the calling thread an empty page. */
-SIMT_FN void next_page(const struct join_job *job, struct sink *sink)
+/* Gives the calling thread an empty page.  Returns 0 if the heap has none. */
+SIMT_FN int next_page(const struct join_job *job, struct sink *sink)
 {
     uint64_t *page = (uint64_t *)SIMT_NULL;
     /* A malloc that fails has swept the heap; others need not do so again. */
     if (!simt_load_u32(&job->state->failed, relaxed))
         page = new_page(&job->heap, job->page_bytes);
-    if (page) {
-        page[0] = (uint64_t)(uintptr_t)sink->page;
-        sink->page = page;
-        sink->used = 0;
-    } else {
+    if (!page) {
         simt_store_u32(&job->state->failed, 1, relaxed);
-        sink->lost = 1;
+        return 0;
     }
+    page[0] = (uint64_t)(uintptr_t)sink->page;
+    sink->page = page;
+    sink->used = 0;
+    return 1;
 }
 
 SIMT_KERNEL_RESIDENT(join_collect, struct join_job, a, JOIN_BLOCK, 4)
@@ -264,7 +272,6 @@ SIMT_KERNEL_RESIDENT(join_collect, struct join_job, a, JOIN_BLOCK, 4)
     struct sink sink;
     sink.page = (uint64_t *)SIMT_NULL;
     sink.used = a.capacity;
-    sink.lost = 0;
     sink.count = 0;
     for (uint64_t i = simt_block(); i < a.item_count; i += simt_blocks()) {
         const struct join_item item = a.items[i];
@@ -279,11 +286,10 @@ SIMT_KERNEL_RESIDENT(join_collect, struct join_job, a, JOIN_BLOCK, 4)
                 entry = next_match(&a, table, entry, probe);
                 if (!simt_any(SIMT_ALL_LANES, entry != 0))
                     break;
-                if (entry && sink.used == a.capacity && !sink.lost)
-                    next_page(&a, &sink);
+                if (entry && sink.used == a.capacity && !next_page(&a, &sink))
+                    entry = 0;
                 if (entry) {
-                    if (sink.used < a.capacity)
-                        sink.page[1 + sink.used++] = match_of(&a, table->tuples[entry - 1], probe);
+                    sink.page[1 + sink.used++] = match_of(&a, table->tuples[entry - 1], probe);
                     sink.count++;
                     entry = table->next[entry - 1];
                 }
@@ -336,4 +342,35 @@ SIMT_KERNEL(join_gather, struct join_job, a)
             }
         }
     }
+}
+
+/* ---- only counting ---- */
+
+SIMT_KERNEL(join_find_strangers, struct join_job, a)
+{
+    for (uint64_t i = simt_thread(); i <= a.build.rows; i += simt_threads()) {
+        int has_both = i > 0 && i < a.build.rows;
+        a.strangers[i] = has_both && hash_of(a.build.tuples[i - 1]) == hash_of(a.build.tuples[i]) &&
+                         !is_same(&a, a.build.tuples[i - 1], &a.build, a.build.tuples[i]);
+    }
+}
+
+SIMT_KERNEL(join_tally, struct join_job, a)
+{
+    uint64_t matches = 0;
+    for (uint64_t i = simt_thread(); i < a.probe.rows; i += simt_threads()) {
+        uint64_t probe = a.probe.tuples[i];
+        uint32_t begin = first_from(&a.build, hash_of(probe));
+        uint32_t end = first_from(&a.build, (uint64_t)hash_of(probe) + 1);
+        if (begin == end)
+            continue;
+        if (a.strangers[begin + 1] == a.strangers[end])
+            matches += is_match(&a, a.build.tuples[begin], probe) ? end - begin : 0;
+        else
+            for (uint32_t j = begin; j < end; j++)
+                matches += (uint64_t)is_match(&a, a.build.tuples[j], probe);
+    }
+    matches = simt_reduce_add_u64(SIMT_ALL_LANES, matches);
+    if (simt_lane() == 0 && matches)
+        simt_add_u64(&a.state->matches, matches, relaxed);
 }

@@ -30,6 +30,10 @@
  * Either way a thread's matches are counts[thread], and the pages are copied to one array, if it is wanted,
  * at the same prefix sums.
  *
+ * How many matches there are is told without going from one to the next, where it matters whether they have
+ * room: the build tuples are sorted by the whole hash, and each probe tuple adds the length of its run of
+ * equal hashes if the keys in that are equal too; else it looks at each.
+ *
  * Each hash that matches is verified by comparing the keys, unless it is one-to-one: keys that are numbers
  * below 2^32. */
 #ifndef QUARRY_TOOL_JOIN_KERNELS_H
@@ -84,8 +88,8 @@ struct join_hash_table {
 /* What kernels count.  Zeroed by the host before a probe. */
 struct join_state {
     uint64_t matches;
-    uint64_t pages;  /* that hold them, or would */
-    uint32_t failed; /* the heap gave no page: matches were counted but are lost */
+    uint64_t pages;  /* that hold them */
+    uint32_t failed; /* the heap gave no page: not all matches were found */
     uint32_t broken; /* what can't happen has: the second probe found another number of matches */
 };
 
@@ -103,10 +107,12 @@ struct join_job {
     uint64_t *item_starts; /* partition p has items item_starts[p] up to item_starts[p + 1] */
     struct join_item *items;
     uint64_t item_count;
-    uint64_t *counts;  /* of each thread that probes, and one more, 0: matches; then their prefix sums */
-    uint64_t *heads;   /* of each thread: address of its last page; 0: none */
-    uint64_t *matches; /* NULL: join_gather only frees the pages */
-    uint32_t threads;  /* that probe */
+    uint64_t *counts;    /* of each thread that probes, and one more, 0: matches; then their prefix sums */
+    uint64_t *heads;     /* of each thread: address of its last page; 0: none */
+    uint64_t *matches;   /* NULL: join_gather only frees the pages */
+    uint64_t *strangers; /* of each build tuple, and one more: 1 if the one before has its hash but not its
+                            key; then their prefix sums */
+    uint32_t threads;    /* that probe */
     struct join_state *state;
 };
 
@@ -120,6 +126,8 @@ SIMT_KERNEL_DECLARE(join_count);   /* two-pass, first probe: counts */
 SIMT_KERNEL_DECLARE(join_write);   /* two-pass, second probe: matches; counts are prefix sums */
 SIMT_KERNEL_DECLARE(
     join_gather); /* warps over heads: copies to matches, frees pages; counts are prefix sums */
+SIMT_KERNEL_DECLARE(join_find_strangers); /* lanes over build tuples, sorted by hash: strangers */
+SIMT_KERNEL_DECLARE(join_tally); /* lanes over probe tuples: state.matches; strangers are prefix sums */
 #endif
 
 #endif

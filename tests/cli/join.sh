@@ -305,7 +305,7 @@ expect 1 1
 for heap in 10K 100K; do
     for page in 32 256; do
         run 1 --heap $heap --page $page --output "$scratch/new" "$left" "$right"
-        says "heap is too small: it has $heap*.*iB, that is [0-9]+ pages of $page bytes, 0 of them taken beforehand, and the matches take [0-9]+; use --heap [0-9]+K"
+        says "heap is too small: it has $heap*.*iB, that is [0-9]+ pages of $page bytes, 0 of them taken beforehand, and [0-9]+ matches take at least [0-9]+; use --heap [0-9]+K, which is certainly enough"
         enough=$(sed -n 's/.*--heap \([0-9]*K\).*/\1/p' "$err")
         for allocator in rw corw; do
             agrees 1 1 --heap "$enough" --page $page --allocator $allocator
@@ -318,7 +318,32 @@ enough=$(sed -n 's/.*--heap \([0-9]*K\).*/\1/p' "$err")
 run 0 --count --heap "$enough" --prefill 90 "$left" "$right"
 run 1 --page 1M --heap 600K "$left" "$right"
 says 'heap is too small: 600 KiB have no room for a page of 1048576 bytes'
+# More matches than the heap has room for, of a key in most rows of both tables, beside others and with hashes that
+# are equal by chance.
+{ yes 7 | head -n 6000; seq 1000; yes 8 | head -n 300; } | numbered >"$left"
+{ yes 7 | head -n 4000; seq 1 2 1000; } | numbered >"$right"
+for bits in 32 8; do
+    for keys in '' --integers; do
+        # shellcheck disable=SC2086
+        QUARRY_JOIN_HASH_BITS=$bits run 0 --count --stats $keys "$left" "$right"
+        same "$(cat "$out")" 24010500 "matches that were counted, with a hash of $bits bits $keys"
+        grep -q '^only counted ' "$err" || fail '--stats: no line that they are only counted'
+    done
+done
+run 0 --count --method two-pass "$left" "$right"
+same "$(cat "$out")" 24010500 'matches by two-pass'
+yes 7 | head -n 100000 >"$left"
+run 1 --output "$scratch/new" "$left" "$left"
+says 'heap is too small: .* 10000000000 matches take at least [0-9]+; use --heap [0-9]+K'
+if [ "$backend" = cpu ]; then # a GPU may have room for 75 GiB
+    run 1 --method two-pass --output "$scratch/new" "$left" "$left"
+    says 'there are 10000000000 matches, which take 74.5 GiB, and memory has room for [0-9]+; use --count'
+fi
+run 0 --count "$left" "$left"
+same "$(cat "$out")" 10000000000 'matches of one key'
 [ ! -e "$scratch/new" ] || fail 'a partial output file'
+seq 3000 | awk '{ print $1 % 100 }' | numbered >"$left"
+seq 600 | awk '{ print $1 % 100 }' | numbered >"$right"
 if [ -n "$with_null" ]; then
     regular=$quarry
     quarry=$with_null
