@@ -101,7 +101,7 @@ stage_sanitize() {
     export QUARRY_TEST_BACKEND=cuda QUARRY_TEST_THREADS=512
     local tool program bench="bench --backend cuda --heap 64M --runs 3 --threads 32,1024,16384 --size 16,256"
     local groupby='groupby --backend cuda --heap 64M --column 2 tests/data/debian-sections.tsv.gz'
-    local join='join --backend cuda --heap 64M --synthetic 16K --count'
+    local join='join --backend cuda --synthetic 16K --count'
     : >"$out/sanitize.log"
     export -f sanitize
     export out
@@ -112,7 +112,7 @@ stage_sanitize() {
             done
             echo "$tool $quarry $bench"
             echo "$tool $quarry $groupby"
-            echo "$tool $quarry $join"
+            echo "$tool $quarry $join --heap 64M"
             echo "$tool $quarry $join --method two-pass"
         done
         for program in simt heap; do

@@ -16,18 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_PAGE_BYTES 256u
 #define DEFAULT_DEVIATION (1u << 20)
 
 struct command {
     const char *path;
     int stats;
-    int two_pass;
     int keys;           /* print them, and do not group */
     int synthetic_only; /* an option that means nothing without --synthetic was given */
     struct rows_options input;
     struct groupby_synthetic synthetic;
-    struct heap_options heap;
     struct groupby_options engine;
     struct groupby_output_options output;
 };
@@ -48,26 +45,18 @@ static error_t parse_top(struct command *command, const char *text)
     return tool_refuse("--top '%s': give a number from 1 on", text);
 }
 
-static error_t parse_method(struct command *command, const char *text)
-{
-    if (strcmp(text, "paged") != 0 && strcmp(text, "two-pass") != 0)
-        return tool_refuse("--method '%s': give paged or two-pass", text);
-    command->two_pass = strcmp(text, "two-pass") == 0;
-    return 0;
-}
-
 static error_t parse_end(struct command *command)
 {
-    if (command->engine.prefill && command->two_pass)
-        return tool_refuse("--prefill is about the pages of --method paged");
     if (command->synthetic.rows) {
         if (command->path)
             return tool_refuse("--synthetic needs no file, but '%s' is given", command->path);
+        if (command->input.described)
+            return tool_refuse("--column, --delimiter and --header are about files: --synthetic reads none");
         return 0;
     }
     if (command->synthetic_only)
         return tool_refuse("--deviation, --seed and --keys need --synthetic");
-    if (command->two_pass)
+    if (command->engine.method.two_pass)
         return tool_refuse("--method two-pass is for integers: it needs --synthetic");
     if (!command->path)
         return tool_refuse("no file given; name one, or - for standard input");
@@ -78,13 +67,10 @@ static error_t parse_end(struct command *command)
 }
 
 enum {
-    KEY_METHOD = 256,
-    KEY_SYNTHETIC,
+    KEY_SYNTHETIC = 256,
     KEY_DEVIATION,
     KEY_SEED,
     KEY_KEYS,
-    KEY_PREFILL,
-    KEY_RUNS,
 };
 
 static error_t parse_synthetic_key(struct command *command, int key, const char *text)
@@ -107,12 +93,11 @@ static error_t parse_synthetic_key(struct command *command, int key, const char 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct command *command = (struct command *)state->input;
-    uint64_t number = 0;
-    error_t error = 0;
+    command->input.described |= key == 'c';
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &command->input;
-        state->child_inputs[1] = &command->heap;
+        state->child_inputs[1] = &command->engine.method;
         return 0;
     case 'c':
         return parse_column(command, text);
@@ -127,21 +112,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 's':
         command->stats = 1;
         return 0;
-    case KEY_METHOD:
-        return parse_method(command, text);
     case KEY_SYNTHETIC:
     case KEY_DEVIATION:
     case KEY_SEED:
     case KEY_KEYS:
         return parse_synthetic_key(command, key, text);
-    case KEY_PREFILL:
-        error = tool_parse_range(&number, "prefill", text, 0, 99);
-        command->engine.prefill = (unsigned)number;
-        return error;
-    case KEY_RUNS:
-        error = tool_parse_range(&number, "runs", text, 1, GROUPBY_MAX_RUNS);
-        command->engine.runs = (unsigned)number;
-        return error;
     case 'o':
         command->output.path = text;
         return 0;
@@ -167,10 +142,6 @@ static const struct argp_option option_list[] = {
     {"count", 'n', NULL, 0, "Print only the number of groups", 1},
     {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
     {"stats", 's', NULL, 0, "Print rows, groups, pages, heap use and times to standard error", 1},
-    {"method", KEY_METHOD, "NAME", 0,
-     "paged: rows go to pages from the heap; two-pass: each pass counts first, then writes (default: paged)",
-     2},
-    {"prefill", KEY_PREFILL, "PERCENT", 0, "First take this share of the heap's pages, at random", 2},
     {"synthetic", KEY_SYNTHETIC, "N", 0,
      "Group N made-up keys and no file: normally distributed integers of 32 bits, 8 bits in each of four "
      "passes",
@@ -178,7 +149,6 @@ static const struct argp_option option_list[] = {
     {"deviation", KEY_DEVIATION, "D", 0, "Their standard deviation (default: 1M); their mean is 2G", 3},
     {"seed", KEY_SEED, "N", 0, "Another seed makes other keys (default: 0)", 3},
     {"keys", KEY_KEYS, NULL, 0, "Only print them, one a line", 3},
-    {"runs", KEY_RUNS, "N", 0, "Group N times; --stats has medians (default: 1)", 3},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static const char documentation[] =
@@ -190,7 +160,7 @@ static const char documentation[] =
     "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
 static const struct argp_child children[] = {
-    {&options_input, 0, NULL, 0}, {&options_heap, 0, NULL, 2}, {NULL, 0, NULL, 0}};
+    {&options_input, 0, NULL, 0}, {&options_method, 0, NULL, 2}, {NULL, 0, NULL, 0}};
 static const struct argp argument_parser = {option_list, parse, "FILE", documentation, children, NULL, NULL};
 
 /* ---- statistics ---- */
@@ -236,26 +206,27 @@ static void print_stats(const struct command *command, const struct groupby_stat
     char bytes[32];
     fprintf(stderr, "rows               %llu\n", (unsigned long long)rows);
     fprintf(stderr, "groups             %llu\n", (unsigned long long)groups);
-    fprintf(stderr, "method             %s\n", command->two_pass ? "two-pass" : "paged");
+    fprintf(stderr, "method             %s\n", command->engine.method.two_pass ? "two-pass" : "paged");
     if (statistics->allocator)
         print_heap(statistics);
-    if (command->two_pass)
+    if (command->engine.method.two_pass)
         fprintf(stderr, "counts             %s\n", tool_format_bytes(statistics->table_bytes, bytes));
-    fprintf(stderr, "time, median of %u run%s\n", command->engine.runs, command->engine.runs == 1 ? "" : "s");
+    fprintf(stderr, "time, median of %u run%s\n", command->engine.method.runs,
+            command->engine.method.runs == 1 ? "" : "s");
     tool_print_time("read", read_us);
     tool_print_time("upload", statistics->upload_us);
-    if (!command->two_pass)
+    if (!command->engine.method.two_pass)
         tool_print_time("heap", statistics->heap_us);
     if (!command->synthetic.rows)
         tool_print_time("hash", us[GROUPBY_TIME_HASH]);
     const double passes_us = print_passes(statistics);
     tool_print_time("passes", passes_us);
-    if (command->two_pass) {
+    if (command->engine.method.two_pass) {
         tool_print_time("  counting", us[GROUPBY_TIME_COUNT]);
         tool_print_time("  prefix sums", us[GROUPBY_TIME_PREFIX_SUM]);
         tool_print_time("  writing", us[GROUPBY_TIME_WRITE]);
     }
-    if (!command->two_pass)
+    if (!command->engine.method.two_pass)
         tool_print_time("decide", us[GROUPBY_TIME_DECIDE]);
     tool_print_time("resolve", us[GROUPBY_TIME_RESOLVE]);
     tool_print_time("group, all these", us[GROUPBY_TIME_ALL]);
@@ -291,8 +262,8 @@ static int group(const struct command *command)
         return code;
     }
     if (code == 0)
-        code = (command->two_pass ? groupby_run_two_pass : groupby_run)(&table, &command->engine, &result,
-                                                                        &statistics);
+        code = (command->engine.method.two_pass ? groupby_run_two_pass : groupby_run)(
+            &table, &command->engine, &result, &statistics);
     double grouped = timing_now();
     if (code == 0)
         code = groupby_output(&table, &result, &command->output);
@@ -311,20 +282,17 @@ int tool_groupby(int argc, char **argv)
     command.input.column_option = "--column";
     command.input.column_number = 1;
     command.input.delimiter = '\t';
-    command.heap.page_bytes = DEFAULT_PAGE_BYTES;
     command.synthetic.deviation = DEFAULT_DEVIATION;
-    command.engine.runs = 1;
     static char name[] = "quarry groupby";
     argv[0] = name;
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)
         return code;
     code = output_check(command.output.path);
-    if (code == TOOL_OK && tool_target(command.heap.backend, &command.engine.target))
+    if (code == TOOL_OK && tool_target(command.engine.method.backend, &command.engine.target))
         code = TOOL_FAILED;
     if (code != TOOL_OK)
         return code;
-    command.engine.heap = command.heap;
     command.engine.want_rows = command.output.with_rows;
     command.engine.hash_bits = (unsigned)tool_environment("QUARRY_GROUPBY_HASH_BITS", 64, 64);
     if (command.engine.target.backend == QUARRY_BACKEND_CPU)

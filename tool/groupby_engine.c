@@ -103,8 +103,8 @@ static uint64_t pages_enough(const struct engine *engine)
 static int too_small(const struct engine *engine, const char *what, uint64_t heap_bytes, uint64_t heap_pages)
 {
     uint64_t rows = engine->table->count;
-    uint64_t page_bytes = engine->options->heap.page_bytes;
-    unsigned prefill = engine->options->prefill;
+    uint64_t page_bytes = engine->options->method.page_bytes;
+    unsigned prefill = engine->options->method.prefill;
     uint64_t enough = pages_enough(engine);
     /* Which pages are taken beforehand is random, and how many only nearly so. */
     if (prefill)
@@ -196,7 +196,7 @@ static int create_buffers(struct engine *engine)
 /* Integer keys leave half of what is left by default: their tables grow beside the heap. */
 static int create_heap(struct engine *engine)
 {
-    const struct heap_options *wanted = &engine->options->heap;
+    const struct method_options *wanted = &engine->options->method;
     struct quarry_heap_description made;
     struct quarry_device_info info;
     uint64_t bytes = wanted->heap_bytes;
@@ -213,7 +213,7 @@ static int create_heap(struct engine *engine)
     engine->statistics->heap_pages = made.pages;
     engine->statistics->page_bytes = made.page_bytes;
     engine->job.heap = quarry_heap_handle(engine->heap);
-    if (work_prefill(&engine->work, engine->heap, wanted, engine->options->prefill,
+    if (work_prefill(&engine->work, engine->heap, wanted, engine->options->method.prefill,
                      &engine->statistics->prefilled))
         return TOOL_FAILED;
     if (made.pages <
@@ -421,7 +421,7 @@ static int work(struct engine *engine, struct groupby_result *result)
     if (work_open(&engine->work, &engine->options->target) ||
         work_check(quarry_event_create(&engine->options->target, &engine->decided), "timing") ||
         upload(engine) || create_buffers(engine) || create_heap(engine) ||
-        groupby_repeat(engine->statistics->us, engine->options->runs, run_once, engine))
+        groupby_repeat(engine->statistics->us, engine->options->method.runs, run_once, engine))
         return TOOL_FAILED;
     return groupby_fetch(&engine->work, result, engine->state.groups, job->group_rows, job->group_counts,
                          engine->options->want_rows ? job->group_of_row : NULL, engine->table->count);
@@ -439,9 +439,9 @@ int groupby_run(const struct groupby_table *table, const struct groupby_options 
     engine.table = table;
     engine.options = options;
     engine.statistics = statistics;
-    engine.job.page_bytes = options->heap.page_bytes;
+    engine.job.page_bytes = options->method.page_bytes;
     engine.job.capacity =
-        (uint32_t)((options->heap.page_bytes - sizeof(struct groupby_page)) / sizeof(uint32_t));
+        (uint32_t)((options->method.page_bytes - sizeof(struct groupby_page)) / sizeof(uint32_t));
     engine.job.hash_mask = ~UINT64_C(0) << (GROUPBY_HASH_BITS - options->hash_bits);
     int code = work(&engine, result);
     tool_progress_end();

@@ -11,11 +11,10 @@
 
 struct groupby_options {
     struct quarry_target target; /* resolved */
-    struct heap_options heap;    /* 0 bytes: integer keys take half of what the library would, text all */
-    int want_rows;               /* fill group_of_row */
-    unsigned prefill;            /* percent of the heap's pages that others hold, 0 to 99 */
-    unsigned runs;               /* 1 to GROUPBY_MAX_RUNS; all but the last are for the times */
-    unsigned hash_bits;          /* of the hash that are kept, 1 to 64: tests make keys collide */
+    struct method_options
+        method;         /* a heap of 0 bytes: integer keys take half of what the library would, text all */
+    int want_rows;      /* fill group_of_row */
+    unsigned hash_bits; /* of the hash that are kept, 1 to 64: tests make keys collide */
 };
 
 /* Host memory, from malloc. */

@@ -3,7 +3,6 @@
 #ifndef QUARRY_TOOL_GROUPBY_TIMES_H
 #define QUARRY_TOOL_GROUPBY_TIMES_H
 
-#define GROUPBY_MAX_RUNS 1000u
 #define GROUPBY_PASSES_NOTED 16u /* passes that are told apart; the last sums up the rest */
 
 /* All but the last: kernels and prefix sums, by the target's events. */

@@ -133,7 +133,7 @@ static int work_through(struct engine *engine, const struct groupby_options *opt
 {
     const struct two_pass_job *job = &engine->job;
     if (work_open(&engine->work, &options->target) || create_buffers(engine) ||
-        groupby_repeat(engine->statistics->us, options->runs, run_once, engine))
+        groupby_repeat(engine->statistics->us, options->method.runs, run_once, engine))
         return TOOL_FAILED;
     engine->statistics->passes = GROUPBY_INTEGER_PASSES;
     for (unsigned pass = 0; pass < GROUPBY_INTEGER_PASSES; pass++)

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_PAGE_BYTES 256u
 #define MAX_EXPONENT 10.0
 
 struct command {
@@ -23,6 +22,7 @@ struct command {
     int count;
     int stats;
     int integers;
+    int file_only;              /* an option that means nothing with --synthetic was given */
     int synthetic_only;         /* an option that means nothing without --synthetic was given: its key */
     struct rows_options shared; /* of both files */
     struct rows_options input[2];
@@ -93,17 +93,6 @@ static error_t parse_exponent(struct join_synthetic *synthetic, const char *text
     return tool_refuse("--exponent '%s': give a number from 0 to %.0f", text, MAX_EXPONENT);
 }
 
-static error_t parse_method(struct join_options *options, const char *text)
-{
-    if (strcmp(text, "paged") == 0)
-        options->method = JOIN_PAGED;
-    else if (strcmp(text, "two-pass") == 0)
-        options->method = JOIN_TWO_PASS;
-    else
-        return tool_refuse("--method '%s': give paged or two-pass", text);
-    return 0;
-}
-
 static error_t parse_file(struct command *command, const char *text)
 {
     if (command->paths[1])
@@ -132,11 +121,12 @@ static error_t check_inputs(struct command *command)
 
 static error_t parse_end(struct command *command)
 {
-    if (command->engine.prefill && command->engine.method != JOIN_PAGED)
-        return tool_refuse("--prefill is about the pages of --method paged");
     if (command->synthetic.left) {
         if (command->paths[0])
             return tool_refuse("--synthetic needs no files, but '%s' is given", command->paths[0]);
+        if (command->file_only || command->shared.described)
+            return tool_refuse(
+                "--on, --integers, --delimiter and --header are about files: --synthetic reads none");
         return 0;
     }
     if (command->synthetic_only)
@@ -150,13 +140,10 @@ static error_t parse_end(struct command *command)
 }
 
 enum {
-    KEY_METHOD = 256,
-    KEY_SYNTHETIC,
+    KEY_SYNTHETIC = 256,
     KEY_DISTRIBUTION,
     KEY_EXPONENT,
     KEY_SEED,
-    KEY_PREFILL,
-    KEY_RUNS,
 };
 
 static error_t parse_synthetic_key(struct command *command, int key, char *text)
@@ -177,12 +164,11 @@ static error_t parse_synthetic_key(struct command *command, int key, char *text)
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct command *command = (struct command *)state->input;
-    uint64_t number = 0;
-    error_t error = 0;
+    command->file_only |= key == 'j' || key == 'i';
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &command->shared;
-        state->child_inputs[1] = &command->engine.heap;
+        state->child_inputs[1] = &command->engine.method;
         return 0;
     case 'j':
         return parse_on(command, text);
@@ -198,21 +184,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 'o':
         command->output = text;
         return 0;
-    case KEY_METHOD:
-        return parse_method(&command->engine, text);
     case KEY_SYNTHETIC:
     case KEY_DISTRIBUTION:
     case KEY_EXPONENT:
     case KEY_SEED:
         return parse_synthetic_key(command, key, text);
-    case KEY_PREFILL:
-        error = tool_parse_range(&number, "prefill", text, 0, 99);
-        command->engine.prefill = (unsigned)number;
-        return error;
-    case KEY_RUNS:
-        error = tool_parse_range(&number, "runs", text, 1, JOIN_MAX_RUNS);
-        command->engine.runs = (unsigned)number;
-        return error;
     case ARGP_KEY_ARG:
         return parse_file(command, text);
     case ARGP_KEY_END:
@@ -234,10 +210,6 @@ static const struct argp_option option_list[] = {
     {"count", 'c', NULL, 0, "Print only the number of lines", 1},
     {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
     {"stats", 's', NULL, 0, "Print rows, matches, pages and times to standard error", 1},
-    {"method", KEY_METHOD, "NAME", 0,
-     "paged: matches go to pages from the heap; two-pass: count, prefix sum, probe again (default: paged)",
-     2},
-    {"prefill", KEY_PREFILL, "PERCENT", 0, "First take this share of the heap's pages, at random", 2},
     {"synthetic", KEY_SYNTHETIC, "N[,M]", 0,
      "Join made-up tables of N and M rows (default: N) and no files; each row of the second has one partner",
      3},
@@ -246,7 +218,6 @@ static const struct argp_option option_list[] = {
     {"exponent", KEY_EXPONENT, "S", 0, "zipf: the k-th row is chosen with probability 1 / k^S (default: 1)",
      3},
     {"seed", KEY_SEED, "N", 0, "Another seed makes other tables (default: 0)", 3},
-    {"runs", KEY_RUNS, "N", 0, "Join N times; --stats has medians (default: 1)", 3},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static const char documentation[] =
@@ -259,7 +230,7 @@ static const char documentation[] =
     "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
 static const struct argp_child children[] = {
-    {&options_input, 0, NULL, 0}, {&options_heap, 0, NULL, 2}, {NULL, 0, NULL, 0}};
+    {&options_input, 0, NULL, 0}, {&options_method, 0, NULL, 2}, {NULL, 0, NULL, 0}};
 static const struct argp argument_parser = {option_list, parse, "LEFT RIGHT", documentation,
                                             children,    NULL,  NULL};
 
@@ -310,7 +281,7 @@ static void print_stats(const struct command *command, const struct joined *join
 {
     static const char *const names[JOIN_STAGES] = {"hash",        "partition",  "plan",  "probe",
                                                    "first probe", "prefix sum", "array", "second probe"};
-    const int paged = command->engine.method == JOIN_PAGED;
+    const int paged = !command->engine.method.two_pass;
     fprintf(stderr, "rows               %llu left, %llu right\n", (unsigned long long)joined->left->count,
             (unsigned long long)joined->right->count);
     fprintf(stderr, "matches            %llu\n", (unsigned long long)joined->result->count);
@@ -323,7 +294,8 @@ static void print_stats(const struct command *command, const struct joined *join
         fprintf(stderr, "only counted       there is no room for the matches\n");
         return;
     }
-    fprintf(stderr, "time, median of %u run%s\n", command->engine.runs, command->engine.runs == 1 ? "" : "s");
+    fprintf(stderr, "time, median of %u run%s\n", command->engine.method.runs,
+            command->engine.method.runs == 1 ? "" : "s");
     tool_print_time("read", read_us);
     tool_print_time("upload", statistics->upload_us);
     if (paged)
@@ -381,15 +353,13 @@ int tool_join(int argc, char **argv)
     command.input[1].column_number = 1;
     command.shared.delimiter = '\t';
     command.synthetic.exponent = 1;
-    command.engine.heap.page_bytes = DEFAULT_PAGE_BYTES;
-    command.engine.runs = 1;
     static char name[] = "quarry join";
     argv[0] = name;
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)
         return code;
     code = output_check(command.output);
-    if (code == TOOL_OK && tool_target(command.engine.heap.backend, &command.engine.target))
+    if (code == TOOL_OK && tool_target(command.engine.method.backend, &command.engine.target))
         code = TOOL_FAILED;
     if (code != TOOL_OK)
         return code;

@@ -185,7 +185,7 @@ static uint64_t pages_enough(const struct engine *engine)
 static int too_small(const struct engine *engine)
 {
     const struct join_statistics *statistics = engine->statistics;
-    const unsigned prefill = engine->options->prefill;
+    const unsigned prefill = engine->options->method.prefill;
     uint64_t enough = pages_enough(engine);
     char have[32];
     /* Which pages are taken beforehand is random, and how many only nearly so. */
@@ -210,26 +210,26 @@ static int create_heap(struct engine *engine)
     struct quarry_heap_description made;
     struct quarry_device_info info;
     char have[32];
-    uint64_t bytes = options->heap.heap_bytes;
+    uint64_t bytes = options->method.heap_bytes;
     if (work_check(quarry_device_describe(&engine->work.target, &info), "describing the device"))
         return TOOL_FAILED;
     if (bytes == 0)
         bytes = info.heap_bytes / 2;
-    if (work_create_heap(&engine->work, &options->heap, bytes, &engine->heap, &made, &statistics->heap_us))
+    if (work_create_heap(&engine->work, &options->method, bytes, &engine->heap, &made, &statistics->heap_us))
         return TOOL_FAILED;
     if (!engine->heap)
         return tool_error(
             TOOL_FAILED,
             "the heap is too small: %s have no room for a page of %llu bytes; use a larger --heap",
-            tool_format_bytes(bytes, have), (unsigned long long)options->heap.page_bytes);
+            tool_format_bytes(bytes, have), (unsigned long long)options->method.page_bytes);
     statistics->allocator = made.allocator;
     statistics->heap_bytes = made.pool_bytes;
     statistics->page_bytes = made.page_bytes;
     statistics->heap_pages = made.pages;
     engine->job.heap = quarry_heap_handle(engine->heap);
-    engine->job.page_bytes = options->heap.page_bytes;
-    engine->job.capacity = (uint32_t)(options->heap.page_bytes / sizeof(uint64_t) - 1);
-    return work_prefill(&engine->work, engine->heap, &options->heap, options->prefill,
+    engine->job.page_bytes = options->method.page_bytes;
+    engine->job.capacity = (uint32_t)(options->method.page_bytes / sizeof(uint64_t) - 1);
+    return work_prefill(&engine->work, engine->heap, &options->method, options->method.prefill,
                         &statistics->prefilled);
 }
 
@@ -317,7 +317,7 @@ static int leave_counted(struct engine *engine)
     engine->statistics->only_counted = !engine->options->want_matches;
     if (engine->statistics->only_counted)
         return 0;
-    if (engine->options->method == JOIN_PAGED)
+    if (!engine->options->method.two_pass)
         return too_small(engine);
     return tool_error(
         TOOL_FAILED, "there are %llu matches, which take %s, and memory has room for %llu; use --count",
@@ -336,9 +336,9 @@ static int check_skew(struct engine *engine)
     engine->skew_checked = 1;
     if (count(engine))
         return TOOL_FAILED;
-    int fits = engine->options->method == JOIN_PAGED
-                   ? pages_least(engine) <= statistics->heap_pages - statistics->prefilled
-                   : engine->matches <= engine->array_room;
+    int fits = engine->options->method.two_pass
+                   ? engine->matches <= engine->array_room
+                   : pages_least(engine) <= statistics->heap_pages - statistics->prefilled;
     return fits ? 0 : leave_counted(engine);
 }
 
@@ -443,11 +443,11 @@ static int gather(struct engine *engine, int wanted)
 
 static int note_times(struct engine *engine, unsigned run)
 {
-    const int paged = engine->options->method == JOIN_PAGED;
+    const int paged = !engine->options->method.two_pass;
     quarry_event *before = engine->marks[JOIN_STAGES];
     double total = 0;
     for (unsigned stage = 0; stage < JOIN_STAGES; stage++) {
-        double *sample = &engine->samples[stage * engine->options->runs + run];
+        double *sample = &engine->samples[stage * engine->options->method.runs + run];
         *sample = 0;
         if (paged ? stage > JOIN_STAGE_PROBE : stage == JOIN_STAGE_PROBE)
             continue;
@@ -456,27 +456,27 @@ static int note_times(struct engine *engine, unsigned run)
         total += *sample;
         before = engine->marks[stage];
     }
-    engine->samples[JOIN_STAGES * engine->options->runs + run] = total;
+    engine->samples[JOIN_STAGES * engine->options->method.runs + run] = total;
     return 0;
 }
 
 static int run_once(struct engine *engine, unsigned run)
 {
     const struct join_options *options = engine->options;
-    const int wanted = options->want_matches && run + 1 == options->runs;
+    const int wanted = options->want_matches && run + 1 == options->method.runs;
     work_destroy(&engine->work, &engine->memory[MATCHES]);
     if (work_check(quarry_event_record(engine->marks[JOIN_STAGES]), "timing") || partition(engine) ||
         plan(engine))
         return TOOL_FAILED;
     if (!engine->statistics->only_counted &&
-        (options->method == JOIN_PAGED ? probe_paged(engine) : probe_twice(engine)))
+        (options->method.two_pass ? probe_twice(engine) : probe_paged(engine)))
         return TOOL_FAILED;
     if (engine->statistics->only_counted)
         return 0;
     if (note_times(engine, run))
         return TOOL_FAILED;
     const double joined = timing_now();
-    if (options->method == JOIN_PAGED && gather(engine, wanted))
+    if (!options->method.two_pass && gather(engine, wanted))
         return TOOL_FAILED;
     engine->statistics->gather_us = 1e6 * (timing_now() - joined);
     return 0;
@@ -485,7 +485,7 @@ static int run_once(struct engine *engine, unsigned run)
 static void summarise(struct engine *engine)
 {
     struct join_statistics *statistics = engine->statistics;
-    const unsigned runs = engine->options->runs;
+    const unsigned runs = engine->options->method.runs;
     for (unsigned stage = 0; stage < JOIN_STAGES; stage++)
         statistics->stage_us[stage] = timing_summarise(engine->samples + stage * runs, runs).median;
     statistics->join_us = timing_summarise(engine->samples + JOIN_STAGES * runs, runs).median;
@@ -525,10 +525,11 @@ static int open_engine(struct engine *engine)
     for (unsigned i = 0; i <= JOIN_STAGES; i++)
         if (work_check(quarry_event_create(&options->target, &engine->marks[i]), "timing"))
             return TOOL_FAILED;
-    engine->samples = (double *)calloc((JOIN_STAGES + 1) * (size_t)options->runs, sizeof *engine->samples);
+    engine->samples =
+        (double *)calloc((JOIN_STAGES + 1) * (size_t)options->method.runs, sizeof *engine->samples);
     if (!engine->samples)
         return tool_error(TOOL_FAILED, "not enough memory for the times");
-    return create_buffers(engine) || (options->method == JOIN_PAGED && create_heap(engine));
+    return create_buffers(engine) || (!options->method.two_pass && create_heap(engine));
 }
 
 static void close_engine(struct engine *engine)
@@ -547,8 +548,8 @@ static int work_through(struct engine *engine, struct join_result *result)
 {
     if (open_engine(engine))
         return TOOL_FAILED;
-    for (unsigned run = 0; run < engine->options->runs && !engine->statistics->only_counted; run++) {
-        tool_progress("joining", (double)run / engine->options->runs);
+    for (unsigned run = 0; run < engine->options->method.runs && !engine->statistics->only_counted; run++) {
+        tool_progress("joining", (double)run / engine->options->method.runs);
         if (run_once(engine, run))
             return TOOL_FAILED;
     }

@@ -7,18 +7,11 @@
 #include "options.h"
 #include "quarry/quarry.h"
 
-#define JOIN_MAX_RUNS 1000u
-
-enum join_method { JOIN_PAGED, JOIN_TWO_PASS };
-
 struct join_options {
-    struct quarry_target target; /* resolved */
-    struct heap_options heap;    /* JOIN_PAGED only; 0 bytes: half of what the library would take */
-    enum join_method method;
+    struct quarry_target target;  /* resolved */
+    struct method_options method; /* a heap of 0 bytes: half of what the library would take */
     int want_matches;   /* else they are found and written on the target if they have room there, but not
                            fetched */
-    unsigned prefill;   /* percent of the heap's pages that others hold, 0 to 99 */
-    unsigned runs;      /* 1 to JOIN_MAX_RUNS; all but the last are for the times */
     unsigned hash_bits; /* of the hash that are kept, 1 to 32: tests make keys collide */
 };
 

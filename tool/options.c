@@ -2,12 +2,15 @@
 /* Options that commands share; the contracts are in options.h. */
 #include "options.h"
 
+#include "lists.h"
 #include "tool.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DEFAULT_PAGE_BYTES 256u
 
 int tool_parse_number(const char *text, uint64_t *number)
 {
@@ -56,6 +59,7 @@ static error_t parse_delimiter(struct rows_options *options, const char *text)
 static error_t parse_input(int key, char *text, struct argp_state *state)
 {
     struct rows_options *options = (struct rows_options *)state->input;
+    options->described |= key == 'd' || key == 'H';
     switch (key) {
     case 'd':
         return parse_delimiter(options, text);
@@ -74,16 +78,16 @@ static const struct argp_option input_list[] = {
 
 const struct argp options_input = {input_list, parse_input, NULL, NULL, NULL, NULL, NULL};
 
-/* ---- heaps ---- */
+/* ---- methods ---- */
 
-static error_t parse_backend(struct heap_options *options, const char *text)
+static error_t parse_backend(struct method_options *options, const char *text)
 {
     if (tool_parse_backend(text, &options->backend) == 0)
         return 0;
     return tool_refuse("--backend '%s': give auto, cuda or cpu", text);
 }
 
-static error_t parse_allocator(struct heap_options *options, const char *text)
+static error_t parse_allocator(struct method_options *options, const char *text)
 {
     char names[256] = "";
     struct quarry_allocator_info info;
@@ -105,7 +109,7 @@ static error_t parse_size(const char *option, const char *text, uint64_t *bytes)
     return tool_refuse("%s '%s': give a size such as 4096, 64K or 1.5G", option, text);
 }
 
-static error_t parse_page(struct heap_options *options, const char *text)
+static error_t parse_page(struct method_options *options, const char *text)
 {
     uint64_t *bytes = &options->page_bytes;
     error_t error = parse_size("--page", text, bytes);
@@ -116,9 +120,40 @@ static error_t parse_page(struct heap_options *options, const char *text)
     return tool_refuse("--page '%s': give a multiple of 16 from %u to 1M", text, OPTIONS_MIN_PAGE_BYTES);
 }
 
-static error_t parse_heap(int key, char *text, struct argp_state *state)
+static error_t parse_name(struct method_options *options, const char *text)
 {
-    struct heap_options *options = (struct heap_options *)state->input;
+    if (strcmp(text, "paged") != 0 && strcmp(text, "two-pass") != 0)
+        return tool_refuse("--method '%s': give paged or two-pass", text);
+    options->two_pass = strcmp(text, "two-pass") == 0;
+    return 0;
+}
+
+static error_t parse_unsigned(unsigned *number, const char *option, const char *text, unsigned least,
+                              unsigned most)
+{
+    uint64_t wide = 0;
+    error_t error = tool_parse_range(&wide, option, text, least, most);
+    *number = (unsigned)wide;
+    return error;
+}
+
+static error_t finish_method(struct method_options *options)
+{
+    if (options->two_pass &&
+        (options->allocator || options->heap_bytes || options->page_bytes || options->prefill))
+        return tool_refuse("--allocator, --heap, --page and --prefill are about the pages of --method paged");
+    if (!options->page_bytes)
+        options->page_bytes = DEFAULT_PAGE_BYTES;
+    if (!options->runs)
+        options->runs = 1;
+    return 0;
+}
+
+enum { KEY_METHOD = 1024, KEY_PREFILL, KEY_RUNS }; /* apart from the commands' own */
+
+static error_t parse_method(int key, char *text, struct argp_state *state)
+{
+    struct method_options *options = (struct method_options *)state->input;
     switch (key) {
     case 'b':
         return parse_backend(options, text);
@@ -128,16 +163,28 @@ static error_t parse_heap(int key, char *text, struct argp_state *state)
         return parse_size("--heap", text, &options->heap_bytes);
     case 'p':
         return parse_page(options, text);
+    case KEY_METHOD:
+        return parse_name(options, text);
+    case KEY_PREFILL:
+        return parse_unsigned(&options->prefill, "prefill", text, 0, 99);
+    case KEY_RUNS:
+        return parse_unsigned(&options->runs, "runs", text, 1, OPTIONS_MAX_RUNS);
+    case ARGP_KEY_END:
+        return finish_method(options);
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp_option heap_list[] = {
+static const struct argp_option method_list[] = {
     {"backend", 'b', "NAME", 0, "auto, cuda or cpu (default: auto, a GPU if there is one)", 0},
+    {"method", KEY_METHOD, "NAME", 0,
+     "paged: write to pages from a heap; two-pass: count, prefix sum, write (default: paged)", 0},
     {"allocator", 'a', "NAME", 0, "Where pages come from; `quarry list` names them (default: corw)", 0},
     {"heap", 'm', "SIZE", 0, "Size of the heap, such as 64M (default: by what the device has)", 0},
     {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 from 32 to 1M (default: 256)", 0},
+    {"prefill", KEY_PREFILL, "PERCENT", 0, "First take this share of the heap's pages, at random", 0},
+    {"runs", KEY_RUNS, "N", 0, "Do it N times; --stats has medians (default: 1)", 0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
-const struct argp options_heap = {heap_list, parse_heap, NULL, NULL, NULL, NULL, NULL};
+const struct argp options_method = {method_list, parse_method, NULL, NULL, NULL, NULL, NULL};

@@ -11,17 +11,23 @@
 
 #define OPTIONS_MIN_PAGE_BYTES 32u /* a head and a few entries behind it */
 
+#define OPTIONS_MAX_RUNS 1000u
+
 /* --delimiter and --header.  Input: a struct rows_options. */
 extern const struct argp options_input;
 
-/* --backend, --allocator, --heap and --page.  Input: a struct heap_options. */
-extern const struct argp options_heap;
+/* --backend, --method, --runs; and --allocator, --heap, --page and --prefill, which only the paged method
+ * takes. Input: a struct method_options, all zero before. */
+extern const struct argp options_method;
 
-struct heap_options {
+struct method_options {
     enum quarry_backend backend;
+    int two_pass;          /* count, prefix sum, write; else pages from a heap, of which the rest is */
     const char *allocator; /* NULL: the library's default */
     uint64_t heap_bytes;   /* 0: the command's default */
-    uint64_t page_bytes;   /* OPTIONS_MIN_PAGE_BYTES to 1 MiB, a multiple of 16; set before: the default */
+    uint64_t page_bytes;   /* OPTIONS_MIN_PAGE_BYTES to 1 MiB, a multiple of 16 */
+    unsigned prefill;      /* percent of the heap's pages that others hold, 0 to 99 */
+    unsigned runs;         /* 1 to OPTIONS_MAX_RUNS; all but the last are for the times */
 };
 
 /* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */

@@ -24,6 +24,7 @@ struct rows_options {
     unsigned char delimiter;   /* anything but a line feed */
     int header;                /* the first line names the columns and is no row */
     int lines;                 /* keep them */
+    int described;             /* an option about files was given */
 };
 
 /* Reads the column of a plain or gzip file; "-" is standard input.

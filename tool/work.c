@@ -200,7 +200,7 @@ int work_sort(struct work *work, uint64_t **words, uint64_t **other, uint64_t co
 
 /* ---- heaps ---- */
 
-int work_create_heap(struct work *work, const struct heap_options *options, uint64_t bytes,
+int work_create_heap(struct work *work, const struct method_options *options, uint64_t bytes,
                      quarry_heap **heap, struct quarry_heap_description *made, double *microseconds)
 {
     struct quarry_heap_options wanted = QUARRY_HEAP_OPTIONS_INIT;
@@ -239,7 +239,7 @@ static void show_prefill(double share)
     tool_progress("filling the heap", share);
 }
 
-int work_prefill(struct work *work, quarry_heap *heap, const struct heap_options *options, unsigned percent,
+int work_prefill(struct work *work, quarry_heap *heap, const struct method_options *options, unsigned percent,
                  uint64_t *taken)
 {
     struct quarry_heap_description about;

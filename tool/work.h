@@ -62,7 +62,7 @@ int work_sort(struct work *work, uint64_t **words, uint64_t **other, uint64_t co
  *   heap   NULL, without a sentence and with 0 returned, if `bytes` do not hold one page
  *   made   what it is; if there is one
  *   microseconds  the host's clock */
-int work_create_heap(struct work *work, const struct heap_options *options, uint64_t bytes,
+int work_create_heap(struct work *work, const struct method_options *options, uint64_t bytes,
                      quarry_heap **heap, struct quarry_heap_description *made, double *microseconds);
 
 /* How many blocks are live in a heap.  Waits. */
@@ -71,7 +71,7 @@ int work_live_blocks(quarry_heap *heap, uint64_t *blocks);
 /* Takes `percent` of a heap's pages, at random, with a bar if that lasts; 0 takes none.  *taken: pages that
  * are live then.  Returns 0, or prints one sentence and returns TOOL_FAILED: it takes over a minute, or
  * failed. */
-int work_prefill(struct work *work, quarry_heap *heap, const struct heap_options *options, unsigned percent,
+int work_prefill(struct work *work, quarry_heap *heap, const struct method_options *options, unsigned percent,
                  uint64_t *taken);
 
 /* KiB of a heap that surely has so many pages.

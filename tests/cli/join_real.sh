@@ -45,6 +45,8 @@ pair() {
     join -t $'\1' -o 1.2,2.2 "$scratch/left" "$scratch/right" | tr '\1' '\t' | sort >"$scratch/expected"
     [ "$header" -eq 0 ] || set -- --header "$@"
     for method in paged two-pass; do
+        # shellcheck disable=SC2046
+        [ $method = paged ] || set -- $(sed -E 's/--(page|allocator) [^ ]+//g' <<<"$*")
         checks=$((checks + 1))
         began=$(date +%s%N)
         if ! "$quarry" join --backend "$backend" --method $method --delimiter "$delimiter" --on "$l=$r" "$@" \
