@@ -7,7 +7,7 @@
  *     table (one entry for each chain)             pages, from quarry_malloc
  *     +------+-----------+------ - -               +-------+--------+----------+-----+-----+- - -
  *     | tail | first row | level, ...  bucket 0    | count | bucket | previous | row | row |
- *     |  ----|-----------|----------------------> +-------+--------+-----|----+-----+-----+- - -
+ *     |  ----|-----------|----------------------->+-------+--------+-----|----+-----+-----+- - -
  *     | tail |           |             stripe 1                          +--> the chain's page before
  *     | ...  |           |             ...
  *     | tail | first row | level, ...  bucket 1
@@ -24,7 +24,7 @@
  * A bucket that gets most of the rows would have one chain, whose pages follow one another at the pace of a
  * malloc.  So a bucket has room for several chains, its stripes.  It begins with one; a lane that finds its
  * chain without a page to write to doubles the number, while each has at least GROUPBY_STRIPE_PAGES full
- * pages. Which one a warp appends to is told by its number.
+ * pages.  Which one a warp appends to is told by its number.
  *
  * A bucket is finished if all its rows have one hash, or if it has one page, whose rows a warp sorts by
  * hash where they lie.  Any other has f >= 1 full pages and becomes at most 4 f buckets, and at most 256.
@@ -53,8 +53,8 @@
  * than the capacity, and then the page is full. */
 struct groupby_page {
     uint32_t count;
-    uint32_t bucket;   /* number in its table */
-    uint64_t previous; /* address of the bucket's page before this one; 0: none */
+    uint32_t bucket;   /* its first entry's number in the table */
+    uint64_t previous; /* address of the chain's page before this one; 0: none */
 };
 SIMT_STATIC_ASSERT(sizeof(struct groupby_page) == 16, "rows begin 16 bytes into a page");
 
