@@ -12,7 +12,11 @@
 
 #define PARTITION_TUPLES 1024u /* build tuples, on average: few partitions have more than JOIN_BUILD */
 #define MAX_PARTITION_BITS 22u
-#define BLOCKS_EACH 8u         /* blocks of a probe for each multiprocessor: twice what it runs at once */
+/* Blocks of a probe for each multiprocessor, which runs 3 at once: each thread ends with a page that is not
+ * full, which counts as long as pages are few. */
+#define FEW_BLOCKS 8u
+#define MANY_BLOCKS 16u
+#define MANY_ROWS (16u << 20)  /* of both tables */
 #define MAX_THREADS (1u << 20) /* of the other launches; their kernels loop */
 
 enum buffer {
@@ -148,7 +152,7 @@ static int create_buffers(struct engine *engine)
         create_side(engine, 1, job->build_is_right ? &job->build : &job->probe))
         return TOOL_FAILED;
     engine->statistics->upload_us = 1e6 * (timing_now() - began);
-    engine->max_blocks = info.multiprocessors * BLOCKS_EACH;
+    engine->max_blocks = info.multiprocessors * (left + right < MANY_ROWS ? FEW_BLOCKS : MANY_BLOCKS);
     engine->array_room = info.heap_bytes / sizeof(uint64_t);
     const uint64_t threads = (uint64_t)engine->max_blocks * JOIN_BLOCK;
     /* As many items as there are if no partition has more than JOIN_BUILD build tuples. */

@@ -243,19 +243,13 @@ struct sink {
     uint64_t count; /* of the thread */
 };
 
-/* Out of line, so that its registers are spilled only around the call. */
-SIMT_NOINLINE_FN uint64_t *new_page(const struct quarry_handle *heap, uint64_t bytes)
-{
-    return (uint64_t *)quarry_malloc(*heap, bytes);
-}
-
 /* Gives the calling thread an empty page.  Returns 0 if the heap has none. */
 SIMT_FN int next_page(const struct join_job *job, struct sink *sink)
 {
     uint64_t *page = (uint64_t *)SIMT_NULL;
     /* A malloc that fails has swept the heap; others need not do so again. */
     if (!simt_load_u32(&job->state->failed, relaxed))
-        page = new_page(&job->heap, job->page_bytes);
+        page = (uint64_t *)quarry_malloc(job->heap, job->page_bytes);
     if (!page) {
         simt_store_u32(&job->state->failed, 1, relaxed);
         return 0;
@@ -266,7 +260,7 @@ SIMT_FN int next_page(const struct join_job *job, struct sink *sink)
     return 1;
 }
 
-SIMT_KERNEL_RESIDENT(join_collect, struct join_job, a, JOIN_BLOCK, 4)
+SIMT_KERNEL(join_collect, struct join_job, a)
 {
     struct join_hash_table *table = (struct join_hash_table *)simt_shared();
     struct sink sink;
