@@ -181,6 +181,7 @@ static double bound(double n, double p)
 /* Were L or more free, a NULL would have a probability of at most 1 %. */
 static void just_enough(void)
 {
+    f.low_free = 0.1;
     if (describe_default().probes == 0)
         return;
     uint32_t nulls = nulls_with(LARGE_PAGES / 10 + ASKING, 0.1); /* at least L whoever took one */
@@ -190,6 +191,7 @@ static void just_enough(void)
 /* With five times L: 0.55^49 for single pages, 0.55^64 for words. */
 static void plenty(void)
 {
+    f.low_free = 0.1;
     if (describe_default().probes == 0)
         return;
     expect_equal(nulls_with(LARGE_PAGES / 2, 0.1), 0);

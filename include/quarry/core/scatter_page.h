@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A page that is divided into chunks of one size: its word and its fields (the map: alloc/scatter.h).
+ *
+ * Chunks.  The class of a page is how many chunks it has; they are as large as that allows.  Up to 32 are in
+ * the word itself; more, up to 1024, in fields of 32 at the page's end, or elsewhere in debug mode, which
+ * relies on what is free to be left alone.
+ *
+ * Who enters a page of fields counts first and looks for a chunk then; who leaves clears the bit first and
+ * uncounts then.  So at most as many bits are set as are counted, and whoever has counted finds a clear one
+ * without waiting; and a page whose count is 0 has no bits and nobody in it.  Count and class are in one
+ * word, so nobody enters a page whose class is no longer what he saw.  (mallocMC's later rule is to enter the
+ * page before looking at its chunk size; the original looked first.)
+ *
+ * Order.  Every change of a word is a compare-exchange or a fetch-and, -sub; only BUSY pages,
+ * which are one thread's alone, are stored to.  A free clears its bit with release, uncounts
+ * with release.  A malloc takes chunks with acquire, the word's as well as the field's: what it reads is in
+ * the release sequence of each free of a chunk there.  If the page was empty in between, then of each free's
+ * uncounting (or clearing in the word), for that change of the word was before the reset, which continues
+ * their release sequences.  A malloc that makes an empty page one of fields holds it BUSY while it clears
+ * them, and publishes it with release; whoever counts there later acquires that. */
+#ifndef QUARRY_CORE_SCATTER_PAGE_H
+#define QUARRY_CORE_SCATTER_PAGE_H
+
+#include "quarry/core/bits.h"
+#include "quarry/core/layout.h"
+#include "quarry/core/pages.h"
+#include "quarry/core/random.h"
+#include "quarry/simt/simt.h"
+
+#define QUARRY_SCATTER_FLAT 32u   /* chunks of a page without fields, at most */
+#define QUARRY_SCATTER_MOST 1024u /* and with */
+#define QUARRY_SCATTER_FIELDS 32u /* of a page, at most */
+#define QUARRY_SCATTER_DEBUG_UNIT 64u
+
+#define QUARRY_SCATTER_EMPTY 0u /* classes */
+#define QUARRY_SCATTER_BUSY 2045u
+#define QUARRY_SCATTER_INNER 2046u
+#define QUARRY_SCATTER_MULTI 2047u
+
+#define QUARRY_SCATTER_CLASS_SHIFT 32
+#define QUARRY_SCATTER_CLASS_MASK ((uint64_t)0x7ff << 32)
+#define QUARRY_SCATTER_GENERATION ((uint64_t)1 << 43)
+#define QUARRY_SCATTER_GENERATION_MASK ((uint64_t)0x3ff << 43)
+#define QUARRY_SCATTER_TAKE ((uint64_t)1 << 53)
+#define QUARRY_SCATTER_TAKES_MASK ((uint64_t)0x7ff << 53)
+#define QUARRY_SCATTER_VERSIONS (QUARRY_SCATTER_TAKES_MASK | QUARRY_SCATTER_GENERATION_MASK)
+
+struct quarry_scatter_pages {
+    uint64_t *words;
+    struct quarry_pages pages;
+    unsigned char *fields; /* end of those of page 0 */
+    uint64_t field_stride; /* bytes from page to page */
+    uint32_t page_bytes;   /* a multiple of `unit` */
+    uint32_t unit;         /* bytes, 16 or 64: chunks are multiples of it */
+    uint32_t in_page;      /* are the fields in the page? */
+    uint32_t waste;        /* a request may get a chunk so many times its size */
+    uint32_t reset;        /* is a page whose last chunk is freed empty again? */
+};
+
+/* Which pages a request can use. */
+struct quarry_scatter_request {
+    uint64_t bytes;
+    uint32_t pages;       /* that it needs */
+    uint32_t most, least; /* classes, if that is 1; most: what it makes of an empty page */
+};
+
+/* Chunks that a lane took of a page. */
+struct quarry_scatter_taken {
+    uint32_t count;
+    uint32_t class_;
+    uint32_t low;    /* up to 32 chunks: a bit for each; more: the first of as many, which may be taken */
+    uint32_t marked; /* are their bits set? */
+};
+
+/* ---- sizes ---- */
+
+SIMT_FN uint32_t quarry_scatter_field_count(uint32_t class_)
+{
+    return (class_ + 31u) / 32u;
+}
+
+/* Bytes of a chunk. */
+SIMT_FN uint32_t quarry_scatter_chunk_bytes(const struct quarry_scatter_pages *h, uint32_t class_)
+{
+    uint32_t room = h->page_bytes;
+    if (class_ > QUARRY_SCATTER_FLAT && h->in_page)
+        room -= quarry_scatter_field_count(class_) * 4u;
+    return room / class_ / h->unit * h->unit;
+}
+
+/* How many chunks of at least `bytes`, up to a page, a page has. */
+SIMT_FN uint32_t quarry_scatter_class(const struct quarry_scatter_pages *h, uint32_t bytes)
+{
+    uint32_t size = (bytes + h->unit - 1) / h->unit * h->unit;
+    uint32_t n = h->page_bytes / size;
+    if (n <= QUARRY_SCATTER_FLAT)
+        return n;
+    if (h->in_page) { /* whole segments of 32 chunks and their field, and what is left for one more */
+        uint32_t segment = 32u * size + 4u, rest = h->page_bytes % segment;
+        n = h->page_bytes / segment * 32u + (rest > 4u ? (rest - 4u) / size : 0);
+    }
+    n = n < QUARRY_SCATTER_MOST ? n : QUARRY_SCATTER_MOST;
+    return n > QUARRY_SCATTER_FLAT ? n : QUARRY_SCATTER_FLAT;
+}
+
+SIMT_FN struct quarry_scatter_request quarry_scatter_request(const struct quarry_scatter_pages *h,
+                                                             uint64_t bytes)
+{
+    struct quarry_scatter_request q;
+    q.bytes = bytes;
+    q.pages = 1;
+    q.most = 1;
+    q.least = 1;
+    if (bytes > h->page_bytes) {
+        q.pages = (uint32_t)((bytes + h->page_bytes - 1) / h->page_bytes);
+    } else {
+        /* A page of n chunks wastes too much unless page_bytes / n < waste * bytes + unit. */
+        uint64_t wide = bytes * h->waste + h->unit;
+        q.most = quarry_scatter_class(h, (uint32_t)bytes);
+        q.least = wide > h->page_bytes ? 1 : h->page_bytes / (uint32_t)wide + 1;
+        q.least = q.least < q.most ? q.least : q.most;
+    }
+    return q;
+}
+
+/* ---- words ---- */
+
+SIMT_FN uint32_t quarry_scatter_class_of(uint64_t word)
+{
+    return (uint32_t)(word >> QUARRY_SCATTER_CLASS_SHIFT) & 0x7ffu;
+}
+
+SIMT_FN int quarry_scatter_is_empty(uint64_t word)
+{
+    return quarry_scatter_class_of(word) == QUARRY_SCATTER_EMPTY;
+}
+
+/* The same page as another class. */
+SIMT_FN uint64_t quarry_scatter_word(uint64_t word, uint32_t class_, uint32_t low)
+{
+    return (word & QUARRY_SCATTER_VERSIONS) | (uint64_t)class_ << QUARRY_SCATTER_CLASS_SHIFT | low;
+}
+
+SIMT_FN uint64_t quarry_scatter_next_generation(uint64_t word)
+{
+    uint64_t next = (word + QUARRY_SCATTER_GENERATION) & QUARRY_SCATTER_GENERATION_MASK;
+    return (word & ~QUARRY_SCATTER_GENERATION_MASK) | next;
+}
+
+/* Chunks of a page up to 32 that are free. */
+SIMT_FN uint32_t quarry_scatter_spare(uint32_t class_, uint32_t low)
+{
+    return ~low & (~0u >> (QUARRY_SCATTER_FLAT - class_));
+}
+
+/* How many chunks a page has for a request of less than two pages. */
+SIMT_FN uint32_t quarry_scatter_room(const struct quarry_scatter_request *q, uint64_t word)
+{
+    uint32_t class_ = quarry_scatter_class_of(word);
+    if (class_ == QUARRY_SCATTER_EMPTY)
+        return q->most;
+    if (class_ < q->least || class_ > q->most)
+        return 0;
+    if (class_ <= QUARRY_SCATTER_FLAT)
+        return simt_popc_u32(quarry_scatter_spare(class_, (uint32_t)word));
+    return class_ - (uint32_t)word;
+}
+
+/* Are the page's chunks larger than the request would make them? */
+SIMT_FN int quarry_scatter_is_wasteful(const struct quarry_scatter_request *q, uint64_t word)
+{
+    return !quarry_scatter_is_empty(word) && quarry_scatter_class_of(word) != q->most;
+}
+
+/* What a sweep sums up: see alloc/scatter.h. */
+SIMT_FN uint64_t quarry_scatter_number(const struct quarry_scatter_request *q, uint32_t page, uint64_t word)
+{
+    uint32_t class_ = quarry_scatter_class_of(word);
+    if (q->pages > 1 || class_ < q->least || class_ > q->most)
+        word &= ~QUARRY_SCATTER_TAKES_MASK;
+    return quarry_mix_u32((uint32_t)(word >> 32) + page * 0x9e3779b9u);
+}
+
+/* Waits until the page is not BUSY.  Returns its word. */
+SIMT_FN uint64_t quarry_scatter_settle(const struct quarry_scatter_pages *h, uint32_t page, uint64_t word)
+{
+    while (quarry_scatter_class_of(word) == QUARRY_SCATTER_BUSY) {
+        simt_backoff();
+        word = simt_load_u64(&h->words[page], relaxed);
+    }
+    return word;
+}
+
+/* ---- fields ---- */
+
+SIMT_FN uint32_t *quarry_scatter_field(const struct quarry_scatter_pages *h, uint32_t page, uint32_t i)
+{
+    return (uint32_t *)(void *)(h->fields + page * h->field_stride) - 1 - i;
+}
+
+/* What field i holds when the first `live` chunks do; bits past the last chunk are set. */
+SIMT_FN uint32_t quarry_scatter_field_value(uint32_t class_, uint32_t i, uint32_t live)
+{
+    uint32_t past = class_ - 32u * i, mine = live > 32u * i ? live - 32u * i : 0;
+    return (past < 32u ? ~0u << past : 0) | (mine < 32u ? (1u << mine) - 1u : ~0u);
+}
+
+/* Sets a bit for a chunk that has been counted, `chunk` if it is free.  Returns the chunk. */
+SIMT_FN uint32_t quarry_scatter_mark(const struct quarry_scatter_pages *h, uint32_t page, uint32_t class_,
+                                     uint32_t chunk)
+{
+    uint32_t i = chunk / 32u, fields = quarry_scatter_field_count(class_);
+    for (;;) {
+        uint32_t *field = quarry_scatter_field(h, page, i), bit = 1u << chunk % 32u;
+        uint32_t before = simt_or_u32(field, bit, acquire); /* pairs with quarry_scatter_give_back */
+        if (!(before & bit))
+            return chunk;
+        while (before == ~0u) {
+            i = i + 1 < fields ? i + 1 : 0;
+            before = simt_load_u32(quarry_scatter_field(h, page, i), relaxed);
+        }
+        chunk = 32u * i + simt_ctz_u32(~before);
+    }
+}
+
+/* ---- taking ---- */
+
+/* Makes the page, which is BUSY and the caller's, one of fields with `live` chunks taken. */
+SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_pages *h, uint32_t page, uint64_t word,
+                                   uint32_t live)
+{
+    uint32_t class_ = quarry_scatter_class_of(word);
+    for (uint32_t i = 0; i < quarry_scatter_field_count(class_); i++)
+        simt_store_u32(quarry_scatter_field(h, page, i), quarry_scatter_field_value(class_, i, live),
+                       relaxed);
+    simt_store_u64(&h->words[page], word, release); /* pairs with the acquire of those who count */
+}
+
+/* Takes up to `want` chunks of the page, whose word was `word`.  Progress: a compare-exchange fails because
+ * another's succeeded. */
+SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scatter_pages *h,
+                                                        const struct quarry_scatter_request *q, uint32_t page,
+                                                        uint64_t word, uint32_t want)
+{
+    struct quarry_scatter_taken t = {0, 0, 0, 0};
+    while (want) {
+        uint32_t room = quarry_scatter_room(q, word), low = (uint32_t)word;
+        int was_empty = quarry_scatter_is_empty(word);
+        t.count = want < room ? want : room;
+        if (!t.count)
+            break;
+        t.class_ = was_empty ? q->most : quarry_scatter_class_of(word);
+        t.marked = t.class_ <= QUARRY_SCATTER_FLAT || was_empty;
+        t.low = low;
+        if (t.class_ <= QUARRY_SCATTER_FLAT) {
+            uint32_t spare = quarry_scatter_spare(t.class_, low);
+            uint32_t last = quarry_kth_set_u32(spare, t.count);
+            t.low = spare & (~0u >> (31u - last));
+        }
+        low = t.class_ <= QUARRY_SCATTER_FLAT ? low | t.low : low + t.count;
+        uint64_t next = quarry_scatter_word(word + QUARRY_SCATTER_TAKE, t.class_, low);
+        if (was_empty)
+            next = quarry_scatter_next_generation(next);
+        int divides = was_empty && t.class_ > QUARRY_SCATTER_FLAT;
+        uint64_t held = divides ? quarry_scatter_word(word, QUARRY_SCATTER_BUSY, 0) : next;
+        uint64_t seen = simt_cas_u64(&h->words[page], word, held, acquire); /* pairs with give_back */
+        if (seen == word) {
+            if (divides)
+                quarry_scatter_divide(h, page, next, t.count);
+            break;
+        }
+        word = seen;
+    }
+    return t;
+}
+
+/* The chunk number `order` of those that *t says. */
+SIMT_FN unsigned char *quarry_scatter_chunk(const struct quarry_scatter_pages *h, uint32_t page,
+                                            const struct quarry_scatter_taken *t, uint32_t order)
+{
+    uint32_t chunk = t->low + order;
+    if (t->class_ <= QUARRY_SCATTER_FLAT)
+        chunk = quarry_kth_set_u32(t->low, order + 1);
+    else if (!t->marked)
+        chunk = quarry_scatter_mark(h, page, t->class_, chunk);
+    return (unsigned char *)quarry_page_address(&h->pages, page) +
+           (uint64_t)chunk * quarry_scatter_chunk_bytes(h, t->class_);
+}
+
+/* Makes an empty page BUSY and the caller's.  Returns 0 if it is not empty. */
+SIMT_FN int quarry_scatter_hold(const struct quarry_scatter_pages *h, uint32_t page)
+{
+    uint64_t word = simt_load_u64(&h->words[page], relaxed);
+    uint64_t busy = quarry_scatter_word(word, QUARRY_SCATTER_BUSY, 0);
+    return quarry_scatter_is_empty(word) &&
+           simt_cas_u64(&h->words[page], word, busy, acquire) == word; /* pairs with give_back */
+}
+
+/* Makes such a page empty again. */
+SIMT_FN void quarry_scatter_let_go(const struct quarry_scatter_pages *h, uint32_t page)
+{
+    uint64_t word = simt_load_u64(&h->words[page], relaxed);
+    simt_store_u64(&h->words[page], quarry_scatter_word(word, QUARRY_SCATTER_EMPTY, 0), release);
+}
+
+/* Makes such a page page i of a block of n. */
+SIMT_FN void quarry_scatter_make_multi(const struct quarry_scatter_pages *h, uint32_t page, uint32_t i,
+                                       uint32_t n)
+{
+    uint64_t word = quarry_scatter_next_generation(simt_load_u64(&h->words[page], relaxed));
+    word = i ? quarry_scatter_word(word, QUARRY_SCATTER_INNER, i)
+             : quarry_scatter_word(word, QUARRY_SCATTER_MULTI, n);
+    simt_store_u64(&h->words[page], word, relaxed);
+}
+
+/* ---- giving back ---- */
+
+/* Makes a page that has no live chunk any more empty, unless somebody entered it meanwhile. */
+SIMT_FN void quarry_scatter_reset(const struct quarry_scatter_pages *h, uint32_t page, uint64_t word)
+{
+    if (h->reset)
+        simt_cas_u64(&h->words[page], word, quarry_scatter_word(word, QUARRY_SCATTER_EMPTY, 0), relaxed);
+}
+
+/* Progress: waits for nobody. */
+SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void *block)
+{
+    uint32_t page = quarry_page_index(&h->pages, block);
+    uint64_t word = simt_load_u64(&h->words[page], relaxed);
+    uint32_t class_ = quarry_scatter_class_of(word);
+    uint32_t offset =
+        (uint32_t)((unsigned char *)block - (unsigned char *)quarry_page_address(&h->pages, page));
+    simt_assert((unsigned char *)block >= h->pages.base && page < h->pages.count);
+    simt_assert((class_ - 1u < QUARRY_SCATTER_MOST && offset % quarry_scatter_chunk_bytes(h, class_) == 0) ||
+                (class_ == QUARRY_SCATTER_MULTI && offset == 0));
+    if (class_ == QUARRY_SCATTER_MULTI) {
+        simt_fence(acq_rel); /* pairs with the acquire of those who take the pages */
+        for (uint32_t i = (uint32_t)word; i > 0; i--)
+            simt_and_u64(&h->words[page + i - 1], QUARRY_SCATTER_VERSIONS, fenced);
+        return;
+    }
+    uint32_t chunk = offset / quarry_scatter_chunk_bytes(h, class_);
+    if (class_ <= QUARRY_SCATTER_FLAT) {
+        uint64_t bit = (uint64_t)1 << chunk;
+        word = simt_and_u64(&h->words[page], ~bit, release); /* pairs with quarry_scatter_take */
+        simt_assert(word & bit);
+        if ((uint32_t)word == bit)
+            quarry_scatter_reset(h, page, word & ~bit);
+    } else {
+        uint32_t bit = 1u << chunk % 32u;
+        uint32_t before = simt_and_u32(quarry_scatter_field(h, page, chunk / 32u), ~bit, release);
+        simt_assert(before & bit);
+        (void)before;
+        word = simt_sub_u64(&h->words[page], 1, release);
+        if ((uint32_t)word == 1)
+            quarry_scatter_reset(h, page, word - 1);
+    }
+}
+
+/* ---- looking ---- */
+
+/* The find of alloc.h. */
+SIMT_FN enum quarry_place quarry_scatter_find_chunk(const struct quarry_scatter_pages *h, const void *address,
+                                                    struct quarry_span *span)
+{
+    uint32_t page = quarry_page_find(&h->pages, address, span);
+    if (page == QUARRY_NO_PAGE)
+        return QUARRY_PLACE_FOREIGN;
+    uint64_t word = simt_load_u64(&h->words[page], relaxed);
+    uint32_t class_ = quarry_scatter_class_of(word), low = (uint32_t)word;
+    uint32_t offset = (uint32_t)((const unsigned char *)address - span->begin);
+    if (class_ == QUARRY_SCATTER_INNER && low <= page) {
+        page -= low;
+        word = simt_load_u64(&h->words[page], relaxed);
+        if (quarry_scatter_class_of(word) == QUARRY_SCATTER_MULTI && (uint32_t)word > low) {
+            span->begin = (unsigned char *)quarry_page_address(&h->pages, page);
+            span->bytes = (uint32_t)word * h->pages.page_bytes;
+            return QUARRY_PLACE_LIVE;
+        }
+    }
+    if (class_ == QUARRY_SCATTER_MULTI) {
+        span->bytes = low * h->pages.page_bytes;
+        return QUARRY_PLACE_LIVE;
+    }
+    if (class_ - 1u < QUARRY_SCATTER_MOST) {
+        uint32_t bytes = quarry_scatter_chunk_bytes(h, class_), chunk = offset / bytes;
+        if (class_ > QUARRY_SCATTER_FLAT && chunk < class_)
+            low = simt_load_u32(quarry_scatter_field(h, page, chunk / 32u), relaxed);
+        if (chunk < class_ && (low >> chunk % 32u & 1u)) {
+            span->begin += (uint64_t)chunk * bytes;
+            span->bytes = bytes;
+            return QUARRY_PLACE_LIVE;
+        }
+    }
+    span->begin += offset / h->unit * h->unit;
+    span->bytes = h->unit;
+    return QUARRY_PLACE_FREE;
+}
+
+/* Adds to *sum what lives on a page that is not empty, and what is free there for the class that it has. */
+SIMT_FN void quarry_scatter_count(const struct quarry_scatter_pages *h, uint64_t word,
+                                  struct quarry_census *sum)
+{
+    uint32_t class_ = quarry_scatter_class_of(word), low = (uint32_t)word;
+    if (class_ == QUARRY_SCATTER_MULTI) {
+        sum->live_blocks++;
+        sum->live_bytes += low * h->pages.page_bytes;
+    }
+    if (class_ > QUARRY_SCATTER_MOST)
+        return;
+    uint32_t live = class_ <= QUARRY_SCATTER_FLAT ? simt_popc_u32(low) : low;
+    uint64_t bytes = quarry_scatter_chunk_bytes(h, class_);
+    sum->live_blocks += live;
+    sum->live_bytes += live * bytes;
+    sum->free_bytes += (class_ - live) * bytes;
+    if (live < class_ && sum->largest_free < bytes)
+        sum->largest_free = bytes;
+}
+
+/* How often the structures of a page contradict themselves, in an idle heap. */
+SIMT_FN uint32_t quarry_scatter_faults(const struct quarry_scatter_pages *h, uint32_t page)
+{
+    uint64_t word = h->words[page];
+    uint32_t class_ = quarry_scatter_class_of(word), low = (uint32_t)word, live = 0;
+    if (class_ == QUARRY_SCATTER_EMPTY)
+        return low != 0;
+    if (class_ == QUARRY_SCATTER_MULTI)
+        return low < 2 || low > h->pages.count - page ||
+               quarry_scatter_class_of(h->words[page + low - 1]) != QUARRY_SCATTER_INNER;
+    if (class_ == QUARRY_SCATTER_INNER)
+        return low > page || quarry_scatter_class_of(h->words[page - low]) != QUARRY_SCATTER_MULTI ||
+               (uint32_t)h->words[page - low] <= low;
+    if (class_ > quarry_scatter_class(h, 1))
+        return 1;
+    if (class_ <= QUARRY_SCATTER_FLAT)
+        return (h->reset && low == 0) || (low & ~(~0u >> (QUARRY_SCATTER_FLAT - class_))) != 0;
+    for (uint32_t i = 0; i < quarry_scatter_field_count(class_); i++) {
+        uint32_t past = quarry_scatter_field_value(class_, i, 0), field = *quarry_scatter_field(h, page, i);
+        live += simt_popc_u32(field & ~past);
+        if (past & ~field)
+            return 1;
+    }
+    return live != low || (h->reset && low == 0);
+}
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scatter beyond the promises: pages of many chunks, of which the tests of all allocators have few; how many
+ * chunks a page has for each size; which pages a request may use; access blocks; and its options.
+ *
+ * QUARRY_TEST_SEEDS: seeds of the deterministic scheduler for each case (default 60). */
+#include "alloc/promises.h"
+
+#define SEEDS 60u
+#define PAGE_BYTES 4096u
+
+static void choose(void)
+{
+    f.allocator = "scatter";
+    f.fixed = 0;
+    f.word_bits = 0;
+    plain_options();
+}
+
+/* ---- chunks of a page ---- */
+
+/* How many chunks of `bytes` (a multiple of 16) a page holds, by counting: fields of 32 bits grow from its
+ * end if there are more than 32. */
+static uint32_t count_chunks(uint64_t page_bytes, uint64_t bytes)
+{
+    uint32_t n = 0;
+    while (n < 1024) {
+        uint64_t fields = n + 1 > 32 ? ((n + 1) + 31) / 32 * 4 : 0;
+        if ((n + 1) * bytes + fields > page_bytes)
+            break;
+        n++;
+    }
+    return n;
+}
+
+/* One thread for each chunk that there should be, and one more, on an empty page. */
+static void fill_page(uint64_t page_bytes, uint64_t bytes)
+{
+    uint32_t chunks = count_chunks(page_bytes, (bytes + 15) / 16 * 16);
+    begin(1, page_bytes, chunks + 1, 0);
+    f.device.bytes = bytes;
+    expect_equal(slots(bytes), chunks);
+    expect_equal(run(&promise_malloc, chunks + 1).nulls, 1);
+    expect_equal(slots(bytes), 0);
+    assert_ok(quarry_heap_check(f.heap));
+    run(&promise_verify, chunks + 1);
+    f.device.turns = 3;
+    run(&promise_sieve, chunks + 1);
+    assert_ok(quarry_heap_check(f.heap));
+    uint64_t left = statistics().live_blocks;
+    expect_equal(slots(bytes), chunks - left);
+    expect_equal(run(&promise_malloc, chunks + 1).nulls, 1);
+    run(&promise_verify, chunks + 1);
+    run(&promise_free, chunks + 1);
+    expect_empty();
+    end();
+}
+
+static void a_page_has_as_many_chunks_as_fit(void **state)
+{
+    static const uint64_t pages[] = {16, 48, 512, 528, 544, 560, 1024, 4096, 4112, 16384, 65536};
+    (void)state;
+    choose();
+    for (uint32_t p = 0; p < sizeof pages / sizeof *pages; p++)
+        for (uint64_t bytes = 1; bytes <= pages[p]; bytes += bytes < 160 ? 15 : bytes / 5)
+            fill_page(pages[p], bytes);
+    for (uint64_t bytes = 16; bytes <= PAGE_BYTES; bytes += 16)
+        fill_page(PAGE_BYTES, bytes);
+    fill_page(1u << 20, 1024);
+    fill_page(1u << 20, 1u << 20);
+}
+
+/* ---- races within pages of many chunks ---- */
+
+/* As many pages as can be occupied at once by that many blocks of these sizes, each in a page of its own. */
+static void play(uint32_t threads, uint64_t bytes, uint32_t pages, int enough, uint64_t seed)
+{
+    begin(pages, PAGE_BYTES, threads, seed);
+    f.device.bytes = bytes;
+    f.device.held = 3;
+    f.device.boxes = 2;
+    f.device.program = (uint32_t)seed;
+    f.device.turns = seed ? 10 : 60;
+    uint32_t nulls = run(&promise_play, threads).nulls;
+    if (enough)
+        expect_equal(nulls, 0);
+    expect_equal(statistics().failed_mallocs, nulls);
+    expect_empty();
+    end();
+}
+
+static void chunks_are_neither_shared_nor_lost(void **state)
+{
+    (void)state;
+    choose();
+    for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
+        uint32_t threads = seed % 2 ? 64 : 33;
+        f.probes = 1 + (uint32_t)seed % 3;
+        play(threads, 16, 1, threads * 3 + 2 <= 254, seed);
+        play(threads, 112, 1 + (uint32_t)seed % 4, 0, seed);
+        play(threads, 500, 1 + (uint32_t)seed % 5, 0, seed);
+        play(threads, 2 * PAGE_BYTES, 9, 0, seed);
+    }
+    f.probes = 0;
+    if (test_on_cuda(&base_target))
+        play(capped(1u << 16), 300, 1u << 16, 0, 0);
+}
+
+/* All at once fill one page, or take from one to which others give back, to its last chunk: NULL comes for
+ * those for whom there is none, and for nobody else. */
+static void the_last_chunks_are_found_by_whoever_is_entitled(void **state)
+{
+    static const uint64_t sizes[] = {16, 32, 64, 112, 128, 1000};
+    (void)state;
+    choose();
+    for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
+        uint64_t bytes = sizes[seed % 6];
+        uint32_t pages = 1 + (uint32_t)seed % 3,
+                 chunks = pages * count_chunks(PAGE_BYTES, (bytes + 15) / 16 * 16);
+        f.probes = 1;
+        begin(pages, PAGE_BYTES, chunks + 50, seed);
+        f.device.bytes = bytes;
+        expect_equal(run(&promise_malloc, chunks + 50).nulls, 50);
+        f.device.turns = 7;
+        run(&promise_sieve, chunks + 50);
+        uint64_t spare = slots(bytes);
+        expect_equal(run(&promise_malloc, chunks + 50).blocks, spare);
+        run(&promise_verify, chunks + 50);
+        run(&promise_free, chunks + 50);
+        f.device.first = chunks + 50;
+        f.device.lanes = 0x11111111u;
+        f.device.turns = 5;
+        f.device.hold = (uint32_t)seed % 5;
+        if (chunks >= 32) /* 128 threads, of which 32 take part and hold one each */
+            expect_equal(run(&promise_churn, 128).nulls, 0);
+        expect_empty();
+        end();
+    }
+    f.probes = 0;
+}
+
+/* Few threads, each in a warp of its own, so that the page empties all the time and becomes another while
+ * some enter and some leave: of 254 chunks and back, or of 254, 32 and 4. */
+static void a_page_that_empties_becomes_another(void **state)
+{
+    (void)state;
+    choose();
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++) {
+        uint32_t warps = 2 + (uint32_t)seed % 3;
+        base_target.bug_depth = seed % 4 ? 2 + (uint32_t)(seed / 4 % 4) : 0;
+        f.block_threads = SIMT_LANES;
+        begin(1, PAGE_BYTES, warps * SIMT_LANES, seed);
+        f.device.lanes = 1;
+        f.device.bytes = seed % 2 ? 16 : 1000;
+        f.device.program = (uint32_t)seed;
+        f.device.turns = 12;
+        const struct simt_kernel *kernel = seed % 2 ? &promise_churn : &promise_play;
+        uint32_t nulls = run(kernel, warps * SIMT_LANES).nulls;
+        if (seed % 2)
+            expect_equal(nulls, 0);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+    plain_options();
+}
+
+/* ---- which pages a request may use ---- */
+
+/* Half of one page's chunks of `other` bytes are taken; there is no second page. */
+static uint64_t slots_beside(uint64_t other, uint64_t bytes)
+{
+    begin(1, PAGE_BYTES, 2, 0);
+    f.device.bytes = other;
+    expect_equal(run(&promise_malloc, 2).nulls, 0);
+    uint64_t n = slots(bytes);
+    run(&promise_free, 2);
+    end();
+    return n;
+}
+
+static void a_chunk_wastes_no_more_than_the_factor_allows(void **state)
+{
+    (void)state;
+    choose();
+    expect_equal(slots_beside(1024, 1024), 2);
+    expect_equal(slots_beside(1024, 1000), 2);
+    expect_equal(slots_beside(1024, 512), 2);
+    expect_equal(slots_beside(1024, 480), 0);
+    expect_equal(slots_beside(1024, 16), 0);
+    expect_equal(slots_beside(1024, 1040), 0); /* too small */
+    expect_equal(slots_beside(32, 16), count_chunks(PAGE_BYTES, 32) - 2);
+    expect_equal(slots_beside(64, 16), 0);
+    expect_equal(slots_beside(16, 32), 0);
+}
+
+/* ---- access blocks ---- */
+
+/* A heap of several access blocks fills to its last page from one warp, and from one lane. */
+static void every_access_block_is_reached(void **state)
+{
+    (void)state;
+    choose();
+    for (uint32_t seed = 0; seed <= (seeds(SEEDS) ? 1u : 0u); seed++)
+        for (uint32_t i = 0; i < 2; i++) {
+            uint32_t pages = 4 * 1024 + 100, threads = 32;
+            begin(pages, 16, threads, seed);
+            struct promise_case one = f.device;
+            f.device.lanes = i ? 1u : SIMT_ALL_LANES;
+            f.device.turns = i ? pages : pages / threads + 1;
+            uint64_t got = 0;
+            /* What a turn got stays taken: nobody knows it any more. */
+            for (uint32_t turn = 0; turn < f.device.turns; turn++) {
+                got += run(&promise_malloc, threads).blocks;
+                assert_ok(quarry_memory_fill(&f.target, f.device.block, 0, sizeof(void *) * threads));
+            }
+            expect_equal(got, pages);
+            expect_equal(slots(1), 0);
+            f.device = one;
+            assert_ok(quarry_heap_reset(f.heap));
+            end();
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_page_has_as_many_chunks_as_fit),
+        cmocka_unit_test(chunks_are_neither_shared_nor_lost),
+        cmocka_unit_test(a_page_that_empties_becomes_another),
+        cmocka_unit_test(the_last_chunks_are_found_by_whoever_is_entitled),
+        cmocka_unit_test(a_chunk_wastes_no_more_than_the_factor_allows),
+        cmocka_unit_test(every_access_block_is_reached),
+    };
+    base_target = test_target();
+    return cmocka_run_group_tests_name("scatter", tests, NULL, NULL) != 0;
+}
