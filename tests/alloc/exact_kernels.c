@@ -27,7 +27,7 @@ SIMT_FN void exact_hold(const struct exact_case *a, struct quarry_random *r)
 SIMT_FN void *exact_ask(const struct exact_case *a)
 {
     struct quarry_context context = quarry_context_start();
-    return quarry_malloc_with(a->heap, &context, 16);
+    return quarry_malloc_with(a->heap, &context, a->bytes);
 }
 
 /* ---- move ---- */
@@ -56,6 +56,24 @@ SIMT_FN uint32_t exact_take_bits(const struct exact_case *a, struct quarry_rando
     return got;
 }
 
+/* Takes a block in the page, or from it on. */
+SIMT_FN uint32_t exact_take_scatter(const struct exact_case *a, struct quarry_random *r, uint32_t page,
+                                    void **block)
+{
+    const struct quarry_scatter *h = &a->heap.as.scatter;
+    struct quarry_scatter_request q = quarry_scatter_request(&h->pages, a->mover_bytes);
+    exact_hold(a, r);
+    if (q.pages > 1) {
+        *block = quarry_page_address(&h->pages.pages, page);
+        return quarry_scatter_take_pages(h, page, q.pages) ? 1 : 0;
+    }
+    uint64_t word = simt_load_u64(&h->pages.words[page], relaxed);
+    struct quarry_scatter_taken t = quarry_scatter_take(&h->pages, &q, page, word, 1);
+    if (t.count)
+        *block = quarry_scatter_chunk(&h->pages, page, &t, 0);
+    return t.count;
+}
+
 /* Takes up to `want` pages of the hole, or, of an allocator that is not known here, any.  Returns how many.
  */
 SIMT_FN uint32_t exact_take(const struct exact_case *a, struct quarry_random *r, uint32_t hole, uint32_t want,
@@ -66,6 +84,8 @@ SIMT_FN uint32_t exact_take(const struct exact_case *a, struct quarry_random *r,
     uint32_t got = 0;
     if (map)
         return exact_take_bits(a, r, map, hole, want, block);
+    if (a->heap.allocator == QUARRY_NUMBER_scatter && a->mover_bytes)
+        return exact_take_scatter(a, r, hole, block);
     if (a->heap.allocator == QUARRY_NUMBER_rw) {
         for (uint32_t page = hole; page < hole + a->pages && got < want; page++)
             if (quarry_rw_take(rw, r, page))

@@ -15,10 +15,12 @@ struct exact_case {
     uint32_t pages;   /* move: of a hole, at most EXACT_MOST_PAGES */
     uint32_t askers;  /* move: provers, at most `pages`; regain: those who ask beside the owner */
     uint32_t turns;
-    uint32_t hold;   /* a page, or a lock, is kept for at most so many atomics */
-    void **block;    /* regain: the owner's, before and after */
-    uint64_t *box;   /* regain: where who got the owner's page puts it */
-    uint32_t *asked; /* regain: how often each asker has asked */
+    uint32_t hold;        /* a page, or a lock, is kept for at most so many atomics */
+    void **block;         /* regain: the owner's, before and after */
+    uint64_t bytes;       /* of a malloc */
+    uint64_t mover_bytes; /* scatter: of the mover's blocks, one to a hole; holes are numbers of pages then */
+    uint64_t *box;        /* regain: where who got the owner's page puts it */
+    uint32_t *asked;      /* regain: how often each asker has asked */
 };
 
 /* Only the two holes are free, `pages` pages each.  The mover takes one hole, frees it and at once takes the

@@ -39,18 +39,27 @@ static void prove(const struct simt_kernel *kernel, uint32_t blocks, struct exac
                  f.target.bug_depth, a->hole[0], a->hole[1], a->pages, a->askers, a->hold, wrong);
 }
 
-/* A heap with no page free.  With `probes` of 1 most mallocs sweep, in many chunks. */
-static void begin_full(uint32_t pages, uint32_t probes, struct exact_case *a)
+/* A heap filled with so many blocks.  With `probes` of 1 most mallocs sweep, in many chunks. */
+static void begin_filled(uint32_t pages, uint64_t page_bytes, uint64_t bytes, uint32_t probes,
+                         struct exact_case *a)
 {
+    uint32_t blocks = pages * (uint32_t)(page_bytes / bytes);
     plain_options();
     f.probes = probes;
-    begin(pages, 16, pages, 0);
-    expect_equal(run(&promise_malloc, pages).nulls, 0);
+    begin(pages, page_bytes, blocks, 0);
+    f.device.bytes = bytes;
+    expect_equal(run(&promise_malloc, blocks).nulls, 0);
     memset(a, 0, sizeof *a);
     a->turns = getenv("QUARRY_TEST_THREADS") ? TURNS / 8 : TURNS; /* sanitizers are slow */
     a->heap = f.device.heap;
+    a->bytes = 16;
     a->wrong = test_memory(&f.target, sizeof *a->wrong);
     a->over = test_memory(&f.target, sizeof *a->over);
+}
+
+static void begin_full(uint32_t pages, uint32_t probes, struct exact_case *a)
+{
+    begin_filled(pages, 16, 16, probes, a);
 }
 
 static void end_exact(const struct exact_case *a, uint64_t free_pages)
@@ -62,22 +71,22 @@ static void end_exact(const struct exact_case *a, uint64_t free_pages)
     end();
 }
 
-/* Frees the pages of both holes.  Numbers are relative to the lowest page. */
-static void open_holes(uint32_t pages, const struct exact_case *a)
+/* Frees those of the blocks that are in the `bytes` bytes from the beginning of either hole on.  Numbers of
+ * pages are relative to the lowest block. */
+static void open_holes(uint32_t blocks, uint64_t bytes, const struct exact_case *a)
 {
     static unsigned char *block[MOST_PAGES];
-    assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof *block * pages));
+    assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof *block * blocks));
     unsigned char *first = block[0];
-    for (uint32_t i = 1; i < pages; i++)
+    for (uint32_t i = 1; i < blocks; i++)
         first = block[i] < first ? block[i] : first;
-    for (uint32_t i = 0; i < pages; i++) {
-        uint32_t page = (uint32_t)((uint64_t)(block[i] - first) / 16);
-        if (page - a->hole[0] >= a->pages && page - a->hole[1] >= a->pages)
+    for (uint32_t i = 0; i < blocks; i++) {
+        uint64_t offset = (uint64_t)(block[i] - first), page_bytes = f.device.page_bytes;
+        if (offset - a->hole[0] * page_bytes >= bytes && offset - a->hole[1] * page_bytes >= bytes)
             block[i] = NULL;
     }
-    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof *block * pages));
-    run(&promise_free, pages);
-    expect_equal(slots(16), 2 * a->pages);
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof *block * blocks));
+    run(&promise_free, blocks);
 }
 
 /* Bitmaps of 33 words, so that the last is under a lock of its own lockmap word. */
@@ -95,7 +104,8 @@ static void moving_holes(void)
         a.pages = 1 + h / 4;
         for (uint32_t i = 0; i < 2; i++)
             a.hole[i] = pairs[h % 4][i] * bits + h * 17 % (bits - 8);
-        open_holes(pages, &a);
+        open_holes(pages, 16 * a.pages, &a);
+        expect_equal(slots(16), 2 * a.pages);
         for (uint32_t i = 0; i < cases; i++) {
             choose_schedule(i);
             a.askers = 1 + (i / 4 + h) % 2 % a.pages;
@@ -110,6 +120,48 @@ static void null_never_comes_of_a_free_page_that_moves(void **state)
 {
     (void)state;
     for_each_allocator(moving_holes);
+}
+
+/* Pages of scatter, of 64 bytes: a chunk, a page or two pages move among blocks of one size. */
+static void moving_chunks(void)
+{
+    static const struct {
+        uint64_t filled, hole, mover, prover;
+    } sizes[] = {
+        {16, 16, 16, 16},   /* a chunk of four: `takes` */
+        {64, 64, 64, 16},   /* a page that the prover can't use while it is taken: `generation` */
+        {64, 128, 128, 64}, /* both pages of a hole */
+        {64, 128, 64, 128}, /* one page of a hole, of which the prover needs both */
+    };
+    static const uint32_t holds[] = {0, 3, 10, 30, 100, 300}, pages = 40;
+    if (strcmp(f.allocator, "scatter") != 0)
+        return;
+    for (uint32_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (uint32_t h = 0; h < HEAPS; h++) {
+            struct exact_case a;
+            uint32_t cases = count_cases(MOVE_SEEDS);
+            begin_filled(pages, 64, sizes[s].filled, 1 + h % 3, &a);
+            a.bytes = sizes[s].prover;
+            a.mover_bytes = sizes[s].mover;
+            a.pages = 1;
+            a.askers = 1;
+            a.hole[0] = h;
+            a.hole[1] = pages - 2 - 2 * h;
+            open_holes(pages * (64 / (uint32_t)sizes[s].filled), sizes[s].hole, &a);
+            uint64_t before = slots(16);
+            for (uint32_t i = 0; i < cases; i++) {
+                choose_schedule(i);
+                a.hold = holds[(i + h) % 6];
+                prove(&exact_move, 3, &a);
+            }
+            end_exact(&a, before);
+        }
+}
+
+static void null_never_comes_of_a_free_chunk_that_moves(void **state)
+{
+    (void)state;
+    for_each_allocator(moving_chunks);
 }
 
 /* The owner's page is another in each case. */
@@ -176,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_never_comes_of_a_free_page_that_moves),
+        cmocka_unit_test(null_never_comes_of_a_free_chunk_that_moves),
         cmocka_unit_test(null_never_comes_of_a_page_that_the_caller_has_freed),
         cmocka_unit_test(every_page_finds_one_taker),
         cmocka_unit_test(a_chunks_number_does_not_depend_on_who_reads_it),
