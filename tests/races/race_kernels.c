@@ -200,6 +200,93 @@ SIMT_KERNEL(race_stack, struct race_case, a)
     race_push(&a, two);
 }
 
+/* A page of chunks as ScatterAlloc has it, in three words: the size of its chunks, how many lanes are in it,
+ * and a bit for each chunk.  Four cells: four chunks of 1, or two of 2; who has a chunk holds its cells.
+ *
+ * mallocMC's rule: enter first, then look at the size; leave last.  The last to leave makes the page empty,
+ * for any size, while it keeps others out. */
+enum race_page_bug {
+    RACE_PAGE_SOUND,
+    RACE_PAGE_LOOK,  /* looks at the size, and then enters: it may have changed */
+    RACE_PAGE_RESET, /* keeps nobody out: the size changes under those who enter */
+    RACE_PAGE_LAST   /* looks who is there before it leaves: of two who leave at once nobody is the last */
+};
+enum { RACE_PAGE_SIZE, RACE_PAGE_COUNT, RACE_PAGE_BITS };
+#define RACE_PAGE_CELLS 4u
+#define RACE_PAGE_CLOSED 0x10000u /* in the count */
+
+SIMT_FN int race_page_fits(const struct race_case *a, uint32_t size)
+{
+    uint32_t before = simt_cas_u32(&a->words[RACE_PAGE_SIZE], 0, size, relaxed);
+    return before == 0 || before == size;
+}
+
+SIMT_FN void race_page_leave(const struct race_case *a, enum race_page_bug bug)
+{
+    uint32_t *count = &a->words[RACE_PAGE_COUNT];
+    uint32_t before = simt_load_u32(count, relaxed);
+    if (bug == RACE_PAGE_LAST)
+        simt_sub_u32(count, 1, relaxed);
+    else
+        before = simt_sub_u32(count, 1, relaxed);
+    if (before != 1)
+        return;
+    if (bug == RACE_PAGE_RESET) {
+        simt_store_u32(&a->words[RACE_PAGE_SIZE], 0, relaxed);
+    } else if (simt_cas_u32(count, 0, RACE_PAGE_CLOSED, relaxed) == 0) {
+        simt_store_u32(&a->words[RACE_PAGE_SIZE], 0, relaxed);
+        simt_sub_u32(count, RACE_PAGE_CLOSED, relaxed);
+    }
+}
+
+/* Enters the page.  Returns 0 if it is closed, full, or of another size. */
+SIMT_FN int race_page_enter(const struct race_case *a, uint32_t size, enum race_page_bug bug)
+{
+    if (bug == RACE_PAGE_LOOK && !race_page_fits(a, size))
+        return 0;
+    if (simt_add_u32(&a->words[RACE_PAGE_COUNT], 1, relaxed) < RACE_PAGE_CELLS / size &&
+        (bug == RACE_PAGE_LOOK || race_page_fits(a, size)))
+        return 1;
+    race_page_leave(a, bug);
+    return 0;
+}
+
+SIMT_FN void race_page(const struct race_case *a, enum race_page_bug bug)
+{
+    uint32_t *bits = &a->words[RACE_PAGE_BITS];
+    for (uint32_t turn = 0; turn < RACE_TURNS; turn++) {
+        uint32_t size = 1 + (simt_thread() + turn) % 2, chunk = 0;
+        if (!race_page_enter(a, size, bug))
+            continue;
+        while (simt_or_u32(bits, 1u << chunk, relaxed) >> chunk & 1u)
+            chunk = chunk + 1 < RACE_PAGE_CELLS / size ? chunk + 1 : 0;
+        for (uint32_t i = 0; i < size; i++)
+            race_hold(a, chunk * size + i);
+        for (uint32_t i = 0; i < size; i++)
+            race_let_go(a, chunk * size + i);
+        simt_and_u32(bits, ~(1u << chunk), relaxed);
+        race_page_leave(a, bug);
+    }
+    simt_block_barrier();
+    if (simt_thread() == 0) /* empty, and lost for no size */
+        race_expect(a, simt_load_u32(&a->words[RACE_PAGE_SIZE], relaxed) == 0);
+}
+
+SIMT_KERNEL(race_page_look, struct race_case, a)
+{
+    race_page(&a, a.broken ? RACE_PAGE_LOOK : RACE_PAGE_SOUND);
+}
+
+SIMT_KERNEL(race_page_reset, struct race_case, a)
+{
+    race_page(&a, a.broken ? RACE_PAGE_RESET : RACE_PAGE_SOUND);
+}
+
+SIMT_KERNEL(race_page_last, struct race_case, a)
+{
+    race_page(&a, a.broken ? RACE_PAGE_LAST : RACE_PAGE_SOUND);
+}
+
 /* Thread 0 hands plain data to thread 1 by a flag.  Broken: the flag is written, or read, without an order.
  * In the deterministic scheduler memory is sequentially consistent, so nothing ever goes wrong there. */
 SIMT_KERNEL(race_handover, struct race_case, a)

@@ -26,6 +26,9 @@ SIMT_KERNEL_DECLARE(race_early_mask);
 SIMT_KERNEL_DECLARE(race_locks);
 SIMT_KERNEL_DECLARE(race_flags);
 SIMT_KERNEL_DECLARE(race_stack);
+SIMT_KERNEL_DECLARE(race_page_look);
+SIMT_KERNEL_DECLARE(race_page_reset);
+SIMT_KERNEL_DECLARE(race_page_last);
 
 enum race_order { RACE_SOUND, RACE_NO_RELEASE, RACE_NO_ACQUIRE };
 /* Two threads; broken is an enum race_order. */

@@ -12,7 +12,9 @@
 
 /* Seeds that it may take: at least four times the worst of 200 searches, one after the other.  In those 200
  * it took on average, uniform and priority: 1 and 4, 6 and 20, 1 and 1, 1 and 2, 10 and 8, 7 and 16; the
- * stack 159, and uniform found it 8 times in 100 000 seeds.  So priority pays where events must come in one
+ * stack 159, and uniform found it 8 times in 100 000 seeds; ScatterAlloc's page 56 and 45, 706 and 731, 41
+ * and
+ * 46.  So priority pays where events must come in one
  * order with long stretches between; bugs that need two steps of two lanes in any order are rather for
  * uniform. */
 static const struct bug {
@@ -30,6 +32,9 @@ static const struct bug {
     {"a deadlock of two locks", &race_locks, 2, 200, 200, "deadlock"},
     {"a page with two owners", &race_flags, 4, 170, 400, NULL},
     {"a stack whose head counts no changes", &race_stack, 4, 0, 3100, NULL},
+    {"a chunk size that is looked at too early", &race_page_look, 3, 1300, 1000, NULL},
+    {"a chunk size that changes under who enters", &race_page_reset, 3, 18000, 15000, NULL},
+    {"a page that nobody was the last to leave", &race_page_last, 3, 850, 900, NULL},
 };
 
 static struct quarry_target target;
