@@ -21,6 +21,9 @@
  * next: so whatever block is made of it later can be checked as a whole.  A block of several units that is
  * freed leaves its by and bytes in the first; the others know who freed them, and nothing else.
  *
+ * What quarry_aligned_alloc gives may begin later: the bytes between are part of the user's, and the last 8
+ * of them say so.
+ *
  * Whose free a block is.  A free must change `state`; of two that race for one block one succeeds, and the
  * other records a double free.  Relaxed: both have the malloc in their past, as free asks.
  * The winner alone checks and poisons the block, and then gives it to the allocator, whose free and malloc
@@ -44,6 +47,7 @@
 #define QUARRY_DEBUG_FRESH 0xaau
 #define QUARRY_DEBUG_POISON 0x55u
 #define QUARRY_DEBUG_REDZONE 0xbdu
+#define QUARRY_DEBUG_ALIGNED ((uint64_t)0xa11a11a11a11a11a) /* mixed with the address, 8 bytes before it */
 #define QUARRY_DEBUG_EACH_BYTE ((uint64_t)0x0101010101010101u)
 #define QUARRY_DEBUG_GUARD_BYTES 8u
 #define QUARRY_DEBUG_MIN_REDZONE 16u
@@ -297,6 +301,51 @@ SIMT_FN int quarry_debug_take(uint32_t *at, uint32_t state)
            simt_cas_u32(at, state, taken, relaxed) == state;
 }
 
+/* What the 8 bytes before an aligned address hold. */
+SIMT_FN uint64_t quarry_debug_mark(const void *address)
+{
+    return QUARRY_DEBUG_ALIGNED ^ (uint64_t)(uintptr_t)address;
+}
+
+/* Does the user's part of the block begin here: at `user`, or where quarry_debug_align moved it? */
+SIMT_FN int quarry_debug_begins(const struct quarry_span *span, const void *address)
+{
+    uint64_t offset = (uint64_t)((const unsigned char *)address - span->begin);
+    if (offset == QUARRY_DEBUG_HEADER_BYTES)
+        return 1;
+    return offset > QUARRY_DEBUG_HEADER_BYTES && offset < span->bytes && (uintptr_t)address % 16 == 0 &&
+           simt_load_u64((const uint64_t *)address - 1, relaxed) == quarry_debug_mark(address);
+}
+
+/* Of a new block, as quarry_debug_malloc returned it, the user gets `bytes` bytes from the next multiple of
+ * alignment on, which lie in it.  Returns that address. */
+SIMT_NOINLINE_FN void *quarry_debug_align(struct quarry_debug *d, void *block, uint64_t alignment,
+                                          uint64_t bytes)
+{
+    struct quarry_span span = {(unsigned char *)block, 0}; /* of a block that is found */
+    uint64_t gap = (0 - (uint64_t)(uintptr_t)block) & (alignment - 1);
+    unsigned char *user = (unsigned char *)block + gap, *end = user + bytes;
+    quarry_debug_find(&d->heap, block, &span);
+    if (gap)
+        simt_store_u64((uint64_t *)(void *)user - 1, quarry_debug_mark(user), relaxed);
+    quarry_debug_fill(end, (uint64_t)(span.begin + span.bytes - end), QUARRY_DEBUG_REDZONE);
+    quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, gap + bytes, simt_thread(), QUARRY_DEBUG_NOBODY);
+    return user;
+}
+
+/* Bytes from an address in the caller's block to the end of what was asked for; 0 if it is none. */
+SIMT_NOINLINE_FN uint64_t quarry_debug_usable(struct quarry_debug *d, const void *address)
+{
+    struct quarry_span span;
+    if (quarry_debug_find(&d->heap, address, &span) != QUARRY_PLACE_LIVE)
+        return 0;
+    uint32_t state = simt_load_u32(&((struct quarry_debug_header *)(void *)span.begin)->state, relaxed);
+    struct quarry_debug_block b = quarry_debug_read(&span, QUARRY_DEBUG_LIVE, state == QUARRY_DEBUG_LIVE);
+    uint64_t bytes = b.trusted ? b.bytes : b.room - QUARRY_DEBUG_MIN_REDZONE;
+    uint64_t offset = (uint64_t)((const unsigned char *)address - b.user); /* before it: huge */
+    return state == QUARRY_DEBUG_LIVE && offset < bytes ? bytes - offset : 0;
+}
+
 /* Before the allocator's free: makes the block the caller's to free, or notes why it can't.
  *   address  what the user frees, which may be anything but NULL
  * Returns the allocator's block, or NULL: there is nothing to free. */
@@ -314,7 +363,7 @@ SIMT_NOINLINE_FN void *quarry_debug_claim(struct quarry_debug *d, void *address)
         user = span.begin + QUARRY_DEBUG_HEADER_BYTES;
         bytes = simt_load_u64(&h->bytes, relaxed);
         by = simt_load_u32(&h->by, relaxed);
-        if (address != user)
+        if (!quarry_debug_begins(&span, address))
             error = QUARRY_DEBUG_INTERIOR_FREE;
         else if (place == QUARRY_PLACE_LIVE && quarry_debug_take(&h->state, state))
             return span.begin;

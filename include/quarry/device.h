@@ -124,4 +124,6 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
 #endif
 }
 
+#include "quarry/standard.h" /* quarry_aligned_alloc, _calloc, _realloc, _usable_size: made of these two */
+
 #endif

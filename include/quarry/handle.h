@@ -24,8 +24,10 @@ struct quarry_debug; /* debug.h */
 
 /* A heap, as kernels take it: by value.  From quarry_heap_handle(); no user part. */
 struct quarry_handle {
-    uint32_t allocator; /* enum quarry_allocator_number */
-    uint64_t max_block; /* bytes */
+    uint32_t allocator;  /* enum quarry_allocator_number */
+    uint32_t alignment;  /* of every block, in bytes: a power of two, 16 to 256 */
+    uint64_t free_reach; /* layout.h: a free takes an address less than so many bytes inside a block */
+    uint64_t max_block;  /* bytes */
     struct quarry_counters *counters;
     struct quarry_debug *debug; /* NULL unless the heap is in debug mode */
     union {

@@ -143,6 +143,15 @@ static uint64_t head_bytes(const struct quarry_heap_options *options)
     return HEAP_HEADER_BYTES + (options->debug ? DEBUG_SECTION_BYTES : 0);
 }
 
+/* What divides the addresses of all blocks: the power of two in where the first begins, behind `lead` bytes
+ * of its own, and in the distance from one to the next. */
+static uint32_t block_alignment(const struct quarry_layout *layout, uint64_t lead)
+{
+    uint64_t bits = ((uint64_t)(uintptr_t)layout->places + lead) | layout->unit | QUARRY_SECTION_ALIGN;
+    uint32_t alignment = (uint32_t)(bits & (0 - bits));
+    return layout->unit && alignment > QUARRY_PAGE_UNIT ? alignment : QUARRY_PAGE_UNIT;
+}
+
 /* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) after the head at `header`. */
 static enum quarry_layout_result lay_out(const struct quarry_heap_options *options, unsigned char *header,
                                          uint64_t bytes, uint64_t pages, struct quarry_handle *handle,
@@ -162,6 +171,8 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
     layout->probe_lanes = options->probe_lanes;
     layout->low_free = options->low_free;
     enum quarry_layout_result result = quarry_registry_layout(handle, layout);
+    handle->alignment = block_alignment(layout, options->debug ? QUARRY_DEBUG_HEADER_BYTES : 0);
+    handle->free_reach = layout->free_reach;
     if (options->debug && result == QUARRY_LAYOUT_OK)
         handle->max_block -= QUARRY_DEBUG_OVERHEAD;
     return result;

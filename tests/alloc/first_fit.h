@@ -112,7 +112,7 @@ SIMT_FN void quarry_first_fit_free_as(const struct quarry_first_fit *h, void *bl
     uint32_t page = quarry_page_index(&h->pages, block);
     quarry_first_fit_lock(h);
     uint32_t n = quarry_first_fit_state(h, page);
-    simt_assert(quarry_page_is_first_byte(&h->pages, page, block));
+    simt_assert(page < h->pages.count);
     simt_assert(n - 1 < QUARRY_FIRST_FIT_INNER - 1);
     if (bug == QUARRY_FIRST_FIT_FORGET && n > 1)
         n--;

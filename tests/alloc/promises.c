@@ -44,6 +44,7 @@ static struct quarry_heap_options options_of_fixture(void)
     options.probe_lanes = f.probe_lanes;
     options.full = f.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     options.low_free = f.low_free;
+    options.debug = f.debug;
     return options;
 }
 
@@ -158,6 +159,7 @@ void plain_options(void)
     f.probes = 0;
     f.probe_lanes = 0;
     f.low_free = 0;
+    f.debug = 0;
     f.block_threads = 0;
     f.note = NULL;
 }

@@ -17,9 +17,10 @@ struct fixture {
     const char *allocator;
     int fixed; /* a block is a page: else smaller and larger ones than a page are to be tested, too */
     uint32_t word_bits;
-    uint32_t probes;        /* 0: default */
-    uint32_t probe_lanes;   /* 0: default */
-    double low_free;        /* 0: FULL_PROVEN */
+    uint32_t probes;      /* 0: default */
+    uint32_t probe_lanes; /* 0: default */
+    double low_free;      /* 0: FULL_PROVEN */
+    int debug;
     uint32_t block_threads; /* of a launch; 0: what suits its size */
     const char *note;       /* for naming() */
     struct quarry_target target;

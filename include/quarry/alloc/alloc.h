@@ -26,6 +26,7 @@
  *
  *   void quarry_X_free(const struct quarry_X *x, void *block)
  *       block came from quarry_X_malloc of this heap, is live, and its malloc happens-before this call.
+ *       It may be any address less than layout->free_reach bytes behind that (quarry_aligned_alloc).
  *       What the caller wrote before happens-before what the next owner does.  Never waits.
  *
  *   enum quarry_place quarry_X_find(const struct quarry_X *x, const void *address,

@@ -34,6 +34,8 @@ struct quarry_layout {
     unsigned char *places; /* every live block begins a multiple of `unit` bytes after this, has a multiple */
     uint64_t unit;         /* of them, and ends before base + used_bytes; with `overhead`, which a unit has
                               room for, at least 16 more; 0: there are no blocks */
+    uint64_t free_reach;   /* a free knows a block by any address less than so many bytes behind its first; 0:
+                              by   its first only */
 };
 
 /* What a walk over an idle heap counts. */
@@ -123,7 +125,8 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout
  *   first_bytes   size of the section before the map
  *   map_bytes     size of the map for so many pages; must not shrink as pages grow
  *   pages         receives the address of page 0
- * Fills l->page_bytes, l->pages, l->used_bytes, l->max_block, l->places, l->unit. */
+ * Fills l->page_bytes, l->pages, l->used_bytes, l->max_block, l->places, l->unit, l->free_reach: a free finds
+ * the page by quarry_page_index(). */
 SIMT_HOST_FN enum quarry_layout_result quarry_layout_pages(struct quarry_layout *l, uint64_t first_bytes,
                                                            uint64_t (*map_bytes)(uint64_t pages),
                                                            unsigned char **pages)
@@ -155,6 +158,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_pages(struct quarry_layout 
     l->max_block = l->page_bytes;
     l->places = l->base + first + map;
     l->unit = l->page_bytes;
+    l->free_reach = l->page_bytes;
     *pages = l->places;
     return QUARRY_LAYOUT_OK;
 }

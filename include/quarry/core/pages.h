@@ -37,13 +37,6 @@ SIMT_FN uint32_t quarry_page_count(const struct quarry_pages *p, uint64_t bytes)
     return (uint32_t)simt_mulhi_u64((bytes - 1u) / QUARRY_PAGE_UNIT << 1, p->reciprocal) + 1u;
 }
 
-/* Is address the first byte of page `page`, and that a page there is? */
-SIMT_FN int quarry_page_is_first_byte(const struct quarry_pages *p, uint32_t page, const void *address)
-{
-    return (const unsigned char *)address >= p->base && page < p->count &&
-           quarry_page_address(p, page) == address;
-}
-
 /* ---- what an address belongs to ---- */
 
 enum quarry_place {

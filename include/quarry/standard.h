@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rest of C's allocation functions, on the device.  Included by device.h.
+ *
+ * Scope, threads: as quarry_malloc and quarry_free.  Each counts what it can't give as quarry_malloc does:
+ * `failed` for want of space, `refused` for what this heap can never give.
+ *
+ * An aligned block.  The allocator's blocks have an alignment of their own, handle.alignment: the power of
+ * two that divides where the first begins and the distance from one to the next, at most 256.  For more, the
+ * block is larger than asked for and what the user gets begins inside it.  The free must then know the block
+ * by an address inside, which costs nothing where it divides by the size of a page: handle.free_reach. */
+#ifndef QUARRY_STANDARD_H
+#define QUARRY_STANDARD_H
+
+#include "quarry/debug.h"
+#include "quarry/handle.h"
+#include "quarry/simt/simt.h"
+
+/* As quarry_malloc, at a multiple of `alignment`.
+ *   alignment  a power of two, in bytes; else NULL
+ *   bytes      any number; need not be a multiple of alignment
+ * Up to handle.alignment, which is at least 16, every size that quarry_malloc gives; up to handle.free_reach,
+ * which is the size of a page for most allocators, up to max_block_bytes - alignment + handle.alignment
+ * bytes; else NULL.  Freed by quarry_free. */
+SIMT_FN void *quarry_aligned_alloc(struct quarry_handle heap, size_t alignment, size_t bytes)
+{
+    uint64_t more = alignment > heap.alignment ? alignment - heap.alignment : 0;
+    int possible =
+        alignment != 0 && (alignment & (alignment - 1)) == 0 && (more == 0 || more < heap.free_reach);
+    size_t request = bytes;
+    if (bytes != 0 && bytes <= heap.max_block) /* else NULL anyway */
+        request = possible ? bytes + more : ~(size_t)0;
+    unsigned char *block = (unsigned char *)quarry_malloc(heap, request);
+    if (!block || more == 0)
+        return block;
+    if (heap.debug)
+        return quarry_debug_align(heap.debug, block, alignment, bytes);
+    return block + ((0 - (uintptr_t)block) & (alignment - 1));
+}
+
+/* As quarry_malloc of count * size bytes, all 0.  A product that does not fit 64 bits is refused. */
+SIMT_FN void *quarry_calloc(struct quarry_handle heap, size_t count, size_t size)
+{
+    size_t bytes = simt_mulhi_u64(count, size) ? ~(size_t)0 : count * size;
+    void *block = quarry_malloc(heap, bytes);
+    if (block)
+        quarry_debug_fill((unsigned char *)block, bytes, 0);
+    return block;
+}
+
+/* What the allocator's find says of an address. */
+SIMT_FN enum quarry_place quarry_find(const struct quarry_handle *heap, const void *address,
+                                      struct quarry_span *span)
+{
+#ifdef QUARRY_ALLOCATOR
+    return QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _find)(&heap->as.QUARRY_ALLOCATOR, address, span);
+#else
+    return quarry_debug_find(heap, address, span);
+#endif
+}
+
+/* How many bytes from `block` on are the owner's.
+ *   block  as for quarry_free
+ * Returns at least the size that was asked for, and exactly that in debug mode; 0 for NULL, and from an
+ * allocator that can't tell (its page says so). */
+SIMT_FN size_t quarry_usable_size(struct quarry_handle heap, const void *block)
+{
+    struct quarry_span span;
+    if (!block)
+        return 0;
+    if (heap.debug)
+        return quarry_debug_usable(heap.debug, block);
+    if (quarry_find(&heap, block, &span) != QUARRY_PLACE_LIVE)
+        return 0;
+    return span.bytes - (size_t)((const unsigned char *)block - span.begin);
+}
+
+/* Copies between blocks, which are aligned to 16. */
+SIMT_FN void quarry_block_copy(unsigned char *to, const unsigned char *from, uint64_t bytes)
+{
+    uint64_t i = 0;
+    for (; i + sizeof(simt_raw) <= bytes; i += sizeof(simt_raw))
+        *(simt_raw *)(void *)(to + i) = *(const simt_raw *)(const void *)(from + i);
+    for (; i < bytes; i++)
+        to[i] = from[i];
+}
+
+/* Changes the size of a block.
+ *   block  as for quarry_free; NULL: as quarry_malloc(heap, bytes)
+ *   bytes  0: as quarry_free(heap, block), and NULL
+ * Returns `block` itself where it is large enough, else another block (aligned to 16) with its content, up to
+ * the smaller of both sizes, and `block` is free.  NULL: there was none, and `block` lives on unchanged.
+ * From an allocator whose quarry_usable_size is 0 always NULL for bytes other than 0. */
+SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t bytes)
+{
+    if (!block)
+        return quarry_malloc(heap, bytes);
+    if (bytes == 0) {
+        quarry_free(heap, block);
+        return SIMT_NULL;
+    }
+    uint64_t usable = quarry_usable_size(heap, block);
+    if (usable == 0) {
+        if (heap.debug)
+            quarry_free(heap, block); /* is no live block: recorded, nothing is freed */
+        return SIMT_NULL;
+    }
+    if (bytes <= usable && !heap.debug) /* debug mode moves every block: it finds who keeps the old address */
+        return block;
+    void *moved = quarry_malloc(heap, bytes);
+    if (moved) {
+        quarry_block_copy((unsigned char *)moved, (const unsigned char *)block,
+                          bytes < usable ? bytes : usable);
+        quarry_free(heap, block);
+    }
+    return moved;
+}
+
+#endif
