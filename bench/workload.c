@@ -152,7 +152,7 @@ static enum quarry_status inspect(quarry_heap *heap, uint64_t live_blocks, uint6
     enum quarry_status status = quarry_heap_statistics(heap, &now);
     if (status != QUARRY_OK)
         return status;
-    if (now.live_blocks != live_blocks)
+    if (cell->counted && now.live_blocks != live_blocks)
         snprintf(cell->fault, sizeof cell->fault, "%" PRIu64 " blocks live %s instead of %" PRIu64,
                  now.live_blocks, when, live_blocks);
     else if (now.failed_mallocs + now.refused_mallocs != failed_mallocs)
@@ -189,6 +189,7 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
     enum quarry_status status = quarry_heap_describe(heap, &about);
     if (status == QUARRY_OK)
         status = quarry_heap_statistics(heap, &before);
+    cell->counted = before.capacity_bytes != 0;
     if (status == QUARRY_OK)
         status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
     for (int i = 0; i < 3 && status == QUARRY_OK; i++)

@@ -35,6 +35,7 @@ uint64_t workload_blocks(uint64_t threads, uint32_t lanes);
 
 struct workload_cell {
     int verified;
+    int counted;                  /* live blocks of the heap are, and were checked */
     char fault[160];              /* of a cell that is not, one clause */
     uint64_t nulls;               /* of the verified run */
     struct timing_summary malloc; /* n 0: not timed, since not verified */

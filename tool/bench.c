@@ -41,6 +41,14 @@ static int run_group(struct bench *bench, quarry_heap *heap, struct group *group
     for (unsigned i = 0; i < bench->threads.count; i++) {
         const uint64_t threads = bench->threads.values[i];
         enum quarry_status status = QUARRY_OK;
+        if (must_fill && !group->allocator->counts_slots) { /* can't be filled to a share, nor emptied */
+            if (group->free_share < TOOL_WHOLE) {
+                bench->skipped = 1;
+                return 0;
+            }
+            slots = UINT64_MAX;
+            must_fill = 0;
+        }
         if (must_fill) {
             int gave_up = 0;
             status = workload_fill(&bench->target, heap, group->bytes,
@@ -209,6 +217,27 @@ static int run_all(struct bench *bench)
     return 0;
 }
 
+/* The platform's heap gets its size before the first kernel: so large that every cell's fits. */
+static enum quarry_status make_room_for_platform(const struct bench *bench)
+{
+    enum quarry_status status = QUARRY_OK;
+    for (unsigned a = 0; a < bench->allocators.count && status == QUARRY_OK; a++) {
+        struct quarry_heap_options create = QUARRY_HEAP_OPTIONS_INIT;
+        struct quarry_allocator_info allocator;
+        quarry_heap *heap = NULL;
+        status = quarry_allocator_describe((int)bench->allocators.values[a], &allocator);
+        if (status != QUARRY_OK || allocator.counts_slots)
+            continue;
+        create.target = bench->target;
+        create.allocator = allocator.name;
+        create.pool_bytes = bench->heap_bytes;
+        status = quarry_heap_create(&heap, &create);
+        if (status == QUARRY_OK)
+            status = quarry_heap_destroy(heap);
+    }
+    return status;
+}
+
 static uint32_t most_threads(const struct bench *bench)
 {
     uint64_t most = RATE_LANES;
@@ -255,9 +284,11 @@ int tool_bench(int argc, char **argv)
     if (code != TOOL_OK)
         return code;
 
-    enum quarry_status status =
-        workload_open(&bench.workload, &bench.target, most_threads(&bench), bench.warmups, bench.runs,
-                      bench.target.backend == QUARRY_BACKEND_CUDA ? GPU_BUDGET_S : CPU_BUDGET_S);
+    enum quarry_status status = make_room_for_platform(&bench);
+    if (status == QUARRY_OK)
+        status =
+            workload_open(&bench.workload, &bench.target, most_threads(&bench), bench.warmups, bench.runs,
+                          bench.target.backend == QUARRY_BACKEND_CUDA ? GPU_BUDGET_S : CPU_BUDGET_S);
     if (status != QUARRY_OK) {
         broken(&bench, status, "can't prepare");
     } else {

@@ -175,8 +175,11 @@ static void set_defaults(struct bench *bench)
         DEFAULT_LIST(&bench->free_shares, TOOL_WHOLE, TOOL_WHOLE / 10);
     DEFAULT_LIST(&bench->lanes, SIMT_LANES);
     const int all = bench->allocators.count == 0;
-    for (int i = 0; all && i < quarry_allocator_count(); i++)
-        lists_add(&bench->allocators, (uint64_t)i);
+    for (int i = 0; all && i < quarry_allocator_count(); i++) {
+        struct quarry_allocator_info info; /* the platform's own is measured if it is asked for: it is slow */
+        if (quarry_allocator_describe(i, &info) == QUARRY_OK && info.counts_slots)
+            lists_add(&bench->allocators, (uint64_t)i);
+    }
     if (!bench->runs)
         bench->runs = bench->quick ? 5 : gpu ? 15 : 9;
     bench->warmups = gpu ? 3 : 1;

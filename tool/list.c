@@ -14,6 +14,11 @@ static void list_allocators(void)
         if (quarry_allocator_describe(i, &info) != QUARRY_OK)
             continue;
         printf("  %-8s %s\n", info.name, info.summary);
+        if (!info.counts_slots) {
+            printf("  %-8s blocks outside the heap's pool, aligned to %u bytes, not counted\n", "",
+                   info.alignment);
+            continue;
+        }
         printf("  %-8s pages of %s to %s, blocks aligned to %u bytes\n", "",
                tool_format_bytes(info.min_page_bytes, smallest),
                tool_format_bytes(info.max_page_bytes, largest), info.alignment);

@@ -177,8 +177,11 @@ static int read_options(struct command *c, int argc, char **argv)
     }
     if (!c->low_free.count)
         lists_add(&c->low_free, TOOL_WHOLE / 200);
-    for (int i = 0, given = c->allocators.count != 0; !given && i < quarry_allocator_count(); i++)
-        lists_add(&c->allocators, (uint64_t)i);
+    for (int i = 0, given = c->allocators.count != 0; !given && i < quarry_allocator_count(); i++) {
+        struct quarry_allocator_info info;
+        if (quarry_allocator_describe(i, &info) == QUARRY_OK && info.counts_slots)
+            lists_add(&c->allocators, (uint64_t)i);
+    }
     if (!c->word_bits)
         c->word_bits = 32;
     if (most(&c->free) > c->total)

@@ -121,7 +121,8 @@ struct quarry_allocator_info {
     uint64_t min_page_bytes; /* range of the page size option, in bytes */
     uint64_t max_page_bytes;
     uint32_t alignment;     /* bytes, of every block */
-    int counts_slots;       /* quarry_heap_slots answers */
+    int counts_slots;       /* 0: its blocks are the platform's, and nobody counts them: no quarry_heap_slots, no
+                               reset, no debug mode, no live blocks in statistics, no sizes */
     int frees_individually; /* each block can be freed alone, by any thread, in any order */
 };
 

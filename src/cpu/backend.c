@@ -127,6 +127,17 @@ static enum quarry_status cpu_memory_destroy(const struct quarry_target *target,
     return QUARRY_OK;
 }
 
+static enum quarry_status cpu_platform_heap(const struct quarry_target *target, uint64_t bytes)
+{
+    uint64_t available = quarry_machine_memory().available_bytes;
+    (void)target;
+    if (bytes <= available)
+        return QUARRY_OK;
+    return quarry_fail(QUARRY_ERROR_MEMORY,
+                       "a heap of %" PRIu64 " bytes: only %" PRIu64 " bytes of host memory are available",
+                       bytes, available);
+}
+
 static enum quarry_status cpu_buffer_map(const struct quarry_target *target, void *buffer, uint64_t bytes,
                                          void **mapped)
 {
@@ -237,6 +248,7 @@ const struct backend_ops quarry_backend_cpu = {
     .describe = cpu_describe,
     .memory_create = cpu_memory_create,
     .memory_destroy = cpu_memory_destroy,
+    .platform_heap = cpu_platform_heap,
     .buffer_map = cpu_buffer_map,
     .copy = cpu_copy,
     .fill = cpu_fill,

@@ -310,6 +310,40 @@ static enum quarry_status cuda_memory_destroy(const struct quarry_target *target
     return leave(target, previous, status);
 }
 
+/* The heap of device malloc has the size of cudaLimitMallocHeapSize, for the whole context, from when the
+ * first module that calls device malloc is loaded: with lazy loading, before its first kernel runs.  The
+ * limit can't be set after that (CUDA C++ Programming Guide, "Heap Memory Allocation"). */
+static enum quarry_status cuda_platform_heap(const struct quarry_target *target, uint64_t bytes)
+{
+    size_t limit = 0;
+    size_t available = 0;
+    size_t total = 0;
+    int previous;
+    enum quarry_status status = enter(target, &previous);
+    if (status != QUARRY_OK)
+        return status;
+    status = check(cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize), "cudaDeviceGetLimit");
+    if (status == QUARRY_OK && bytes > limit) {
+        status = check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+        if (status == QUARRY_OK && bytes > available)
+            status = quarry_fail(QUARRY_ERROR_MEMORY,
+                                 "a heap of %" PRIu64
+                                 " bytes for device malloc: the device has %zu bytes, of which %zu are free",
+                                 bytes, total, available);
+        if (status == QUARRY_OK &&
+            cudaDeviceSetLimit(cudaLimitMallocHeapSize, (size_t)bytes) != cudaSuccess) {
+            (void)cudaGetLastError();
+            status =
+                quarry_fail(QUARRY_ERROR_POOL,
+                            "the heap of device malloc has %zu bytes and can't grow to %" PRIu64
+                            " any more: a kernel that calls it has been loaded; make the largest heap of "
+                            "allocator cuda before any kernel runs",
+                            limit, bytes);
+        }
+    }
+    return leave(target, previous, status);
+}
+
 /* Checks that kernels on the device reach one byte, and finds its address there. */
 static enum quarry_status map_byte(const struct device *device, unsigned char *byte, unsigned char **mapped)
 {
@@ -495,6 +529,7 @@ const struct backend_ops quarry_backend_cuda = {
     .describe = cuda_describe,
     .memory_create = cuda_memory_create,
     .memory_destroy = cuda_memory_destroy,
+    .platform_heap = cuda_platform_heap,
     .buffer_map = cuda_buffer_map,
     .copy = cuda_copy,
     .fill = cuda_fill,

@@ -23,6 +23,9 @@ struct backend_ops {
     enum quarry_status (*memory_destroy)(const struct quarry_target *target, enum quarry_pool pool,
                                          void *memory);
 
+    /* Makes sure that the platform's own allocator can hold so many bytes. */
+    enum quarry_status (*platform_heap)(const struct quarry_target *target, uint64_t bytes);
+
     /* The address at which kernels reach a caller's buffer; ARGUMENT if they can't. */
     enum quarry_status (*buffer_map)(const struct quarry_target *target, void *buffer, uint64_t bytes,
                                      void **mapped);

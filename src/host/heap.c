@@ -292,6 +292,30 @@ static enum quarry_status start(quarry_heap *heap)
     return status;
 }
 
+/* For an allocator whose blocks are the platform's. */
+static enum quarry_status use_platform(quarry_heap *heap, const struct quarry_heap_options *options)
+{
+    if (options->debug)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "allocator %s has no debug mode: nobody can find its blocks", options->allocator);
+    if (heap->pool != QUARRY_POOL_DEVICE)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "allocator %s takes its memory from the platform: pool must be QUARRY_POOL_DEVICE",
+                           options->allocator);
+    return heap->ops->platform_heap(&heap->target, heap->layout.platform_bytes);
+}
+
+/* Fails for such an allocator. */
+static enum quarry_status check_counts(const quarry_heap *heap, const char *what)
+{
+    struct quarry_allocator_info info;
+    if (heap->layout.platform_bytes == 0)
+        return QUARRY_OK;
+    quarry_allocator_describe((int)heap->handle.allocator, &info);
+    return quarry_fail(QUARRY_ERROR_COMBINATION, "allocator %s %s: nobody counts its blocks", info.name,
+                       what);
+}
+
 static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *options)
 {
     uint64_t lead = 0;
@@ -315,22 +339,30 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
     if (status != QUARRY_OK)
         return status;
     heap->pool_bytes = options->pool_bytes;
+    uint64_t rest = heap->pool_bytes - lead - head_bytes(options), memory_bytes = heap->pool_bytes;
+    lay_out(options, ABSENT_POOL, rest, options->pages, &heap->handle, &heap->layout);
+    if (heap->layout.platform_bytes) {
+        status = use_platform(heap, options);
+        if (status != QUARRY_OK)
+            return status;
+        memory_bytes = head_bytes(options);
+    }
     if (heap->pool != QUARRY_POOL_BUFFER) {
-        status = heap->ops->memory_create(&heap->target, heap->pool, heap->pool_bytes, &heap->memory);
+        status = heap->ops->memory_create(&heap->target, heap->pool, memory_bytes, &heap->memory);
         if (status != QUARRY_OK)
             return status;
     }
 
     unsigned char *header = (unsigned char *)heap->memory + lead;
-    enum quarry_layout_result result = lay_out(options, header, heap->pool_bytes - lead - head_bytes(options),
-                                               options->pages, &heap->handle, &heap->layout);
+    enum quarry_layout_result result =
+        lay_out(options, header, rest, options->pages, &heap->handle, &heap->layout);
     heap->header = (struct heap_header *)(void *)header;
     heap->handle.counters = &heap->header->counters;
     if (options->debug) {
         heap->handle.debug = (struct quarry_debug *)(void *)(header + HEAP_HEADER_BYTES);
         heap->overhead = QUARRY_DEBUG_OVERHEAD;
     }
-    heap->grid = heap->ops->service_grid(&heap->target, heap->layout.used_bytes);
+    heap->grid = heap->ops->service_grid(&heap->target, memory_bytes);
     status = fail_layout(result, options, lead, heap->handle.allocator);
     if (status == QUARRY_OK)
         status = start(heap);
@@ -400,7 +432,8 @@ enum quarry_status quarry_heap_reset(quarry_heap *heap)
 {
     if (!heap)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "heap is NULL");
-    return start(heap);
+    enum quarry_status status = check_counts(heap, "can't be reset");
+    return status == QUARRY_OK ? start(heap) : status;
 }
 
 struct quarry_handle quarry_heap_handle(const quarry_heap *heap)
@@ -484,9 +517,12 @@ enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t
     if (!heap || !slots)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "slots" : "heap");
     *slots = 0;
+    enum quarry_status status = check_counts(heap, "has no slots");
+    if (status != QUARRY_OK)
+        return status;
     if (bytes == 0 || bytes > heap->handle.max_block)
         return heap->ops->wait(&heap->target);
-    enum quarry_status status = count(heap, bytes, &header);
+    status = count(heap, bytes, &header);
     if (status == QUARRY_OK)
         *slots = header.census.slots;
     return status;

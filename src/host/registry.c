@@ -9,7 +9,7 @@
 
 static const struct quarry_allocator_info allocators[] = {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    {name, summary, QUARRY_MIN_PAGE_BYTES, QUARRY_MAX_PAGE_BYTES, BLOCK_ALIGNMENT, 1, 1},
+    {name, summary, QUARRY_MIN_PAGE_BYTES, QUARRY_MAX_PAGE_BYTES, BLOCK_ALIGNMENT, 0, 1},
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
 };
@@ -28,6 +28,14 @@ enum quarry_status quarry_allocator_describe(int index, struct quarry_allocator_
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "allocator number %d is not in 0 to %d", index,
                            QUARRY_ALLOCATOR_NUMBERS - 1);
     *info = allocators[index];
+    struct quarry_handle scratch = {0};
+    struct quarry_layout layout = {0};
+    scratch.allocator = (uint32_t)index;
+    layout.base = (unsigned char *)(uintptr_t)QUARRY_SECTION_ALIGN; /* of no pool */
+    layout.bytes = UINT64_MAX;
+    layout.pages = 2;
+    quarry_registry_layout(&scratch, &layout);
+    info->counts_slots = layout.platform_bytes == 0;
     return QUARRY_OK;
 }
 

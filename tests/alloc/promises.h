@@ -15,7 +15,8 @@
 
 struct fixture {
     const char *allocator;
-    int fixed; /* a block is a page: else smaller and larger ones than a page are to be tested, too */
+    int counted; /* quarry_allocator_info.counts_slots */
+    int fixed;   /* a block is a page: else smaller and larger ones than a page are to be tested, too */
     uint32_t word_bits;
     uint32_t probes;      /* 0: default */
     uint32_t probe_lanes; /* 0: default */
@@ -74,6 +75,10 @@ void plain_options(void);
 /* Runs the test for each allocator of alloc/list.def, or the one that is asked for, and each width of its
  * words; a kernel with direct calls has only the allocator that it was compiled for. */
 void for_each_allocator(void (*test)(void));
+
+/* The same, and also for allocators whose blocks nobody counts: without f.counted begin() gives no pages, and
+ * expect_empty() knows nothing. */
+void for_every_allocator(void (*test)(void));
 
 /* A heap with the fixture's options and two pages. */
 struct quarry_heap_description describe_default(void);

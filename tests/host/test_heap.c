@@ -349,6 +349,49 @@ static void allocators_are_listed(void **state)
     expect(QUARRY_ERROR_ARGUMENT, quarry_allocator_describe(0, NULL));
 }
 
+/* An allocator whose blocks are the platform's has a heap all the same, and says what that can't do. */
+static void blocks_of_the_platform_are_not_counted(void **state)
+{
+    struct quarry_allocator_info info;
+    struct quarry_statistics statistics;
+    uint64_t slots;
+    (void)state;
+    for (int i = 0; i < quarry_allocator_count(); i++) {
+        struct quarry_heap_options options = the_options();
+        quarry_heap *heap;
+        expect_ok(quarry_allocator_describe(i, &info));
+        if (info.counts_slots)
+            continue;
+        options.allocator = info.name;
+        options.pool_bytes = 1 << 20;
+        heap = create(&options);
+        assert_true(quarry_heap_handle(heap).max_block > 1 << 19);
+        expect(QUARRY_ERROR_COMBINATION, quarry_heap_slots(heap, 16, &slots));
+        expect_detail(info.name);
+        expect(QUARRY_ERROR_COMBINATION, quarry_heap_reset(heap));
+        expect_detail("can't be reset");
+        expect_ok(quarry_heap_statistics(heap, &statistics));
+        assert_int_equal(0, statistics.live_blocks);
+        assert_int_equal(0, statistics.capacity_bytes);
+        expect_ok(quarry_heap_check(heap));
+        expect_ok(quarry_heap_destroy(heap));
+        options.debug = 1;
+        expect(QUARRY_ERROR_COMBINATION, quarry_heap_create(&heap, &options));
+        expect_detail("has no debug mode");
+        options.debug = 0;
+        options.pool = QUARRY_POOL_MANAGED;
+        expect(QUARRY_ERROR_COMBINATION, quarry_heap_create(&heap, &options));
+        expect_detail("QUARRY_POOL_DEVICE");
+        options.pool = QUARRY_POOL_DEVICE;
+        options.pool_bytes = (uint64_t)1 << 60;
+        expect(QUARRY_ERROR_MEMORY, quarry_heap_create(&heap, &options));
+        options.pool_bytes = 0;
+        options.pages = 10;
+        options.page_bytes = 20;
+        expect(QUARRY_ERROR_ARGUMENT, quarry_heap_create(&heap, &options));
+    }
+}
+
 static void unknown_allocator_names_the_known(void **state)
 {
     struct quarry_heap_options options = the_options();
@@ -440,6 +483,8 @@ static void wrong_options_are_named(void **state)
             struct quarry_heap_options options = the_options();
             quarry_heap *heap = (quarry_heap *)&options;
             expect_ok(quarry_allocator_describe(a, &info));
+            if (!info.counts_slots) /* most options mean nothing to it */
+                continue;
             options.allocator = info.name;
             options.pool = wrong[i].pool;
             options.pool_bytes = wrong[i].pool_bytes;
@@ -534,6 +579,8 @@ static void pages_decide_the_pool(void **state)
         quarry_heap *heap;
         char needed[64];
         expect_ok(quarry_allocator_describe(i, &info));
+        if (!info.counts_slots)
+            continue;
         options.allocator = info.name;
         options.pages = PAGES;
         options.page_bytes = 48;
@@ -740,7 +787,7 @@ static void several_heaps_live_side_by_side(void **state)
         struct quarry_heap_options options = the_options();
         struct quarry_allocator_info info;
         expect_ok(quarry_allocator_describe((int)i % quarry_allocator_count(), &info));
-        options.allocator = info.name;
+        options.allocator = info.counts_slots ? info.name : NULL;
         options.page_bytes = 64 + 64 * i;
         options.pages = 100 * (i + 1);
         heaps[i] = create(&options);
@@ -1292,6 +1339,7 @@ int main(void)
         cmocka_unit_test(cuda_without_a_gpu_is_a_clean_error),
         cmocka_unit_test(device_is_described),
         cmocka_unit_test(allocators_are_listed),
+        cmocka_unit_test(blocks_of_the_platform_are_not_counted),
         cmocka_unit_test(unknown_allocator_names_the_known),
         cmocka_unit_test(no_options_are_all_defaults),
         cmocka_unit_test(unsaid_size_is_the_devices),

@@ -34,8 +34,11 @@ struct quarry_layout {
     unsigned char *places; /* every live block begins a multiple of `unit` bytes after this, has a multiple */
     uint64_t unit;         /* of them, and ends before base + used_bytes; with `overhead`, which a unit has
                               room for, at least 16 more; 0: there are no blocks */
-    uint64_t free_reach;   /* a free knows a block by any address less than so many bytes behind its first; 0:
-                              by   its first only */
+    uint64_t
+        platform_bytes;  /* not 0: blocks are the platform's (alloc/cuda.h), which must be able to hold so
+                            many bytes; nothing of the pool is used, and no block can be found or counted */
+    uint64_t free_reach; /* a free knows a block by any address less than so many bytes behind its first; 0:
+                            by   its first only */
 };
 
 /* What a walk over an idle heap counts. */

@@ -308,6 +308,20 @@ SIMT_FN uint64_t simt_mulhi_u64(uint64_t a, uint64_t b)
     return (uint64_t)(((wide)a * b) >> 64);
 }
 
+/* ---- the platform's own allocator ---- */
+SIMT_FN void *simt_malloc(uint64_t bytes)
+{
+    simt_cpu_point();
+    simt_cpu_changed(1);
+    return __builtin_malloc(bytes);
+}
+SIMT_FN void simt_free(void *block)
+{
+    simt_cpu_point();
+    simt_cpu_changed(1);
+    __builtin_free(block);
+}
+
 #ifdef NDEBUG
 #define simt_assert(condition) ((void)0)
 #else

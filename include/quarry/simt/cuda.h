@@ -236,6 +236,16 @@ SIMT_FN uint64_t simt_mulhi_u64(uint64_t a, uint64_t b)
     return __umul64hi(a, b);
 }
 
+/* ---- the platform's own allocator ---- */
+SIMT_FN void *simt_malloc(uint64_t bytes)
+{
+    return malloc(bytes);
+}
+SIMT_FN void simt_free(void *block)
+{
+    free(block);
+}
+
 #ifdef NDEBUG
 #define simt_assert(condition) ((void)0)
 #else

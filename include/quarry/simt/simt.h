@@ -65,6 +65,10 @@
  *   uint32_t simt_mulhi_u32(a, b)                   upper half of the product
  *   uint64_t simt_mulhi_u64(a, b)
  *   simt_assert(condition)          kept in debug builds of both backends (NDEBUG removes it)
+ *
+ * Memory of the platform's own allocator, aligned to 16: the CUDA toolkit's device malloc, the C library's
+ *   void *simt_malloc(uint64_t bytes)               NULL if there is none
+ *   void  simt_free(void *block)
  */
 #ifndef QUARRY_SIMT_SIMT_H
 #define QUARRY_SIMT_SIMT_H
