@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring: pages of one size, and a ring of the numbers of those that are free.
+ *
+ * Carlchristian Eckert, "Enhancements of the massively parallel memory allocator ScatterAlloc and its
+ * adaption to the general interface mallocMC", TU Dresden 2014, section 2.4.4: the HeapBuffer of PIConGPU.  A
+ * malloc takes the number at the ring's pop end and moves that on, a free writes its page's number at the
+ * push end.
+ *
+ *     pool    | head | slot[0] ... slot[size - 1] | taken[0] ... taken[n - 1] | page 0 | page 1 | ...
+ *     head    spare  63..24 pages that are free and not claimed | 23..0 claims in flight
+ *             pop    ticket of the next malloc;   a ticket t belongs to slot t mod size
+ *             push   ticket of the next free
+ *     slot    32 bits: number of a free page, or QUARRY_NO_PAGE; size: n, rounded up to a power of two
+ *     taken   32 bits: 1 while the page is a block
+ *
+ * The thesis has workers that miss that the ring is empty and corrupt others' memory.  Here a malloc first
+ * claims as many pages as it needs from `spare`, one addition for all lanes of the warp that ask; only who
+ * has a claim gets a ticket.  A claim for more than there is gives back what it did not get, by a second
+ * addition, which every claim makes, as it also takes itself out of `in flight`.
+ *
+ * No page is lost or given twice.  A number leaves a slot by an exchange and enters it by a compare-exchange
+ * with QUARRY_NO_PAGE, so each is in one slot, or with the one lane that took it.  A free adds to `spare`
+ * when its numbers are in slots: there are never more claims granted and not yet served than numbers in
+ * slots.  So a lane with a claim finds a number in the end, and a lane that frees an empty slot: n - 1
+ * numbers at most are in as many slots as pages, or more.  Mostly it is the ticket's own slot.  It is not if
+ * whoever had the ticket one round before, or has the push ticket of the same slot, stands still right now.
+ * Then the lane looks there a few times (QUARRY_RING_PATIENCE) and walks on to the next slots.  Nobody waits
+ * for a lane that stands still.
+ *
+ * Order.  free: compare-exchange of the slot with release; malloc: exchange with acquire.  Who takes a number
+ * reads it from the compare-exchange that wrote it, or from init: what the page's last owner did
+ * happens-before what the next one does.  `taken` is relaxed: it is written between the two.
+ *
+ * Full heap.  NULL is returned only after `spare` was read with no page unclaimed and no claim in flight.  At
+ * that place in the modification order of this one word every claim has been settled, so the number of free
+ * pages is exact, and it is 0.  Frees that happen-before the malloc come before that place, those of other
+ * lanes of the group by the simt_sync before the read.  With claims in flight the lane looks again: they are
+ * settled by lanes that wait for nobody, and as long as no page is unclaimed nobody makes new ones but with a
+ * malloc's first addition. */
+#ifndef QUARRY_ALLOC_RING_H
+#define QUARRY_ALLOC_RING_H
+
+#include "quarry/alloc/alloc.h"
+#include "quarry/core/pages.h"
+#include "quarry/core/share.h"
+
+#define QUARRY_RING_UNIT ((uint64_t)1 << 24) /* of spare: one page */
+#define QUARRY_RING_IN_FLIGHT (QUARRY_RING_UNIT - 1u)
+#define QUARRY_RING_OVERDRAWN ((uint64_t)1 << 39) /* of spare, in pages: from here on it is below 0 */
+#define QUARRY_RING_PATIENCE 32u                  /* looks at the ticket's own slot */
+#define QUARRY_RING_NOTHING ((uint64_t)1 << 63)   /* of a grant: no page was free */
+
+/* What many threads change at once lies in lines of its own. */
+struct quarry_ring_head {
+    uint64_t spare;
+    uint64_t unused[15];
+    uint32_t pop;
+    uint32_t unused_too[31];
+    uint32_t push;
+};
+
+struct quarry_ring {
+    struct quarry_ring_head *head;
+    uint32_t *slot;
+    uint32_t *taken;
+    struct quarry_pages pages;
+    uint32_t mask; /* slots - 1 */
+};
+
+SIMT_FN void quarry_ring_init(const struct quarry_ring *h, uint64_t thread, uint64_t threads)
+{
+    uint32_t n = h->pages.count;
+    if (thread == 0) {
+        h->head->spare = n * QUARRY_RING_UNIT;
+        h->head->pop = 0;
+        h->head->push = n;
+    }
+    for (uint64_t i = thread; i <= h->mask; i += threads)
+        h->slot[i] = i < n ? (uint32_t)i : QUARRY_NO_PAGE;
+    for (uint64_t i = thread; i < n; i += threads)
+        h->taken[i] = 0;
+}
+
+/* Pages that are free and unclaimed, by a value of `spare`. */
+SIMT_FN uint64_t quarry_ring_spare(uint64_t word)
+{
+    uint64_t pages = word / QUARRY_RING_UNIT;
+    return pages < QUARRY_RING_OVERDRAWN ? pages : 0;
+}
+
+/* Claims up to `wanted` pages.
+ *   first   without a look at how many there are
+ * Returns a grant: 31..0 the first ticket, 37..32 how many, or QUARRY_RING_NOTHING. */
+SIMT_FN uint64_t quarry_ring_claim(const struct quarry_ring *h, uint32_t wanted, int first)
+{
+    struct quarry_ring_head *head = h->head;
+    uint64_t pages = wanted, got;
+    if (!first) {
+        uint64_t word = simt_load_u64(&head->spare, relaxed);
+        got = quarry_ring_spare(word);
+        if (got == 0 && (word & QUARRY_RING_IN_FLIGHT) == 0)
+            return QUARRY_RING_NOTHING;
+        if (got == 0) {
+            simt_backoff();
+            return 0;
+        }
+        pages = got < pages ? got : pages;
+    }
+    got = quarry_ring_spare(simt_add_u64(&head->spare, 1u - pages * QUARRY_RING_UNIT, relaxed));
+    got = got < pages ? got : pages;
+    uint64_t ticket = got ? simt_add_u32(&head->pop, (uint32_t)got, relaxed) : 0;
+    (void)simt_add_u64(&head->spare, (pages - got) * QUARRY_RING_UNIT - 1u, relaxed);
+    return ticket | got << 32;
+}
+
+/* Takes a number out of the ticket's slot, or of one behind it. */
+SIMT_FN uint32_t quarry_ring_pop(const struct quarry_ring *h, uint32_t ticket)
+{
+    for (uint32_t vain = 0;; vain++) {
+        uint32_t at = ticket & h->mask;
+        /* acquire: pairs with the release in quarry_ring_push */
+        uint32_t page = simt_exchange_u32(&h->slot[at], QUARRY_NO_PAGE, acquire);
+        if (page != QUARRY_NO_PAGE)
+            return page;
+        if (vain < QUARRY_RING_PATIENCE || vain % QUARRY_RING_PATIENCE == 0)
+            simt_backoff();
+        ticket += vain >= QUARRY_RING_PATIENCE;
+    }
+}
+
+/* Puts a number into the ticket's slot, or one behind it. */
+SIMT_FN void quarry_ring_push(const struct quarry_ring *h, uint32_t ticket, uint32_t page)
+{
+    for (uint32_t vain = 0;; vain++) {
+        uint32_t at = ticket & h->mask;
+        if (simt_cas_u32(&h->slot[at], QUARRY_NO_PAGE, page, release) == QUARRY_NO_PAGE)
+            return;
+        if (vain < QUARRY_RING_PATIENCE || vain % QUARRY_RING_PATIENCE == 0)
+            simt_backoff();
+        ticket += vain >= QUARRY_RING_PATIENCE;
+    }
+}
+
+/* Progress: waits for nobody while there are unclaimed pages; before NULL, for claims in flight. */
+SIMT_FN void *quarry_ring_malloc(const struct quarry_ring *h, struct quarry_context *context, uint64_t bytes)
+{
+    uint32_t group = quarry_group((uintptr_t)&h->head->pop), needs = group, page = QUARRY_NO_PAGE;
+    uint64_t grant = 0;
+    (void)bytes;
+    for (int first = 1; needs && !(grant & QUARRY_RING_NOTHING); first = 0) {
+        if (!first)
+            simt_sync(group);
+        if (simt_rank(group) == 0)
+            grant = quarry_ring_claim(h, simt_popc_u32(needs), first);
+        grant = simt_shuffle_u64(group, grant, simt_ctz_u32(group));
+        quarry_step(context);
+        if ((needs >> simt_lane() & 1u) && simt_rank(needs) < (grant >> 32 & 63u))
+            page = quarry_ring_pop(h, (uint32_t)grant + simt_rank(needs));
+        needs = simt_ballot(group, page == QUARRY_NO_PAGE);
+    }
+    if (page == QUARRY_NO_PAGE)
+        return SIMT_NULL;
+    simt_store_u32(&h->taken[page], 1, relaxed);
+    return quarry_page_address(&h->pages, page);
+}
+
+/* The key of the group is another than malloc's: lanes that free and lanes that allocate may arrive together.
+ * Progress: lanes of a warp that free together wait for each other, and for nobody else. */
+SIMT_FN void quarry_ring_free(const struct quarry_ring *h, void *block)
+{
+    uint32_t group = quarry_group((uintptr_t)&h->head->push), ticket = 0;
+    uint32_t page = quarry_page_index(&h->pages, block);
+    simt_assert(page < h->pages.count);
+    simt_store_u32(&h->taken[page], 0, relaxed);
+    if (simt_rank(group) == 0)
+        ticket = simt_add_u32(&h->head->push, simt_popc_u32(group), relaxed);
+    ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group));
+    quarry_ring_push(h, ticket + simt_rank(group), page);
+    simt_sync(group); /* all numbers are in slots */
+    if (simt_rank(group) == 0)
+        (void)simt_add_u64(&h->head->spare, simt_popc_u32(group) * QUARRY_RING_UNIT, relaxed);
+    simt_sync(group); /* and counted, before any lane asks again */
+}
+
+SIMT_FN enum quarry_place quarry_ring_find(const struct quarry_ring *h, const void *address,
+                                           struct quarry_span *span)
+{
+    uint32_t page = quarry_page_find(&h->pages, address, span);
+    if (page == QUARRY_NO_PAGE)
+        return QUARRY_PLACE_FOREIGN;
+    return simt_load_u32(&h->taken[page], relaxed) ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE;
+}
+
+SIMT_FN void quarry_ring_census(const struct quarry_ring *h, uint64_t bytes, uint64_t thread,
+                                uint64_t threads, struct quarry_census *sum)
+{
+    uint64_t live = 0, spare = 0;
+    for (uint64_t i = thread; i <= h->mask; i += threads) {
+        uint32_t page = h->slot[i];
+        if (page == QUARRY_NO_PAGE)
+            continue;
+        spare++;
+        sum->faults += page >= h->pages.count || h->taken[page];
+    }
+    for (uint64_t i = thread; i < h->pages.count; i += threads) {
+        live += h->taken[i] != 0;
+        sum->faults += h->taken[i] > 1;
+    }
+    quarry_census_pages(sum, bytes, live, spare, h->pages.page_bytes);
+    if (thread == 0)
+        sum->faults += (h->head->spare & QUARRY_RING_IN_FLIGHT) != 0 ||
+                       h->head->spare / QUARRY_RING_UNIT > h->pages.count;
+}
+
+#if SIMT_HAS_HOST
+SIMT_HOST_FN uint64_t quarry_ring_slots(uint64_t pages)
+{
+    uint64_t slots = 1;
+    while (slots < pages)
+        slots *= 2;
+    return slots;
+}
+
+SIMT_HOST_FN uint64_t quarry_ring_map_bytes(uint64_t pages)
+{
+    return (quarry_ring_slots(pages) + pages) * sizeof(uint32_t);
+}
+
+SIMT_HOST_FN enum quarry_layout_result quarry_ring_layout(struct quarry_ring *h, struct quarry_layout *l)
+{
+    unsigned char *pages = SIMT_NULL;
+    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->head, quarry_ring_map_bytes, &pages);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    uint64_t slots = quarry_ring_slots(l->pages);
+    h->head = (struct quarry_ring_head *)(void *)l->base;
+    h->slot = (uint32_t *)(void *)(l->base + quarry_round_up(sizeof *h->head, QUARRY_SECTION_ALIGN));
+    h->taken = h->slot + slots;
+    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
+    h->mask = (uint32_t)(slots - 1);
+    l->word_bits = 0;
+    l->probes = 0;
+    l->probe_lanes = 0;
+    return QUARRY_LAYOUT_OK;
+}
+#endif
+
+#endif
+
+#ifdef QUARRY_ALLOCATOR_ENTRY
+QUARRY_ALLOCATOR_ENTRY(ring, "ring",
+                       "a ring of the numbers of free pages (PIConGPU's HeapBuffer; Eckert, 2.4.4)")
+#endif
