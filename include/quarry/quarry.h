@@ -120,9 +120,9 @@ struct quarry_allocator_info {
     const char *summary;     /* one line */
     uint64_t min_page_bytes; /* range of the page size option, in bytes */
     uint64_t max_page_bytes;
-    uint32_t alignment;     /* bytes, of every block */
-    int counts_slots;       /* 0: its blocks are the platform's, and nobody counts them: no quarry_heap_slots, no
-                               reset, no debug mode, no live blocks in statistics, no sizes */
+    uint32_t alignment; /* bytes, of every block */
+    int counts_slots;   /* 0: its blocks are the platform's, and nobody counts them: no quarry_heap_slots, no
+                           reset, no debug mode, no live blocks in statistics, no sizes */
     int frees_individually; /* each block can be freed alone, by any thread, in any order */
 };
 
@@ -252,6 +252,27 @@ enum quarry_status quarry_heap_check(quarry_heap *heap);
  * COMBINATION if the heap is not in debug mode.  Waits for the target's stream. */
 enum quarry_status quarry_heap_debug_report(quarry_heap *heap, char *text, size_t bytes);
 #define QUARRY_DEBUG_TEXT_BYTES 2048u
+
+/* ---- device malloc and new of a whole program: quarry/override.h ---- */
+
+/* From now on malloc, free, new and delete in device code use this heap, on its device, in all sources that
+ * include quarry/override.h.  Call it while no kernel runs on that device, again for each other device, and
+ * again after loading a shared library with such sources.  Waits for the target's stream. COMBINATION if
+ * there is no such source, or the heap is on the CPU backend. */
+enum quarry_status quarry_override_set(const quarry_heap *heap);
+
+/* Device malloc and new on the heap's device give NULL again, as before the first call; to be called before
+ * the heap is destroyed. */
+enum quarry_status quarry_override_clear(const quarry_heap *heap);
+
+/* For override.h: a source, which links itself in. */
+struct quarry_override_unit {
+    struct quarry_override_unit *next;
+    const void *symbol; /* its quarry_override_handle */
+    uint64_t bytes;     /* of that */
+};
+void quarry_override_link(struct quarry_override_unit *unit);
+void quarry_override_unlink(struct quarry_override_unit *unit);
 
 /* ---- memory of a target, for programs that run unchanged on both backends ---- */
 

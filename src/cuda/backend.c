@@ -451,6 +451,17 @@ static enum quarry_status cuda_launch(const struct simt_kernel *kernel, const st
     return leave(target, previous, status);
 }
 
+static enum quarry_status cuda_symbol_address(const struct quarry_target *target, const void *symbol,
+                                              void **address)
+{
+    int previous;
+    enum quarry_status status = enter(target, &previous);
+    if (status != QUARRY_OK)
+        return status;
+    status = check(cudaGetSymbolAddress(address, symbol), "cudaGetSymbolAddress");
+    return leave(target, previous, status);
+}
+
 static struct quarry_grid cuda_service_grid(const struct quarry_target *target, uint64_t bytes)
 {
     struct quarry_grid grid = {(uint32_t)device_of(target)->multiprocessors * SERVICE_BLOCKS_EACH,
@@ -534,6 +545,7 @@ const struct backend_ops quarry_backend_cuda = {
     .copy = cuda_copy,
     .fill = cuda_fill,
     .launch = cuda_launch,
+    .symbol_address = cuda_symbol_address,
     .service_grid = cuda_service_grid,
     .wait = cuda_wait,
     .event_create = cuda_event_create,

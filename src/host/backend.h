@@ -37,6 +37,11 @@ struct backend_ops {
     enum quarry_status (*launch)(const struct simt_kernel *kernel, const struct quarry_target *target,
                                  struct quarry_grid grid, const void *argument);
 
+    /* Where a variable of device code, named as for cudaGetSymbolAddress, lies on the device.  NULL on the
+     * CPU backend, which has no such variables. */
+    enum quarry_status (*symbol_address)(const struct quarry_target *target, const void *symbol,
+                                         void **address);
+
     /* The grid in which the library's own kernels walk structures that describe `bytes` of pool. */
     struct quarry_grid (*service_grid)(const struct quarry_target *target, uint64_t bytes);
 

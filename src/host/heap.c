@@ -362,7 +362,7 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
         heap->handle.debug = (struct quarry_debug *)(void *)(header + HEAP_HEADER_BYTES);
         heap->overhead = QUARRY_DEBUG_OVERHEAD;
     }
-    heap->grid = heap->ops->service_grid(&heap->target, memory_bytes);
+    heap->grid = heap->ops->service_grid(&heap->target, heap->layout.used_bytes);
     status = fail_layout(result, options, lead, heap->handle.allocator);
     if (status == QUARRY_OK)
         status = start(heap);

@@ -392,6 +392,19 @@ static void blocks_of_the_platform_are_not_counted(void **state)
     }
 }
 
+/* With a heap on a GPU, and sources that ask for it: tests/package/override.sh. */
+static void a_heap_for_device_malloc_needs_sources_that_ask(void **state)
+{
+    struct quarry_heap_options options = the_options();
+    quarry_heap *heap = create(&options);
+    (void)state;
+    expect(QUARRY_ERROR_COMBINATION, quarry_override_set(heap));
+    expect_detail("override.h");
+    expect(QUARRY_ERROR_COMBINATION, quarry_override_clear(heap));
+    expect_ok(quarry_heap_destroy(heap));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_override_set(NULL));
+}
+
 static void unknown_allocator_names_the_known(void **state)
 {
     struct quarry_heap_options options = the_options();
@@ -1340,6 +1353,7 @@ int main(void)
         cmocka_unit_test(device_is_described),
         cmocka_unit_test(allocators_are_listed),
         cmocka_unit_test(blocks_of_the_platform_are_not_counted),
+        cmocka_unit_test(a_heap_for_device_malloc_needs_sources_that_ask),
         cmocka_unit_test(unknown_allocator_names_the_known),
         cmocka_unit_test(no_options_are_all_defaults),
         cmocka_unit_test(unsaid_size_is_the_devices),

@@ -20,6 +20,7 @@ include/quarry/alloc/alloc\.h	include/quarry/(simt|core)/.*	the contract knows n
 include/quarry/alloc/list\.def	include/quarry/alloc/.*\.h	the list includes allocators only
 include/quarry/alloc/.*	include/quarry/((simt|core)/.*|alloc/alloc\.h)	no allocator includes another
 include/quarry/(device|debug|handle|standard)\.h	include/quarry/((simt|core|alloc)/.*|(debug|handle|standard)\.h)	kernels see no host
+include/quarry/override\.h	include/quarry/(quarry|device)\.h|<.*>	it is for one compiler, and for host code too
 include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's side is usable without device code
 include/quarry/.*	include/quarry/.*	public headers see no source folder
 src/device/.*	(include/quarry|src/device)/.*	kernels are device code
@@ -34,7 +35,7 @@ END
 }
 
 platform='SIMT_CUDA|__CUDACC__|__CUDACC_RTC__|__CUDA_ARCH__'
-platform_rooms='^(include/quarry/simt|src/cuda|src/cpu)/'
+platform_rooms='^((include/quarry/simt|src/cuda|src/cpu)/|include/quarry/override\.h$)'
 
 # All violations in the tree of folder $1, one a line.
 violations() {

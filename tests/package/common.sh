@@ -39,13 +39,13 @@ fail() {
     exit 1
 }
 
-# block NAME: the code of that name in docs/linking.md, which says lib where some systems have lib64.
+# block NAME: the code of that name in $page, which says lib where some systems have lib64.
 block() {
     awk -v name="<!-- $1 -->" '
         $0 == name { found = 1; next }
         found && /^```$/ { exit }
         found && !/^```/ { print }' "$page" | sed "s|\$PREFIX/lib|\$PREFIX/$LIBDIR|" >"$scratch/block"
-    [ -s "$scratch/block" ] || fail "docs/linking.md has no block '$1'"
+    [ -s "$scratch/block" ] || fail "${page##*/} has no block '$1'"
     cat "$scratch/block"
 }
 

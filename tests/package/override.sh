@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A program of two sources with quarry/override.h, compiled against the installed tree as docs/drop-in.md says.
+#
+#   override.sh cpu|cuda SETTINGS
+# shellcheck source=tests/package/common.sh
+. "$(dirname "$0")/common.sh"
+
+page=$SOURCE/docs/drop-in.md # for block()
+export page
+if [ "$WITH_CUDA" = no ] || [ "$SHARED" = yes ]; then
+    echo 'skipped: not a static library with the GPU backend'
+    exit 77
+fi
+for way in whole relocatable; do
+    enter "$way"
+    cp "$programs"/override_* .
+    by_page "$way"
+    if nm -g override_main.o override_unit.o | grep -E ' [TVW] (_Zn[aw]m|_Zd[al]Pv|malloc|free)$'; then
+        fail "$way: the host's own are replaced"
+    fi
+    runs ./app cuda
+done
+
+# How often device code names the toolkit's malloc and free: never, but for a source without the include.
+toolkits() {
+    nvcc -arch=native -DQUARRY_ALLOCATOR=corw -I"$PREFIX/include" -ptx "$1" -o look.ptx >log 2>&1 || { cat log; fail "$1: ptx"; }
+    grep -cE '^ *(malloc|free), *$|\.func.* (malloc|free)( *;|$)' look.ptx || true
+}
+sed 's|quarry/override.h|quarry/device.h|' override_unit.cu >without.cu
+[ "$(toolkits override_main.cu)" -eq 0 ] || fail "the toolkit's malloc or free in override_main.cu"
+[ "$(toolkits override_unit.cu)" -eq 0 ] || fail "the toolkit's malloc or free in override_unit.cu"
+[ "$(toolkits without.cu)" -gt 0 ] || fail 'this test sees nothing'

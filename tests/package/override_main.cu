@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program of two sources whose device malloc, free, new and delete are Quarry's; this one has the host
+// call. What override_unit.cu allocated is read and freed here, and the other way round.  Exits with 77
+// without a GPU.
+#include "override_unit.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <quarry/override.h>
+#include <vector> // behind it on purpose: headers that follow still compile
+
+#define THREADS 1000u
+
+__global__ void take_over(shape **shapes, unsigned *good, unsigned n)
+{
+    unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= n || !shapes[thread])
+        return;
+    atomicAdd(good, shapes[thread]->area() == thread * 3);
+    delete shapes[thread];
+    char *text = (char *)malloc(thread % 40 + 1);
+    shapes[thread] = (shape *)text;
+    if (text)
+        text[thread % 40] = (char)thread;
+    struct alignas(64) line {
+        char bytes[64];
+    };
+    line *lines = new line[1];
+    if ((size_t)lines % 64)
+        atomicAdd(good, n);
+    delete[] lines;
+}
+
+static int failed(const char *what)
+{
+    printf("%s: %s, %s\n", what, quarry_error_detail(), cudaGetErrorString(cudaGetLastError()));
+    return 1;
+}
+
+int main()
+{
+    quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    options.target.backend = QUARRY_BACKEND_CUDA;
+    if (quarry_target_resolve(&options.target) != QUARRY_OK) {
+        puts(quarry_error_detail());
+        return 77;
+    }
+    quarry_heap *heap;
+    options.pool_bytes = 4 << 20;
+    if (quarry_heap_create(&heap, &options) != QUARRY_OK)
+        return failed("heap");
+    shape **shapes;
+    unsigned *counts, count[2] = {0, 0};
+    if (cudaMalloc(&shapes, THREADS * sizeof *shapes) != cudaSuccess ||
+        cudaMalloc(&counts, sizeof count) != cudaSuccess ||
+        cudaMemset(counts, 0, sizeof count) != cudaSuccess ||
+        cudaMemset(shapes, 0, THREADS * sizeof *shapes) != cudaSuccess)
+        return failed("memory");
+    // Without a heap NULL, and no harm.
+    make_shapes(shapes, THREADS);
+    take_over<<<4, 256>>>(shapes, counts, THREADS);
+    if (cudaMemcpy(count, counts, sizeof count, cudaMemcpyDeviceToHost) != cudaSuccess || count[0] != 0)
+        return failed("without a heap");
+    if (quarry_override_set(heap) != QUARRY_OK)
+        return failed("set");
+    make_shapes(shapes, THREADS);
+    take_over<<<4, 256>>>(shapes, counts, THREADS);
+    free_texts((char **)shapes, counts + 1, THREADS);
+    quarry_statistics statistics;
+    if (cudaMemcpy(count, counts, sizeof count, cudaMemcpyDeviceToHost) != cudaSuccess ||
+        quarry_heap_statistics(heap, &statistics) != QUARRY_OK)
+        return failed("kernels");
+    if (count[1] != THREADS || statistics.live_blocks != 0 || statistics.failed_mallocs != 0) {
+        printf("%u texts, %llu blocks left\n", count[1], (unsigned long long)statistics.live_blocks);
+        return 1;
+    }
+    unsigned before = host_news;
+    std::vector<int> numbers(100);
+    auto one = std::make_unique<int>(3);
+    std::free(std::malloc(*one));
+    if (host_news < before + 2)
+        return failed("the host's operator new is another");
+    printf("cuda: %u of %u blocks\n", count[0], THREADS);
+    if (quarry_override_clear(heap) != QUARRY_OK || quarry_heap_destroy(heap) != QUARRY_OK)
+        return failed("end");
+    return count[0] != THREADS;
+}
