@@ -154,6 +154,21 @@ enum quarry_full {
                                stay unused (docs/full-heap.md) */
 };
 
+/* What allocator scatter is made of (docs/alloc/scatter.md says what each means); 0: the default.  The others
+ * don't look at it. */
+struct quarry_scatter_options {
+    uint32_t
+        access_blocks;     /* into which the heap is divided; default 8, fewer if they had under 1024 pages */
+    uint32_t region_pages; /* pages that are looked at together, at most 4096; default 16 */
+    uint32_t waste_factor; /* a chunk may be so many times as large as was asked, at most 4096; default 2 */
+    uint32_t hash_size;    /* factors of the hash: of the size; default 38183 */
+    uint32_t hash_sm;      /* of the multiprocessor; default 17497 */
+    uint32_t hash_warp;    /* of the warp; default 1 */
+    uint32_t hash_pages;   /* of the warp, for each page that it fills; default 1 */
+    int keep_pages;        /* not 0: a page whose chunks are all free keeps their size */
+    int serial;            /* not 0: one thread at a time looks for several pages, from the heap's end */
+};
+
 struct quarry_heap_options {
     size_t struct_bytes; /* sizeof of this struct, set by the initialiser: it may grow at its end */
     struct quarry_target target;
@@ -172,13 +187,15 @@ struct quarry_heap_options {
     uint32_t probe_lanes; /* corw: lanes of a warp that probe first, 1 to 32; 0: the fastest */
     int debug; /* not 0: every malloc and free is checked, and errors are recorded; slower, and each page
                   takes QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/debugging.md) */
+    struct quarry_scatter_options scatter;
 };
 #define QUARRY_DEBUG_PAGE_BYTES 48u
 
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0}, SIMT_NULL,        \
-      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0 }
+      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0,                             \
+      {0, 0, 0, 0, 0, 0, 0, 0, 0} }
 /* clang-format on */
 
 /* Creates a heap.

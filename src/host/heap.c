@@ -16,6 +16,7 @@
 #define DEFAULT_ALLOCATOR "corw"
 #define DEFAULT_LOW_FREE 0.005
 #define BUFFER_ALIGNMENT 16u
+#define MAX_SCATTER 4096u /* region_pages, waste_factor */
 #define DEBUG_SECTION_BYTES                                                                                  \
     ((sizeof(struct quarry_debug) + QUARRY_SECTION_ALIGN - 1) / QUARRY_SECTION_ALIGN * QUARRY_SECTION_ALIGN)
 #define MAX_OPTIONS_BYTES 4096u /* an options struct said to be larger is one that nobody initialised */
@@ -86,6 +87,11 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "probe_lanes is %" PRIu32 ": it must be 1 to %u, or 0 for the default",
                            options->probe_lanes, SIMT_LANES);
+    if (options->scatter.region_pages > MAX_SCATTER || options->scatter.waste_factor > MAX_SCATTER)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "scatter.region_pages is %" PRIu32 " and scatter.waste_factor %" PRIu32
+                           ": each must be at most %u, or 0 for the default",
+                           options->scatter.region_pages, options->scatter.waste_factor, MAX_SCATTER);
     if (options->debug && options->page_bytes <= QUARRY_MAX_PAGE_BYTES &&
         options->page_bytes > QUARRY_MAX_PAGE_BYTES - QUARRY_DEBUG_OVERHEAD)
         return quarry_fail(
@@ -170,6 +176,15 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
     layout->probes = options->probes;
     layout->probe_lanes = options->probe_lanes;
     layout->low_free = options->low_free;
+    layout->chunks.access_blocks = options->scatter.access_blocks;
+    layout->chunks.region_pages = options->scatter.region_pages;
+    layout->chunks.waste_factor = options->scatter.waste_factor;
+    layout->chunks.hash_size = options->scatter.hash_size;
+    layout->chunks.hash_sm = options->scatter.hash_sm;
+    layout->chunks.hash_warp = options->scatter.hash_warp;
+    layout->chunks.hash_pages = options->scatter.hash_pages;
+    layout->chunks.keep_pages = options->scatter.keep_pages;
+    layout->chunks.serial = options->scatter.serial;
     enum quarry_layout_result result = quarry_registry_layout(handle, layout);
     handle->alignment = block_alignment(layout, options->debug ? QUARRY_DEBUG_HEADER_BYTES : 0);
     handle->free_reach = layout->free_reach;

@@ -45,6 +45,7 @@ static struct quarry_heap_options options_of_fixture(void)
     options.full = f.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     options.low_free = f.low_free;
     options.debug = f.debug;
+    options.scatter = f.scatter;
     return options;
 }
 
@@ -162,6 +163,7 @@ void plain_options(void)
     f.probe_lanes = 0;
     f.low_free = 0;
     f.debug = 0;
+    memset(&f.scatter, 0, sizeof f.scatter);
     f.block_threads = 0;
     f.note = NULL;
 }

@@ -22,6 +22,7 @@ struct fixture {
     uint32_t probe_lanes; /* 0: default */
     double low_free;      /* 0: FULL_PROVEN */
     int debug;
+    struct quarry_scatter_options scatter;
     uint32_t block_threads; /* of a launch; 0: what suits its size */
     const char *note;       /* for naming() */
     struct quarry_target target;

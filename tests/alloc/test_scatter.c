@@ -75,7 +75,7 @@ static void a_page_has_as_many_chunks_as_fit(void **state)
 static void play(uint32_t threads, uint64_t bytes, uint32_t pages, int enough, uint64_t seed)
 {
     begin(pages, PAGE_BYTES, threads, seed);
-    f.device.bytes = bytes;
+    f.device.bytes = bytes < f.about.max_block_bytes ? bytes : f.about.max_block_bytes;
     f.device.held = 3;
     f.device.boxes = 2;
     f.device.program = (uint32_t)seed;
@@ -191,6 +191,107 @@ static void a_chunk_wastes_no_more_than_the_factor_allows(void **state)
     expect_equal(slots_beside(32, 16), count_chunks(PAGE_BYTES, 32) - 2);
     expect_equal(slots_beside(64, 16), 0);
     expect_equal(slots_beside(16, 32), 0);
+    f.scatter.waste_factor = 1;
+    expect_equal(slots_beside(1024, 1024), 2);
+    expect_equal(slots_beside(1024, 1000), 2);
+    expect_equal(slots_beside(1024, 512), 0);
+    f.scatter.waste_factor = 4;
+    expect_equal(slots_beside(1024, 256), 2);
+    expect_equal(slots_beside(1024, 224), 0);
+    f.scatter.waste_factor = 4096;
+    expect_equal(slots_beside(1024, 16), 2);
+    plain_options();
+}
+
+/* ---- options ---- */
+
+static void a_page_that_is_kept_serves_its_size_only(void **state)
+{
+    (void)state;
+    choose();
+    for (int keep = 0; keep < 2; keep++) {
+        f.scatter.keep_pages = keep;
+        begin(3, PAGE_BYTES, 8, 0);
+        f.device.bytes = 1024;
+        expect_equal(run(&promise_malloc, 8).nulls, 0);
+        run(&promise_free, 8);
+        expect_equal(slots(1024), 12);
+        expect_equal(slots(16), keep ? 254 : 3 * 254);
+        expect_equal(slots(3 * PAGE_BYTES), keep ? 0 : 1);
+        expect_equal(statistics().live_blocks, 0);
+        end();
+    }
+    plain_options();
+}
+
+static void a_serial_search_begins_at_the_end(void **state)
+{
+    (void)state;
+    choose();
+    f.scatter.serial = 1;
+    begin(100, PAGE_BYTES, 1, 0);
+    f.device.bytes = 3 * PAGE_BYTES;
+    expect_equal(run(&promise_malloc, 1).nulls, 0);
+    unsigned char *block;
+    assert_ok(quarry_memory_copy(&f.target, &block, f.device.block, sizeof(void *)));
+    expect(block + f.device.bytes == (unsigned char *)f.about.pool_base + f.about.pool_bytes);
+    run(&promise_free, 1);
+    expect_empty();
+    end();
+    plain_options();
+}
+
+static void no_block_of_pages_crosses_an_access_block(void **state)
+{
+    (void)state;
+    choose();
+    f.scatter.access_blocks = 4;
+    for (int serial = 0; serial < 2; serial++) {
+        f.scatter.serial = serial;
+        begin(40, PAGE_BYTES, 30, 0);
+        expect_equal(f.about.max_block_bytes, 10 * PAGE_BYTES);
+        f.device.bytes = 3 * PAGE_BYTES;
+        expect_equal(slots(f.device.bytes), 12);
+        expect_equal(run(&promise_malloc, 30).blocks, 12);
+        expect_equal(slots(PAGE_BYTES), 4);
+        run(&promise_verify, 30);
+        run(&promise_free, 30);
+        expect_empty();
+        end();
+    }
+    plain_options();
+}
+
+static void no_scatter_option_changes_a_promise(void **state)
+{
+    static const struct quarry_scatter_options options[] = {
+        {1, 1, 1, 1, 1, 1, 1, 0, 0},           {3, 5, 3, 7, 0, 0, 0, 0, 1},
+        {1000, 4096, 4096, 2, 4, 8, 16, 0, 0}, {2, 100, 2, 1u << 31, 0, 1, 2, 0, 1},
+        {0, 2, 0, 0, 0, 0, 0, 0, 0},
+    };
+    (void)state;
+    choose();
+    for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
+        f.scatter = options[seed % 5];
+        play(33, 300, 6, 0, seed);
+        play(33, 3 * PAGE_BYTES, 40, 0, seed);
+        play(33, PAGE_BYTES, 33 * 3 + 2, 1, seed);
+    }
+    plain_options();
+}
+
+static void wrong_scatter_options_are_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+        quarry_heap *heap;
+        options.target = base_target;
+        options.allocator = "scatter";
+        *(i ? &options.scatter.region_pages : &options.scatter.waste_factor) = 4097;
+        assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_ARGUMENT);
+        assert_non_null(strstr(quarry_error_detail(), "4097"));
+    }
 }
 
 /* ---- access blocks ---- */
@@ -230,6 +331,11 @@ int main(void)
         cmocka_unit_test(the_last_chunks_are_found_by_whoever_is_entitled),
         cmocka_unit_test(a_chunk_wastes_no_more_than_the_factor_allows),
         cmocka_unit_test(every_access_block_is_reached),
+        cmocka_unit_test(a_page_that_is_kept_serves_its_size_only),
+        cmocka_unit_test(a_serial_search_begins_at_the_end),
+        cmocka_unit_test(no_block_of_pages_crosses_an_access_block),
+        cmocka_unit_test(no_scatter_option_changes_a_promise),
+        cmocka_unit_test(wrong_scatter_options_are_refused),
     };
     base_target = test_target();
     return cmocka_run_group_tests_name("scatter", tests, NULL, NULL) != 0;

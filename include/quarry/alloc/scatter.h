@@ -446,6 +446,11 @@ SIMT_HOST_FN uint64_t quarry_scatter_debug_map_bytes(uint64_t pages)
     return pages * (sizeof(uint64_t) + QUARRY_SCATTER_FIELDS * sizeof(uint32_t));
 }
 
+SIMT_HOST_FN uint32_t quarry_scatter_option(uint32_t chosen, uint32_t standard)
+{
+    return chosen ? chosen : standard;
+}
+
 SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatter *h,
                                                              struct quarry_layout *l)
 {
@@ -473,16 +478,18 @@ SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatt
         h->pages.field_stride = QUARRY_SCATTER_FIELDS * sizeof(uint32_t);
         h->pages.fields = (unsigned char *)(h->pages.words + l->pages) + h->pages.field_stride;
     }
-    h->pages.waste = QUARRY_SCATTER_WASTE;
-    h->pages.reset = 1;
-    h->region = QUARRY_SCATTER_REGION;
-    h->factor_size = QUARRY_SCATTER_FACTOR_SIZE;
-    h->factor_sm = QUARRY_SCATTER_FACTOR_SM;
-    h->factor_warp = QUARRY_SCATTER_FACTOR_WARP;
-    h->factor_pages = QUARRY_SCATTER_FACTOR_PAGES;
-    h->serial = 0;
-    uint64_t block = (l->pages + QUARRY_SCATTER_BLOCKS - 1) / QUARRY_SCATTER_BLOCKS;
-    block = block < QUARRY_SCATTER_MIN_BLOCK ? QUARRY_SCATTER_MIN_BLOCK : block;
+    h->pages.waste = quarry_scatter_option(l->chunks.waste_factor, QUARRY_SCATTER_WASTE);
+    h->pages.reset = !l->chunks.keep_pages;
+    h->region = quarry_scatter_option(l->chunks.region_pages, QUARRY_SCATTER_REGION);
+    h->factor_size = quarry_scatter_option(l->chunks.hash_size, QUARRY_SCATTER_FACTOR_SIZE);
+    h->factor_sm = quarry_scatter_option(l->chunks.hash_sm, QUARRY_SCATTER_FACTOR_SM);
+    h->factor_warp = quarry_scatter_option(l->chunks.hash_warp, QUARRY_SCATTER_FACTOR_WARP);
+    h->factor_pages = quarry_scatter_option(l->chunks.hash_pages, QUARRY_SCATTER_FACTOR_PAGES);
+    h->serial = l->chunks.serial != 0;
+    uint64_t blocks = quarry_scatter_option(l->chunks.access_blocks, QUARRY_SCATTER_BLOCKS);
+    uint64_t block = (l->pages + blocks - 1) / blocks;
+    if (!l->chunks.access_blocks && block < QUARRY_SCATTER_MIN_BLOCK)
+        block = QUARRY_SCATTER_MIN_BLOCK;
     h->block_pages = (uint32_t)(block < l->pages ? block : l->pages);
     l->max_block = h->block_pages * l->page_bytes;
     l->unit = unit;

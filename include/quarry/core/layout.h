@@ -15,6 +15,16 @@ enum quarry_layout_result {
     QUARRY_LAYOUT_POOL        /* the pool can't hold that many pages, or not even one */
 };
 
+/* Options of allocators that divide pages into chunks; 0: default. */
+struct quarry_layout_chunks {
+    uint32_t access_blocks;
+    uint32_t region_pages;
+    uint32_t waste_factor;
+    uint32_t hash_size, hash_sm, hash_warp, hash_pages;
+    int keep_pages;
+    int serial;
+};
+
 struct quarry_layout {
     /* in */
     unsigned char *base; /* of the pool, 256-byte aligned */
@@ -27,6 +37,7 @@ struct quarry_layout {
     uint32_t probes;      /* 0: default */
     uint32_t probe_lanes; /* lanes of a warp that probe, to 32; 0: default; out: 0 if that is no choice */
     /* in */
+    struct quarry_layout_chunks chunks;
     double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
     /* out */
     uint64_t used_bytes;   /* what the heap occupies from base */
