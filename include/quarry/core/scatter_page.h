@@ -331,8 +331,7 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void
     uint32_t offset =
         (uint32_t)((unsigned char *)block - (unsigned char *)quarry_page_address(&h->pages, page));
     simt_assert((unsigned char *)block >= h->pages.base && page < h->pages.count);
-    simt_assert((class_ - 1u < QUARRY_SCATTER_MOST && offset % quarry_scatter_chunk_bytes(h, class_) == 0) ||
-                (class_ == QUARRY_SCATTER_MULTI && offset == 0));
+    simt_assert(class_ - 1u < QUARRY_SCATTER_MOST || class_ == QUARRY_SCATTER_MULTI);
     if (class_ == QUARRY_SCATTER_MULTI) {
         simt_fence(acq_rel); /* pairs with the acquire of those who take the pages */
         for (uint32_t i = (uint32_t)word; i > 0; i--)
