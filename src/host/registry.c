@@ -34,6 +34,7 @@ enum quarry_status quarry_allocator_describe(int index, struct quarry_allocator_
     layout.base = (unsigned char *)(uintptr_t)QUARRY_SECTION_ALIGN; /* of no pool */
     layout.bytes = UINT64_MAX;
     layout.pages = 2;
+    layout.probes = 1; /* any number */
     quarry_registry_layout(&scratch, &layout);
     info->counts_slots = layout.platform_bytes == 0;
     return QUARRY_OK;
