@@ -22,9 +22,10 @@
 #include "quarry/alloc/alloc.h"
 #include "quarry/core/runs.h"
 
-#define QUARRY_RW_MALLOC_PROBES 1024u /* words that a group reads in vain */
-#define QUARRY_RW_MALLOC_LOST 4u      /* first looks that others spoil */
-#define QUARRY_RW_MALLOC_TRIES 8u     /* places of a large block */
+#define QUARRY_RW_MALLOC_PAGE_BYTES 64u /* the default: docs/alloc/rw_malloc.md */
+#define QUARRY_RW_MALLOC_PROBES 1024u   /* words that a group reads in vain */
+#define QUARRY_RW_MALLOC_LOST 4u        /* first looks that others spoil */
+#define QUARRY_RW_MALLOC_TRIES 8u       /* places of a large block */
 
 struct quarry_rw_malloc {
     struct quarry_runs map;
@@ -169,7 +170,8 @@ SIMT_FN void quarry_rw_malloc_census(const struct quarry_rw_malloc *h, uint64_t 
 SIMT_HOST_FN enum quarry_layout_result quarry_rw_malloc_layout(struct quarry_rw_malloc *h,
                                                                struct quarry_layout *l)
 {
-    return quarry_runs_layout(&h->map, l, QUARRY_RW_MALLOC_PROBES);
+    enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_RW_MALLOC_PAGE_BYTES);
+    return result == QUARRY_LAYOUT_OK ? quarry_runs_layout(&h->map, l, QUARRY_RW_MALLOC_PROBES) : result;
 }
 #endif
 
