@@ -162,7 +162,8 @@ struct quarry_heap_options {
     void *buffer;        /* POOL_BUFFER only */
     uint64_t pool_bytes; /* whole pool, metadata included; 0: what `pages` needs, or, without that, the
                             device's heap_bytes */
-    uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: the allocator's default, mostly 256 */
+    uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: the allocator's default, mostly 256, or
+                            `alignment` if that is more */
     uint64_t pages;      /* 1 to 2^32 - 64; 0: as many as the pool holds */
     uint32_t word_bits;  /* bitmap allocators: 32 or 64; 0: the faster, by measurement */
     uint32_t probes; /* FULL_PROVEN: random probes (a lane's or a warp's) before a sweep, at most 2^24; 0: the
@@ -172,13 +173,16 @@ struct quarry_heap_options {
     uint32_t probe_lanes; /* corw: lanes of a warp that probe first, 1 to 32; 0: the fastest */
     int debug; /* not 0: every malloc and free is checked, and errors are recorded; slower, and each page
                   takes QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/debugging.md) */
+    uint64_t alignment; /* every block begins at a multiple of it: a power of two from 16 to 1 MiB, of which
+                           page_bytes is a multiple; 0: 16 (docs/policies.md) */
 };
 #define QUARRY_DEBUG_PAGE_BYTES 48u
+#define QUARRY_MAX_ALIGNMENT (1u << 20)
 
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0}, SIMT_NULL,        \
-      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0 }
+      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0, 0 }
 /* clang-format on */
 
 /* Creates a heap.
@@ -215,6 +219,7 @@ struct quarry_heap_description {
     enum quarry_full full;
     double low_free; /* 0 with FULL_PROVEN */
     int debug; /* 1: in debug mode; page_bytes and max_block_bytes are then what blocks have for the user */
+    uint64_t alignment; /* bytes, of every block */
 };
 /* What the heap was made of, with every default filled in.  Any thread, any time. */
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description);

@@ -15,14 +15,15 @@
 
 #define DEFAULT_ALLOCATOR "corw"
 #define DEFAULT_LOW_FREE 0.005
+#define NATURAL_ALIGNMENT 16u
 #define BUFFER_ALIGNMENT 16u
 #define DEBUG_SECTION_BYTES                                                                                  \
     ((sizeof(struct quarry_debug) + QUARRY_SECTION_ALIGN - 1) / QUARRY_SECTION_ALIGN * QUARRY_SECTION_ALIGN)
 #define MAX_OPTIONS_BYTES 4096u /* an options struct said to be larger is one that nobody initialised */
 
-/* Stands for the pool while there is none: aligned like one, and not NULL, on which addresses may not be
- * computed. */
-#define ABSENT_POOL ((unsigned char *)(uintptr_t)QUARRY_SECTION_ALIGN)
+/* Stands for the allocator's sections while there is no pool: aligned like them, and not NULL, on which
+ * addresses may not be computed. */
+#define ABSENT_SECTIONS ((unsigned char *)(uintptr_t)QUARRY_MAX_ALIGNMENT)
 
 struct quarry_heap {
     const struct backend_ops *ops;
@@ -86,6 +87,16 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "probe_lanes is %" PRIu32 ": it must be 1 to %u, or 0 for the default",
                            options->probe_lanes, SIMT_LANES);
+    if (options->alignment < NATURAL_ALIGNMENT || options->alignment > QUARRY_MAX_ALIGNMENT ||
+        (options->alignment & (options->alignment - 1)) != 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "alignment is %" PRIu64 ": it must be a power of two from %u to %u, or 0 for %u",
+                           options->alignment, NATURAL_ALIGNMENT, QUARRY_MAX_ALIGNMENT, NATURAL_ALIGNMENT);
+    if (options->debug && options->alignment > NATURAL_ALIGNMENT)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "alignment is %" PRIu64 ", but debug mode, which writes in front of every block, "
+                           "leaves them aligned to %u only",
+                           options->alignment, NATURAL_ALIGNMENT);
     if (options->debug && options->page_bytes <= QUARRY_MAX_PAGE_BYTES &&
         options->page_bytes > QUARRY_MAX_PAGE_BYTES - QUARRY_DEBUG_OVERHEAD)
         return quarry_fail(
@@ -131,12 +142,6 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
 
 /* ---- layout ---- */
 
-/* Bytes before the pool's header, which starts at the next multiple of 256. */
-static uint64_t pool_lead(const void *memory)
-{
-    return (uint64_t)(-(uintptr_t)memory) % QUARRY_SECTION_ALIGN;
-}
-
 /* Bytes from the header to the allocator's sections. */
 static uint64_t head_bytes(const struct quarry_heap_options *options)
 {
@@ -152,15 +157,28 @@ static uint32_t block_alignment(const struct quarry_layout *layout, uint64_t lea
     return layout->unit && alignment > QUARRY_PAGE_UNIT ? alignment : QUARRY_PAGE_UNIT;
 }
 
-/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) after the head at `header`. */
-static enum quarry_layout_result lay_out(const struct quarry_heap_options *options, unsigned char *header,
+/* What the sections are aligned to. */
+static uint64_t section_align(const struct quarry_heap_options *options)
+{
+    return options->alignment > QUARRY_SECTION_ALIGN ? options->alignment : QUARRY_SECTION_ALIGN;
+}
+
+/* Bytes before the pool's header, with which the sections behind it are aligned. */
+static uint64_t pool_lead(const struct quarry_heap_options *options, const void *memory)
+{
+    return (uint64_t)(-((uintptr_t)memory + head_bytes(options))) % section_align(options);
+}
+
+/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) from `sections` on. */
+static enum quarry_layout_result lay_out(const struct quarry_heap_options *options, unsigned char *sections,
                                          uint64_t bytes, uint64_t pages, struct quarry_handle *handle,
                                          struct quarry_layout *layout)
 {
     memset(layout, 0, sizeof *layout);
-    layout->base = header + head_bytes(options);
+    layout->base = sections;
     layout->bytes = bytes;
     layout->overhead = options->debug ? QUARRY_DEBUG_OVERHEAD : 0;
+    layout->alignment = options->alignment;
     layout->page_bytes = options->page_bytes;
     /* A size that no page can have stays one, whatever is added. */
     if (options->page_bytes && options->page_bytes <= QUARRY_MAX_PAGE_BYTES)
@@ -171,6 +189,10 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
     layout->probe_lanes = options->probe_lanes;
     layout->low_free = options->low_free;
     enum quarry_layout_result result = quarry_registry_layout(handle, layout);
+    if (result == QUARRY_LAYOUT_OK && options->alignment > NATURAL_ALIGNMENT &&
+        (layout->unit == 0 || layout->unit % options->alignment != 0 ||
+         (uintptr_t)layout->places % options->alignment != 0))
+        return QUARRY_LAYOUT_ALIGNMENT;
     handle->alignment = block_alignment(layout, options->debug ? QUARRY_DEBUG_HEADER_BYTES : 0);
     handle->free_reach = layout->free_reach;
     if (options->debug && result == QUARRY_LAYOUT_OK)
@@ -210,10 +232,20 @@ static enum quarry_status fail_layout(enum quarry_layout_result result,
             "low_free is %g: to infer so low a share takes more than the %u probes that allocator "
             "%s makes at most",
             options->low_free, QUARRY_MAX_PROBES, info.name);
+    case QUARRY_LAYOUT_ALIGNMENT:
+        if (options->page_bytes % options->alignment != 0)
+            return quarry_fail(QUARRY_ERROR_COMBINATION,
+                               "page_bytes is %" PRIu64 ", which is no multiple of the alignment of %" PRIu64
+                               ": not every page of allocator %s would begin at one",
+                               options->page_bytes, options->alignment, info.name);
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "alignment is %" PRIu64
+                           ", but allocator %s can't align its blocks to more than %u",
+                           options->alignment, info.name, info.alignment);
     case QUARRY_LAYOUT_POOL:
         break;
     }
-    if (lay_out(options, ABSENT_POOL, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
+    if (lay_out(options, ABSENT_SECTIONS, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
         return quarry_fail(QUARRY_ERROR_POOL, "a pool of %" PRIu64 " bytes is too small for allocator %s",
                            options->pool_bytes, info.name);
     return quarry_fail(QUARRY_ERROR_POOL,
@@ -230,10 +262,10 @@ static enum quarry_status plan_pool(const struct backend_ops *ops, struct quarry
     struct quarry_layout layout;
     enum quarry_layout_result result;
     if (options->pool_bytes == 0 && options->pages != 0) {
-        result = lay_out(options, ABSENT_POOL, UINT64_MAX, options->pages, handle, &layout);
+        result = lay_out(options, ABSENT_SECTIONS, UINT64_MAX, options->pages, handle, &layout);
         if (result != QUARRY_LAYOUT_OK)
             return fail_layout(result, options, lead, handle->allocator);
-        options->pool_bytes = layout.used_bytes + head_bytes(options);
+        options->pool_bytes = layout.used_bytes + head_bytes(options) + lead;
     }
     if (options->pool_bytes == 0) {
         struct quarry_device_info device = {0};
@@ -254,7 +286,7 @@ static enum quarry_status plan_pool(const struct backend_ops *ops, struct quarry
     }
     uint64_t head = lead + head_bytes(options);
     uint64_t rest = options->pool_bytes > head ? options->pool_bytes - head : 0;
-    result = lay_out(options, ABSENT_POOL, rest, options->pages, handle, &layout);
+    result = lay_out(options, ABSENT_SECTIONS, rest, options->pages, handle, &layout);
     return fail_layout(result, options, lead, handle->allocator);
 }
 
@@ -318,7 +350,6 @@ static enum quarry_status check_counts(const quarry_heap *heap, const char *what
 
 static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *options)
 {
-    uint64_t lead = 0;
     enum quarry_status status = quarry_backend_resolve(&options->target, &options->target, &heap->ops);
     if (status == QUARRY_OK)
         status = quarry_registry_find(options->allocator, &heap->handle.allocator);
@@ -327,35 +358,40 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
     if (status != QUARRY_OK)
         return status;
 
+    /* Memory that isn't there yet will be aligned to 256, and at worst just behind a multiple of more. */
+    uint64_t lead = section_align(options) - QUARRY_SECTION_ALIGN;
     heap->target = options->target;
     heap->pool = options->pool;
     if (heap->pool == QUARRY_POOL_BUFFER) {
         status = heap->ops->buffer_map(&heap->target, options->buffer, options->pool_bytes, &heap->memory);
         if (status != QUARRY_OK)
             return status;
-        lead = pool_lead(heap->memory);
+        lead = pool_lead(options, heap->memory);
     }
     status = plan_pool(heap->ops, options, lead, &heap->handle);
     if (status != QUARRY_OK)
         return status;
     heap->pool_bytes = options->pool_bytes;
     uint64_t rest = heap->pool_bytes - lead - head_bytes(options), memory_bytes = heap->pool_bytes;
-    lay_out(options, ABSENT_POOL, rest, options->pages, &heap->handle, &heap->layout);
+    lay_out(options, ABSENT_SECTIONS, rest, options->pages, &heap->handle, &heap->layout);
     if (heap->layout.platform_bytes) {
         status = use_platform(heap, options);
         if (status != QUARRY_OK)
             return status;
-        memory_bytes = head_bytes(options);
+        memory_bytes = lead + head_bytes(options);
     }
     if (heap->pool != QUARRY_POOL_BUFFER) {
         status = heap->ops->memory_create(&heap->target, heap->pool, memory_bytes, &heap->memory);
         if (status != QUARRY_OK)
             return status;
+        lead = pool_lead(options, heap->memory);
     }
 
     unsigned char *header = (unsigned char *)heap->memory + lead;
+    uint64_t head = head_bytes(options);
     enum quarry_layout_result result =
-        lay_out(options, header, rest, options->pages, &heap->handle, &heap->layout);
+        lay_out(options, header + head, heap->layout.platform_bytes ? rest : heap->pool_bytes - lead - head,
+                options->pages, &heap->handle, &heap->layout);
     heap->header = (struct heap_header *)(void *)header;
     heap->handle.counters = &heap->header->counters;
     if (options->debug) {
@@ -387,6 +423,8 @@ enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_hea
         return status;
     if (!full.allocator)
         full.allocator = DEFAULT_ALLOCATOR;
+    if (full.alignment == 0)
+        full.alignment = NATURAL_ALIGNMENT;
     if (full.full == QUARRY_FULL_INFERRED && full.low_free == 0) /* anything else is checked with the rest */
         full.low_free = DEFAULT_LOW_FREE;
 
@@ -464,6 +502,7 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->full = heap->layout.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     description->low_free = heap->layout.low_free;
     description->debug = heap->handle.debug != NULL;
+    description->alignment = heap->layout.alignment;
     return QUARRY_OK;
 }
 
