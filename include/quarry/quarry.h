@@ -154,6 +154,14 @@ enum quarry_full {
                                stay unused (docs/full-heap.md) */
 };
 
+/* How the requests of a warp reach the allocator. */
+enum quarry_distribution {
+    QUARRY_DISTRIBUTION_NONE = 0, /* as they are */
+    QUARRY_DISTRIBUTION_WARP /* those of lanes that ask together as one, of whose block each gets a piece;
+                                what does not fit together into a page goes by itself.  A block is free again
+                                when its last piece is (docs/policies.md) */
+};
+
 struct quarry_heap_options {
     size_t struct_bytes; /* sizeof of this struct, set by the initialiser: it may grow at its end */
     struct quarry_target target;
@@ -175,6 +183,7 @@ struct quarry_heap_options {
                   takes QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/debugging.md) */
     uint64_t alignment; /* every block begins at a multiple of it: a power of two from 16 to 1 MiB, of which
                            page_bytes is a multiple; 0: 16 (docs/policies.md) */
+    enum quarry_distribution distribution;
 };
 #define QUARRY_DEBUG_PAGE_BYTES 48u
 #define QUARRY_MAX_ALIGNMENT (1u << 20)
@@ -182,7 +191,8 @@ struct quarry_heap_options {
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0}, SIMT_NULL,        \
-      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0, 0 }
+      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0, 0,        \
+      QUARRY_DISTRIBUTION_NONE }
 /* clang-format on */
 
 /* Creates a heap.
@@ -220,12 +230,13 @@ struct quarry_heap_description {
     double low_free; /* 0 with FULL_PROVEN */
     int debug; /* 1: in debug mode; page_bytes and max_block_bytes are then what blocks have for the user */
     uint64_t alignment; /* bytes, of every block */
+    enum quarry_distribution distribution;
 };
 /* What the heap was made of, with every default filled in.  Any thread, any time. */
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description);
 
 struct quarry_statistics {
-    uint64_t live_blocks;
+    uint64_t live_blocks;        /* of the allocator: several pieces may lie in one */
     uint64_t live_bytes;         /* bytes that the live blocks occupy (page allocators: whole pages) */
     uint64_t capacity_bytes;     /* the same if nothing more fitted */
     uint64_t largest_free_bytes; /* largest request that would succeed now; 0: full */
@@ -238,8 +249,8 @@ struct quarry_statistics {
  * the target's stream. */
 enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_statistics *statistics);
 
-/* How many more blocks of `bytes` bytes fit into an idle heap; 0 if bytes is 0 or too large.
- * Waits for the target's stream. */
+/* How many more blocks of `bytes` bytes fit into an idle heap, each asked for by itself; 0 if bytes is 0 or
+ * too large.  Waits for the target's stream. */
 enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t *slots);
 
 /* Walks an idle heap's structures: OK, or CORRUPT with the number of contradictions between them in the

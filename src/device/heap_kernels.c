@@ -9,6 +9,8 @@ SIMT_KERNEL(quarry_heap_init_kernel, struct heap_init, a)
         a.header->counters.failed = 0;
         a.header->counters.refused = 0;
         a.header->counters.last_bytes = 0;
+        if (a.heap.policy)
+            *a.heap.policy = a.policy;
     }
     switch (a.heap.allocator) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \

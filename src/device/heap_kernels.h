@@ -2,8 +2,9 @@
 /* The library's own kernels, and the head of every pool that they share with the host.
  *
  *     pool, rounded up to 256                +256
- *     | counters | census | unused          | debug mode: struct quarry_debug | the allocator's sections ...
- * | 24 bytes   48       184               a multiple of 256 */
+ *     | counters | census | unused          | struct quarry_policy | struct quarry_debug | sections ...
+ *     24 bytes   48       184               if any; each in a multiple of 256              the allocator's
+ */
 #ifndef QUARRY_DEVICE_HEAP_KERNELS_H
 #define QUARRY_DEVICE_HEAP_KERNELS_H
 
@@ -21,6 +22,7 @@ SIMT_STATIC_ASSERT(sizeof(struct heap_header) <= HEAP_HEADER_BYTES,
 struct heap_init {
     struct quarry_handle heap;
     struct heap_header *header;
+    struct quarry_policy policy; /* goes into the pool, if the heap has any */
 };
 
 struct heap_census {

@@ -17,8 +17,8 @@
 #define DEFAULT_LOW_FREE 0.005
 #define NATURAL_ALIGNMENT 16u
 #define BUFFER_ALIGNMENT 16u
-#define DEBUG_SECTION_BYTES                                                                                  \
-    ((sizeof(struct quarry_debug) + QUARRY_SECTION_ALIGN - 1) / QUARRY_SECTION_ALIGN * QUARRY_SECTION_ALIGN)
+#define SECTION_BYTES(type)                                                                                  \
+    ((sizeof(type) + QUARRY_SECTION_ALIGN - 1) / QUARRY_SECTION_ALIGN * QUARRY_SECTION_ALIGN)
 #define MAX_OPTIONS_BYTES 4096u /* an options struct said to be larger is one that nobody initialised */
 
 /* Stands for the allocator's sections while there is no pool: aligned like them, and not NULL, on which
@@ -33,11 +33,14 @@ struct quarry_heap {
     uint64_t pool_bytes; /* of it */
     struct heap_header *header;
     struct quarry_handle handle;
+    struct quarry_policy policy; /* the pool's, if the handle has one */
     struct quarry_layout layout;
     struct quarry_grid grid; /* of the library's kernels on this heap */
-    uint64_t overhead;       /* bytes of a block that are debug mode's; 0 without */
+    uint64_t overhead;       /* bytes of a block that are not the user's */
 };
 SIMT_STATIC_ASSERT(QUARRY_DEBUG_PAGE_BYTES == QUARRY_DEBUG_OVERHEAD, "host and device speak of the same");
+SIMT_STATIC_ASSERT((int)QUARRY_DISTRIBUTION_WARP == (int)QUARRY_DISTRIBUTION_NUMBER_warp,
+                   "host and device speak of the same");
 
 /* ---- options ---- */
 
@@ -64,6 +67,16 @@ static enum quarry_status read_options(const struct quarry_heap_options *options
                                given, sizeof *full);
     full->struct_bytes = sizeof *full;
     return QUARRY_OK;
+}
+
+/* Bytes of a block that are not the user's, if it has one piece. */
+static uint64_t block_overhead(const struct quarry_heap_options *options)
+{
+    if (options->debug)
+        return QUARRY_DEBUG_OVERHEAD;
+    return options->distribution == QUARRY_DISTRIBUTION_WARP
+               ? quarry_pieces_alone(0, (uint32_t)options->alignment)
+               : 0;
 }
 
 static enum quarry_status fail_word_bits(const struct quarry_heap_options *options)
@@ -97,13 +110,22 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
                            "alignment is %" PRIu64 ", but debug mode, which writes in front of every block, "
                            "leaves them aligned to %u only",
                            options->alignment, NATURAL_ALIGNMENT);
-    if (options->debug && options->page_bytes <= QUARRY_MAX_PAGE_BYTES &&
-        options->page_bytes > QUARRY_MAX_PAGE_BYTES - QUARRY_DEBUG_OVERHEAD)
+    if ((unsigned int)options->distribution > (unsigned int)QUARRY_DISTRIBUTION_WARP)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "distribution %d does not exist: it must be %d or %d",
+                           (int)options->distribution, QUARRY_DISTRIBUTION_NONE, QUARRY_DISTRIBUTION_WARP);
+    if (options->debug && options->distribution != QUARRY_DISTRIBUTION_NONE)
         return quarry_fail(
             QUARRY_ERROR_COMBINATION,
-            "page_bytes is %" PRIu64 ", which leaves no room for the %u bytes that debug mode adds: "
-            "it must be at most %u",
-            options->page_bytes, QUARRY_DEBUG_OVERHEAD, QUARRY_MAX_PAGE_BYTES - QUARRY_DEBUG_OVERHEAD);
+            "debug was given, but debug mode knows the allocator's blocks and not the pieces of "
+            "QUARRY_DISTRIBUTION_WARP");
+    if (options->page_bytes <= QUARRY_MAX_PAGE_BYTES &&
+        options->page_bytes > QUARRY_MAX_PAGE_BYTES - block_overhead(options))
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "page_bytes is %" PRIu64 ", which leaves no room for the %" PRIu64
+                           " bytes that %s adds: it must be at most %" PRIu64,
+                           options->page_bytes, block_overhead(options),
+                           options->debug ? "debug mode" : "QUARRY_DISTRIBUTION_WARP",
+                           QUARRY_MAX_PAGE_BYTES - block_overhead(options));
     if ((unsigned int)options->full > (unsigned int)QUARRY_FULL_INFERRED)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "full %d does not exist: it must be %d or %d",
                            (int)options->full, QUARRY_FULL_PROVEN, QUARRY_FULL_INFERRED);
@@ -142,10 +164,13 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
 
 /* ---- layout ---- */
 
-/* Bytes from the header to the allocator's sections. */
+/* Bytes from the header to the allocator's sections; room for policies that may turn out to be none, too. */
 static uint64_t head_bytes(const struct quarry_heap_options *options)
 {
-    return HEAP_HEADER_BYTES + (options->debug ? DEBUG_SECTION_BYTES : 0);
+    int composed = options->debug || options->alignment > NATURAL_ALIGNMENT ||
+                   options->distribution != QUARRY_DISTRIBUTION_NONE;
+    return HEAP_HEADER_BYTES + (composed ? SECTION_BYTES(struct quarry_policy) : 0) +
+           (options->debug ? SECTION_BYTES(struct quarry_debug) : 0);
 }
 
 /* What divides the addresses of all blocks: the power of two in where the first begins, behind `lead` bytes
@@ -177,7 +202,8 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
     memset(layout, 0, sizeof *layout);
     layout->base = sections;
     layout->bytes = bytes;
-    layout->overhead = options->debug ? QUARRY_DEBUG_OVERHEAD : 0;
+    layout->overhead = block_overhead(options);
+    layout->debug = options->debug != 0;
     layout->alignment = options->alignment;
     layout->page_bytes = options->page_bytes;
     /* A size that no page can have stays one, whatever is added. */
@@ -195,8 +221,13 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
         return QUARRY_LAYOUT_ALIGNMENT;
     handle->alignment = block_alignment(layout, options->debug ? QUARRY_DEBUG_HEADER_BYTES : 0);
     handle->free_reach = layout->free_reach;
-    if (options->debug && result == QUARRY_LAYOUT_OK)
-        handle->max_block -= QUARRY_DEBUG_OVERHEAD;
+    if (options->distribution ==
+        QUARRY_DISTRIBUTION_WARP) { /* where a piece begins is where its header ends */
+        handle->alignment = (uint32_t)options->alignment;
+        handle->free_reach = 0;
+    }
+    if (result == QUARRY_LAYOUT_OK)
+        handle->max_block -= handle->max_block % options->alignment + block_overhead(options);
     return result;
 }
 
@@ -317,6 +348,7 @@ static enum quarry_status start(quarry_heap *heap)
     memset(&argument, 0, sizeof argument);
     argument.heap = heap->handle;
     argument.header = heap->header;
+    argument.policy = heap->policy;
     enum quarry_status status =
         heap->ops->launch(&quarry_heap_init_kernel, &heap->target, heap->grid, &argument);
     if (status == QUARRY_OK && heap->handle.debug)
@@ -346,6 +378,27 @@ static enum quarry_status check_counts(const quarry_heap *heap, const char *what
     quarry_allocator_describe((int)heap->handle.allocator, &info);
     return quarry_fail(QUARRY_ERROR_COMBINATION, "allocator %s %s: nobody counts its blocks", info.name,
                        what);
+}
+
+/* Completes the handle of a heap whose pool is laid out.  Blocks that are whole pages need no request to be
+ * rounded up to the alignment, so that without any other policy there is none. */
+static void compose(quarry_heap *heap, const struct quarry_heap_options *options)
+{
+    unsigned char *next = (unsigned char *)heap->header + HEAP_HEADER_BYTES;
+    const struct quarry_layout *layout = &heap->layout;
+    int whole_pages = layout->unit == layout->page_bytes && layout->max_block == layout->page_bytes;
+    uint64_t combined = layout->max_block < layout->page_bytes ? layout->max_block : layout->page_bytes;
+    heap->overhead = block_overhead(options);
+    heap->handle.counters = &heap->header->counters;
+    heap->handle.shrink = (uint32_t)options->alignment;
+    heap->handle.distribution = (uint32_t)options->distribution;
+    if (options->debug || options->distribution != QUARRY_DISTRIBUTION_NONE ||
+        (options->alignment > NATURAL_ALIGNMENT && !whole_pages))
+        heap->handle.policy = (struct quarry_policy *)(void *)next;
+    if (options->debug)
+        heap->handle.debug = (struct quarry_debug *)(void *)(next + SECTION_BYTES(struct quarry_policy));
+    heap->policy.heap = heap->handle;
+    heap->policy.combined = (uint32_t)combined;
 }
 
 static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *options)
@@ -393,11 +446,7 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
         lay_out(options, header + head, heap->layout.platform_bytes ? rest : heap->pool_bytes - lead - head,
                 options->pages, &heap->handle, &heap->layout);
     heap->header = (struct heap_header *)(void *)header;
-    heap->handle.counters = &heap->header->counters;
-    if (options->debug) {
-        heap->handle.debug = (struct quarry_debug *)(void *)(header + HEAP_HEADER_BYTES);
-        heap->overhead = QUARRY_DEBUG_OVERHEAD;
-    }
+    compose(heap, options);
     heap->grid = heap->ops->service_grid(&heap->target, heap->layout.used_bytes);
     status = fail_layout(result, options, lead, heap->handle.allocator);
     if (status == QUARRY_OK)
@@ -502,21 +551,21 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->full = heap->layout.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     description->low_free = heap->layout.low_free;
     description->debug = heap->handle.debug != NULL;
-    description->alignment = heap->layout.alignment;
+    description->alignment = heap->handle.shrink;
+    description->distribution = (enum quarry_distribution)heap->handle.distribution;
     return QUARRY_OK;
 }
 
 /* ---- counting ---- */
 
-/* Walks the idle heap, counting slots for blocks of `bytes` (1 to max_block) and debug mode's bytes, and
- * fetches the header. */
+/* Walks the idle heap, counting slots for requests of `bytes` (1 to max_block), and fetches the header. */
 static enum quarry_status count(quarry_heap *heap, uint64_t bytes, struct heap_header *header)
 {
     struct heap_census argument;
     memset(&argument, 0, sizeof argument);
     argument.heap = heap->handle;
     argument.header = heap->header;
-    argument.bytes = bytes + heap->overhead;
+    argument.bytes = quarry_request_alone(&heap->policy, bytes);
     enum quarry_status status =
         heap->ops->fill(&heap->target, &heap->header->census, 0, sizeof heap->header->census);
     if (status == QUARRY_OK)
@@ -537,7 +586,8 @@ enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_stati
     if (status != QUARRY_OK)
         return status;
     const struct quarry_census *census = &header.census;
-    uint64_t largest = census->largest_free > heap->overhead ? census->largest_free - heap->overhead : 0;
+    uint64_t largest = census->largest_free - census->largest_free % heap->handle.shrink;
+    largest = largest > heap->overhead ? largest - heap->overhead : 0;
     statistics->live_blocks = census->live_blocks;
     statistics->live_bytes = census->live_bytes - census->live_blocks * heap->overhead;
     /* What is free is as many blocks of a page. */

@@ -24,20 +24,29 @@ struct refused {
     uint64_t page_bytes;
     uint64_t alignment;
     int debug;
+    int distribution;
 };
 
 static void impossible_options_are_named(void **state)
 {
     static const struct refused refused[] = {
-        {"alignment is 8:", QUARRY_ERROR_ARGUMENT, 0, 8, 0},
-        {"alignment is 48: it must be a power of two from 16 to 1048576", QUARRY_ERROR_ARGUMENT, 0, 48, 0},
-        {"alignment is 2097152:", QUARRY_ERROR_ARGUMENT, 0, 2 * MIB, 0},
-        {"alignment is 9223372036854775808:", QUARRY_ERROR_ARGUMENT, 0, (uint64_t)1 << 63, 0},
-        {"page_bytes is 48, which is no multiple of the alignment of 32", QUARRY_ERROR_COMBINATION, 48, 32,
+        {"alignment is 8:", QUARRY_ERROR_ARGUMENT, 0, 8, 0, 0},
+        {"alignment is 48: it must be a power of two from 16 to 1048576", QUARRY_ERROR_ARGUMENT, 0, 48, 0, 0},
+        {"alignment is 2097152:", QUARRY_ERROR_ARGUMENT, 0, 2 * MIB, 0, 0},
+        {"alignment is 9223372036854775808:", QUARRY_ERROR_ARGUMENT, 0, (uint64_t)1 << 63, 0, 0},
+        {"page_bytes is 48, which is no multiple of the alignment of 32", QUARRY_ERROR_COMBINATION, 48, 32, 0,
          0},
         {"page_bytes is 64, which is no multiple of the alignment of 128", QUARRY_ERROR_COMBINATION, 64, 128,
-         0},
-        {"alignment is 32, but debug mode", QUARRY_ERROR_COMBINATION, 0, 32, 1},
+         0, 0},
+        {"alignment is 32, but debug mode", QUARRY_ERROR_COMBINATION, 0, 32, 1, 0},
+        {"distribution 2 does not exist", QUARRY_ERROR_ARGUMENT, 0, 0, 0, 2},
+        {"debug was given", QUARRY_ERROR_COMBINATION, 0, 0, 1, QUARRY_DISTRIBUTION_WARP},
+        {"leaves no room for the 16 bytes that QUARRY_DISTRIBUTION_WARP adds: it must be at most 1048560",
+         QUARRY_ERROR_COMBINATION, MIB, 0, 0, QUARRY_DISTRIBUTION_WARP},
+        {"leaves no room for the 1024 bytes", QUARRY_ERROR_COMBINATION, MIB, 1024, 0,
+         QUARRY_DISTRIBUTION_WARP},
+        {"page_bytes is 1040, which is no multiple", QUARRY_ERROR_COMBINATION, 1040, 1024, 0,
+         QUARRY_DISTRIBUTION_WARP},
     };
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -47,6 +56,7 @@ static void impossible_options_are_named(void **state)
         options.page_bytes = refused[i].page_bytes;
         options.alignment = refused[i].alignment;
         options.debug = refused[i].debug;
+        options.distribution = (enum quarry_distribution)refused[i].distribution;
         enum quarry_status status = quarry_heap_create(&heap, &options);
         if (status != refused[i].status || !strstr(quarry_error_detail(), refused[i].text) ||
             strchr(quarry_error_detail(), '\n'))

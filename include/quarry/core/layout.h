@@ -20,7 +20,8 @@ struct quarry_layout {
     /* in */
     unsigned char *base; /* of the pool, aligned to 256 and to `alignment` */
     uint64_t bytes;      /* of the pool; UINT64_MAX with pages given asks only how much they need */
-    uint64_t overhead;   /* bytes of each block that are debug mode's; 0 without */
+    uint64_t overhead;   /* bytes of each block that are not the user's, mostly 0 */
+    int debug;           /* debug mode writes into blocks that are free */
     uint64_t alignment;  /* a power of two that `places` and `unit` must be multiples of, if the allocator
                             can; requests are then, too, if it is more than 16.  0: 16 */
     /* in, and out with the defaults filled in */
