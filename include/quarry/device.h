@@ -9,8 +9,8 @@
  *
  * With QUARRY_ALLOCATOR defined before (say -DQUARRY_ALLOCATOR=corw, or rw_bm for rw-bm: the identifier) the
  * calls go straight to that allocator, which costs the fewest registers; every heap passed in must then be of
- * it.  Without it one switch, uniform in a kernel, picks the heap's own.  QUARRY_ALIGNMENT and
- * QUARRY_DISTRIBUTION fix the heap's policies likewise (policy.h).
+ * it.  Without it one switch, uniform in a kernel, picks the heap's own.  QUARRY_ALIGNMENT,
+ * QUARRY_DISTRIBUTION and QUARRY_OOM fix the heap's policies likewise (policy.h).
  *
  * Debug builds (without NDEBUG) assert what is said here of arguments.  A heap in debug mode records what
  * goes against it, in every build (docs/debugging.md). */
@@ -61,6 +61,7 @@ SIMT_FN void *quarry_allocate(const struct quarry_handle *heap, struct quarry_co
 SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_context *context, size_t bytes)
 {
     struct quarry_request request;
+    const int composed = QUARRY_IS_COMPOSED(heap);
     void *block;
     int asks = 1;
     simt_assert(QUARRY_IS_AS_FIXED(heap));
@@ -69,18 +70,20 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
             quarry_null_count(&heap.counters->refused, &heap.counters->last_bytes, bytes);
         return SIMT_NULL;
     }
-    if (QUARRY_IS_COMPOSED(heap))
+    if (composed)
         asks = quarry_request_begin(heap.policy, &request, bytes);
     for (;;) {
         block = SIMT_NULL;
         if (asks)
-            block = quarry_allocate(&heap, context, QUARRY_IS_COMPOSED(heap) ? request.ask : bytes);
-        if (!QUARRY_IS_COMPOSED(heap))
+            block = quarry_allocate(&heap, context, composed ? request.ask : bytes);
+        if (!composed)
             break;
         if (block && QUARRY_DEBUG_OF(heap))
             return quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
-        if (!quarry_request_go_on(heap.policy, &request, block))
-            return request.block;
+        if (!quarry_request_go_on(heap.policy, &request, block)) {
+            block = request.block;
+            break;
+        }
         asks = 1;
     }
     if (!block)
@@ -91,8 +94,8 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
 /* Allocates.
  *   bytes   0 gives NULL
  * Returns a block of at least `bytes` bytes, 16-byte aligned, content unspecified, disjoint from all live
- * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable),
- * or the size is over the heap's max_block_bytes.
+ * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable;
+ * its out-of-memory policy may do something else first), or the size is over the heap's max_block_bytes.
  * Scope: a lane; any subset of a warp's lanes may call, divergent, with different sizes and heaps.
  * Threads: may run at the same time as any other malloc and free of any heap.
  * Progress and order: see the allocator's header. */

@@ -23,6 +23,14 @@ enum quarry_allocator_number {
 /* quarry.h's enum quarry_distribution, by the words that QUARRY_DISTRIBUTION may be (policy.h). */
 enum quarry_distribution_number { QUARRY_DISTRIBUTION_NUMBER_none, QUARRY_DISTRIBUTION_NUMBER_warp };
 
+/* quarry.h's enum quarry_oom, by the words that QUARRY_OOM may be. */
+enum quarry_oom_number {
+    QUARRY_OOM_NUMBER_null,
+    QUARRY_OOM_NUMBER_wait,
+    QUARRY_OOM_NUMBER_trap,
+    QUARRY_OOM_NUMBER_hook
+};
+
 struct quarry_debug;  /* debug.h */
 struct quarry_policy; /* policy.h */
 
@@ -32,6 +40,7 @@ struct quarry_handle {
     uint32_t alignment;    /* of every block, in bytes: a power of two, at least 16 */
     uint32_t shrink;       /* the alignment that is the heap's policy: requests are rounded up to it */
     uint32_t distribution; /* enum quarry_distribution_number */
+    uint32_t oom;          /* enum quarry_oom_number */
     uint64_t free_reach;   /* layout.h: a free takes an address less than so many bytes inside a block */
     uint64_t max_block;    /* bytes */
     struct quarry_counters *counters;

@@ -162,6 +162,17 @@ enum quarry_distribution {
                                 when its last piece is (docs/policies.md) */
 };
 
+/* What a malloc does for want of space; each needs nothing of the allocator (docs/policies.md). */
+enum quarry_oom {
+    QUARRY_OOM_NULL = 0, /* returns NULL */
+    QUARRY_OOM_WAIT, /* tries `oom_tries` times more, with a short wait before each, and then returns NULL:
+                        for heaps of which others free meanwhile */
+    QUARRY_OOM_TRAP, /* ends the kernel.  CPU: the launch returns ASSERT.  CUDA: the context is lost, and
+                        every call returns CUDA but quarry_heap_check, which says what happened */
+    QUARRY_OOM_CALL  /* calls the kernel's QUARRY_OOM_HOOK, and tries again if that says so (quarry/policy.h)
+                      */
+};
+
 struct quarry_heap_options {
     size_t struct_bytes; /* sizeof of this struct, set by the initialiser: it may grow at its end */
     struct quarry_target target;
@@ -184,6 +195,8 @@ struct quarry_heap_options {
     uint64_t alignment; /* every block begins at a multiple of it: a power of two from 16 to 1 MiB, of which
                            page_bytes is a multiple; 0: 16 (docs/policies.md) */
     enum quarry_distribution distribution;
+    enum quarry_oom oom;
+    uint32_t oom_tries; /* OOM_WAIT: 1 to 2^24; 0: 1000 */
 };
 #define QUARRY_DEBUG_PAGE_BYTES 48u
 #define QUARRY_MAX_ALIGNMENT (1u << 20)
@@ -192,7 +205,7 @@ struct quarry_heap_options {
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0}, SIMT_NULL,        \
       QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0, 0,        \
-      QUARRY_DISTRIBUTION_NONE }
+      QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0 }
 /* clang-format on */
 
 /* Creates a heap.
@@ -231,6 +244,8 @@ struct quarry_heap_description {
     int debug; /* 1: in debug mode; page_bytes and max_block_bytes are then what blocks have for the user */
     uint64_t alignment; /* bytes, of every block */
     enum quarry_distribution distribution;
+    enum quarry_oom oom;
+    uint32_t oom_tries; /* 0: not OOM_WAIT */
 };
 /* What the heap was made of, with every default filled in.  Any thread, any time. */
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description);
@@ -258,7 +273,8 @@ enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t
  * a call; does not see a block freed twice or written beyond its end into another block.
  * A heap in debug mode does see those: also CORRUPT if an error is recorded since creation or reset, or if
  * anything was written before or behind a live block or into a free one, which is then recorded.
- * Waits for the target's stream. */
+ * POOL with how many and which size, if mallocs of a heap with OOM_TRAP have trapped since creation or reset;
+ * also after a CUDA context was lost for it. Waits for the target's stream. */
 enum quarry_status quarry_heap_check(quarry_heap *heap);
 
 /* What an idle heap in debug mode has recorded since creation or reset, and how much lives, as lines of text;

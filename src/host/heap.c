@@ -16,6 +16,8 @@
 #define DEFAULT_ALLOCATOR "corw"
 #define DEFAULT_LOW_FREE 0.005
 #define NATURAL_ALIGNMENT 16u
+#define DEFAULT_OOM_TRIES 1000u
+#define MAX_OOM_TRIES (1u << 24)
 #define BUFFER_ALIGNMENT 16u
 #define SECTION_BYTES(type)                                                                                  \
     ((sizeof(type) + QUARRY_SECTION_ALIGN - 1) / QUARRY_SECTION_ALIGN * QUARRY_SECTION_ALIGN)
@@ -39,7 +41,10 @@ struct quarry_heap {
     uint64_t overhead;       /* bytes of a block that are not the user's */
 };
 SIMT_STATIC_ASSERT(QUARRY_DEBUG_PAGE_BYTES == QUARRY_DEBUG_OVERHEAD, "host and device speak of the same");
-SIMT_STATIC_ASSERT((int)QUARRY_DISTRIBUTION_WARP == (int)QUARRY_DISTRIBUTION_NUMBER_warp,
+SIMT_STATIC_ASSERT((int)QUARRY_DISTRIBUTION_WARP == (int)QUARRY_DISTRIBUTION_NUMBER_warp &&
+                       (int)QUARRY_OOM_WAIT == (int)QUARRY_OOM_NUMBER_wait &&
+                       (int)QUARRY_OOM_TRAP == (int)QUARRY_OOM_NUMBER_trap &&
+                       (int)QUARRY_OOM_CALL == (int)QUARRY_OOM_NUMBER_hook,
                    "host and device speak of the same");
 
 /* ---- options ---- */
@@ -86,6 +91,47 @@ static enum quarry_status fail_word_bits(const struct quarry_heap_options *optio
                        options->word_bits);
 }
 
+/* Checks each policy, and which of them exclude one another or the page size. */
+static enum quarry_status check_policies(const struct quarry_heap_options *options)
+{
+    if (options->alignment < NATURAL_ALIGNMENT || options->alignment > QUARRY_MAX_ALIGNMENT ||
+        (options->alignment & (options->alignment - 1)) != 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "alignment is %" PRIu64 ": it must be a power of two from %u to %u, or 0 for %u",
+                           options->alignment, NATURAL_ALIGNMENT, QUARRY_MAX_ALIGNMENT, NATURAL_ALIGNMENT);
+    if (options->debug && options->alignment > NATURAL_ALIGNMENT)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "alignment is %" PRIu64 ", but debug mode, which writes in front of every block, "
+                           "leaves them aligned to %u only",
+                           options->alignment, NATURAL_ALIGNMENT);
+    if ((unsigned int)options->distribution > (unsigned int)QUARRY_DISTRIBUTION_WARP)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "distribution %d does not exist: it must be %d or %d",
+                           (int)options->distribution, QUARRY_DISTRIBUTION_NONE, QUARRY_DISTRIBUTION_WARP);
+    if ((unsigned int)options->oom > (unsigned int)QUARRY_OOM_CALL)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "oom %d does not exist: it must be %d to %d",
+                           (int)options->oom, QUARRY_OOM_NULL, QUARRY_OOM_CALL);
+    if (options->oom_tries > MAX_OOM_TRIES)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "oom_tries is %" PRIu32 ": it must be at most %u, or 0 for %u", options->oom_tries,
+                           MAX_OOM_TRIES, DEFAULT_OOM_TRIES);
+    if (options->oom_tries && options->oom != QUARRY_OOM_WAIT)
+        return quarry_fail(QUARRY_ERROR_COMBINATION, "oom_tries was given, but oom is not QUARRY_OOM_WAIT");
+    if (options->debug && options->distribution != QUARRY_DISTRIBUTION_NONE)
+        return quarry_fail(
+            QUARRY_ERROR_COMBINATION,
+            "debug was given, but debug mode knows the allocator's blocks and not the pieces of "
+            "QUARRY_DISTRIBUTION_WARP");
+    if (options->page_bytes <= QUARRY_MAX_PAGE_BYTES &&
+        options->page_bytes > QUARRY_MAX_PAGE_BYTES - block_overhead(options))
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "page_bytes is %" PRIu64 ", which leaves no room for the %" PRIu64
+                           " bytes that %s adds: it must be at most %" PRIu64,
+                           options->page_bytes, block_overhead(options),
+                           options->debug ? "debug mode" : "QUARRY_DISTRIBUTION_WARP",
+                           QUARRY_MAX_PAGE_BYTES - block_overhead(options));
+    return QUARRY_OK;
+}
+
 /* Checks what no layout looks at: the word size, which allocators without a bitmap ignore, and the pool
  * against the options that belong to one kind of it. */
 static enum quarry_status check_options(const struct quarry_heap_options *options)
@@ -100,32 +146,6 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "probe_lanes is %" PRIu32 ": it must be 1 to %u, or 0 for the default",
                            options->probe_lanes, SIMT_LANES);
-    if (options->alignment < NATURAL_ALIGNMENT || options->alignment > QUARRY_MAX_ALIGNMENT ||
-        (options->alignment & (options->alignment - 1)) != 0)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                           "alignment is %" PRIu64 ": it must be a power of two from %u to %u, or 0 for %u",
-                           options->alignment, NATURAL_ALIGNMENT, QUARRY_MAX_ALIGNMENT, NATURAL_ALIGNMENT);
-    if (options->debug && options->alignment > NATURAL_ALIGNMENT)
-        return quarry_fail(QUARRY_ERROR_COMBINATION,
-                           "alignment is %" PRIu64 ", but debug mode, which writes in front of every block, "
-                           "leaves them aligned to %u only",
-                           options->alignment, NATURAL_ALIGNMENT);
-    if ((unsigned int)options->distribution > (unsigned int)QUARRY_DISTRIBUTION_WARP)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT, "distribution %d does not exist: it must be %d or %d",
-                           (int)options->distribution, QUARRY_DISTRIBUTION_NONE, QUARRY_DISTRIBUTION_WARP);
-    if (options->debug && options->distribution != QUARRY_DISTRIBUTION_NONE)
-        return quarry_fail(
-            QUARRY_ERROR_COMBINATION,
-            "debug was given, but debug mode knows the allocator's blocks and not the pieces of "
-            "QUARRY_DISTRIBUTION_WARP");
-    if (options->page_bytes <= QUARRY_MAX_PAGE_BYTES &&
-        options->page_bytes > QUARRY_MAX_PAGE_BYTES - block_overhead(options))
-        return quarry_fail(QUARRY_ERROR_COMBINATION,
-                           "page_bytes is %" PRIu64 ", which leaves no room for the %" PRIu64
-                           " bytes that %s adds: it must be at most %" PRIu64,
-                           options->page_bytes, block_overhead(options),
-                           options->debug ? "debug mode" : "QUARRY_DISTRIBUTION_WARP",
-                           QUARRY_MAX_PAGE_BYTES - block_overhead(options));
     if ((unsigned int)options->full > (unsigned int)QUARRY_FULL_INFERRED)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "full %d does not exist: it must be %d or %d",
                            (int)options->full, QUARRY_FULL_PROVEN, QUARRY_FULL_INFERRED);
@@ -168,7 +188,7 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
 static uint64_t head_bytes(const struct quarry_heap_options *options)
 {
     int composed = options->debug || options->alignment > NATURAL_ALIGNMENT ||
-                   options->distribution != QUARRY_DISTRIBUTION_NONE;
+                   options->distribution != QUARRY_DISTRIBUTION_NONE || options->oom != QUARRY_OOM_NULL;
     return HEAP_HEADER_BYTES + (composed ? SECTION_BYTES(struct quarry_policy) : 0) +
            (options->debug ? SECTION_BYTES(struct quarry_debug) : 0);
 }
@@ -351,6 +371,8 @@ static enum quarry_status start(quarry_heap *heap)
     argument.policy = heap->policy;
     enum quarry_status status =
         heap->ops->launch(&quarry_heap_init_kernel, &heap->target, heap->grid, &argument);
+    if (status == QUARRY_OK && heap->policy.trap)
+        status = heap->ops->fill(&heap->target, heap->policy.trap, 0, sizeof *heap->policy.trap);
     if (status == QUARRY_OK && heap->handle.debug)
         status = walk(heap, HEAP_DEBUG_START);
     return status;
@@ -392,13 +414,30 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
     heap->handle.counters = &heap->header->counters;
     heap->handle.shrink = (uint32_t)options->alignment;
     heap->handle.distribution = (uint32_t)options->distribution;
+    heap->handle.oom = (uint32_t)options->oom;
     if (options->debug || options->distribution != QUARRY_DISTRIBUTION_NONE ||
-        (options->alignment > NATURAL_ALIGNMENT && !whole_pages))
+        options->oom != QUARRY_OOM_NULL || (options->alignment > NATURAL_ALIGNMENT && !whole_pages))
         heap->handle.policy = (struct quarry_policy *)(void *)next;
     if (options->debug)
         heap->handle.debug = (struct quarry_debug *)(void *)(next + SECTION_BYTES(struct quarry_policy));
     heap->policy.heap = heap->handle;
     heap->policy.combined = (uint32_t)combined;
+    if (options->oom == QUARRY_OOM_WAIT)
+        heap->policy.oom_tries = options->oom_tries ? options->oom_tries : DEFAULT_OOM_TRIES;
+}
+
+/* Gives back what the heap has.  Its record stays. */
+static enum quarry_status release(const quarry_heap *heap)
+{
+    enum quarry_status status = QUARRY_OK;
+    if (heap->memory && heap->pool != QUARRY_POOL_BUFFER)
+        status = heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
+    if (heap->policy.trap) {
+        enum quarry_status other =
+            heap->ops->memory_destroy(&heap->target, QUARRY_POOL_PINNED, heap->policy.trap);
+        status = status == QUARRY_OK ? other : status;
+    }
+    return status;
 }
 
 static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *options)
@@ -408,6 +447,8 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
         status = quarry_registry_find(options->allocator, &heap->handle.allocator);
     if (status == QUARRY_OK)
         status = check_options(options);
+    if (status == QUARRY_OK)
+        status = check_policies(options);
     if (status != QUARRY_OK)
         return status;
 
@@ -439,6 +480,12 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
             return status;
         lead = pool_lead(options, heap->memory);
     }
+    if (options->oom == QUARRY_OOM_TRAP) {
+        void *trap = NULL;
+        status =
+            heap->ops->memory_create(&heap->target, QUARRY_POOL_PINNED, sizeof *heap->policy.trap, &trap);
+        heap->policy.trap = trap;
+    }
 
     unsigned char *header = (unsigned char *)heap->memory + lead;
     uint64_t head = head_bytes(options);
@@ -448,14 +495,15 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
     heap->header = (struct heap_header *)(void *)header;
     compose(heap, options);
     heap->grid = heap->ops->service_grid(&heap->target, heap->layout.used_bytes);
-    status = fail_layout(result, options, lead, heap->handle.allocator);
+    if (status == QUARRY_OK)
+        status = fail_layout(result, options, lead, heap->handle.allocator);
     if (status == QUARRY_OK)
         status = start(heap);
-    if (status != QUARRY_OK && heap->pool != QUARRY_POOL_BUFFER) {
+    if (status != QUARRY_OK) {
         /* The detail of what went wrong first is the one to keep, also if this fails too. */
         char first[3584];
         snprintf(first, sizeof first, "%s", quarry_error_detail());
-        heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
+        release(heap);
         quarry_fail(status, "%s", first);
     }
     return status;
@@ -507,10 +555,8 @@ enum quarry_status quarry_heap_destroy(quarry_heap *heap)
     enum quarry_status status = heap->ops->wait(&heap->target);
     if (status == QUARRY_OK && heap->handle.debug)
         status = inspect(heap, HEAP_DEBUG_COUNT, &debug);
-    if (heap->pool != QUARRY_POOL_BUFFER) {
-        enum quarry_status given_back = heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
-        status = status == QUARRY_OK ? given_back : status;
-    }
+    enum quarry_status given_back = release(heap);
+    status = status == QUARRY_OK ? given_back : status;
     free(heap);
     return status == QUARRY_OK ? quarry_debug_leak(&debug) : status;
 }
@@ -553,6 +599,8 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->debug = heap->handle.debug != NULL;
     description->alignment = heap->handle.shrink;
     description->distribution = (enum quarry_distribution)heap->handle.distribution;
+    description->oom = (enum quarry_oom)heap->handle.oom;
+    description->oom_tries = heap->policy.oom_tries;
     return QUARRY_OK;
 }
 
@@ -622,7 +670,12 @@ enum quarry_status quarry_heap_check(quarry_heap *heap)
     struct heap_header header;
     if (!heap)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "heap is NULL");
-    enum quarry_status status = count(heap, 1, &header);
+    enum quarry_status status = count(heap, 1, &header); /* fails if a CUDA context was lost */
+    if (heap->policy.trap && heap->policy.trap->count != 0)
+        return quarry_fail(QUARRY_ERROR_POOL,
+                           "the heap was full, and %" PRIu64 " malloc%s trapped, one of %" PRIu64 " bytes",
+                           heap->policy.trap->count, heap->policy.trap->count == 1 ? "" : "s",
+                           heap->policy.trap->bytes);
     if (status == QUARRY_OK && header.census.faults != 0)
         status =
             quarry_fail(QUARRY_ERROR_CORRUPT,

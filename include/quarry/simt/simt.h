@@ -64,6 +64,11 @@
  *   uint32_t simt_clz_u32(x)                        zeros above the highest set bit; x is not 0
  *   uint32_t simt_mulhi_u32(a, b)                   upper half of the product
  *   uint64_t simt_mulhi_u64(a, b)
+ *
+ * Failing
+ *   simt_trap(text)                 CPU: the kernel ends, and its launch returns ASSERT with the text.  CUDA:
+ *                                   the device's context is lost; the host sees what the caller wrote before
+ *                                   to memory that is the host's
  *   simt_assert(condition)          kept in debug builds of both backends (NDEBUG removes it)
  *
  * Memory of the platform's own allocator, aligned to 16: the CUDA toolkit's device malloc, the C library's
