@@ -124,6 +124,10 @@ struct quarry_allocator_info {
     int counts_slots;   /* 0: its blocks are the platform's, and nobody counts them: no quarry_heap_slots, no
                            reset, no debug mode, no live blocks in statistics, no sizes */
     int frees_individually; /* each block can be freed alone, by any thread, in any order */
+    uint64_t max_alignment; /* the largest alignment option that it takes, bytes */
+    int whole_pages; /* a block is a page: requests larger than page_bytes are refused; else larger ones
+                        are had up to quarry_heap_description.max_block_bytes, and smaller blocks may
+                        share a page */
 };
 
 /* Allocators are numbered from 0, in the order of alloc/list.def. */
@@ -169,8 +173,8 @@ enum quarry_oom {
                         for heaps of which others free meanwhile */
     QUARRY_OOM_TRAP, /* ends the kernel.  CPU: the launch returns ASSERT.  CUDA: the context is lost, and
                         every call returns CUDA but quarry_heap_check, which says what happened */
-    QUARRY_OOM_CALL  /* calls the kernel's QUARRY_OOM_HOOK, and tries again if that says so (quarry/policy.h)
-                      */
+    QUARRY_OOM_CALL  /* calls the QUARRY_OOM_HOOK that a kernel is compiled with, which says whether to try
+                        again (quarry/policy.h) */
 };
 
 struct quarry_heap_options {
@@ -249,6 +253,12 @@ struct quarry_heap_description {
 };
 /* What the heap was made of, with every default filled in.  Any thread, any time. */
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description);
+
+/* The same in words, for people: one line for each policy, and one for debug mode.  Any thread, any time.
+ *   text   receives the lines, each with its line break, and a 0 byte; cut if they are longer
+ *   bytes  size of text; QUARRY_INFO_TEXT_BYTES hold any; 0: text is left alone and may be NULL */
+enum quarry_status quarry_heap_info(const quarry_heap *heap, char *text, size_t bytes);
+#define QUARRY_INFO_TEXT_BYTES 1024u
 
 struct quarry_statistics {
     uint64_t live_blocks;        /* of the allocator: several pieces may lie in one */

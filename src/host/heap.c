@@ -236,8 +236,7 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
     layout->low_free = options->low_free;
     enum quarry_layout_result result = quarry_registry_layout(handle, layout);
     if (result == QUARRY_LAYOUT_OK && options->alignment > NATURAL_ALIGNMENT &&
-        (layout->unit == 0 || layout->unit % options->alignment != 0 ||
-         (uintptr_t)layout->places % options->alignment != 0))
+        !quarry_layout_is_aligned(layout))
         return QUARRY_LAYOUT_ALIGNMENT;
     handle->alignment = block_alignment(layout, options->debug ? QUARRY_DEBUG_HEADER_BYTES : 0);
     handle->free_reach = layout->free_reach;

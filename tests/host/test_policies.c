@@ -174,6 +174,74 @@ static void page_of_default_size_is_as_large_as_the_alignment(void **state)
     assert_ok(quarry_heap_destroy(heap));
 }
 
+/* ---- in words ---- */
+
+static void info_has_a_line_for_each_policy(void **state)
+{
+    struct quarry_heap_options options = the_options();
+    char text[QUARRY_INFO_TEXT_BYTES], cut[40];
+    quarry_heap *heap;
+    (void)state;
+    options.pages = 12;
+    assert_ok(quarry_heap_create(&heap, &options));
+    assert_ok(quarry_heap_info(heap, text, sizeof text));
+    assert_non_null(strstr(text, "reserve pool   "));
+    assert_non_null(strstr(text, test_on_cuda(&target) ? "from cudaMalloc\n" : "of host memory\n"));
+    assert_non_null(strstr(text, "\nalignment      natural: blocks begin at multiples of 16 bytes\n"));
+    assert_non_null(strstr(text, "\ncreation       corw, "));
+    assert_non_null(strstr(text, ": 12 pages of 256 bytes, words of "));
+    assert_non_null(strstr(text, "\ndistribution   none: "));
+    assert_non_null(
+        strstr(text, "\nout of memory  null: a malloc returns NULL; full means that nothing was free"));
+    assert_non_null(strstr(text, "\ndebug mode     off\n"));
+    memset(cut, '#', sizeof cut);
+    assert_ok(quarry_heap_info(heap, cut, sizeof cut - 1));
+    assert_int_equal(sizeof cut - 2, strlen(cut));
+    assert_int_equal('#', cut[sizeof cut - 1]);
+    assert_ok(quarry_heap_info(heap, NULL, 0));
+    assert_int_equal(QUARRY_ERROR_ARGUMENT, quarry_heap_info(heap, NULL, 1));
+    assert_int_equal(QUARRY_ERROR_ARGUMENT, quarry_heap_info(NULL, text, sizeof text));
+    assert_ok(quarry_heap_destroy(heap));
+
+    options.alignment = 128;
+    options.page_bytes = 1024;
+    options.distribution = QUARRY_DISTRIBUTION_WARP;
+    options.oom = QUARRY_OOM_WAIT;
+    options.oom_tries = 1;
+    options.full = QUARRY_FULL_INFERRED;
+    options.low_free = 0.02;
+    assert_ok(quarry_heap_create(&heap, &options));
+    assert_ok(quarry_heap_info(heap, text, sizeof text));
+    assert_non_null(strstr(text, "\nalignment      shrink: blocks begin at multiples of 128 bytes\n"));
+    assert_non_null(strstr(text, ": 12 pages of 1024 bytes"));
+    assert_non_null(strstr(text, "\ndistribution   warp: "));
+    assert_non_null(strstr(text, "\nout of memory  wait: a malloc tries 1 time more"));
+    assert_non_null(strstr(text, "that less than 2 % is free\n"));
+    assert_true(strlen(text) + 1 < sizeof text);
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+static void allocators_say_what_they_can(void **state)
+{
+    struct quarry_allocator_info info;
+    (void)state;
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
+        struct quarry_heap_options options = the_options();
+        struct quarry_heap_description about;
+        quarry_heap *heap;
+        options.allocator = info.name;
+        options.pages = 3;
+        options.alignment = info.max_alignment;
+        assert_ok(quarry_heap_create(&heap, &options));
+        assert_ok(quarry_heap_describe(heap, &about));
+        assert_int_equal(info.whole_pages, about.max_block_bytes == about.page_bytes);
+        assert_ok(quarry_heap_destroy(heap));
+        options.alignment *= 2;
+        assert_true(quarry_heap_create(&heap, &options) != QUARRY_OK);
+        assert_true(strcmp(info.name, "corw") != 0 || (info.whole_pages && info.max_alignment == MIB));
+    }
+}
+
 /* ---- out of memory ---- */
 
 #define PAGES 40u
@@ -400,6 +468,8 @@ int main(void)
         cmocka_unit_test(impossible_options_are_named),
         cmocka_unit_test(blocks_begin_at_multiples_of_the_alignment),
         cmocka_unit_test(page_of_default_size_is_as_large_as_the_alignment),
+        cmocka_unit_test(info_has_a_line_for_each_policy),
+        cmocka_unit_test(allocators_say_what_they_can),
         cmocka_unit_test(malloc_waits_until_others_free),
         cmocka_unit_test(waiting_has_a_limit),
         cmocka_unit_test(hook_decides_what_happens),

@@ -81,6 +81,12 @@ SIMT_HOST_FN uint64_t quarry_round_up(uint64_t x, uint64_t multiple)
     return (x + multiple - 1) / multiple * multiple;
 }
 
+/* Do blocks begin at multiples of l->alignment? */
+SIMT_HOST_FN int quarry_layout_is_aligned(const struct quarry_layout *l)
+{
+    return l->unit != 0 && l->unit % l->alignment == 0 && (uintptr_t)l->places % l->alignment == 0;
+}
+
 /* Fills in the page size of a layout that leaves it to the allocator, and checks it. */
 SIMT_HOST_FN enum quarry_layout_result quarry_layout_page_bytes(struct quarry_layout *l, uint64_t standard)
 {
