@@ -146,7 +146,10 @@ enum quarry_pool {
     QUARRY_POOL_STREAM,     /* cudaMallocAsync on the target's stream */
     QUARRY_POOL_MANAGED,    /* cudaMallocManaged: host and kernels share the addresses */
     QUARRY_POOL_PINNED,     /* cudaHostAlloc, mapped: host memory that kernels reach over the bus */
-    QUARRY_POOL_BUFFER      /* the caller's: `buffer`, at least 16-byte aligned, reachable by the device */
+    QUARRY_POOL_BUFFER,     /* the caller's: `buffer`, at least 16-byte aligned, reachable by the device */
+    QUARRY_POOL_MALLOC /* device malloc in a kernel: of the heap of cudaLimitMallocHeapSize, which the program
+                          sets before any kernel calls malloc.  The host can't copy from its blocks.  CPU:
+                          the C library's malloc */
 };
 
 /* When a malloc returns NULL for want of space. */
@@ -319,7 +322,7 @@ void quarry_override_unlink(struct quarry_override_unit *unit);
 /* ---- memory of a target, for programs that run unchanged on both backends ---- */
 
 /* Memory that kernels on the target can use, 256-byte aligned, not initialised.
- *   pool   of which kind; not BUFFER
+ *   pool   of which kind; not BUFFER or MALLOC
  *   bytes  0 gives NULL
  *   out    receives the address; NULL after an error
  * Returns MEMORY if there is not so much, COMBINATION if the device has no such pool.

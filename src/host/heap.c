@@ -32,7 +32,8 @@ struct quarry_heap {
     struct quarry_target target;
     enum quarry_pool pool;
     void *memory;        /* the pool, as the backend or the caller gave it */
-    uint64_t pool_bytes; /* of it */
+    uint64_t pool_bytes; /* of it, and of `head` */
+    void *head;          /* POOL_MALLOC: the head, which the host must reach; else NULL: it is in the pool */
     struct heap_header *header;
     struct quarry_handle handle;
     struct quarry_policy policy; /* the pool's, if the handle has one */
@@ -159,9 +160,9 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
     if (options->full == QUARRY_FULL_INFERRED && options->probes)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "probes was given, but with QUARRY_FULL_INFERRED they follow from low_free");
-    if ((unsigned int)options->pool > (unsigned int)QUARRY_POOL_BUFFER)
+    if ((unsigned int)options->pool > (unsigned int)QUARRY_POOL_MALLOC)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool %d does not exist: it must be %d to %d",
-                           (int)options->pool, QUARRY_POOL_DEVICE, QUARRY_POOL_BUFFER);
+                           (int)options->pool, QUARRY_POOL_DEVICE, QUARRY_POOL_MALLOC);
     if (options->pool != QUARRY_POOL_BUFFER) {
         if (options->buffer)
             return quarry_fail(QUARRY_ERROR_COMBINATION,
@@ -211,7 +212,8 @@ static uint64_t section_align(const struct quarry_heap_options *options)
 /* Bytes before the pool's header, with which the sections behind it are aligned. */
 static uint64_t pool_lead(const struct quarry_heap_options *options, const void *memory)
 {
-    return (uint64_t)(-((uintptr_t)memory + head_bytes(options))) % section_align(options);
+    uint64_t head = options->pool == QUARRY_POOL_MALLOC ? 0 : head_bytes(options);
+    return (uint64_t)(-((uintptr_t)memory + head)) % section_align(options);
 }
 
 /* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) from `sections` on. */
@@ -425,11 +427,49 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
         heap->policy.oom_tries = options->oom_tries ? options->oom_tries : DEFAULT_OOM_TRIES;
 }
 
+/* Takes the pool of a POOL_MALLOC, and memory for its head. */
+static enum quarry_status take_pool(quarry_heap *heap, uint64_t head)
+{
+    const struct quarry_grid one = {1, SIMT_LANES, 0};
+    enum quarry_status status =
+        heap->ops->memory_create(&heap->target, QUARRY_POOL_DEVICE, head, &heap->head);
+    if (status != QUARRY_OK)
+        return status;
+    struct heap_malloc argument = {heap->head, heap->pool_bytes - head};
+    status = heap->ops->launch(&quarry_heap_take_kernel, &heap->target, one, &argument);
+    if (status == QUARRY_OK)
+        status = heap->ops->copy(&heap->target, &heap->memory, heap->head, sizeof heap->memory);
+    if (status == QUARRY_OK && !heap->memory)
+        status =
+            quarry_fail(QUARRY_ERROR_MEMORY,
+                        "device malloc has no %" PRIu64 " bytes for the pool: on CUDA the program must set "
+                        "cudaLimitMallocHeapSize before a kernel calls malloc",
+                        argument.bytes);
+    return status;
+}
+
+static enum quarry_status give_pool(const quarry_heap *heap)
+{
+    const struct quarry_grid one = {1, SIMT_LANES, 0};
+    struct heap_malloc argument = {heap->head, 0};
+    enum quarry_status status = QUARRY_OK;
+    if (heap->memory)
+        status = heap->ops->copy(&heap->target, heap->head, &heap->memory, sizeof heap->memory);
+    if (heap->memory && status == QUARRY_OK)
+        status = heap->ops->launch(&quarry_heap_give_kernel, &heap->target, one, &argument);
+    enum quarry_status waited = heap->ops->wait(&heap->target);
+    status = status == QUARRY_OK ? waited : status;
+    enum quarry_status given_back = heap->ops->memory_destroy(&heap->target, QUARRY_POOL_DEVICE, heap->head);
+    return status == QUARRY_OK ? given_back : status;
+}
+
 /* Gives back what the heap has.  Its record stays. */
 static enum quarry_status release(const quarry_heap *heap)
 {
     enum quarry_status status = QUARRY_OK;
-    if (heap->memory && heap->pool != QUARRY_POOL_BUFFER)
+    if (heap->head)
+        status = give_pool(heap);
+    else if (heap->memory && heap->pool != QUARRY_POOL_BUFFER)
         status = heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
     if (heap->policy.trap) {
         enum quarry_status other =
@@ -437,6 +477,16 @@ static enum quarry_status release(const quarry_heap *heap)
         status = status == QUARRY_OK ? other : status;
     }
     return status;
+}
+
+/* Gives back what a heap has that can't be created for `status`, and returns that. */
+static enum quarry_status fail_create(const quarry_heap *heap, enum quarry_status status)
+{
+    /* The detail of what went wrong first is the one to keep, also if this fails too. */
+    char first[3584];
+    snprintf(first, sizeof first, "%s", quarry_error_detail());
+    release(heap);
+    return quarry_fail(status, "%s", first);
 }
 
 static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *options)
@@ -451,8 +501,10 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
     if (status != QUARRY_OK)
         return status;
 
-    /* Memory that isn't there yet will be aligned to 256, and at worst just behind a multiple of more. */
-    uint64_t lead = section_align(options) - QUARRY_SECTION_ALIGN;
+    /* Memory that isn't there yet will be aligned to 256, or 16, and at worst just behind a multiple of more.
+     */
+    uint64_t lead = section_align(options) -
+                    (options->pool == QUARRY_POOL_MALLOC ? BUFFER_ALIGNMENT : QUARRY_SECTION_ALIGN);
     heap->target = options->target;
     heap->pool = options->pool;
     if (heap->pool == QUARRY_POOL_BUFFER) {
@@ -465,20 +517,22 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
     if (status != QUARRY_OK)
         return status;
     heap->pool_bytes = options->pool_bytes;
-    uint64_t rest = heap->pool_bytes - lead - head_bytes(options), memory_bytes = heap->pool_bytes;
+    uint64_t head = head_bytes(options), rest = heap->pool_bytes - lead - head;
+    uint64_t memory_bytes = heap->pool_bytes;
     lay_out(options, ABSENT_SECTIONS, rest, options->pages, &heap->handle, &heap->layout);
     if (heap->layout.platform_bytes) {
         status = use_platform(heap, options);
         if (status != QUARRY_OK)
             return status;
-        memory_bytes = lead + head_bytes(options);
+        memory_bytes = lead + head;
     }
-    if (heap->pool != QUARRY_POOL_BUFFER) {
+    if (heap->pool == QUARRY_POOL_MALLOC)
+        status = take_pool(heap, head);
+    else if (heap->pool != QUARRY_POOL_BUFFER)
         status = heap->ops->memory_create(&heap->target, heap->pool, memory_bytes, &heap->memory);
-        if (status != QUARRY_OK)
-            return status;
-        lead = pool_lead(options, heap->memory);
-    }
+    if (status != QUARRY_OK)
+        return fail_create(heap, status);
+    lead = pool_lead(options, heap->memory);
     if (options->oom == QUARRY_OOM_TRAP) {
         void *trap = NULL;
         status =
@@ -486,26 +540,19 @@ static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *
         heap->policy.trap = trap;
     }
 
-    unsigned char *header = (unsigned char *)heap->memory + lead;
-    uint64_t head = head_bytes(options);
+    unsigned char *begin = (unsigned char *)heap->memory + lead;
     enum quarry_layout_result result =
-        lay_out(options, header + head, heap->layout.platform_bytes ? rest : heap->pool_bytes - lead - head,
-                options->pages, &heap->handle, &heap->layout);
-    heap->header = (struct heap_header *)(void *)header;
+        lay_out(options, heap->head ? begin : begin + head,
+                heap->layout.platform_bytes ? rest : heap->pool_bytes - lead - head, options->pages,
+                &heap->handle, &heap->layout);
+    heap->header = (struct heap_header *)(heap->head ? heap->head : (void *)begin);
     compose(heap, options);
-    heap->grid = heap->ops->service_grid(&heap->target, heap->layout.used_bytes);
+    heap->grid = heap->ops->service_grid(&heap->target, memory_bytes);
     if (status == QUARRY_OK)
         status = fail_layout(result, options, lead, heap->handle.allocator);
     if (status == QUARRY_OK)
         status = start(heap);
-    if (status != QUARRY_OK) {
-        /* The detail of what went wrong first is the one to keep, also if this fails too. */
-        char first[3584];
-        snprintf(first, sizeof first, "%s", quarry_error_detail());
-        release(heap);
-        quarry_fail(status, "%s", first);
-    }
-    return status;
+    return status == QUARRY_OK ? status : fail_create(heap, status);
 }
 
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options)

@@ -13,6 +13,8 @@ static const char *pool_words(const struct quarry_heap_description *about)
         [QUARRY_POOL_STREAM] = "device memory, from cudaMallocAsync",
         [QUARRY_POOL_MANAGED] = "managed memory, from cudaMallocManaged",
         [QUARRY_POOL_PINNED] = "pinned host memory, from cudaHostAlloc",
+        [QUARRY_POOL_BUFFER] = "a buffer of the program",
+        [QUARRY_POOL_MALLOC] = "device memory, from device malloc",
     };
     if (about->pool == QUARRY_POOL_BUFFER)
         return "a buffer of the program";

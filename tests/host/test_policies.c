@@ -127,6 +127,11 @@ static int align_in_pools(const char *allocator, uint64_t alignment, uint64_t pa
     fill_aligned(heap, page_bytes - 15, alignment);
     assert_ok(quarry_heap_destroy(heap));
 
+    options.pool = QUARRY_POOL_MALLOC; /* aligned to 16 */
+    assert_ok(quarry_heap_create(&heap, &options));
+    fill_aligned(heap, page_bytes, alignment);
+    assert_ok(quarry_heap_destroy(heap));
+
     options.pages = 0;
     options.pool = QUARRY_POOL_BUFFER;
     options.pool_bytes = 3 * page_bytes + 2 * alignment + 8192;
