@@ -144,15 +144,20 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
     return status != QUARRY_OK ? status : destroyed;
 }
 
-/* Says in cell->fault what is wrong with an idle heap, or leaves it empty. */
-static enum quarry_status inspect(quarry_heap *heap, uint64_t live_blocks, uint64_t failed_mallocs,
-                                  const char *when, struct workload_cell *cell)
+/* Says in cell->fault what is wrong with an idle heap, or leaves it empty.
+ *   mallocs  that succeeded, of the live_blocks; pieces of one block are several */
+static enum quarry_status inspect(quarry_heap *heap, uint64_t live_blocks, uint64_t mallocs,
+                                  uint64_t failed_mallocs, const char *when, struct workload_cell *cell)
 {
     struct quarry_statistics now;
+    struct quarry_heap_description about;
     enum quarry_status status = quarry_heap_statistics(heap, &now);
+    if (status == QUARRY_OK)
+        status = quarry_heap_describe(heap, &about);
     if (status != QUARRY_OK)
         return status;
-    if (cell->counted && now.live_blocks != live_blocks)
+    const int pieces = mallocs > 1 && about.distribution == QUARRY_DISTRIBUTION_WARP;
+    if (cell->counted && (now.live_blocks > live_blocks || (now.live_blocks < live_blocks && !pieces)))
         snprintf(cell->fault, sizeof cell->fault, "%" PRIu64 " blocks live %s instead of %" PRIu64,
                  now.live_blocks, when, live_blocks);
     else if (now.failed_mallocs + now.refused_mallocs != failed_mallocs)
@@ -201,7 +206,8 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
     cell->nulls = tally.nulls;
 
     uint64_t nulls = before.failed_mallocs + before.refused_mallocs + tally.nulls;
-    status = inspect(heap, before.live_blocks + blocks - tally.nulls, nulls, "after malloc", cell);
+    status = inspect(heap, before.live_blocks + blocks - tally.nulls, blocks - tally.nulls, nulls,
+                     "after malloc", cell);
     /* A heap that infers how full it is may say NULL when little is free. */
     const int inferred = about.full == QUARRY_FULL_INFERRED && !shape->full;
     if ((!inferred && tally.nulls != (shape->full ? blocks : 0)) || tally.misaligned || tally.broken)
@@ -211,7 +217,7 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
     if (status == QUARRY_OK && !*cell->fault) {
         status = quarry_launch(&bench_free, target, grid, &argument);
         if (status == QUARRY_OK)
-            status = inspect(heap, before.live_blocks, nulls, "after free", cell);
+            status = inspect(heap, before.live_blocks, 0, nulls, "after free", cell);
     }
     if (status != QUARRY_OK || *cell->fault)
         return status;
@@ -225,7 +231,7 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
         nulls = status == QUARRY_OK ? now.failed_mallocs + now.refused_mallocs : 0;
     }
     if (status == QUARRY_OK)
-        status = inspect(heap, before.live_blocks, nulls, "after the timed runs", cell);
+        status = inspect(heap, before.live_blocks, 0, nulls, "after the timed runs", cell);
     if (status != QUARRY_OK || *cell->fault)
         return status;
     cell->verified = 1;

@@ -30,7 +30,7 @@ static void show_progress(double share_of_group)
 /* Measures one group on a heap that exists.  Returns 0, or -1 after broken(). */
 static int run_group(struct bench *bench, quarry_heap *heap, struct group *group)
 {
-    const uint32_t alignment = group->bytes <= 8 ? 8 : group->allocator->alignment;
+    const uint32_t alignment = group->bytes <= 8 ? 8 : (uint32_t)group->heap.alignment;
     const double fill_share = group->free_share < TOOL_WHOLE ? 0.5 : 0;
     int must_fill = 1;
     uint64_t slots = 0;
@@ -91,12 +91,15 @@ static int run_group(struct bench *bench, quarry_heap *heap, struct group *group
 static uint64_t page_for(const struct bench *bench, const struct quarry_allocator_info *allocator,
                          uint64_t bytes)
 {
-    const uint64_t most = allocator->max_page_bytes - (bench->debug ? QUARRY_DEBUG_PAGE_BYTES : 0);
-    uint64_t page = (bytes + 15) / 16 * 16;
+    const uint64_t least = bench->policies.alignment > allocator->min_page_bytes ? bench->policies.alignment
+                                                                                 : allocator->min_page_bytes;
+    const uint64_t added = bench->debug ? QUARRY_DEBUG_PAGE_BYTES
+                           : bench->policies.distribution == QUARRY_DISTRIBUTION_WARP ? least
+                                                                                      : 0;
+    const uint64_t most = allocator->max_page_bytes - added;
+    uint64_t page = (bytes + least - 1) / least * least;
     if (bench->page_bytes)
         return bench->page_bytes;
-    if (page < allocator->min_page_bytes)
-        return allocator->min_page_bytes;
     return page > most ? most : page;
 }
 
@@ -114,6 +117,7 @@ static int run_heap(struct bench *bench, const struct quarry_allocator_info *all
     create.word_bits = bench->word_bits;
     create.probe_lanes = bench->probe_lanes;
     create.debug = bench->debug;
+    options_use_policies(&bench->policies, &create);
     create.low_free = bench->low_free;
     create.full = bench->low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     if (bench->heap_pages && bench->heap_bytes / create.page_bytes > bench->heap_pages)

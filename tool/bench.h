@@ -5,6 +5,7 @@
 #define QUARRY_TOOL_BENCH_H
 
 #include "lists.h"
+#include "options.h"
 #include "tool.h"
 
 #include "workload.h"
@@ -23,6 +24,7 @@ struct bench {
     double low_free; /* 0: fullness is proven */
     int steps;       /* count them */
     int debug;       /* heaps in debug mode */
+    struct policy_options policies;
     uint64_t heap_bytes;
     uint64_t page_bytes;
     uint32_t word_bits;

@@ -59,6 +59,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     uint64_t number;
 
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &bench->policies;
+        return 0;
     case 'b':
         if (tool_parse_backend(text, &bench->backend) == 0)
             return 0;
@@ -127,6 +130,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
+static const struct argp_child children[] = {{&options_policies, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+
 static const struct argp argp = {
     options,
     parse_option,
@@ -137,7 +142,7 @@ static const struct argp argp = {
     "Floors of the same run, with the same grids: an empty kernel, one that stores a pointer, and a bump "
     "pointer (one atomic add a warp on one counter).  A cell shows the median time in microseconds, half "
     "the distance between the quartiles in percent of it, and its ratio to the store floor.",
-    NULL,
+    children,
     NULL,
     NULL};
 

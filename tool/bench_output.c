@@ -13,7 +13,7 @@ void bench_print_header(const struct bench *bench)
     if (bench->csv)
         fputs("device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n,"
               "nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,"
-              "was,cycles\n",
+              "was,cycles,alignment,distribution,oom\n",
               bench->csv);
     if (!bench->table)
         return;
@@ -28,6 +28,10 @@ void bench_print_header(const struct bench *bench)
     fprintf(bench->table, ", page %s, %u timed runs after %u%s\n",
             bench->page_bytes ? tool_format_bytes(bench->page_bytes, page) : "as the block", bench->runs,
             bench->warmups, bench->debug ? ", debug mode" : "");
+    if (bench->policies.alignment || bench->policies.distribution || bench->policies.oom)
+        fprintf(bench->table, "alignment %" PRIu64 ", distribution %s, out of memory %s\n",
+                bench->policies.alignment ? bench->policies.alignment : 16,
+                options_distributions[bench->policies.distribution], options_ooms[bench->policies.oom]);
     fputs("cells: median us, half the quartiles' distance in % of it, ratio to the store floor\n",
           bench->table);
     if (bench->steps)
@@ -152,11 +156,13 @@ static void print_csv_group(const struct bench *bench, const struct group *group
             fprintf(bench->csv, "%u,%g,%d,", group->heap.probe_lanes, 100 * group->heap.low_free,
                     bench->debug);
             if (bench->steps && cell->verified && op == 0)
-                fprintf(bench->csv, "%.4f,%.4f,%.1f\n", cell->tas, cell->was, cell->malloc_cycles);
+                fprintf(bench->csv, "%.4f,%.4f,%.1f", cell->tas, cell->was, cell->malloc_cycles);
             else if (bench->steps && cell->verified)
-                fprintf(bench->csv, ",,%.1f\n", cell->free_cycles);
+                fprintf(bench->csv, ",,%.1f", cell->free_cycles);
             else
-                fputs(",,\n", bench->csv);
+                fputs(",,", bench->csv);
+            fprintf(bench->csv, ",%" PRIu64 ",%s,%s\n", group->heap.alignment,
+                    options_distributions[group->heap.distribution], options_ooms[group->heap.oom]);
         }
     }
     fflush(bench->csv);

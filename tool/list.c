@@ -19,9 +19,12 @@ static void list_allocators(void)
                    info.alignment);
             continue;
         }
-        printf("  %-8s pages of %s to %s, blocks aligned to %u bytes\n", "",
-               tool_format_bytes(info.min_page_bytes, smallest),
-               tool_format_bytes(info.max_page_bytes, largest), info.alignment);
+        printf("  %-8s pages of %s to %s, %s\n", "", tool_format_bytes(info.min_page_bytes, smallest),
+               tool_format_bytes(info.max_page_bytes, largest),
+               info.whole_pages ? "each a block" : "blocks smaller and larger than one");
+        printf("  %-8s aligned to %u bytes, by option to %s; %s slots; frees blocks %s\n", "", info.alignment,
+               tool_format_bytes(info.max_alignment, largest), info.counts_slots ? "counts" : "can't count",
+               info.frees_individually ? "one by one" : "all at once");
     }
 }
 

@@ -14,6 +14,7 @@ static const struct command {
     {"join", tool_join, "join the rows of two files that have the same key"},
     {"bench", tool_bench, "measure malloc and free of each allocator"},
     {"model", tool_model, "show how many steps theory predicts, beside what is measured"},
+    {"info", tool_info, "show in words what a heap is composed of"},
     {"list", tool_list, "show allocators, backends and devices"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

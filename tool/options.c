@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define DEFAULT_PAGE_BYTES 256u
+enum { OPTION_ALIGN = 512, OPTION_DISTRIBUTE, OPTION_OOM };
 
 int tool_parse_number(const char *text, uint64_t *number)
 {
@@ -151,7 +152,7 @@ static error_t finish_method(struct method_options *options)
 
 enum { KEY_METHOD = 1024, KEY_PREFILL, KEY_RUNS }; /* apart from the commands' own */
 
-static error_t parse_method(int key, char *text, struct argp_state *state)
+static error_t parse_heap(int key, char *text, struct argp_state *state)
 {
     struct method_options *options = (struct method_options *)state->input;
     switch (key) {
@@ -163,6 +164,15 @@ static error_t parse_method(int key, char *text, struct argp_state *state)
         return parse_size("--heap", text, &options->heap_bytes);
     case 'p':
         return parse_page(options, text);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse_method(int key, char *text, struct argp_state *state)
+{
+    struct method_options *options = (struct method_options *)state->input;
+    switch (key) {
     case KEY_METHOD:
         return parse_name(options, text);
     case KEY_PREFILL:
@@ -172,7 +182,7 @@ static error_t parse_method(int key, char *text, struct argp_state *state)
     case ARGP_KEY_END:
         return finish_method(options);
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_heap(key, text, state);
     }
 }
 
@@ -187,4 +197,73 @@ static const struct argp_option method_list[] = {
     {"runs", KEY_RUNS, "N", 0, "Do it N times; --stats has medians (default: 1)", 0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
+static const struct argp_option heap_list[] = {
+    {"backend", 'b', "NAME", 0, "auto, cuda or cpu (default: auto, a GPU if there is one)", 0},
+    {"allocator", 'a', "NAME", 0, "The allocator; `quarry list` names them (default: corw)", 0},
+    {"heap", 'm', "SIZE", 0, "Size of the heap (default: 64M)", 0},
+    {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 from 32 to 1M (default: the allocator's)", 0},
+    {NULL, 0, NULL, 0, NULL, 0}};
+
+const struct argp options_heap = {heap_list, parse_heap, NULL, NULL, NULL, NULL, NULL};
 const struct argp options_method = {method_list, parse_method, NULL, NULL, NULL, NULL, NULL};
+
+/* ---- policies ---- */
+
+const char *const options_distributions[] = {"none", "warp", NULL};
+const char *const options_ooms[] = {"null", "wait", "trap", NULL};
+
+/* The number of `text` among `words`, of which the last is NULL, or -1. */
+static int find_word(const char *text, const char *const *words)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(text, words[i]) == 0)
+            return i;
+    return -1;
+}
+
+static error_t parse_policies(int key, char *text, struct argp_state *state)
+{
+    struct policy_options *options = (struct policy_options *)state->input;
+    uint64_t number;
+    int word;
+    switch (key) {
+    case OPTION_ALIGN:
+        if (tool_parse_bytes(text, &number) || number < 16 || number > QUARRY_MAX_ALIGNMENT ||
+            (number & (number - 1)))
+            return tool_refuse("--align '%s': give a power of two from 16 to 1M", text);
+        options->alignment = number;
+        return 0;
+    case OPTION_DISTRIBUTE:
+        word = find_word(text, options_distributions);
+        if (word < 0)
+            return tool_refuse("--distribute '%s': give none or warp", text);
+        options->distribution = (enum quarry_distribution)word;
+        return 0;
+    case OPTION_OOM:
+        word = find_word(text, options_ooms);
+        if (word < 0)
+            return tool_refuse("--oom '%s': give null, wait or trap", text);
+        options->oom = (enum quarry_oom)word;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option policy_list[] = {
+    {"align", OPTION_ALIGN, "SIZE", 0,
+     "What blocks begin at multiples of: a power of two from 16 to 1M (default: 16)", 0},
+    {"distribute", OPTION_DISTRIBUTE, "HOW", 0,
+     "none, or warp: lanes that ask together share a page (default: none)", 0},
+    {"oom", OPTION_OOM, "WHAT", 0,
+     "What a malloc does if the heap is full: null, wait or trap (default: null)", 0},
+    {NULL, 0, NULL, 0, NULL, 0}};
+
+const struct argp options_policies = {policy_list, parse_policies, NULL, NULL, NULL, NULL, NULL};
+
+void options_use_policies(const struct policy_options *policies, struct quarry_heap_options *heap)
+{
+    heap->alignment = policies->alignment;
+    heap->distribution = policies->distribution;
+    heap->oom = policies->oom;
+}

@@ -20,6 +20,26 @@ extern const struct argp options_input;
  * takes. Input: a struct method_options, all zero before. */
 extern const struct argp options_method;
 
+/* --backend, --allocator, --heap and --page alone, of a heap that is not for a method.  Input: the same. */
+extern const struct argp options_heap;
+
+/* --align, --distribute and --oom.  Input: a struct policy_options. */
+extern const struct argp options_policies;
+
+/* The words of --distribute and --oom, by the library's numbers; the last is NULL. */
+extern const char *const options_distributions[];
+extern const char *const options_ooms[];
+
+/* All 0: the library's defaults. */
+struct policy_options {
+    uint64_t alignment;
+    enum quarry_distribution distribution;
+    enum quarry_oom oom;
+};
+
+/* Sets them in the library's options. */
+void options_use_policies(const struct policy_options *policies, struct quarry_heap_options *heap);
+
 struct method_options {
     enum quarry_backend backend;
     int two_pass;          /* count, prefix sum, write; else pages from a heap, of which the rest is */

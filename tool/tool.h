@@ -15,6 +15,7 @@ int tool_join(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_model(int argc, char **argv);
 int tool_list(int argc, char **argv);
+int tool_info(int argc, char **argv);
 
 /* "4096", "64K", "1.5G" (K, M, G, T: powers of 1024, an optional trailing "iB" or "B") to bytes.
  * Returns 0, or -1 if text is no such size or does not fit 64 bits. */

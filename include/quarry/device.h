@@ -9,7 +9,8 @@
  *
  * With QUARRY_ALLOCATOR defined before (say -DQUARRY_ALLOCATOR=corw, or rw_bm for rw-bm: the identifier) the
  * calls go straight to that allocator, which costs the fewest registers; every heap passed in must then be of
- * it.  Without it one switch, uniform in a kernel, picks the heap's own.
+ * it.  Without it one switch, uniform in a kernel, picks the heap's own.  QUARRY_ALIGNMENT,
+ * QUARRY_DISTRIBUTION and QUARRY_OOM fix the heap's policies likewise (policy.h).
  *
  * Debug builds (without NDEBUG) assert what is said here of arguments.  A heap in debug mode records what
  * goes against it, in every build (docs/debugging.md). */
@@ -18,28 +19,39 @@
 
 #include "quarry/alloc/list.def"
 #include "quarry/core/share.h"
-#include "quarry/debug.h"
 #include "quarry/handle.h"
+#include "quarry/policy.h"
 #include "quarry/simt/kernel.h"
 #include "quarry/simt/simt.h"
 
 #define QUARRY_DEVICE_PASTE_(a, b, c) a##b##c
 #define QUARRY_DEVICE_PASTE(a, b, c) QUARRY_DEVICE_PASTE_(a, b, c)
 
-/* Counts a NULL, once for all lanes that fail together with the same heap. */
-SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t bytes)
-{
-    uint32_t group = quarry_group((uintptr_t)counter);
-    if (simt_rank(group) == 0) {
-        simt_add_u64(counter, simt_popc_u32(group), relaxed);
-        simt_store_u64(last_bytes, bytes, relaxed);
-    }
-}
-
 /* A context for quarry_malloc_with, without a past. */
 SIMT_FN struct quarry_context quarry_context_start(void)
 {
     return quarry_context_make(1);
+}
+
+/* The allocator's malloc. */
+SIMT_FN void *quarry_allocate(const struct quarry_handle *heap, struct quarry_context *context,
+                              uint64_t bytes)
+{
+#ifdef QUARRY_ALLOCATOR
+    simt_assert(heap->allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));
+    return QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _malloc)(&heap->as.QUARRY_ALLOCATOR, context,
+                                                                   bytes);
+#else
+    switch (heap->allocator) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        return quarry_##id##_malloc(&heap->as.id, context, bytes);
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+    default:
+        return SIMT_NULL;
+    }
+#endif
 }
 
 /* As quarry_malloc, and remembers in *context what makes the calling thread's next malloc from the same heap
@@ -48,41 +60,42 @@ SIMT_FN struct quarry_context quarry_context_start(void)
  *             with one heap only */
 SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_context *context, size_t bytes)
 {
-    uint64_t request = heap.debug ? bytes + QUARRY_DEBUG_OVERHEAD : bytes;
-    void *block = SIMT_NULL;
+    struct quarry_request request;
+    const int composed = QUARRY_IS_COMPOSED(heap);
+    void *block;
+    int asks = 1;
+    simt_assert(QUARRY_IS_AS_FIXED(heap));
     if (bytes - 1 >= heap.max_block) {
         if (bytes != 0)
             quarry_null_count(&heap.counters->refused, &heap.counters->last_bytes, bytes);
         return SIMT_NULL;
     }
-#ifdef QUARRY_ALLOCATOR
-    simt_assert(heap.allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));
-    block =
-        QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _malloc)(&heap.as.QUARRY_ALLOCATOR, context, request);
-#else
-    switch (heap.allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    case QUARRY_NUMBER_##id:                                                                                 \
-        block = quarry_##id##_malloc(&heap.as.id, context, request);                                         \
-        break;
-#include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
-    default:
-        break;
+    if (composed)
+        asks = quarry_request_begin(heap.policy, &request, bytes);
+    for (;;) {
+        block = SIMT_NULL;
+        if (asks)
+            block = quarry_allocate(&heap, context, composed ? request.ask : bytes);
+        if (!composed)
+            break;
+        if (block && QUARRY_DEBUG_OF(heap))
+            return quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
+        if (!quarry_request_go_on(heap.policy, &request, block)) {
+            block = request.block;
+            break;
+        }
+        asks = 1;
     }
-#endif
     if (!block)
         quarry_null_count(&heap.counters->failed, &heap.counters->last_bytes, bytes);
-    else if (heap.debug)
-        block = quarry_debug_malloc(heap.debug, block, bytes);
     return block;
 }
 
 /* Allocates.
  *   bytes   0 gives NULL
  * Returns a block of at least `bytes` bytes, 16-byte aligned, content unspecified, disjoint from all live
- * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable),
- * or the size is over the heap's max_block_bytes.
+ * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable;
+ * its out-of-memory policy may do something else first), or the size is over the heap's max_block_bytes.
  * Scope: a lane; any subset of a warp's lanes may call, divergent, with different sizes and heaps.
  * Threads: may run at the same time as any other malloc and free of any heap.
  * Progress and order: see the allocator's header. */
@@ -101,11 +114,16 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
 {
     if (!block)
         return;
-    if (heap.debug) {
-        block = quarry_debug_claim(heap.debug, block);
+    simt_assert(QUARRY_IS_AS_FIXED(heap));
+    if (QUARRY_IS_COMPOSED(heap)) {
+        if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
+            block = quarry_policy_release(block);
+        else if (QUARRY_DEBUG_OF(heap))
+            block = quarry_debug_claim(QUARRY_DEBUG_OF(heap), block);
         if (!block)
             return;
-        quarry_debug_poison(heap.debug, block);
+        if (QUARRY_DEBUG_OF(heap))
+            quarry_debug_poison(QUARRY_DEBUG_OF(heap), block);
     }
 #ifdef QUARRY_ALLOCATOR
     simt_assert(heap.allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));

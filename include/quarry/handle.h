@@ -20,16 +20,32 @@ enum quarry_allocator_number {
     QUARRY_ALLOCATOR_NUMBERS
 };
 
-struct quarry_debug; /* debug.h */
+/* quarry.h's enum quarry_distribution, by the words that QUARRY_DISTRIBUTION may be (policy.h). */
+enum quarry_distribution_number { QUARRY_DISTRIBUTION_NUMBER_none, QUARRY_DISTRIBUTION_NUMBER_warp };
+
+/* quarry.h's enum quarry_oom, by the words that QUARRY_OOM may be. */
+enum quarry_oom_number {
+    QUARRY_OOM_NUMBER_null,
+    QUARRY_OOM_NUMBER_wait,
+    QUARRY_OOM_NUMBER_trap,
+    QUARRY_OOM_NUMBER_hook
+};
+
+struct quarry_debug;  /* debug.h */
+struct quarry_policy; /* policy.h */
 
 /* A heap, as kernels take it: by value.  From quarry_heap_handle(); no user part. */
 struct quarry_handle {
-    uint32_t allocator;  /* enum quarry_allocator_number */
-    uint32_t alignment;  /* of every block, in bytes: a power of two, 16 to 256 */
-    uint64_t free_reach; /* layout.h: a free takes an address less than so many bytes inside a block */
-    uint64_t max_block;  /* bytes */
+    uint32_t allocator;    /* enum quarry_allocator_number */
+    uint32_t alignment;    /* of every block, in bytes: a power of two, at least 16 */
+    uint32_t shrink;       /* the alignment that is the heap's policy: requests are rounded up to it */
+    uint32_t distribution; /* enum quarry_distribution_number */
+    uint32_t oom;          /* enum quarry_oom_number */
+    uint64_t free_reach;   /* layout.h: a free takes an address less than so many bytes inside a block */
+    uint64_t max_block;    /* bytes */
     struct quarry_counters *counters;
-    struct quarry_debug *debug; /* NULL unless the heap is in debug mode */
+    struct quarry_policy *policy; /* NULL: malloc and free are the allocator's and nothing more */
+    struct quarry_debug *debug;   /* NULL unless the heap is in debug mode; policy is not NULL then */
     union {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary) struct quarry_##id id;
 #include "quarry/alloc/list.def"

@@ -124,6 +124,10 @@ struct quarry_allocator_info {
     int counts_slots;   /* 0: its blocks are the platform's, and nobody counts them: no quarry_heap_slots, no
                            reset, no debug mode, no live blocks in statistics, no sizes */
     int frees_individually; /* each block can be freed alone, by any thread, in any order */
+    uint64_t max_alignment; /* the largest alignment option that it takes, bytes */
+    int whole_pages; /* a block is a page: requests larger than page_bytes are refused; else larger ones
+                        are had up to quarry_heap_description.max_block_bytes, and smaller blocks may
+                        share a page */
 };
 
 /* Allocators are numbered from 0, in the order of alloc/list.def. */
@@ -142,7 +146,10 @@ enum quarry_pool {
     QUARRY_POOL_STREAM,     /* cudaMallocAsync on the target's stream */
     QUARRY_POOL_MANAGED,    /* cudaMallocManaged: host and kernels share the addresses */
     QUARRY_POOL_PINNED,     /* cudaHostAlloc, mapped: host memory that kernels reach over the bus */
-    QUARRY_POOL_BUFFER      /* the caller's: `buffer`, at least 16-byte aligned, reachable by the device */
+    QUARRY_POOL_BUFFER,     /* the caller's: `buffer`, at least 16-byte aligned, reachable by the device */
+    QUARRY_POOL_MALLOC /* device malloc in a kernel: of the heap of cudaLimitMallocHeapSize, which the program
+                          sets before any kernel calls malloc.  The host can't copy from its blocks.  CPU:
+                          the C library's malloc */
 };
 
 /* When a malloc returns NULL for want of space. */
@@ -169,6 +176,25 @@ struct quarry_scatter_options {
     int serial;            /* not 0: one thread at a time looks for several pages, from the heap's end */
 };
 
+/* How the requests of a warp reach the allocator. */
+enum quarry_distribution {
+    QUARRY_DISTRIBUTION_NONE = 0, /* as they are */
+    QUARRY_DISTRIBUTION_WARP /* those of lanes that ask together as one, of whose block each gets a piece;
+                                what does not fit together into a page goes by itself.  A block is free again
+                                when its last piece is (docs/policies.md) */
+};
+
+/* What a malloc does for want of space; each needs nothing of the allocator (docs/policies.md). */
+enum quarry_oom {
+    QUARRY_OOM_NULL = 0, /* returns NULL */
+    QUARRY_OOM_WAIT, /* tries `oom_tries` times more, with a short wait before each, and then returns NULL:
+                        for heaps of which others free meanwhile */
+    QUARRY_OOM_TRAP, /* ends the kernel.  CPU: the launch returns ASSERT.  CUDA: the context is lost, and
+                        every call returns CUDA but quarry_heap_check, which says what happened */
+    QUARRY_OOM_CALL  /* calls the QUARRY_OOM_HOOK that a kernel is compiled with, which says whether to try
+                        again (quarry/policy.h) */
+};
+
 struct quarry_heap_options {
     size_t struct_bytes; /* sizeof of this struct, set by the initialiser: it may grow at its end */
     struct quarry_target target;
@@ -177,7 +203,8 @@ struct quarry_heap_options {
     void *buffer;        /* POOL_BUFFER only */
     uint64_t pool_bytes; /* whole pool, metadata included; 0: what `pages` needs, or, without that, the
                             device's heap_bytes */
-    uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: the allocator's default, mostly 256 */
+    uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: the allocator's default, mostly 256, or
+                            `alignment` if that is more */
     uint64_t pages;      /* 1 to 2^32 - 64; 0: as many as the pool holds */
     uint32_t word_bits;  /* bitmap allocators: 32 or 64; 0: the faster, by measurement */
     uint32_t probes; /* FULL_PROVEN: random probes (a lane's or a warp's) before a sweep, at most 2^24; 0: the
@@ -188,14 +215,20 @@ struct quarry_heap_options {
     int debug; /* not 0: every malloc and free is checked, and errors are recorded; slower, and each page
                   takes QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/debugging.md) */
     struct quarry_scatter_options scatter;
+    uint64_t alignment; /* every block begins at a multiple of it: a power of two from 16 to 1 MiB, of which
+                           page_bytes is a multiple; 0: 16 (docs/policies.md) */
+    enum quarry_distribution distribution;
+    enum quarry_oom oom;
+    uint32_t oom_tries; /* OOM_WAIT: 1 to 2^24; 0: 1000 */
 };
 #define QUARRY_DEBUG_PAGE_BYTES 48u
+#define QUARRY_MAX_ALIGNMENT (1u << 20)
 
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0}, SIMT_NULL,        \
       QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0,                             \
-      {0, 0, 0, 0, 0, 0, 0, 0, 0} }
+      {0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0 }
 /* clang-format on */
 
 /* Creates a heap.
@@ -232,12 +265,22 @@ struct quarry_heap_description {
     enum quarry_full full;
     double low_free; /* 0 with FULL_PROVEN */
     int debug; /* 1: in debug mode; page_bytes and max_block_bytes are then what blocks have for the user */
+    uint64_t alignment; /* bytes, of every block */
+    enum quarry_distribution distribution;
+    enum quarry_oom oom;
+    uint32_t oom_tries; /* 0: not OOM_WAIT */
 };
 /* What the heap was made of, with every default filled in.  Any thread, any time. */
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description);
 
+/* The same in words, for people: one line for each policy, and one for debug mode.  Any thread, any time.
+ *   text   receives the lines, each with its line break, and a 0 byte; cut if they are longer
+ *   bytes  size of text; QUARRY_INFO_TEXT_BYTES hold any; 0: text is left alone and may be NULL */
+enum quarry_status quarry_heap_info(const quarry_heap *heap, char *text, size_t bytes);
+#define QUARRY_INFO_TEXT_BYTES 1024u
+
 struct quarry_statistics {
-    uint64_t live_blocks;
+    uint64_t live_blocks;        /* of the allocator: several pieces may lie in one */
     uint64_t live_bytes;         /* bytes that the live blocks occupy (page allocators: whole pages) */
     uint64_t capacity_bytes;     /* the same if nothing more fitted */
     uint64_t largest_free_bytes; /* largest request that would succeed now; 0: full */
@@ -250,8 +293,8 @@ struct quarry_statistics {
  * the target's stream. */
 enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_statistics *statistics);
 
-/* How many more blocks of `bytes` bytes fit into an idle heap; 0 if bytes is 0 or too large.
- * Waits for the target's stream. */
+/* How many more blocks of `bytes` bytes fit into an idle heap, each asked for by itself; 0 if bytes is 0 or
+ * too large.  Waits for the target's stream. */
 enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t *slots);
 
 /* Walks an idle heap's structures: OK, or CORRUPT with the number of contradictions between them in the
@@ -259,7 +302,8 @@ enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t
  * a call; does not see a block freed twice or written beyond its end into another block.
  * A heap in debug mode does see those: also CORRUPT if an error is recorded since creation or reset, or if
  * anything was written before or behind a live block or into a free one, which is then recorded.
- * Waits for the target's stream. */
+ * POOL with how many and which size, if mallocs of a heap with OOM_TRAP have trapped since creation or reset;
+ * also after a CUDA context was lost for it. Waits for the target's stream. */
 enum quarry_status quarry_heap_check(quarry_heap *heap);
 
 /* What an idle heap in debug mode has recorded since creation or reset, and how much lives, as lines of text;
@@ -294,7 +338,7 @@ void quarry_override_unlink(struct quarry_override_unit *unit);
 /* ---- memory of a target, for programs that run unchanged on both backends ---- */
 
 /* Memory that kernels on the target can use, 256-byte aligned, not initialised.
- *   pool   of which kind; not BUFFER
+ *   pool   of which kind; not BUFFER or MALLOC
  *   bytes  0 gives NULL
  *   out    receives the address; NULL after an error
  * Returns MEMORY if there is not so much, COMBINATION if the device has no such pool.

@@ -13,14 +13,15 @@
 
 #include "quarry/debug.h"
 #include "quarry/handle.h"
+#include "quarry/policy.h"
 #include "quarry/simt/simt.h"
 
 /* As quarry_malloc, at a multiple of `alignment`.
  *   alignment  a power of two, in bytes; else NULL
  *   bytes      any number; need not be a multiple of alignment
  * Up to handle.alignment, which is at least 16, every size that quarry_malloc gives; up to handle.free_reach,
- * which is the size of a page for most allocators, up to max_block_bytes - alignment + handle.alignment
- * bytes; else NULL.  Freed by quarry_free. */
+ * which is the size of a page for most allocators and 0 for pieces of a warp's block, up to max_block_bytes -
+ * alignment + handle.alignment bytes; else NULL.  Freed by quarry_free. */
 SIMT_FN void *quarry_aligned_alloc(struct quarry_handle heap, size_t alignment, size_t bytes)
 {
     uint64_t more = alignment > heap.alignment ? alignment - heap.alignment : 0;
@@ -69,6 +70,8 @@ SIMT_FN size_t quarry_usable_size(struct quarry_handle heap, const void *block)
         return 0;
     if (heap.debug)
         return quarry_debug_usable(heap.debug, block);
+    if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
+        return quarry_pieces_room(block);
     if (quarry_find(&heap, block, &span) != QUARRY_PLACE_LIVE)
         return 0;
     return span.bytes - (size_t)((const unsigned char *)block - span.begin);

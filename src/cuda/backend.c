@@ -278,7 +278,8 @@ static enum quarry_status cuda_memory_create(const struct quarry_target *target,
         status = create_pinned(bytes, out);
         break;
     case QUARRY_POOL_BUFFER:
-        status = quarry_fail(QUARRY_ERROR_ARGUMENT, "a caller's buffer is not the library's to make");
+    case QUARRY_POOL_MALLOC:
+        status = quarry_fail(QUARRY_ERROR_ARGUMENT, "this memory is not the runtime's to make");
         break;
     }
     if (status != QUARRY_OK)
@@ -305,6 +306,7 @@ static enum quarry_status cuda_memory_destroy(const struct quarry_target *target
         status = check(cudaFreeHost(memory), "cudaFreeHost");
         break;
     case QUARRY_POOL_BUFFER:
+    case QUARRY_POOL_MALLOC:
         break;
     }
     return leave(target, previous, status);

@@ -9,6 +9,8 @@ SIMT_KERNEL(quarry_heap_init_kernel, struct heap_init, a)
         a.header->counters.failed = 0;
         a.header->counters.refused = 0;
         a.header->counters.last_bytes = 0;
+        if (a.heap.policy)
+            *a.heap.policy = a.policy;
     }
     switch (a.heap.allocator) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
@@ -20,6 +22,18 @@ SIMT_KERNEL(quarry_heap_init_kernel, struct heap_init, a)
     default:
         break;
     }
+}
+
+SIMT_KERNEL(quarry_heap_take_kernel, struct heap_malloc, a)
+{
+    if (simt_thread() == 0)
+        *a.pool = simt_malloc(a.bytes);
+}
+
+SIMT_KERNEL(quarry_heap_give_kernel, struct heap_malloc, a)
+{
+    if (simt_thread() == 0)
+        simt_free(*a.pool);
 }
 
 SIMT_FN uint64_t warp_max(uint64_t value)

@@ -2,8 +2,9 @@
 /* The library's own kernels, and the head of every pool that they share with the host.
  *
  *     pool, rounded up to 256                +256
- *     | counters | census | unused          | debug mode: struct quarry_debug | the allocator's sections ...
- * | 24 bytes   48       184               a multiple of 256 */
+ *     | counters | census | unused          | struct quarry_policy | struct quarry_debug | sections ...
+ *     24 bytes   48       184               if any; each in a multiple of 256              the allocator's
+ */
 #ifndef QUARRY_DEVICE_HEAP_KERNELS_H
 #define QUARRY_DEVICE_HEAP_KERNELS_H
 
@@ -21,6 +22,13 @@ SIMT_STATIC_ASSERT(sizeof(struct heap_header) <= HEAP_HEADER_BYTES,
 struct heap_init {
     struct quarry_handle heap;
     struct heap_header *header;
+    struct quarry_policy policy; /* goes into the pool, if the heap has any */
+};
+
+/* One thread takes a pool from the platform's allocator, or gives it back. */
+struct heap_malloc {
+    void **pool; /* where its address goes, NULL if there is none; or lies */
+    uint64_t bytes;
 };
 
 struct heap_census {
@@ -46,6 +54,9 @@ struct heap_debug {
 #if SIMT_HAS_HOST
 /* Makes the heap empty and its counters 0.  Any grid; nothing else may use the heap. */
 SIMT_KERNEL_DECLARE(quarry_heap_init_kernel);
+
+SIMT_KERNEL_DECLARE(quarry_heap_take_kernel);
+SIMT_KERNEL_DECLARE(quarry_heap_give_kernel);
 
 /* Adds the census of an idle heap to the header's.  Blocks must be whole warps. */
 SIMT_KERNEL_DECLARE(quarry_heap_census_kernel);

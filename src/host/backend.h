@@ -17,7 +17,7 @@ struct backend_ops {
 
     enum quarry_status (*describe)(const struct quarry_target *target, struct quarry_device_info *info);
 
-    /* Memory as quarry_memory_create promises it; never of POOL_BUFFER. */
+    /* Memory as quarry_memory_create promises it; never of POOL_BUFFER or POOL_MALLOC. */
     enum quarry_status (*memory_create)(const struct quarry_target *target, enum quarry_pool pool,
                                         uint64_t bytes, void **out);
     enum quarry_status (*memory_destroy)(const struct quarry_target *target, enum quarry_pool pool,

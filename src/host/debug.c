@@ -1,33 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a heap in debug mode recorded, in words. */
 #include "host/internal.h"
+#include "host/text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #define LINE_BYTES 256
-
-/* Text that is cut where its memory ends. */
-struct text {
-    char *at;
-    size_t bytes; /* left, the 0 byte included */
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
-{
-    va_list arguments;
-    if (text->bytes == 0)
-        return;
-    va_start(arguments, format);
-    int length = vsnprintf(text->at, text->bytes, format, arguments);
-    va_end(arguments);
-    size_t written = length < 0 ? 0 : (size_t)length;
-    if (written >= text->bytes)
-        written = text->bytes - 1;
-    text->at += written;
-    text->bytes -= written;
-}
 
 static const char *kind_name(uint32_t kind)
 {
@@ -46,11 +24,11 @@ static const char *kind_name(uint32_t kind)
 static void add_block(struct text *text, const struct quarry_debug_record *r)
 {
     if (!r->block)
-        add(text, "0x%" PRIx64, r->address);
+        text_add(text, "0x%" PRIx64, r->address);
     else if (r->bytes)
-        add(text, "%" PRIu64 " byte%s at 0x%" PRIx64, r->bytes, r->bytes == 1 ? "" : "s", r->block);
+        text_add(text, "%" PRIu64 " byte%s at 0x%" PRIx64, r->bytes, r->bytes == 1 ? "" : "s", r->block);
     else
-        add(text, "a block at 0x%" PRIx64, r->block);
+        text_add(text, "a block at 0x%" PRIx64, r->block);
 }
 
 /* One kind's line, without its end. */
@@ -59,20 +37,20 @@ static void add_record(struct text *text, const struct quarry_debug *debug, uint
     const struct quarry_debug_record *r = &debug->record[kind];
     int freed = kind == QUARRY_DEBUG_USE_AFTER_FREE;
     int written = freed || kind == QUARRY_DEBUG_OVERFLOW || kind == QUARRY_DEBUG_UNDERFLOW;
-    add(text, "%s: %" PRIu64 " time%s, first: ", kind_name(kind), r->count, r->count == 1 ? "" : "s");
+    text_add(text, "%s: %" PRIu64 " time%s, first: ", kind_name(kind), r->count, r->count == 1 ? "" : "s");
     if (written || kind == QUARRY_DEBUG_INTERIOR_FREE)
-        add(text, "byte %" PRId64 " of ", (int64_t)(r->address - r->block));
+        text_add(text, "byte %" PRId64 " of ", (int64_t)(r->address - r->block));
     add_block(text, r);
     if (r->thread != QUARRY_DEBUG_NOBODY)
-        add(text, "%s by thread %" PRIu32,
-            freed     ? ", freed"
-            : written ? ", seen at its free"
-                      : "",
-            r->thread);
+        text_add(text, "%s by thread %" PRIu32,
+                 freed     ? ", freed"
+                 : written ? ", seen at its free"
+                           : "",
+                 r->thread);
     else if (!freed)
-        add(text, ", seen by a check");
+        text_add(text, ", seen by a check");
     if (r->by != QUARRY_DEBUG_NOBODY)
-        add(text, " (allocated by thread %" PRIu32 ")", r->by);
+        text_add(text, " (allocated by thread %" PRIu32 ")", r->by);
 }
 
 void quarry_debug_report(const struct quarry_debug *debug, char *memory, size_t bytes)
@@ -82,11 +60,12 @@ void quarry_debug_report(const struct quarry_debug *debug, char *memory, size_t 
         if (debug->record[kind].count == 0)
             continue;
         add_record(&text, debug, kind);
-        add(&text, "\n");
+        text_add(&text, "\n");
     }
     if (debug->census.blocks)
-        add(&text, "%" PRIu64 " live block%s, %" PRIu64 " byte%s\n", debug->census.blocks,
-            debug->census.blocks == 1 ? "" : "s", debug->census.bytes, debug->census.bytes == 1 ? "" : "s");
+        text_add(&text, "%" PRIu64 " live block%s, %" PRIu64 " byte%s\n", debug->census.blocks,
+                 debug->census.blocks == 1 ? "" : "s", debug->census.bytes,
+                 debug->census.bytes == 1 ? "" : "s");
 }
 
 enum quarry_status quarry_debug_judge(const struct quarry_debug *debug)
@@ -123,13 +102,13 @@ enum quarry_status quarry_debug_leak(const struct quarry_debug *debug)
         struct quarry_debug_record r = {0};
         r.block = census->list[i].block;
         r.bytes = census->list[i].bytes;
-        add(&text, "%s", i ? "; " : "");
+        text_add(&text, "%s", i ? "; " : "");
         add_block(&text, &r);
         if (census->list[i].by != QUARRY_DEBUG_NOBODY)
-            add(&text, ", allocated by thread %" PRIu64, census->list[i].by);
+            text_add(&text, ", allocated by thread %" PRIu64, census->list[i].by);
     }
     if (census->blocks > listed)
-        add(&text, "; and %" PRIu64 " more", census->blocks - listed);
+        text_add(&text, "; and %" PRIu64 " more", census->blocks - listed);
     return quarry_fail(QUARRY_ERROR_LEAK,
                        "%" PRIu64 " block%s of %" PRIu64
                        " byte%s %s still live when the heap was destroyed: %s",

@@ -15,29 +15,39 @@
 
 #define DEFAULT_ALLOCATOR "corw"
 #define DEFAULT_LOW_FREE 0.005
+#define NATURAL_ALIGNMENT 16u
+#define DEFAULT_OOM_TRIES 1000u
+#define MAX_OOM_TRIES (1u << 24)
 #define BUFFER_ALIGNMENT 16u
 #define MAX_SCATTER 4096u /* region_pages, waste_factor */
-#define DEBUG_SECTION_BYTES                                                                                  \
-    ((sizeof(struct quarry_debug) + QUARRY_SECTION_ALIGN - 1) / QUARRY_SECTION_ALIGN * QUARRY_SECTION_ALIGN)
+#define SECTION_BYTES(type)                                                                                  \
+    ((sizeof(type) + QUARRY_SECTION_ALIGN - 1) / QUARRY_SECTION_ALIGN * QUARRY_SECTION_ALIGN)
 #define MAX_OPTIONS_BYTES 4096u /* an options struct said to be larger is one that nobody initialised */
 
-/* Stands for the pool while there is none: aligned like one, and not NULL, on which addresses may not be
- * computed. */
-#define ABSENT_POOL ((unsigned char *)(uintptr_t)QUARRY_SECTION_ALIGN)
+/* Stands for the allocator's sections while there is no pool: aligned like them, and not NULL, on which
+ * addresses may not be computed. */
+#define ABSENT_SECTIONS ((unsigned char *)(uintptr_t)QUARRY_MAX_ALIGNMENT)
 
 struct quarry_heap {
     const struct backend_ops *ops;
     struct quarry_target target;
     enum quarry_pool pool;
     void *memory;        /* the pool, as the backend or the caller gave it */
-    uint64_t pool_bytes; /* of it */
+    uint64_t pool_bytes; /* of it, and of `head` */
+    void *head;          /* POOL_MALLOC: the head, which the host must reach; else NULL: it is in the pool */
     struct heap_header *header;
     struct quarry_handle handle;
+    struct quarry_policy policy; /* the pool's, if the handle has one */
     struct quarry_layout layout;
     struct quarry_grid grid; /* of the library's kernels on this heap */
-    uint64_t overhead;       /* bytes of a block that are debug mode's; 0 without */
+    uint64_t overhead;       /* bytes of a block that are not the user's */
 };
 SIMT_STATIC_ASSERT(QUARRY_DEBUG_PAGE_BYTES == QUARRY_DEBUG_OVERHEAD, "host and device speak of the same");
+SIMT_STATIC_ASSERT((int)QUARRY_DISTRIBUTION_WARP == (int)QUARRY_DISTRIBUTION_NUMBER_warp &&
+                       (int)QUARRY_OOM_WAIT == (int)QUARRY_OOM_NUMBER_wait &&
+                       (int)QUARRY_OOM_TRAP == (int)QUARRY_OOM_NUMBER_trap &&
+                       (int)QUARRY_OOM_CALL == (int)QUARRY_OOM_NUMBER_hook,
+                   "host and device speak of the same");
 
 /* ---- options ---- */
 
@@ -66,11 +76,62 @@ static enum quarry_status read_options(const struct quarry_heap_options *options
     return QUARRY_OK;
 }
 
+/* Bytes of a block that are not the user's, if it has one piece. */
+static uint64_t block_overhead(const struct quarry_heap_options *options)
+{
+    if (options->debug)
+        return QUARRY_DEBUG_OVERHEAD;
+    return options->distribution == QUARRY_DISTRIBUTION_WARP
+               ? quarry_pieces_alone(0, (uint32_t)options->alignment)
+               : 0;
+}
+
 static enum quarry_status fail_word_bits(const struct quarry_heap_options *options)
 {
     return quarry_fail(QUARRY_ERROR_ARGUMENT,
                        "word_bits is %" PRIu32 ": it must be 32 or 64, or 0 for the faster",
                        options->word_bits);
+}
+
+/* Checks each policy, and which of them exclude one another or the page size. */
+static enum quarry_status check_policies(const struct quarry_heap_options *options)
+{
+    if (options->alignment < NATURAL_ALIGNMENT || options->alignment > QUARRY_MAX_ALIGNMENT ||
+        (options->alignment & (options->alignment - 1)) != 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "alignment is %" PRIu64 ": it must be a power of two from %u to %u, or 0 for %u",
+                           options->alignment, NATURAL_ALIGNMENT, QUARRY_MAX_ALIGNMENT, NATURAL_ALIGNMENT);
+    if (options->debug && options->alignment > NATURAL_ALIGNMENT)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "alignment is %" PRIu64 ", but debug mode, which writes in front of every block, "
+                           "leaves them aligned to %u only",
+                           options->alignment, NATURAL_ALIGNMENT);
+    if ((unsigned int)options->distribution > (unsigned int)QUARRY_DISTRIBUTION_WARP)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "distribution %d does not exist: it must be %d or %d",
+                           (int)options->distribution, QUARRY_DISTRIBUTION_NONE, QUARRY_DISTRIBUTION_WARP);
+    if ((unsigned int)options->oom > (unsigned int)QUARRY_OOM_CALL)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "oom %d does not exist: it must be %d to %d",
+                           (int)options->oom, QUARRY_OOM_NULL, QUARRY_OOM_CALL);
+    if (options->oom_tries > MAX_OOM_TRIES)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "oom_tries is %" PRIu32 ": it must be at most %u, or 0 for %u", options->oom_tries,
+                           MAX_OOM_TRIES, DEFAULT_OOM_TRIES);
+    if (options->oom_tries && options->oom != QUARRY_OOM_WAIT)
+        return quarry_fail(QUARRY_ERROR_COMBINATION, "oom_tries was given, but oom is not QUARRY_OOM_WAIT");
+    if (options->debug && options->distribution != QUARRY_DISTRIBUTION_NONE)
+        return quarry_fail(
+            QUARRY_ERROR_COMBINATION,
+            "debug was given, but debug mode knows the allocator's blocks and not the pieces of "
+            "QUARRY_DISTRIBUTION_WARP");
+    if (options->page_bytes <= QUARRY_MAX_PAGE_BYTES &&
+        options->page_bytes > QUARRY_MAX_PAGE_BYTES - block_overhead(options))
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "page_bytes is %" PRIu64 ", which leaves no room for the %" PRIu64
+                           " bytes that %s adds: it must be at most %" PRIu64,
+                           options->page_bytes, block_overhead(options),
+                           options->debug ? "debug mode" : "QUARRY_DISTRIBUTION_WARP",
+                           QUARRY_MAX_PAGE_BYTES - block_overhead(options));
+    return QUARRY_OK;
 }
 
 /* Checks what no layout looks at: the word size, which allocators without a bitmap ignore, and the pool
@@ -92,13 +153,6 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
                            "scatter.region_pages is %" PRIu32 " and scatter.waste_factor %" PRIu32
                            ": each must be at most %u, or 0 for the default",
                            options->scatter.region_pages, options->scatter.waste_factor, MAX_SCATTER);
-    if (options->debug && options->page_bytes <= QUARRY_MAX_PAGE_BYTES &&
-        options->page_bytes > QUARRY_MAX_PAGE_BYTES - QUARRY_DEBUG_OVERHEAD)
-        return quarry_fail(
-            QUARRY_ERROR_COMBINATION,
-            "page_bytes is %" PRIu64 ", which leaves no room for the %u bytes that debug mode adds: "
-            "it must be at most %u",
-            options->page_bytes, QUARRY_DEBUG_OVERHEAD, QUARRY_MAX_PAGE_BYTES - QUARRY_DEBUG_OVERHEAD);
     if ((unsigned int)options->full > (unsigned int)QUARRY_FULL_INFERRED)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "full %d does not exist: it must be %d or %d",
                            (int)options->full, QUARRY_FULL_PROVEN, QUARRY_FULL_INFERRED);
@@ -112,9 +166,9 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
     if (options->full == QUARRY_FULL_INFERRED && options->probes)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "probes was given, but with QUARRY_FULL_INFERRED they follow from low_free");
-    if ((unsigned int)options->pool > (unsigned int)QUARRY_POOL_BUFFER)
+    if ((unsigned int)options->pool > (unsigned int)QUARRY_POOL_MALLOC)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool %d does not exist: it must be %d to %d",
-                           (int)options->pool, QUARRY_POOL_DEVICE, QUARRY_POOL_BUFFER);
+                           (int)options->pool, QUARRY_POOL_DEVICE, QUARRY_POOL_MALLOC);
     if (options->pool != QUARRY_POOL_BUFFER) {
         if (options->buffer)
             return quarry_fail(QUARRY_ERROR_COMBINATION,
@@ -137,16 +191,13 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
 
 /* ---- layout ---- */
 
-/* Bytes before the pool's header, which starts at the next multiple of 256. */
-static uint64_t pool_lead(const void *memory)
-{
-    return (uint64_t)(-(uintptr_t)memory) % QUARRY_SECTION_ALIGN;
-}
-
-/* Bytes from the header to the allocator's sections. */
+/* Bytes from the header to the allocator's sections; room for policies that may turn out to be none, too. */
 static uint64_t head_bytes(const struct quarry_heap_options *options)
 {
-    return HEAP_HEADER_BYTES + (options->debug ? DEBUG_SECTION_BYTES : 0);
+    int composed = options->debug || options->alignment > NATURAL_ALIGNMENT ||
+                   options->distribution != QUARRY_DISTRIBUTION_NONE || options->oom != QUARRY_OOM_NULL;
+    return HEAP_HEADER_BYTES + (composed ? SECTION_BYTES(struct quarry_policy) : 0) +
+           (options->debug ? SECTION_BYTES(struct quarry_debug) : 0);
 }
 
 /* What divides the addresses of all blocks: the power of two in where the first begins, behind `lead` bytes
@@ -158,15 +209,30 @@ static uint32_t block_alignment(const struct quarry_layout *layout, uint64_t lea
     return layout->unit && alignment > QUARRY_PAGE_UNIT ? alignment : QUARRY_PAGE_UNIT;
 }
 
-/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) after the head at `header`. */
-static enum quarry_layout_result lay_out(const struct quarry_heap_options *options, unsigned char *header,
+/* What the sections are aligned to. */
+static uint64_t section_align(const struct quarry_heap_options *options)
+{
+    return options->alignment > QUARRY_SECTION_ALIGN ? options->alignment : QUARRY_SECTION_ALIGN;
+}
+
+/* Bytes before the pool's header, with which the sections behind it are aligned. */
+static uint64_t pool_lead(const struct quarry_heap_options *options, const void *memory)
+{
+    uint64_t head = options->pool == QUARRY_POOL_MALLOC ? 0 : head_bytes(options);
+    return (uint64_t)(-((uintptr_t)memory + head)) % section_align(options);
+}
+
+/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) from `sections` on. */
+static enum quarry_layout_result lay_out(const struct quarry_heap_options *options, unsigned char *sections,
                                          uint64_t bytes, uint64_t pages, struct quarry_handle *handle,
                                          struct quarry_layout *layout)
 {
     memset(layout, 0, sizeof *layout);
-    layout->base = header + head_bytes(options);
+    layout->base = sections;
     layout->bytes = bytes;
-    layout->overhead = options->debug ? QUARRY_DEBUG_OVERHEAD : 0;
+    layout->overhead = block_overhead(options);
+    layout->debug = options->debug != 0;
+    layout->alignment = options->alignment;
     layout->page_bytes = options->page_bytes;
     /* A size that no page can have stays one, whatever is added. */
     if (options->page_bytes && options->page_bytes <= QUARRY_MAX_PAGE_BYTES)
@@ -186,10 +252,18 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
     layout->chunks.keep_pages = options->scatter.keep_pages;
     layout->chunks.serial = options->scatter.serial;
     enum quarry_layout_result result = quarry_registry_layout(handle, layout);
+    if (result == QUARRY_LAYOUT_OK && options->alignment > NATURAL_ALIGNMENT &&
+        !quarry_layout_is_aligned(layout))
+        return QUARRY_LAYOUT_ALIGNMENT;
     handle->alignment = block_alignment(layout, options->debug ? QUARRY_DEBUG_HEADER_BYTES : 0);
     handle->free_reach = layout->free_reach;
-    if (options->debug && result == QUARRY_LAYOUT_OK)
-        handle->max_block -= QUARRY_DEBUG_OVERHEAD;
+    if (options->distribution ==
+        QUARRY_DISTRIBUTION_WARP) { /* where a piece begins is where its header ends */
+        handle->alignment = (uint32_t)options->alignment;
+        handle->free_reach = 0;
+    }
+    if (result == QUARRY_LAYOUT_OK)
+        handle->max_block -= handle->max_block % options->alignment + block_overhead(options);
     return result;
 }
 
@@ -225,10 +299,20 @@ static enum quarry_status fail_layout(enum quarry_layout_result result,
             "low_free is %g: to infer so low a share takes more than the %u probes that allocator "
             "%s makes at most",
             options->low_free, QUARRY_MAX_PROBES, info.name);
+    case QUARRY_LAYOUT_ALIGNMENT:
+        if (options->page_bytes % options->alignment != 0)
+            return quarry_fail(QUARRY_ERROR_COMBINATION,
+                               "page_bytes is %" PRIu64 ", which is no multiple of the alignment of %" PRIu64
+                               ": not every page of allocator %s would begin at one",
+                               options->page_bytes, options->alignment, info.name);
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "alignment is %" PRIu64
+                           ", but allocator %s can't align its blocks to more than %u",
+                           options->alignment, info.name, info.alignment);
     case QUARRY_LAYOUT_POOL:
         break;
     }
-    if (lay_out(options, ABSENT_POOL, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
+    if (lay_out(options, ABSENT_SECTIONS, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
         return quarry_fail(QUARRY_ERROR_POOL, "a pool of %" PRIu64 " bytes is too small for allocator %s",
                            options->pool_bytes, info.name);
     return quarry_fail(QUARRY_ERROR_POOL,
@@ -245,10 +329,10 @@ static enum quarry_status plan_pool(const struct backend_ops *ops, struct quarry
     struct quarry_layout layout;
     enum quarry_layout_result result;
     if (options->pool_bytes == 0 && options->pages != 0) {
-        result = lay_out(options, ABSENT_POOL, UINT64_MAX, options->pages, handle, &layout);
+        result = lay_out(options, ABSENT_SECTIONS, UINT64_MAX, options->pages, handle, &layout);
         if (result != QUARRY_LAYOUT_OK)
             return fail_layout(result, options, lead, handle->allocator);
-        options->pool_bytes = layout.used_bytes + head_bytes(options);
+        options->pool_bytes = layout.used_bytes + head_bytes(options) + lead;
     }
     if (options->pool_bytes == 0) {
         struct quarry_device_info device = {0};
@@ -269,7 +353,7 @@ static enum quarry_status plan_pool(const struct backend_ops *ops, struct quarry
     }
     uint64_t head = lead + head_bytes(options);
     uint64_t rest = options->pool_bytes > head ? options->pool_bytes - head : 0;
-    result = lay_out(options, ABSENT_POOL, rest, options->pages, handle, &layout);
+    result = lay_out(options, ABSENT_SECTIONS, rest, options->pages, handle, &layout);
     return fail_layout(result, options, lead, handle->allocator);
 }
 
@@ -300,8 +384,11 @@ static enum quarry_status start(quarry_heap *heap)
     memset(&argument, 0, sizeof argument);
     argument.heap = heap->handle;
     argument.header = heap->header;
+    argument.policy = heap->policy;
     enum quarry_status status =
         heap->ops->launch(&quarry_heap_init_kernel, &heap->target, heap->grid, &argument);
+    if (status == QUARRY_OK && heap->policy.trap)
+        status = heap->ops->fill(&heap->target, heap->policy.trap, 0, sizeof *heap->policy.trap);
     if (status == QUARRY_OK && heap->handle.debug)
         status = walk(heap, HEAP_DEBUG_START);
     return status;
@@ -331,64 +418,156 @@ static enum quarry_status check_counts(const quarry_heap *heap, const char *what
                        what);
 }
 
+/* Completes the handle of a heap whose pool is laid out.  Blocks that are whole pages need no request to be
+ * rounded up to the alignment, so that without any other policy there is none. */
+static void compose(quarry_heap *heap, const struct quarry_heap_options *options)
+{
+    unsigned char *next = (unsigned char *)heap->header + HEAP_HEADER_BYTES;
+    const struct quarry_layout *layout = &heap->layout;
+    int whole_pages = layout->unit == layout->page_bytes && layout->max_block == layout->page_bytes;
+    uint64_t combined = layout->max_block < layout->page_bytes ? layout->max_block : layout->page_bytes;
+    heap->overhead = block_overhead(options);
+    heap->handle.counters = &heap->header->counters;
+    heap->handle.shrink = (uint32_t)options->alignment;
+    heap->handle.distribution = (uint32_t)options->distribution;
+    heap->handle.oom = (uint32_t)options->oom;
+    if (options->debug || options->distribution != QUARRY_DISTRIBUTION_NONE ||
+        options->oom != QUARRY_OOM_NULL || (options->alignment > NATURAL_ALIGNMENT && !whole_pages))
+        heap->handle.policy = (struct quarry_policy *)(void *)next;
+    if (options->debug)
+        heap->handle.debug = (struct quarry_debug *)(void *)(next + SECTION_BYTES(struct quarry_policy));
+    heap->policy.heap = heap->handle;
+    heap->policy.combined = (uint32_t)combined;
+    if (options->oom == QUARRY_OOM_WAIT)
+        heap->policy.oom_tries = options->oom_tries ? options->oom_tries : DEFAULT_OOM_TRIES;
+}
+
+/* Takes the pool of a POOL_MALLOC, and memory for its head. */
+static enum quarry_status take_pool(quarry_heap *heap, uint64_t head)
+{
+    const struct quarry_grid one = {1, SIMT_LANES, 0};
+    enum quarry_status status =
+        heap->ops->memory_create(&heap->target, QUARRY_POOL_DEVICE, head, &heap->head);
+    if (status != QUARRY_OK)
+        return status;
+    struct heap_malloc argument = {heap->head, heap->pool_bytes - head};
+    status = heap->ops->launch(&quarry_heap_take_kernel, &heap->target, one, &argument);
+    if (status == QUARRY_OK)
+        status = heap->ops->copy(&heap->target, &heap->memory, heap->head, sizeof heap->memory);
+    if (status == QUARRY_OK && !heap->memory)
+        status =
+            quarry_fail(QUARRY_ERROR_MEMORY,
+                        "device malloc has no %" PRIu64 " bytes for the pool: on CUDA the program must set "
+                        "cudaLimitMallocHeapSize before a kernel calls malloc",
+                        argument.bytes);
+    return status;
+}
+
+static enum quarry_status give_pool(const quarry_heap *heap)
+{
+    const struct quarry_grid one = {1, SIMT_LANES, 0};
+    struct heap_malloc argument = {heap->head, 0};
+    enum quarry_status status = QUARRY_OK;
+    if (heap->memory)
+        status = heap->ops->copy(&heap->target, heap->head, &heap->memory, sizeof heap->memory);
+    if (heap->memory && status == QUARRY_OK)
+        status = heap->ops->launch(&quarry_heap_give_kernel, &heap->target, one, &argument);
+    enum quarry_status waited = heap->ops->wait(&heap->target);
+    status = status == QUARRY_OK ? waited : status;
+    enum quarry_status given_back = heap->ops->memory_destroy(&heap->target, QUARRY_POOL_DEVICE, heap->head);
+    return status == QUARRY_OK ? given_back : status;
+}
+
+/* Gives back what the heap has.  Its record stays. */
+static enum quarry_status release(const quarry_heap *heap)
+{
+    enum quarry_status status = QUARRY_OK;
+    if (heap->head)
+        status = give_pool(heap);
+    else if (heap->memory && heap->pool != QUARRY_POOL_BUFFER)
+        status = heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
+    if (heap->policy.trap) {
+        enum quarry_status other =
+            heap->ops->memory_destroy(&heap->target, QUARRY_POOL_PINNED, heap->policy.trap);
+        status = status == QUARRY_OK ? other : status;
+    }
+    return status;
+}
+
+/* Gives back what a heap has that can't be created for `status`, and returns that. */
+static enum quarry_status fail_create(const quarry_heap *heap, enum quarry_status status)
+{
+    /* The detail of what went wrong first is the one to keep, also if this fails too. */
+    char first[3584];
+    snprintf(first, sizeof first, "%s", quarry_error_detail());
+    release(heap);
+    return quarry_fail(status, "%s", first);
+}
+
 static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *options)
 {
-    uint64_t lead = 0;
     enum quarry_status status = quarry_backend_resolve(&options->target, &options->target, &heap->ops);
     if (status == QUARRY_OK)
         status = quarry_registry_find(options->allocator, &heap->handle.allocator);
     if (status == QUARRY_OK)
         status = check_options(options);
+    if (status == QUARRY_OK)
+        status = check_policies(options);
     if (status != QUARRY_OK)
         return status;
 
+    /* Memory that isn't there yet will be aligned to 256, or 16, and at worst just behind a multiple of more.
+     */
+    uint64_t lead = section_align(options) -
+                    (options->pool == QUARRY_POOL_MALLOC ? BUFFER_ALIGNMENT : QUARRY_SECTION_ALIGN);
     heap->target = options->target;
     heap->pool = options->pool;
     if (heap->pool == QUARRY_POOL_BUFFER) {
         status = heap->ops->buffer_map(&heap->target, options->buffer, options->pool_bytes, &heap->memory);
         if (status != QUARRY_OK)
             return status;
-        lead = pool_lead(heap->memory);
+        lead = pool_lead(options, heap->memory);
     }
     status = plan_pool(heap->ops, options, lead, &heap->handle);
     if (status != QUARRY_OK)
         return status;
     heap->pool_bytes = options->pool_bytes;
-    uint64_t rest = heap->pool_bytes - lead - head_bytes(options), memory_bytes = heap->pool_bytes;
-    lay_out(options, ABSENT_POOL, rest, options->pages, &heap->handle, &heap->layout);
+    uint64_t head = head_bytes(options), rest = heap->pool_bytes - lead - head;
+    uint64_t memory_bytes = heap->pool_bytes;
+    lay_out(options, ABSENT_SECTIONS, rest, options->pages, &heap->handle, &heap->layout);
     if (heap->layout.platform_bytes) {
         status = use_platform(heap, options);
         if (status != QUARRY_OK)
             return status;
-        memory_bytes = head_bytes(options);
+        memory_bytes = lead + head;
     }
-    if (heap->pool != QUARRY_POOL_BUFFER) {
+    if (heap->pool == QUARRY_POOL_MALLOC)
+        status = take_pool(heap, head);
+    else if (heap->pool != QUARRY_POOL_BUFFER)
         status = heap->ops->memory_create(&heap->target, heap->pool, memory_bytes, &heap->memory);
-        if (status != QUARRY_OK)
-            return status;
+    if (status != QUARRY_OK)
+        return fail_create(heap, status);
+    lead = pool_lead(options, heap->memory);
+    if (options->oom == QUARRY_OOM_TRAP) {
+        void *trap = NULL;
+        status =
+            heap->ops->memory_create(&heap->target, QUARRY_POOL_PINNED, sizeof *heap->policy.trap, &trap);
+        heap->policy.trap = trap;
     }
 
-    unsigned char *header = (unsigned char *)heap->memory + lead;
+    unsigned char *begin = (unsigned char *)heap->memory + lead;
     enum quarry_layout_result result =
-        lay_out(options, header, rest, options->pages, &heap->handle, &heap->layout);
-    heap->header = (struct heap_header *)(void *)header;
-    heap->handle.counters = &heap->header->counters;
-    if (options->debug) {
-        heap->handle.debug = (struct quarry_debug *)(void *)(header + HEAP_HEADER_BYTES);
-        heap->overhead = QUARRY_DEBUG_OVERHEAD;
-    }
-    heap->grid = heap->ops->service_grid(&heap->target, heap->layout.used_bytes);
-    status = fail_layout(result, options, lead, heap->handle.allocator);
+        lay_out(options, heap->head ? begin : begin + head,
+                heap->layout.platform_bytes ? rest : heap->pool_bytes - lead - head, options->pages,
+                &heap->handle, &heap->layout);
+    heap->header = (struct heap_header *)(heap->head ? heap->head : (void *)begin);
+    compose(heap, options);
+    heap->grid = heap->ops->service_grid(&heap->target, memory_bytes);
+    if (status == QUARRY_OK)
+        status = fail_layout(result, options, lead, heap->handle.allocator);
     if (status == QUARRY_OK)
         status = start(heap);
-    if (status != QUARRY_OK && heap->pool != QUARRY_POOL_BUFFER) {
-        /* The detail of what went wrong first is the one to keep, also if this fails too. */
-        char first[3584];
-        snprintf(first, sizeof first, "%s", quarry_error_detail());
-        heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
-        quarry_fail(status, "%s", first);
-    }
-    return status;
+    return status == QUARRY_OK ? status : fail_create(heap, status);
 }
 
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options)
@@ -402,6 +581,8 @@ enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_hea
         return status;
     if (!full.allocator)
         full.allocator = DEFAULT_ALLOCATOR;
+    if (full.alignment == 0)
+        full.alignment = NATURAL_ALIGNMENT;
     if (full.full == QUARRY_FULL_INFERRED && full.low_free == 0) /* anything else is checked with the rest */
         full.low_free = DEFAULT_LOW_FREE;
 
@@ -435,10 +616,8 @@ enum quarry_status quarry_heap_destroy(quarry_heap *heap)
     enum quarry_status status = heap->ops->wait(&heap->target);
     if (status == QUARRY_OK && heap->handle.debug)
         status = inspect(heap, HEAP_DEBUG_COUNT, &debug);
-    if (heap->pool != QUARRY_POOL_BUFFER) {
-        enum quarry_status given_back = heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
-        status = status == QUARRY_OK ? given_back : status;
-    }
+    enum quarry_status given_back = release(heap);
+    status = status == QUARRY_OK ? given_back : status;
     free(heap);
     return status == QUARRY_OK ? quarry_debug_leak(&debug) : status;
 }
@@ -479,20 +658,23 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->full = heap->layout.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     description->low_free = heap->layout.low_free;
     description->debug = heap->handle.debug != NULL;
+    description->alignment = heap->handle.shrink;
+    description->distribution = (enum quarry_distribution)heap->handle.distribution;
+    description->oom = (enum quarry_oom)heap->handle.oom;
+    description->oom_tries = heap->policy.oom_tries;
     return QUARRY_OK;
 }
 
 /* ---- counting ---- */
 
-/* Walks the idle heap, counting slots for blocks of `bytes` (1 to max_block) and debug mode's bytes, and
- * fetches the header. */
+/* Walks the idle heap, counting slots for requests of `bytes` (1 to max_block), and fetches the header. */
 static enum quarry_status count(quarry_heap *heap, uint64_t bytes, struct heap_header *header)
 {
     struct heap_census argument;
     memset(&argument, 0, sizeof argument);
     argument.heap = heap->handle;
     argument.header = heap->header;
-    argument.bytes = bytes + heap->overhead;
+    argument.bytes = quarry_request_alone(&heap->policy, bytes);
     enum quarry_status status =
         heap->ops->fill(&heap->target, &heap->header->census, 0, sizeof heap->header->census);
     if (status == QUARRY_OK)
@@ -513,7 +695,8 @@ enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_stati
     if (status != QUARRY_OK)
         return status;
     const struct quarry_census *census = &header.census;
-    uint64_t largest = census->largest_free > heap->overhead ? census->largest_free - heap->overhead : 0;
+    uint64_t largest = census->largest_free - census->largest_free % heap->handle.shrink;
+    largest = largest > heap->overhead ? largest - heap->overhead : 0;
     statistics->live_blocks = census->live_blocks;
     statistics->live_bytes = census->live_bytes - census->live_blocks * heap->overhead;
     /* What is free is as many blocks of a page. */
@@ -548,7 +731,12 @@ enum quarry_status quarry_heap_check(quarry_heap *heap)
     struct heap_header header;
     if (!heap)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "heap is NULL");
-    enum quarry_status status = count(heap, 1, &header);
+    enum quarry_status status = count(heap, 1, &header); /* fails if a CUDA context was lost */
+    if (heap->policy.trap && heap->policy.trap->count != 0)
+        return quarry_fail(QUARRY_ERROR_POOL,
+                           "the heap was full, and %" PRIu64 " malloc%s trapped, one of %" PRIu64 " bytes",
+                           heap->policy.trap->count, heap->policy.trap->count == 1 ? "" : "s",
+                           heap->policy.trap->bytes);
     if (status == QUARRY_OK && header.census.faults != 0)
         status =
             quarry_fail(QUARRY_ERROR_CORRUPT,

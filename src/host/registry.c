@@ -7,12 +7,35 @@
 
 #define BLOCK_ALIGNMENT 16u /* alloc.h promises it of every allocator */
 
-static const struct quarry_allocator_info allocators[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    {name, summary, QUARRY_MIN_PAGE_BYTES, QUARRY_MAX_PAGE_BYTES, BLOCK_ALIGNMENT, 0, 1},
+static const struct {
+    const char *name;
+    const char *summary;
+} allocators[] = {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) {name, summary},
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
 };
+
+/* What an allocator says by the layout of a pool that isn't there. */
+static void find_capabilities(uint32_t number, struct quarry_allocator_info *info)
+{
+    struct quarry_handle handle = {0};
+    struct quarry_layout layout = {0};
+    handle.allocator = number;
+    for (info->max_alignment = QUARRY_MAX_ALIGNMENT; info->max_alignment > BLOCK_ALIGNMENT;
+         info->max_alignment /= 2) {
+        memset(&layout, 0, sizeof layout);
+        layout.base = (unsigned char *)(uintptr_t)QUARRY_MAX_ALIGNMENT;
+        layout.bytes = UINT64_MAX;
+        layout.pages = 2;
+        layout.probes = 1; /* any number */
+        layout.alignment = info->max_alignment;
+        if (quarry_registry_layout(&handle, &layout) == QUARRY_LAYOUT_OK && quarry_layout_is_aligned(&layout))
+            break;
+    }
+    info->whole_pages = layout.max_block == layout.page_bytes;
+    info->counts_slots = layout.platform_bytes == 0;
+}
 
 int quarry_allocator_count(void)
 {
@@ -27,16 +50,13 @@ enum quarry_status quarry_allocator_describe(int index, struct quarry_allocator_
     if (index < 0 || index >= QUARRY_ALLOCATOR_NUMBERS)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "allocator number %d is not in 0 to %d", index,
                            QUARRY_ALLOCATOR_NUMBERS - 1);
-    *info = allocators[index];
-    struct quarry_handle scratch = {0};
-    struct quarry_layout layout = {0};
-    scratch.allocator = (uint32_t)index;
-    layout.base = (unsigned char *)(uintptr_t)QUARRY_SECTION_ALIGN; /* of no pool */
-    layout.bytes = UINT64_MAX;
-    layout.pages = 2;
-    layout.probes = 1; /* any number */
-    quarry_registry_layout(&scratch, &layout);
-    info->counts_slots = layout.platform_bytes == 0;
+    info->name = allocators[index].name;
+    info->summary = allocators[index].summary;
+    info->min_page_bytes = QUARRY_MIN_PAGE_BYTES;
+    info->max_page_bytes = QUARRY_MAX_PAGE_BYTES;
+    info->alignment = BLOCK_ALIGNMENT;
+    info->frees_individually = 1;
+    find_capabilities((uint32_t)index, info);
     return QUARRY_OK;
 }
 

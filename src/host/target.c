@@ -103,7 +103,9 @@ static enum quarry_status resolve_for_pool(const struct quarry_target *target, e
 {
     if (pool == QUARRY_POOL_BUFFER)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool is the caller's buffer, which only a heap can use");
-    if ((unsigned int)pool > (unsigned int)QUARRY_POOL_BUFFER)
+    if (pool == QUARRY_POOL_MALLOC)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool is device malloc's, which only a heap can use");
+    if ((unsigned int)pool > (unsigned int)QUARRY_POOL_MALLOC)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool %d does not exist: it must be %d to %d", (int)pool,
                            QUARRY_POOL_DEVICE, QUARRY_POOL_PINNED);
     return quarry_backend_resolve(target, resolved, ops);

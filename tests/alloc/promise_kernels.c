@@ -43,7 +43,7 @@ SIMT_FN void *promise_own(const struct promise_case *a, void *block, uint64_t by
 {
     uint64_t offset = (uint64_t)((unsigned char *)block - a->pool);
     simt_add_u32(&a->result->blocks, 1, relaxed);
-    if ((uintptr_t)block % 16)
+    if ((uintptr_t)block % a->alignment)
         simt_add_u32(&a->result->misaligned, 1, relaxed);
     if (offset > a->pool_bytes || offset + bytes > a->pool_bytes) {
         simt_add_u32(&a->result->outside, 1, relaxed);
@@ -148,7 +148,7 @@ SIMT_KERNEL(promise_thin, struct promise_case, a)
     if (!promise_takes_part(&a) || !a.block[simt_thread()])
         return;
     void **block = &a.block[simt_thread()];
-    uint64_t page = (uint64_t)((const unsigned char *)*block - a.pool) / a.page_bytes;
+    uint64_t page = (uint64_t)((const unsigned char *)*block - a.pool) / a.stride;
     if (page % a.turns == 0) {
         promise_release(&a, *block);
         *block = SIMT_NULL;

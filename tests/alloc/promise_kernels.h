@@ -39,11 +39,13 @@ struct promise_case {
     unsigned char *pool;
     uint64_t pool_bytes;
     uint64_t page_bytes;
-    uint64_t bytes;   /* request; play: the largest */
-    uint32_t threads; /* the rest does nothing */
-    uint32_t lanes;   /* mask of the lanes that take part */
-    uint32_t first;   /* number of the first thread: other launches may run at the same time */
-    uint32_t shift;   /* verify, adopt: by how much threads and blocks differ */
+    uint64_t stride;    /* from one page to the next */
+    uint64_t alignment; /* of every block */
+    uint64_t bytes;     /* request; play: the largest */
+    uint32_t threads;   /* the rest does nothing */
+    uint32_t lanes;     /* mask of the lanes that take part */
+    uint32_t first;     /* number of the first thread: other launches may run at the same time */
+    uint32_t shift;     /* verify, adopt: by how much threads and blocks differ */
     uint32_t turns;
     uint32_t hold;    /* churn: atomics done while a block is held */
     uint32_t held;    /* play: blocks that a thread holds at once, 1 to PROMISE_HELD */

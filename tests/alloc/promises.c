@@ -21,16 +21,23 @@ static const struct {
 #undef QUARRY_ALLOCATOR_ENTRY
 };
 
+#ifdef QUARRY_DISTRIBUTION /* the policies, too */
+struct fixture f = {.alignment = QUARRY_ALIGNMENT,
+                    .distribution = (enum quarry_distribution)QUARRY_FIXED_DISTRIBUTION};
+#else
 struct fixture f;
+#endif
 struct quarry_target base_target;
 
 const char *naming(void)
 {
     static char text[512];
-    snprintf(text, sizeof text,
-             "%s, %u-bit words, %llu pages, probes %u of %u lanes, low_free %g, seed %llu%s", f.allocator,
-             f.word_bits, (unsigned long long)f.about.pages, f.probes, f.probe_lanes, f.low_free,
-             (unsigned long long)f.target.seed, f.note ? f.note : "");
+    snprintf(
+        text, sizeof text,
+        "%s, %u-bit words, %llu pages, probes %u of %u lanes, low_free %g, alignment %llu, %s, seed %llu%s",
+        f.allocator, f.word_bits, (unsigned long long)f.about.pages, f.probes, f.probe_lanes, f.low_free,
+        (unsigned long long)f.alignment, f.distribution ? "warp" : "no distribution",
+        (unsigned long long)f.target.seed, f.note ? f.note : "");
     return text;
 }
 
@@ -46,6 +53,8 @@ static struct quarry_heap_options options_of_fixture(void)
     options.low_free = f.low_free;
     options.debug = f.debug;
     options.scatter = f.scatter;
+    options.alignment = f.alignment;
+    options.distribution = f.distribution;
     return options;
 }
 
@@ -71,6 +80,8 @@ void begin(uint64_t pages, uint64_t page_bytes, uint32_t most_threads, uint64_t 
     f.device.pool = f.about.pool_base;
     f.device.pool_bytes = f.about.pool_bytes;
     f.device.page_bytes = page_bytes;
+    f.device.stride = page_bytes + (f.distribution ? f.about.alignment : 0);
+    f.device.alignment = f.about.alignment;
     f.device.bytes = page_bytes;
     f.device.lanes = SIMT_ALL_LANES;
     f.device.turns = 1;
@@ -129,6 +140,12 @@ struct promise_result run(const struct simt_kernel *kernel, uint32_t threads)
     assert_ok(quarry_memory_fill(&f.target, f.device.result, 0, sizeof(struct promise_result)));
     start(kernel, &f.target, threads, &f.device);
     return judge();
+}
+
+uint64_t largest_page(void)
+{
+    uint64_t alignment = f.alignment ? f.alignment : 16;
+    return ((uint64_t)1 << 20) - (f.distribution ? alignment : 0);
 }
 
 struct quarry_statistics statistics(void)
@@ -201,6 +218,9 @@ static void for_allocators(void (*test)(void), int uncounted)
 {
     static const uint32_t widths[] = {32, 64};
     int tested = 0, left_out = 0;
+    const char *distribution = getenv("QUARRY_TEST_DISTRIBUTION");
+    if (distribution && strcmp(distribution, "warp") == 0)
+        f.distribution = QUARRY_DISTRIBUTION_WARP;
     for (int i = 0; i < quarry_allocator_count(); i++) {
         struct quarry_allocator_info info;
         assert_ok(quarry_allocator_describe(i, &info));

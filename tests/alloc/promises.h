@@ -3,6 +3,7 @@
  * and the loop over alloc/list.def.
  *
  * Environment
+ *   QUARRY_TEST_DISTRIBUTION  warp: in heaps with QUARRY_DISTRIBUTION_WARP
  *   QUARRY_TEST_ALLOCATOR   test this one only, which may be one of alloc/extra.def, if the program has it
  *   QUARRY_TEST_SEEDS       seeds of the deterministic scheduler; what they mean is up to each test
  *   QUARRY_TEST_THREADS     caps what runs at once: sanitizers are slow */
@@ -23,6 +24,8 @@ struct fixture {
     double low_free;      /* 0: FULL_PROVEN */
     int debug;
     struct quarry_scatter_options scatter;
+    uint64_t alignment; /* 0: 16 */
+    enum quarry_distribution distribution;
     uint32_t block_threads; /* of a launch; 0: what suits its size */
     const char *note;       /* for naming() */
     struct quarry_target target;
@@ -66,11 +69,12 @@ void start(const struct simt_kernel *kernel, const struct quarry_target *target,
 /* Fetches and judges it. */
 struct promise_result judge(void);
 
+uint64_t largest_page(void); /* bytes, with the fixture's policies */
 struct quarry_statistics statistics(void);
 uint64_t slots(uint64_t bytes);
 void expect_empty(void); /* nothing lives, and everything is free: the slots are those of a new heap */
 
-/* Forgets all options but allocator and word_bits. */
+/* Forgets all options but allocator, word_bits and policies. */
 void plain_options(void);
 
 /* Runs the test for each allocator of alloc/list.def, or the one that is asked for, and each width of its

@@ -47,7 +47,7 @@ static void fills_to_its_last_page(void)
             fill(pages[i], 16u << (i % 5), (uint32_t)pages[i] + 45, seed);
     fill(12000, 48, 12000, 0);
     fill(12000, 256, 16000, 0);
-    fill(3, 1u << 20, 8, 0);
+    fill(3, largest_page(), 8, 0);
     fill(37, (1u << 20) - 16, 64, 0);
 }
 

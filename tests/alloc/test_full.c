@@ -46,7 +46,7 @@ static void probes(void)
             continue;
         expect_equal(about.probes, about.word_bits == 32   ? rows[i].words_32
                                    : about.word_bits == 64 ? rows[i].words_64
-                                                       : rows[i].pages);
+                                                           : rows[i].pages);
         expect_equal(about.full, QUARRY_FULL_INFERRED);
         expect(about.low_free == (i ? rows[i].low_free : 0.005));
     }

@@ -13,7 +13,7 @@ quarry=$1
 
 run 0 --help
 prints '^Usage: quarry '
-for command in groupby join bench model list; do
+for command in groupby join bench model info list; do
     prints "^  $command +[a-z]"
 done
 run 0 --version
@@ -27,7 +27,7 @@ run 2 --frobnicate
 says "'--frobnicate'"
 run 2 --version list
 says '--version'
-for command in bench model list; do
+for command in bench model info list; do
     run 0 $command --help
     prints "^Usage: quarry $command"
 done
@@ -38,6 +38,8 @@ run 0 list
 prints '^allocators$'
 prints '^  rw '
 prints '^  corw '
+prints '^ +pages of 16 B to 1 MiB, each a block$'
+prints '^ +aligned to 16 bytes, by option to 1 MiB; counts slots; frees blocks one by one$'
 prints '^backends$'
 prints '^  cuda +(built in|not built in)'
 prints '^  cpu +built in$'
@@ -49,6 +51,40 @@ says 'no arguments'
 run 2 list --frobnicate
 says "'--frobnicate': no such option"
 allocators=$("$quarry" list | grep -c '^ *pages of') # those that are measured unless others are named
+
+# ---- info ----
+
+run 0 info --backend cpu
+same "$(sed 's/  .*//' "$out" | tr '\n' ' ')" \
+    'reserve pool alignment creation distribution out of memory debug mode ' 'policies of a heap'
+prints '^reserve pool   67108864 bytes of host memory$'
+prints '^alignment      natural: .* 16 bytes$'
+prints '^creation       corw, .* pages of 256 bytes, words of (32|64) bits, 16 lanes'
+prints '^distribution   none: '
+prints '^out of memory  null: .*nothing was free, after [0-9]+ probes and a sweep$'
+prints '^debug mode     off$'
+run 0 info --backend cpu --allocator rw --heap 1M --page 1K --align 128 --distribute warp --oom wait
+prints '^reserve pool   1048576 bytes'
+prints '^alignment      shrink: .* 128 bytes$'
+prints '^creation       rw, .* [0-9]+ pages of 1024 bytes$'
+prints '^distribution   warp: '
+prints '^out of memory  wait: .* 1000 times more'
+run 0 info --backend cpu --oom trap --debug
+prints '^out of memory  trap: '
+prints '^debug mode     on'
+run 2 info --backend cpu --align 128 --page 64
+says 'page_bytes is 64, which is no multiple of the alignment of 128'
+run 2 info --backend cpu --distribute warp --debug
+says 'debug was given'
+for wrong in '--align 24' '--align 2M' '--align x' '--distribute block' '--oom hook'; do
+    # shellcheck disable=SC2086 # two words
+    run 2 info $wrong
+    says "${wrong% *} '${wrong#* }': give "
+done
+run 2 info corw
+says 'no arguments'
+run 1 info --backend cpu --heap 1
+says 'too small'
 
 # ---- bench: table ----
 
@@ -70,12 +106,13 @@ same "$(wc -c <"$err")" 0 'bytes on standard error'
 
 header=device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n
 header+=,nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,was,cycles
+header+=,alignment,distribution,oom
 # After the device, which is quoted.
 # shellcheck disable=SC2016
 well_formed='$0 ~ /^"[^"]*",cpu,/ {
     sub(/^"[^"]*",/, "")
     $0 = $0
-    if (NF == 24 && ($3 == "malloc" || $3 == "free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
+    if (NF == 27 && ($3 == "malloc" || $3 == "free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
         $13 == 0 && $14 == 1 && $15 > 0 && $16 > 0 && $17 > 0 && $18 == 32) good++
 } END { print good + 0 }'
 
@@ -96,6 +133,11 @@ same "$(head -1 "$scratch/csv")" "$header" 'CSV header in a file'
 same "$(sed 1d "$scratch/csv" | awk -F, "$well_formed")" 2 'CSV rows in a file'
 same "$(sed 1d "$scratch/csv" | cut -d, -f3-9 | tr '\n' ' ')" \
     'corw,malloc,64,16,512,100,64 corw,free,64,16,512,100,64 ' 'word and page in the CSV'
+
+run 0 bench --backend cpu --allocator corw --threads 640 --size 20 --page 1K --free 100 --heap 1M --runs 3 \
+    --align 64 --distribute warp --oom wait --csv
+same "$(sed 1d "$out" | awk -F, "$well_formed")" 2 'CSV rows with policies'
+same "$(sed 1d "$out" | rev | cut -d, -f1-3 | rev | sort -u)" '64,warp,wait' 'policies in the CSV'
 
 # What does not fit is skipped, and the rest is measured: 64 KiB hold fewer than 64 pages of 1 KiB, and no
 # block of 2 KiB fits into a page of 1 KiB.

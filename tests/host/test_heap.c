@@ -478,7 +478,7 @@ static void wrong_options_are_named(void **state)
         {"pages is 4294967233:", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_DEVICE, 0, 16, (1ull << 32) - 63, 0},
         {"pages is 18446744073709551615:", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_DEVICE, MIB, 0, UINT64_MAX, 0},
         {"word_bits is 16:", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_DEVICE, MIB, 0, 0, 16},
-        {"pool 5 does not exist", QUARRY_ERROR_ARGUMENT, (enum quarry_pool)5, MIB, 0, 0, 0},
+        {"pool 6 does not exist", QUARRY_ERROR_ARGUMENT, (enum quarry_pool)6, MIB, 0, 0, 0},
         {"buffer is NULL", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_BUFFER, MIB, 0, 0, 0},
         {"a pool of 1048576 bytes is too small: 4097 pages of 256 bytes", QUARRY_ERROR_POOL,
          QUARRY_POOL_DEVICE, MIB, 256, 4097, 0},
@@ -487,6 +487,7 @@ static void wrong_options_are_named(void **state)
         {"", QUARRY_ERROR_MEMORY, QUARRY_POOL_STREAM, 1ull << 60, 0, 0, 0},
         {"", QUARRY_ERROR_MEMORY, QUARRY_POOL_MANAGED, 1ull << 60, 0, 0, 0},
         {"", QUARRY_ERROR_MEMORY, QUARRY_POOL_PINNED, 1ull << 60, 0, 0, 0},
+        {"device malloc has no", QUARRY_ERROR_MEMORY, QUARRY_POOL_MALLOC, 1ull << 60, 0, 0, 0},
         {"", QUARRY_ERROR_MEMORY, QUARRY_POOL_DEVICE, 0, MIB, (1ull << 32) - 64, 0},
     };
     (void)state;
@@ -676,7 +677,7 @@ static void smallest_buffer_depends_on_its_start(void **state)
 static void every_kind_of_pool_works(void **state)
 {
     static const enum quarry_pool pools[] = {QUARRY_POOL_DEVICE, QUARRY_POOL_STREAM, QUARRY_POOL_MANAGED,
-                                             QUARRY_POOL_PINNED};
+                                             QUARRY_POOL_PINNED, QUARRY_POOL_MALLOC};
     (void)state;
     for (size_t i = 0; i < sizeof pools / sizeof pools[0]; i++) {
         struct quarry_heap_options options = the_options();
@@ -1134,6 +1135,8 @@ static void impossible_memory_is_refused(void **state)
     expect(QUARRY_ERROR_MEMORY, quarry_memory_create(&target, QUARRY_POOL_DEVICE, info.total_bytes, &memory));
     assert_null(memory);
     expect(QUARRY_ERROR_ARGUMENT, quarry_memory_create(&target, QUARRY_POOL_BUFFER, 100, &memory));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_memory_create(&target, QUARRY_POOL_MALLOC, 100, &memory));
+    expect_detail("device malloc");
     expect(QUARRY_ERROR_ARGUMENT, quarry_memory_create(&target, (enum quarry_pool)9, 100, &memory));
     expect(QUARRY_ERROR_ARGUMENT, quarry_memory_create(&target, QUARRY_POOL_DEVICE, 100, NULL));
     expect(QUARRY_ERROR_ARGUMENT, quarry_memory_copy(&target, NULL, &target, 1));

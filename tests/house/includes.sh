@@ -19,7 +19,7 @@ include/quarry/core/.*	include/quarry/(simt|core)/.*	building blocks know no all
 include/quarry/alloc/alloc\.h	include/quarry/(simt|core)/.*	the contract knows no allocator
 include/quarry/alloc/list\.def	include/quarry/alloc/.*\.h	the list includes allocators only
 include/quarry/alloc/.*	include/quarry/((simt|core)/.*|alloc/alloc\.h)	no allocator includes another
-include/quarry/(device|debug|handle|standard)\.h	include/quarry/((simt|core|alloc)/.*|(debug|handle|standard)\.h)	kernels see no host
+include/quarry/(device|policy|debug|handle|standard)\.h	include/quarry/((simt|core|alloc)/.*|(policy|debug|handle|standard)\.h)	kernels see no host
 include/quarry/override\.h	include/quarry/(quarry|device)\.h|<.*>	it is for one compiler, and for host code too
 include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's side is usable without device code
 include/quarry/.*	include/quarry/.*	public headers see no source folder

@@ -12,6 +12,7 @@ enum quarry_layout_result {
     QUARRY_LAYOUT_PAGES,      /* more pages than the allocator can number */
     QUARRY_LAYOUT_WORD_BITS,  /* neither 32 nor 64 */
     QUARRY_LAYOUT_LOW_FREE,   /* a share so low that it would take more than QUARRY_MAX_PROBES probes */
+    QUARRY_LAYOUT_ALIGNMENT,  /* blocks would not begin at multiples of the alignment */
     QUARRY_LAYOUT_POOL        /* the pool can't hold that many pages, or not even one */
 };
 
@@ -27,9 +28,12 @@ struct quarry_layout_chunks {
 
 struct quarry_layout {
     /* in */
-    unsigned char *base; /* of the pool, 256-byte aligned */
+    unsigned char *base; /* of the pool, aligned to 256 and to `alignment` */
     uint64_t bytes;      /* of the pool; UINT64_MAX with pages given asks only how much they need */
-    uint64_t overhead;   /* bytes of each block that are debug mode's; 0 without */
+    uint64_t overhead;   /* bytes of each block that are not the user's, mostly 0 */
+    int debug;           /* debug mode writes into blocks that are free */
+    uint64_t alignment;  /* a power of two that `places` and `unit` must be multiples of, if the allocator
+                            can; requests are then, too, if it is more than 16.  0: 16 */
     /* in, and out with the defaults filled in */
     uint64_t page_bytes;  /* with `overhead`; 0: the allocator's default */
     uint64_t pages;       /* 0: as many as fit */
@@ -88,11 +92,17 @@ SIMT_HOST_FN uint64_t quarry_round_up(uint64_t x, uint64_t multiple)
     return (x + multiple - 1) / multiple * multiple;
 }
 
+/* Do blocks begin at multiples of l->alignment? */
+SIMT_HOST_FN int quarry_layout_is_aligned(const struct quarry_layout *l)
+{
+    return l->unit != 0 && l->unit % l->alignment == 0 && (uintptr_t)l->places % l->alignment == 0;
+}
+
 /* Fills in the page size of a layout that leaves it to the allocator, and checks it. */
 SIMT_HOST_FN enum quarry_layout_result quarry_layout_page_bytes(struct quarry_layout *l, uint64_t standard)
 {
     if (!l->page_bytes)
-        l->page_bytes = standard + l->overhead;
+        l->page_bytes = (l->alignment ? quarry_round_up(standard, l->alignment) : standard) + l->overhead;
     if (l->page_bytes < QUARRY_MIN_PAGE_BYTES || l->page_bytes > QUARRY_MAX_PAGE_BYTES ||
         l->page_bytes % QUARRY_MIN_PAGE_BYTES)
         return QUARRY_LAYOUT_PAGE_BYTES;
@@ -138,15 +148,16 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout
 /* Divides a pool for an allocator of fixed pages:  | first | map | page 0 | page 1 | ...
  *   first_bytes   size of the section before the map
  *   map_bytes     size of the map for so many pages; must not shrink as pages grow
- *   pages         receives the address of page 0
+ *   pages         receives the address of page 0, which is aligned as l->alignment says
  * Fills l->page_bytes, l->pages, l->used_bytes, l->max_block, l->places, l->unit, l->free_reach: a free finds
  * the page by quarry_page_index(). */
 SIMT_HOST_FN enum quarry_layout_result quarry_layout_pages(struct quarry_layout *l, uint64_t first_bytes,
                                                            uint64_t (*map_bytes)(uint64_t pages),
                                                            unsigned char **pages)
 {
-    uint64_t low = l->pages, map;
+    uint64_t low = l->pages, before;
     uint64_t first = quarry_round_up(first_bytes, QUARRY_SECTION_ALIGN);
+    uint64_t align = l->alignment > QUARRY_SECTION_ALIGN ? l->alignment : QUARRY_SECTION_ALIGN;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_DEFAULT_PAGE_BYTES);
     if (result != QUARRY_LAYOUT_OK)
         return result;
@@ -157,20 +168,20 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_pages(struct quarry_layout 
         uint64_t high = QUARRY_MAX_PAGES;
         while (low < high) {
             uint64_t middle = low + (high - low + 1) / 2;
-            map = quarry_round_up(map_bytes(middle), QUARRY_SECTION_ALIGN);
-            if (first + map + middle * l->page_bytes <= l->bytes)
+            before = quarry_round_up(first + map_bytes(middle), align);
+            if (before + middle * l->page_bytes <= l->bytes)
                 low = middle;
             else
                 high = middle - 1;
         }
     }
-    map = quarry_round_up(map_bytes(low), QUARRY_SECTION_ALIGN);
-    l->used_bytes = first + map + low * l->page_bytes;
+    before = quarry_round_up(first + map_bytes(low), align);
+    l->used_bytes = before + low * l->page_bytes;
     if (l->used_bytes > l->bytes)
         return QUARRY_LAYOUT_POOL;
     l->pages = low;
     l->max_block = l->page_bytes;
-    l->places = l->base + first + map;
+    l->places = l->base + before;
     l->unit = l->page_bytes;
     l->free_reach = l->page_bytes;
     *pages = l->places;

@@ -831,7 +831,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout(struct quarry_runs *h,
     l->probe_lanes = 0;
     result = quarry_layout_probes(l, QUARRY_RUNS_BITS, probes, h->word_count);
     h->probes = l->probes;
-    h->ordered = l->overhead != 0;
+    h->ordered = l->debug;
     h->chunks =
         l->low_free > 0 ? 0 : quarry_layout_chunks(h->word_count, QUARRY_RUNS_CHUNK, QUARRY_RUNS_CHUNK);
     return result;

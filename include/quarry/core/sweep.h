@@ -215,10 +215,9 @@ SIMT_FN int quarry_sweep_lead(const struct quarry_sweep_plan *plan, struct quarr
 }
 
 /* Looks for pages for the lanes of the group whose `page` is QUARRY_NO_PAGE.
- * Returns the caller's page, or QUARRY_NO_PAGE: then at some instant during the call nothing that it could use
- * was free.
- * Scope: group, reconverged.  Progress: waits for groups that sweep, which wait for nobody else; turns follow
- * one another as long as others free and take pages. */
+ * Returns the caller's page, or QUARRY_NO_PAGE: then at some instant during the call nothing that it could
+ * use was free. Scope: group, reconverged.  Progress: waits for groups that sweep, which wait for nobody
+ * else; turns follow one another as long as others free and take pages. */
 SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struct quarry_random *r,
                                      uint32_t group, uint32_t page)
 {

@@ -322,6 +322,7 @@ SIMT_FN void simt_free(void *block)
     __builtin_free(block);
 }
 
+#define simt_trap(text) simt_cpu_assert_failed(text, SIMT_CPU_PLACE)
 #ifdef NDEBUG
 #define simt_assert(condition) ((void)0)
 #else

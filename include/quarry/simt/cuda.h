@@ -246,6 +246,7 @@ SIMT_FN void simt_free(void *block)
     free(block);
 }
 
+#define simt_trap(text) (__threadfence_system(), __trap())
 #ifdef NDEBUG
 #define simt_assert(condition) ((void)0)
 #else

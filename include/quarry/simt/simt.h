@@ -38,16 +38,14 @@
  *                                   not initialised
  *
  * Atomics: device scope, on naturally aligned 32- and 64-bit words, T = u32 or u64.  `order` is one of
- * the bare words relaxed, acquire, release, acq_rel, and, for what reads and writes at once, fenced: a release that
- * relies on a simt_fence(acq_rel) of the caller between it and what it releases.  Several may rely on one.
- *   T    simt_load_T(pointer, order)                relaxed, acquire
- *   void simt_store_T(pointer, value, order)        relaxed, release
- *   T    simt_exchange_T, simt_add_T, simt_sub_T, simt_and_T, simt_or_T, simt_xor_T, simt_min_T,
- *        simt_max_T (pointer, value, order)         return the value before
- *   T    simt_cas_T(pointer, expected, desired, order)  returns the value before; it was swapped if that
- *                                                   equals expected; a failure orders as acquire if
- *                                                   order acquires, else relaxed
- *   void simt_fence(order)                          acq_rel, seq_cst
+ * the bare words relaxed, acquire, release, acq_rel, and, for what reads and writes at once, fenced: a
+ * release that relies on a simt_fence(acq_rel) of the caller between it and what it releases.  Several may
+ * rely on one. T    simt_load_T(pointer, order)                relaxed, acquire void simt_store_T(pointer,
+ * value, order)        relaxed, release T    simt_exchange_T, simt_add_T, simt_sub_T, simt_and_T, simt_or_T,
+ * simt_xor_T, simt_min_T, simt_max_T (pointer, value, order)         return the value before T
+ * simt_cas_T(pointer, expected, desired, order)  returns the value before; it was swapped if that equals
+ * expected; a failure orders as acquire if order acquires, else relaxed void simt_fence(order) acq_rel,
+ * seq_cst
  *
  * Waiting
  *   void simt_backoff()             the only legal body of a spin loop.  The loop waits for an atomic that
@@ -64,6 +62,11 @@
  *   uint32_t simt_clz_u32(x)                        zeros above the highest set bit; x is not 0
  *   uint32_t simt_mulhi_u32(a, b)                   upper half of the product
  *   uint64_t simt_mulhi_u64(a, b)
+ *
+ * Failing
+ *   simt_trap(text)                 CPU: the kernel ends, and its launch returns ASSERT with the text.  CUDA:
+ *                                   the device's context is lost; the host sees what the caller wrote before
+ *                                   to memory that is the host's
  *   simt_assert(condition)          kept in debug builds of both backends (NDEBUG removes it)
  *
  * Memory of the platform's own allocator, aligned to 16: the CUDA toolkit's device malloc, the C library's

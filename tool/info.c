@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `quarry info`: what a heap is composed of, in words. */
+#include "options.h"
+#include "tool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_HEAP_BYTES (UINT64_C(64) << 20) /* it is not used */
+
+struct info {
+    struct method_options heap; /* the part that is about one */
+    struct policy_options policies;
+    int debug;
+};
+
+enum { OPTION_DEBUG = 256 };
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct info *info = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &info->heap;
+        state->child_inputs[1] = &info->policies;
+        return 0;
+    case OPTION_DEBUG:
+        info->debug = 1;
+        return 0;
+    case ARGP_KEY_ARG:
+        return tool_refuse("info takes no arguments, but got '%s'", text);
+    case ARGP_KEY_ERROR:
+        return tool_option_error(state);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int print_info(const struct info *info, const struct quarry_target *target)
+{
+    struct quarry_heap_options create = QUARRY_HEAP_OPTIONS_INIT;
+    char text[QUARRY_INFO_TEXT_BYTES];
+    quarry_heap *heap;
+    create.target = *target;
+    create.allocator = info->heap.allocator;
+    create.pool_bytes = info->heap.heap_bytes ? info->heap.heap_bytes : DEFAULT_HEAP_BYTES;
+    create.page_bytes = info->heap.page_bytes;
+    create.debug = info->debug;
+    options_use_policies(&info->policies, &create);
+    enum quarry_status status = quarry_heap_create(&heap, &create);
+    if (status == QUARRY_ERROR_COMBINATION || status == QUARRY_ERROR_ARGUMENT)
+        return tool_error(TOOL_USAGE, "%s", quarry_error_detail());
+    if (status == QUARRY_OK)
+        status = quarry_heap_info(heap, text, sizeof text);
+    if (status == QUARRY_OK)
+        status = quarry_heap_destroy(heap);
+    if (status != QUARRY_OK)
+        return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
+    fputs(text, stdout);
+    return fflush(stdout) ? tool_error(TOOL_FAILED, "can't write to standard output") : TOOL_OK;
+}
+
+int tool_info(int argc, char **argv)
+{
+    static const struct argp_option options[] = {{"debug", OPTION_DEBUG, NULL, 0, "A heap in debug mode", 0},
+                                                 {NULL, 0, NULL, 0, NULL, 0}};
+    static const struct argp_child children[] = {
+        {&options_heap, 0, NULL, 0}, {&options_policies, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+    static const struct argp argp = {
+        options,
+        parse,
+        NULL,
+        "Shows in words what a heap of these options is composed of: one line for "
+        "each policy, with every default filled in.",
+        children,
+        NULL,
+        NULL};
+    struct info info;
+    struct quarry_target target;
+    char name[] = "quarry info";
+
+    memset(&info, 0, sizeof info);
+    argv[0] = name;
+    int code = tool_options(&argp, argc, argv, &info);
+    if (code == TOOL_OK)
+        code = tool_target(info.heap.backend, &target);
+    return code == TOOL_OK ? print_info(&info, &target) : code;
+}
