@@ -194,9 +194,10 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
     enum quarry_status status = quarry_heap_describe(heap, &about);
     if (status == QUARRY_OK)
         status = quarry_heap_statistics(heap, &before);
+    if (status != QUARRY_OK)
+        return status;
     cell->counted = before.capacity_bytes != 0;
-    if (status == QUARRY_OK)
-        status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
+    status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
     for (int i = 0; i < 3 && status == QUARRY_OK; i++)
         status = quarry_launch(untimed[i], target, grid, &argument);
     if (status == QUARRY_OK)

@@ -10,7 +10,9 @@
  * With QUARRY_ALLOCATOR defined before (say -DQUARRY_ALLOCATOR=corw, or rw_bm for rw-bm: the identifier) the
  * calls go straight to that allocator, which costs the fewest registers; every heap passed in must then be of
  * it.  Without it one switch, uniform in a kernel, picks the heap's own.  QUARRY_ALIGNMENT,
- * QUARRY_DISTRIBUTION and QUARRY_OOM fix the heap's policies likewise (policy.h).
+ * QUARRY_DISTRIBUTION and QUARRY_OOM fix the heap's policies likewise (policy.h).  With QUARRY_OUT_OF_LINE
+ * defined the allocators' code is in each kernel once, however many calls it has: quicker to compile, slower
+ * to run.
  *
  * Debug builds (without NDEBUG) assert what is said here of arguments.  A heap in debug mode records what
  * goes against it, in every build (docs/debugging.md). */
@@ -33,9 +35,15 @@ SIMT_FN struct quarry_context quarry_context_start(void)
     return quarry_context_make(1);
 }
 
+#ifdef QUARRY_OUT_OF_LINE
+#define QUARRY_CALL_FN SIMT_NOINLINE_FN
+#else
+#define QUARRY_CALL_FN SIMT_FN
+#endif
+
 /* The allocator's malloc. */
-SIMT_FN void *quarry_allocate(const struct quarry_handle *heap, struct quarry_context *context,
-                              uint64_t bytes)
+QUARRY_CALL_FN void *quarry_allocate(const struct quarry_handle *heap, struct quarry_context *context,
+                                     uint64_t bytes)
 {
 #ifdef QUARRY_ALLOCATOR
     simt_assert(heap->allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));
@@ -50,6 +58,26 @@ SIMT_FN void *quarry_allocate(const struct quarry_handle *heap, struct quarry_co
 #undef QUARRY_ALLOCATOR_ENTRY
     default:
         return SIMT_NULL;
+    }
+#endif
+}
+
+/* The allocator's free. */
+QUARRY_CALL_FN void quarry_release(const struct quarry_handle *heap, void *block)
+{
+#ifdef QUARRY_ALLOCATOR
+    simt_assert(heap->allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));
+    QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _free)(&heap->as.QUARRY_ALLOCATOR, block);
+#else
+    switch (heap->allocator) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        quarry_##id##_free(&heap->as.id, block);                                                             \
+        break;
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+    default:
+        break;
     }
 #endif
 }
@@ -125,21 +153,7 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
         if (QUARRY_DEBUG_OF(heap))
             quarry_debug_poison(QUARRY_DEBUG_OF(heap), block);
     }
-#ifdef QUARRY_ALLOCATOR
-    simt_assert(heap.allocator == QUARRY_DEVICE_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR, ));
-    QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _free)(&heap.as.QUARRY_ALLOCATOR, block);
-#else
-    switch (heap.allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    case QUARRY_NUMBER_##id:                                                                                 \
-        quarry_##id##_free(&heap.as.id, block);                                                              \
-        break;
-#include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
-    default:
-        break;
-    }
-#endif
+    quarry_release(&heap, block);
 }
 
 #include "quarry/standard.h" /* quarry_aligned_alloc, _calloc, _realloc, _usable_size: made of these two */

@@ -632,6 +632,7 @@ void simt_cpu_assert_failed(const char *condition, const char *place)
         abort();
     snprintf(what, sizeof what, "assertion failed: %s", condition);
     abandon(this_worker, SIMT_CPU_ASSERT, what, place);
+    abort(); /* who is abandoned is not switched to again */
 }
 
 static uint64_t combine(enum simt_cpu_op op, uint64_t a, uint64_t b)

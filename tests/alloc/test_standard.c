@@ -111,7 +111,7 @@ static void spoiled(void)
     char report[QUARRY_DEBUG_TEXT_BYTES];
     for (uint32_t aligned = 0; aligned <= 9; aligned++) {
         f.debug = 1;
-        begin_standard(8, 1024, 1);
+        begin_standard(8, 1024, !test_on_cuda(&base_target));
         a.aligned = aligned;
         launch(&standard_spoil, 32);
         expect_no_fault();

@@ -53,7 +53,7 @@ uint32_t simt_cpu_active(const char *place);
 void simt_cpu_barrier(const char *place);
 void simt_cpu_backoff(const char *place);
 uint64_t simt_cpu_clock(void);
-void simt_cpu_assert_failed(const char *condition, const char *place);
+void simt_cpu_assert_failed(const char *condition, const char *place) __attribute__((noreturn));
 void simt_cpu_fence_annotate(void);
 #ifdef __cplusplus
 }
