@@ -25,16 +25,17 @@
  * page's: one compare-exchange a page.  The first region is the hash's; `probes` more are random; then the
  * sweep reads them all.
  *
- * Full heap.  The lanes sweep the words of all pages, each group for itself, take what fits, and wait for
- * pages that are BUSY.  NULL after two passes, one after the other, that saw nothing that fits, if their sums
- * of mixed words agree: of each page its generation and class, and its takes if it is of a class that fits.
- * Then at the instant between the passes nothing fitted.  For suppose that a page did at some point of its
- * word's modification order from the first pass's read on to the second's.  The second saw that it does not,
- * so it was taken in between, which changes `takes` of a page that fits, or the generation of an empty one.
- * (Modulo 2^11 takes and 2^10 generations of one page during one pass, and mixes that cancel: the price would
- * be a NULL, never a shared chunk.)  Blocks of several pages likewise, with runs of empty pages.  The sweeps
- * are not shared, as core/sweep.h's are, where a verdict must hold for everybody: here it is about a range
- * of classes. */
+ * Full heap.  Those that found nothing sweep the words together (core/sweep.h), one access block at a time,
+ * take what fits them, and wait for pages that are BUSY.  A turn is about its leader's request: a number of
+ * pages, or a range of classes.  It has two passes; both must see nothing that fits, and the sums of mixed
+ * words must agree: of each page its generation and class, and its takes if it is of a class that fits.  Then
+ * at the instant between the passes nothing fitted.  For suppose that a page did at some point of its word's
+ * modification order from the first pass's read on to the second's.  The second saw that it does not, so it
+ * was taken in between, which changes `takes` of a page that fits, or the generation of an empty one.
+ * (Modulo 2^11 takes and 2^10 generations of one page during one turn, and mixes that cancel: the price would
+ * be a NULL, never a shared chunk.)  Blocks of several pages likewise, with runs of empty pages: no run
+ * crosses the end of an access block, so a pass reads each word once.  A group that sweeps a part of
+ * another's turn and has got what it needs leaves the rest unread, and calls the turn dirty. */
 #ifndef QUARRY_ALLOC_SCATTER_H
 #define QUARRY_ALLOC_SCATTER_H
 
@@ -42,6 +43,7 @@
 #include "quarry/core/random.h"
 #include "quarry/core/scatter_page.h"
 #include "quarry/core/share.h"
+#include "quarry/core/sweep.h"
 
 #define QUARRY_SCATTER_PAGE_BYTES 4096u /* the thesis's defaults, section 4.3.7 */
 #define QUARRY_SCATTER_BLOCKS 8u
@@ -58,6 +60,7 @@
 #define QUARRY_SCATTER_BATCH 8u        /* words that a lane of a sweep has in flight */
 
 struct quarry_scatter_head {
+    struct quarry_sweep sweep;
     uint32_t lock; /* of the serial search for several pages */
 };
 
@@ -75,16 +78,22 @@ struct quarry_scatter {
 struct quarry_scatter_search {
     struct quarry_scatter_request request;
     unsigned char *block; /* NULL: still needs one */
-    uint64_t sum;         /* the caller's part of a pass's */
-    int seen;             /* did the pass see something that fits? */
 };
 
 SIMT_FN void quarry_scatter_init(const struct quarry_scatter *h, uint64_t thread, uint64_t threads)
 {
-    if (thread == 0)
+    if (thread == 0) {
         h->head->lock = 0;
+        quarry_sweep_init(&h->head->sweep);
+    }
     for (uint64_t p = thread; p < h->pages.pages.count; p += threads)
         h->pages.words[p] = 0;
+}
+
+/* How many access blocks there are. */
+SIMT_FN uint32_t quarry_scatter_blocks(const struct quarry_scatter *h)
+{
+    return (h->pages.pages.count - 1) / h->block_pages + 1;
 }
 
 /* ---- chunks ---- */
@@ -146,8 +155,8 @@ SIMT_FN uint32_t quarry_scatter_look(const struct quarry_scatter *h, struct quar
 /* The page at which the hash sends the group. */
 SIMT_FN uint32_t quarry_scatter_hash(const struct quarry_scatter *h, const struct quarry_scatter_request *q)
 {
-    uint32_t blocks = (h->pages.pages.count + h->block_pages - 1) / h->block_pages;
-    uint32_t block = simt_sm() % blocks * h->block_pages, length = h->pages.pages.count - block;
+    uint32_t block = simt_sm() % quarry_scatter_blocks(h) * h->block_pages;
+    uint32_t length = h->pages.pages.count - block;
     uint32_t warp = simt_thread() / SIMT_LANES;
     uint32_t pages = SIMT_LANES / q->most; /* that a warp needs */
     uint32_t hash = (uint32_t)q->bytes * h->factor_size + simt_sm() * h->factor_sm +
@@ -164,80 +173,6 @@ SIMT_FN uint32_t quarry_scatter_look_region(const struct quarry_scatter *h, stru
     first = simt_shuffle_u32(group, first, simt_ctz_u32(group));
     uint32_t left = h->pages.pages.count - first, count = h->region + simt_popc_u32(group) / s->request.most;
     return quarry_scatter_look(h, s, group, first, left < count ? left : count);
-}
-
-/* One pass of the sweep over pages first .. end - 1. */
-SIMT_FN uint32_t quarry_scatter_pass(const struct quarry_scatter *h, struct quarry_scatter_search *s,
-                                     uint32_t group, uint32_t first, uint32_t end)
-{
-    uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
-    uint32_t needs = simt_ballot(group, s->block == SIMT_NULL);
-    for (uint32_t from = first; from < end && needs; from += width * QUARRY_SCATTER_BATCH) {
-        uint64_t word[QUARRY_SCATTER_BATCH];
-        int fits = 0;
-        for (uint32_t i = 0; i < QUARRY_SCATTER_BATCH; i++) {
-            uint32_t page = from + i * width + rank;
-            word[i] = page < end ? simt_load_u64(&h->pages.words[page], relaxed) : 0;
-        }
-        for (uint32_t i = 0; i < QUARRY_SCATTER_BATCH; i++) {
-            uint32_t page = from + i * width + rank;
-            if (page >= end)
-                continue;
-            word[i] = quarry_scatter_settle(&h->pages, page, word[i]);
-            fits |= quarry_scatter_room(&s->request, word[i]) != 0;
-            s->sum += quarry_scatter_number(&s->request, page, word[i]);
-        }
-        if (simt_any(group, fits)) {
-            uint32_t count =
-                end - from < width * QUARRY_SCATTER_BATCH ? end - from : width * QUARRY_SCATTER_BATCH;
-            s->seen = 1;
-            needs = quarry_scatter_look(h, s, group, from, count);
-        }
-    }
-    return needs;
-}
-
-/* Waits a random time, as long as the search has been in vain. */
-SIMT_FN void quarry_scatter_pause(struct quarry_random *r, uint32_t group, uint32_t turn)
-{
-    uint32_t most = 1u << (turn < 5 ? turn : 5);
-    uint32_t times = simt_shuffle_u32(group, quarry_random_below(r, most), simt_ctz_u32(group));
-    for (uint32_t i = 0; i <= times; i++)
-        simt_backoff();
-}
-
-/* Finds chunks for the lanes of the group, which all make the same request. */
-SIMT_FN void quarry_scatter_find_chunks(const struct quarry_scatter *h, struct quarry_context *context,
-                                        struct quarry_scatter_search *s, uint32_t group)
-{
-    struct quarry_random r = quarry_random_start();
-    uint32_t count = h->pages.pages.count, first, needs;
-    uint64_t last = 0;
-    int passed = 0;
-    quarry_step(context);
-    needs = quarry_scatter_look_region(h, s, group, quarry_scatter_hash(h, &s->request));
-    for (uint32_t probe = 0; probe < h->probes && needs; probe++) {
-        quarry_step(context);
-        first = quarry_random_below(&r, count);
-        needs = quarry_scatter_look_region(h, s, group, first);
-    }
-    first = simt_shuffle_u32(group, quarry_random_below(&r, count), simt_ctz_u32(group));
-    for (uint32_t turn = 0; needs; turn++) {
-        s->sum = 0;
-        s->seen = 0;
-        needs = quarry_scatter_pass(h, s, group, first, count);
-        if (needs)
-            needs = quarry_scatter_pass(h, s, group, 0, first);
-        uint64_t sum = simt_reduce_add_u64(group, s->sum);
-        if (passed && !s->seen && sum == last)
-            break;
-        passed = !s->seen;
-        last = sum;
-        simt_sync(group); /* one pass's reads before the next one's */
-        if (turn >= 2 && needs)
-            quarry_scatter_pause(&r, group, turn - 2);
-    }
-    simt_sync(group); /* what the lane that took a page acquired, those that got its chunks have */
 }
 
 /* ---- several pages ---- */
@@ -267,75 +202,147 @@ SIMT_FN int quarry_scatter_are_empty(const struct quarry_scatter *h, uint32_t fi
     return 1;
 }
 
-/* Sweeps for a run of n empty pages, from the heap's end, and takes it for the lane `taker` of the group.
- * Returns 1 to that lane if it got it, and to each if a run was *seen.  Scope: group. */
-SIMT_FN int quarry_scatter_pass_runs(const struct quarry_scatter *h, struct quarry_scatter_search *s,
-                                     uint32_t group, uint32_t taker, uint32_t n)
+/* ---- full heap ---- */
+
+/* What a lane of a sweep looks for. */
+struct quarry_scatter_need {
+    const struct quarry_scatter *heap;
+    struct quarry_scatter_search *search;
+};
+
+/* What a turn is about, for core/sweep.h: so many pages, or the classes from `least` to `most`. */
+SIMT_FN uint32_t quarry_scatter_sweep_size(const struct quarry_scatter_request *q)
 {
-    uint32_t width = simt_popc_u32(group), rank = simt_rank(group), run = 0;
-    for (uint32_t end = h->pages.pages.count; end > 0;) {
-        /* The lanes look at the `width` pages before `end`, the first lane at the last of them. */
-        uint32_t page = end - 1 - rank, here = width < end ? width : end;
-        int empty = 0, last = 0;
-        if (rank < here) {
-            uint64_t word = simt_load_u64(&h->pages.words[page], relaxed);
-            word = quarry_scatter_settle(&h->pages, page, word);
-            s->sum += quarry_scatter_number(&s->request, page, word);
-            empty = quarry_scatter_is_empty(word);
-            last = (page + 1) % h->block_pages == 0; /* of an access block: no run crosses its end */
-        }
-        uint32_t empties = simt_ballot(group, empty), lasts = simt_ballot(group, last);
-        for (uint32_t rest = group, i = 0; i < here; i++, rest &= rest - 1u) {
-            uint32_t bit = rest & (0 - rest);
-            run = !(empties & bit) ? 0 : lasts & bit ? 1 : run + 1;
-            if (run < n)
-                continue;
-            uint32_t first = end - 1 - i;
-            int got = 0;
-            s->seen = 1;
-            if (simt_lane() == taker)
-                got = quarry_scatter_take_pages(h, first, n);
-            if (simt_shuffle_u32(group, (uint32_t)got, taker)) {
-                if (simt_lane() == taker)
-                    s->block = (unsigned char *)quarry_page_address(&h->pages.pages, first);
-                return 1;
-            }
-            run--;
-        }
-        end -= here;
-    }
-    return 0;
+    return q->pages > 1 ? q->pages : QUARRY_SWEEP_CLASS | q->most << 16 | q->least;
 }
 
-/* Finds n pages for lane `taker` of the group, or proves that there are none. */
-SIMT_FN void quarry_scatter_sweep_runs(const struct quarry_scatter *h, struct quarry_scatter_search *s,
-                                       struct quarry_random *r, uint32_t group, uint32_t taker, uint32_t n)
+SIMT_FN struct quarry_scatter_request quarry_scatter_swept(uint32_t size)
 {
-    uint64_t last = 0;
-    int passed = 0;
-    for (uint32_t turn = 0;; turn++) {
-        s->sum = 0;
-        s->seen = 0;
-        if (quarry_scatter_pass_runs(h, s, group, taker, n))
-            return;
-        uint64_t sum = simt_reduce_add_u64(group, s->sum);
-        if (passed && !s->seen && sum == last)
-            return;
-        passed = !s->seen;
-        last = sum;
-        simt_sync(group);
-        if (turn >= 2)
-            quarry_scatter_pause(r, group, turn - 2);
+    struct quarry_scatter_request q = {0, size, 1, 1};
+    if (size & QUARRY_SWEEP_CLASS) {
+        q.pages = 1;
+        q.most = size >> 16 & 0x7ffu;
+        q.least = size & 0x7ffu;
     }
+    return q;
+}
+
+/* The lanes that still need a block when one of them has tried to take its pages from `first` on. */
+SIMT_FN uint32_t quarry_scatter_serve(const struct quarry_scatter *h, struct quarry_scatter_search *s,
+                                      uint32_t group, uint32_t first)
+{
+    uint32_t needs = simt_ballot(group, s->block == SIMT_NULL);
+    if (needs && simt_lane() == simt_ctz_u32(needs) && quarry_scatter_take_pages(h, first, s->request.pages))
+        s->block = (unsigned char *)quarry_page_address(&h->pages.pages, first);
+    return simt_ballot(group, s->block == SIMT_NULL);
+}
+
+/* A sweep's chunk: an access block, from its end.  Its number: see above; of either kind. */
+SIMT_FN uint64_t quarry_scatter_sweep_block(const void *heap, struct quarry_random *r, uint32_t group,
+                                            uint32_t kind, uint32_t chunk, uint32_t size, uint32_t *page,
+                                            int *dirty)
+{
+    const struct quarry_scatter_need *need = (const struct quarry_scatter_need *)heap;
+    const struct quarry_scatter *h = need->heap;
+    struct quarry_scatter_search *s = need->search;
+    struct quarry_scatter_request turn = quarry_scatter_swept(size);
+    uint32_t width = simt_popc_u32(group), rank = simt_rank(group), pages = s->request.pages;
+    uint32_t begin = (quarry_scatter_blocks(h) - 1 - chunk) * h->block_pages;
+    uint32_t end = h->pages.pages.count - begin;
+    uint32_t run = 0, own = 0; /* empty pages behind the one in hand, and those of them to be tried */
+    uint32_t needs = simt_ballot(group, s->block == SIMT_NULL);
+    uint64_t sum = 0;
+    (void)r;
+    (void)kind;
+    end = begin + (end < h->block_pages ? end : h->block_pages);
+    while (end > begin && needs) {
+        uint32_t here = width * QUARRY_SCATTER_BATCH;
+        uint64_t word[QUARRY_SCATTER_BATCH];
+        int fits = 0, mine = 0;
+        here = here < end - begin ? here : end - begin;
+        for (uint32_t i = 0; i < QUARRY_SCATTER_BATCH; i++) /* the first lane reads the last page */
+            if (i * width + rank < here)
+                word[i] = simt_load_u64(&h->pages.words[end - 1 - i * width - rank], relaxed);
+        for (uint32_t i = 0; i < QUARRY_SCATTER_BATCH; i++) {
+            uint32_t at = end - 1 - i * width, empties;
+            int empty = 0;
+            if (i * width + rank < here) {
+                uint64_t now = quarry_scatter_settle(&h->pages, at - rank, word[i]);
+                sum += quarry_scatter_number(&turn, at - rank, now);
+                empty = quarry_scatter_is_empty(now);
+                fits |= turn.pages == 1 && quarry_scatter_room(&turn, now) != 0;
+                mine |= pages == 1 && quarry_scatter_room(&s->request, now) != 0;
+            }
+            empties = simt_ballot(group, empty);
+            run = empties ? run : 0;
+            own = empties ? own : 0;
+            for (uint32_t rest = group, j = 0; empties && j < width && i * width + j < here; j++) {
+                uint32_t bit = rest & (0 - rest);
+                rest &= ~bit;
+                run = empties & bit ? run + 1 : 0;
+                own = empties & bit ? own + 1 : 0;
+                fits |= run >= turn.pages;
+                if (pages == 1 || own < pages || !needs)
+                    continue;
+                uint32_t left = quarry_scatter_serve(h, s, group, at - j);
+                own = left == needs ? own - 1 : 0;
+                needs = left;
+            }
+        }
+        end -= here;
+        *dirty |= simt_any(group, fits);
+        if (simt_any(group, mine))
+            needs = quarry_scatter_look(h, s, group, end, here);
+    }
+    *dirty |= end > begin; /* the number is of a part only */
+    *page = s->block ? 0 : QUARRY_NO_PAGE;
+    simt_sync(group); /* what the lane that took acquired, those that got its chunks have */
+    return sum;
+}
+
+/* Sweeps for the lanes of the group that have no block yet; all make the same request. */
+SIMT_FN void quarry_scatter_sweep(const struct quarry_scatter *h, struct quarry_scatter_search *s,
+                                  struct quarry_random *r, uint32_t group)
+{
+    struct quarry_scatter_need need;
+    struct quarry_sweep_plan plan;
+    need.heap = h;
+    need.search = s;
+    plan.sweep = &h->head->sweep;
+    plan.heap = &need;
+    plan.chunk = quarry_scatter_sweep_block;
+    plan.chunks = quarry_scatter_blocks(h);
+    plan.kinds = 2;
+    plan.size = quarry_scatter_sweep_size(&s->request);
+    (void)quarry_sweep_search(&plan, r, group, s->block ? 0 : QUARRY_NO_PAGE);
+}
+
+/* ---- finding ---- */
+
+/* Finds chunks for the lanes of the group, which all make the same request. */
+SIMT_FN void quarry_scatter_find_chunks(const struct quarry_scatter *h, struct quarry_context *context,
+                                        struct quarry_scatter_search *s, uint32_t group)
+{
+    struct quarry_random r = quarry_random_start();
+    uint32_t needs;
+    quarry_step(context);
+    needs = quarry_scatter_look_region(h, s, group, quarry_scatter_hash(h, &s->request));
+    for (uint32_t probe = 0; probe < h->probes && needs; probe++) {
+        quarry_step(context);
+        needs = quarry_scatter_look_region(h, s, group, quarry_random_below(&r, h->pages.pages.count));
+    }
+    if (needs)
+        quarry_scatter_sweep(h, s, &r, group);
+    simt_sync(group); /* what the lane that took a page acquired, those that got its chunks have */
 }
 
 /* Finds n pages for each lane of the group.  Each lane tries runs that begin at random multiples of n before
- * the end of an access block; then the lanes sweep together, for one after the other. */
+ * the end of an access block; then the lanes sweep together. */
 SIMT_FN void quarry_scatter_find_pages(const struct quarry_scatter *h, struct quarry_context *context,
                                        struct quarry_scatter_search *s, uint32_t group, uint32_t n)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t count = h->pages.pages.count, rest;
+    uint32_t count = h->pages.pages.count;
     for (uint32_t probe = 0; probe < h->probes * h->region && !s->block; probe++) {
         uint32_t page = quarry_random_below(&r, count), end = page / h->block_pages * h->block_pages;
         end = count - end < h->block_pages ? count : end + h->block_pages;
@@ -348,26 +355,34 @@ SIMT_FN void quarry_scatter_find_pages(const struct quarry_scatter *h, struct qu
             s->block = (unsigned char *)quarry_page_address(&h->pages.pages, end - back);
     }
     simt_sync(group);
-    for (rest = simt_ballot(group, !s->block); rest; rest &= rest - 1u)
-        quarry_scatter_sweep_runs(h, s, &r, group, simt_ctz_u32(rest), n);
+    if (simt_any(group, !s->block))
+        quarry_scatter_sweep(h, s, &r, group);
 }
 
 /* The same as the thesis says it: one searches, from the heap's end, and the others wait. */
 SIMT_FN void quarry_scatter_find_pages_serially(const struct quarry_scatter *h,
-                                                struct quarry_scatter_search *s, uint32_t n)
+                                                struct quarry_scatter_search *s)
 {
     struct quarry_random r = quarry_random_start();
+    struct quarry_scatter_need need;
+    uint32_t page = QUARRY_NO_PAGE, group = 1u << simt_lane();
+    int dirty = 0;
+    need.heap = h;
+    need.search = s;
     while (simt_cas_u32(&h->head->lock, 0, 1, acquire) != 0) /* pairs with the release below */
         simt_backoff();
-    quarry_scatter_sweep_runs(h, s, &r, 1u << simt_lane(), simt_lane(), n);
+    for (uint32_t i = 0; i < quarry_scatter_blocks(h) && page == QUARRY_NO_PAGE; i++)
+        (void)quarry_scatter_sweep_block(&need, &r, group, 0, i, s->request.pages, &page, &dirty);
+    if (page == QUARRY_NO_PAGE)
+        quarry_scatter_sweep(h, s, &r, group);
     simt_store_u32(&h->head->lock, 0, release);
 }
 
 /* ---- the contract ---- */
 
-/* Progress: chunks: the probes wait for nobody; the sweep waits for mallocs that divide a page, which wait
- * for nobody, and goes on as long as others take and free what fits.  Several pages: likewise; with `serial`
- * it waits for those that search. */
+/* Progress: chunks: the probes wait for nobody; the sweep waits for mallocs that divide a page or sweep,
+ * which wait for nobody, and goes on as long as others take and free what fits.  Several pages: likewise;
+ * with `serial` it waits for those that search. */
 SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarry_context *context,
                                     uint64_t bytes)
 {
@@ -379,7 +394,7 @@ SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarr
     if (s.request.pages == 1)
         quarry_scatter_find_chunks(h, context, &s, group);
     else if (h->serial)
-        quarry_scatter_find_pages_serially(h, &s, s.request.pages);
+        quarry_scatter_find_pages_serially(h, &s);
     else
         quarry_scatter_find_pages(h, context, &s, group, s.request.pages);
     return s.block;
@@ -431,7 +446,7 @@ SIMT_FN void quarry_scatter_census(const struct quarry_scatter *h, uint64_t byte
             sum->slots += quarry_scatter_room(&q, word);
     }
     if (thread == 0)
-        sum->faults += h->head->lock != 0;
+        sum->faults += (h->head->lock != 0) + (uint32_t)(h->head->sweep.state & 1u);
 }
 
 #if SIMT_HAS_HOST
@@ -490,7 +505,8 @@ SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatt
     uint64_t block = (l->pages + blocks - 1) / blocks;
     if (!l->chunks.access_blocks && block < QUARRY_SCATTER_MIN_BLOCK)
         block = QUARRY_SCATTER_MIN_BLOCK;
-    h->block_pages = (uint32_t)(block < l->pages ? block : l->pages);
+    block = block < l->pages ? block : l->pages;
+    h->block_pages = (uint32_t)(block < QUARRY_SWEEP_CLASS ? block : QUARRY_SWEEP_CLASS - 1u);
     l->max_block = h->block_pages * l->page_bytes;
     l->unit = unit;
     l->page_bytes = page_bytes;

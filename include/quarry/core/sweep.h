@@ -18,7 +18,8 @@
  * pass, their sum.  Verdict "full": no chunk was dirty (saw a free page), and the sums of the first and the
  * last pass are equal.  What makes that a proof is the allocator's business.  Where blocks have several sizes
  * a turn is about the size, in pages, that its leader looks for, and its verdict tells those who look for no
- * less.
+ * less.  Sizes from QUARRY_SWEEP_CLASS on are not compared: a verdict about one tells those who look for the
+ * same.
  *
  * A group registers: an atomic change of `state`, which yields its goal, the number of the first turn that
  * can begin from now on.  A verdict of a turn >= goal is about an instant after the registration.
@@ -45,7 +46,8 @@
 #define QUARRY_SWEEP_SCRATCH ((uint64_t)1 << 63)
 #define QUARRY_SWEEP_PASS ((uint64_t)1 << 32)
 #define QUARRY_SWEEP_CLOSED 0x7fffffffu /* in `next`: no chunk left, and far from a carry into the pass */
-#define QUARRY_SWEEP_PATIENCE 32u       /* backoffs between two looks, at most */
+#define QUARRY_SWEEP_CLASS 0x80000000u
+#define QUARRY_SWEEP_PATIENCE 32u /* backoffs between two looks, at most */
 
 struct quarry_sweep {
     uint64_t state;
@@ -154,11 +156,17 @@ SIMT_FN uint32_t quarry_sweep_size(const struct quarry_sweep_plan *plan, uint32_
     return simt_reduce_min_u32(group, page == QUARRY_NO_PAGE ? plan->size : QUARRY_NO_PAGE);
 }
 
-/* Is the verdict of a turn from `goal` on, about `size` or less, that the heap is full? */
+/* Does a verdict about one size tell those who look for the other? */
+SIMT_FN int quarry_sweep_tells(uint32_t full_size, uint32_t size)
+{
+    return full_size == size || (full_size < size && !(size & QUARRY_SWEEP_CLASS));
+}
+
+/* Is the verdict of a turn from `goal` on, for those who look for `size`, that the heap is full? */
 SIMT_FN int quarry_sweep_is_full(const struct quarry_sweep *s, uint64_t goal, uint32_t size)
 {
     uint64_t full = simt_load_u64(&s->full, acquire);
-    return full >= goal && simt_load_u32(&s->full_size, acquire) <= size &&
+    return full >= goal && quarry_sweep_tells(simt_load_u32(&s->full_size, acquire), size) &&
            simt_load_u64(&s->full, relaxed) == full;
 }
 
