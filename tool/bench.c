@@ -33,7 +33,6 @@ static int run_group(struct bench *bench, quarry_heap *heap, struct group *group
     const uint32_t alignment = group->bytes <= 8 ? 8 : (uint32_t)group->heap.alignment;
     const double fill_share = group->free_share < TOOL_WHOLE ? 0.5 : 0;
     int must_fill = 1;
-    uint64_t slots = 0;
     char name[96], share[16];
 
     snprintf(name, sizeof name, "%s, %" PRIu64 " bytes, %s %% free", group->allocator->name, group->bytes,
@@ -46,7 +45,7 @@ static int run_group(struct bench *bench, quarry_heap *heap, struct group *group
                 bench->skipped = 1;
                 return 0;
             }
-            slots = UINT64_MAX;
+            group->slots = UINT64_MAX;
             must_fill = 0;
         }
         if (must_fill) {
@@ -60,13 +59,13 @@ static int run_group(struct bench *bench, quarry_heap *heap, struct group *group
                 return 0;
             }
             if (status == QUARRY_OK)
-                status = quarry_heap_slots(heap, group->bytes, &slots);
+                status = quarry_heap_slots(heap, group->bytes, &group->slots);
             if (status != QUARRY_OK)
                 return broken(bench, status, name);
             must_fill = 0;
         }
         show_progress(fill_share + (1 - fill_share) * i / bench->threads.count);
-        if (group->free_share && workload_blocks(threads, group->lanes) > slots) {
+        if (group->free_share && workload_blocks(threads, group->lanes) > group->slots) {
             bench->skipped = 1;
             continue;
         }
@@ -215,7 +214,7 @@ static int run_all(struct bench *bench)
         }
     }
     if (bench->table && bench->skipped)
-        fputs("\n-: skipped; fewer free slots than threads, or blocks larger than a page\n", bench->table);
+        fputs("\n-: skipped; too few free slots, or blocks larger than the heap gives\n", bench->table);
     if (bench->table && bench->target.backend == QUARRY_BACKEND_CPU)
         return print_rates(bench);
     return 0;

@@ -55,6 +55,7 @@ struct group {
     uint64_t free_share; /* thousandths of a percent; TOOL_WHOLE: an empty heap */
     uint32_t lanes;
     struct quarry_heap_description heap;
+    uint64_t slots; /* free before each kernel; UINT64_MAX: nobody counts them */
     struct workload_cell cells[MAX_LIST];
     enum { CELL_SKIPPED, CELL_DONE } states[MAX_LIST];
 };

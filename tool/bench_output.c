@@ -13,7 +13,7 @@ void bench_print_header(const struct bench *bench)
     if (bench->csv)
         fputs("device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n,"
               "nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,"
-              "was,cycles,alignment,distribution,oom\n",
+              "was,cycles,alignment,distribution,oom,free_slots\n",
               bench->csv);
     if (!bench->table)
         return;
@@ -161,8 +161,11 @@ static void print_csv_group(const struct bench *bench, const struct group *group
                 fprintf(bench->csv, ",,%.1f", cell->free_cycles);
             else
                 fputs(",,", bench->csv);
-            fprintf(bench->csv, ",%" PRIu64 ",%s,%s\n", group->heap.alignment,
+            fprintf(bench->csv, ",%" PRIu64 ",%s,%s,", group->heap.alignment,
                     options_distributions[group->heap.distribution], options_ooms[group->heap.oom]);
+            if (group->slots != UINT64_MAX)
+                fprintf(bench->csv, "%" PRIu64, group->slots);
+            fputc('\n', bench->csv);
         }
     }
     fflush(bench->csv);

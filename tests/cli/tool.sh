@@ -106,14 +106,14 @@ same "$(wc -c <"$err")" 0 'bytes on standard error'
 
 header=device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n
 header+=,nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,was,cycles
-header+=,alignment,distribution,oom
+header+=,alignment,distribution,oom,free_slots
 # After the device, which is quoted.
 # shellcheck disable=SC2016
 well_formed='$0 ~ /^"[^"]*",cpu,/ {
     sub(/^"[^"]*",/, "")
     $0 = $0
-    if (NF == 27 && ($3 == "malloc" || $3 == "free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
-        $13 == 0 && $14 == 1 && $15 > 0 && $16 > 0 && $17 > 0 && $18 == 32) good++
+    if (NF == 28 && ($3 == "malloc" || $3 == "free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
+        $13 == 0 && $14 == 1 && $15 > 0 && $16 > 0 && $17 > 0 && $18 == 32 && $28 >= $4) good++
 } END { print good + 0 }'
 
 run 0 bench --backend cpu --allocator corw,rw --threads 1,100,4K --size 1,24,300 --free 100,25 --heap 8M \
@@ -148,6 +148,17 @@ prints '^rw +malloc +2048 +100% +- +-$'
 prints '^-: skipped'
 run 0 bench --backend cpu --allocator rw --threads 32 --size 1M --heap 64K --runs 3 --csv
 same "$(wc -l <"$out")" 1 'CSV lines where nothing fits'
+
+# Blocks of several pages, and slots of which the share is free that was asked for.
+run 0 bench --backend cpu --allocator rw-malloc,scatter --threads 100 --size 24,1050,3K --page 256 --free 100,50,10 \
+    --heap 16M --runs 3 --csv
+same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 3 * 3 * 2)) 'rows of blocks of several pages'
+same "$(sed 1d "$out" | awk -F, '$8 == 100 { all[$3, $6] = $29 }
+    $8 < 100 { good += $29 > all[$3, $6] * ($8 - 2) / 100 && $29 < all[$3, $6] * ($8 + 2) / 100 } END { print good }')" \
+    $((2 * 3 * 2 * 2)) 'rows with the free slots that were asked for'
+run 0 bench --backend cpu --allocator rw-malloc --threads 1 --size 32M,64M --page 256 --free 100 --heap 33M --runs 3
+prints '^rw-malloc +malloc +33554432 +100% .*x$'
+prints '^rw-malloc +malloc +67108864 +100% +-$'
 
 # Probes and cycles, fewer lanes, percentages with decimals, and mallocs that fail: all of them, and not one of
 # the table's frees.
