@@ -24,8 +24,8 @@ SIMT_KERNEL(bench_count_malloc, struct bench_cell, a)
     uint32_t group = bench_group(&a);
     if (!bench_works(&a))
         return;
-    uint64_t begin = simt_clock();
-    void *block = quarry_malloc_with(a.heap, &context, a.bytes);
+    uint64_t bytes = bench_size(&a, simt_thread()), begin = simt_clock();
+    void *block = quarry_malloc_with(a.heap, &context, bytes);
     uint64_t cycles = simt_clock() - begin;
     a.pointers[simt_thread()] = block;
     simt_sync(group);

@@ -2,14 +2,6 @@
 /* The kernels of `quarry bench`.  Compiled for the CPU and for CUDA. */
 #include "kernels.h"
 
-/* Spreads the bits of a number: multiply, then fold the well-mixed upper half onto the lower. */
-SIMT_FN uint64_t bench_mix(uint64_t x)
-{
-    x = (x + 1) * 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 32)) * 0x9e3779b97f4a7c15u;
-    return x ^ (x >> 29);
-}
-
 SIMT_KERNEL(bench_spin, struct bench_spin, a)
 {
     if (simt_thread() == 0) {
@@ -51,7 +43,7 @@ SIMT_KERNEL(bench_malloc, struct bench_cell, a)
 {
     uint32_t i = simt_thread();
     if (bench_works(&a))
-        a.pointers[i] = quarry_malloc(a.heap, a.bytes);
+        a.pointers[i] = quarry_malloc(a.heap, bench_size(&a, i));
 }
 
 SIMT_KERNEL(bench_free, struct bench_cell, a)
@@ -59,6 +51,31 @@ SIMT_KERNEL(bench_free, struct bench_cell, a)
     uint32_t i = simt_thread();
     if (bench_works(&a))
         quarry_free(a.heap, a.pointers[i]);
+}
+
+SIMT_KERNEL(bench_at_once, struct bench_cell, a)
+{
+    uint32_t i = simt_thread();
+    if (bench_works(&a)) {
+        a.pointers[i] = quarry_malloc(a.heap, bench_size(&a, i));
+        quarry_free(a.heap, a.pointers[i]);
+    }
+}
+
+SIMT_KERNEL(bench_fill, struct bench_cell, a)
+{
+    if (!bench_works(&a))
+        return;
+    uint64_t blocks = 0, sum = 0;
+    for (uint64_t i = simt_thread();; i += a.threads) {
+        uint64_t bytes = bench_size(&a, i);
+        if (!quarry_malloc(a.heap, bytes))
+            break;
+        blocks++;
+        sum += bytes;
+    }
+    simt_add_u64(&a.tally->filled[0], blocks, relaxed);
+    simt_add_u64(&a.tally->filled[1], sum, relaxed);
 }
 
 /* The pattern is made of 8-byte words, word w of block i being key(i) + w, and the bytes left over.  Two
@@ -70,11 +87,11 @@ SIMT_KERNEL(bench_write, struct bench_cell, a)
         return;
     uint64_t *words = (uint64_t *)a.pointers[i];
     uint64_t key = bench_mix(i);
-    uint64_t count = a.bytes / 8;
+    uint64_t bytes = bench_size(&a, i), count = bytes / 8;
     for (uint64_t w = 0; w < count; w++)
         words[w] = key + w;
     unsigned char *rest = (unsigned char *)(words + count);
-    for (uint32_t b = 0; b < a.bytes % 8; b++)
+    for (uint32_t b = 0; b < bytes % 8; b++)
         rest[b] = (unsigned char)(key >> (56 - 8 * b));
 }
 
@@ -93,12 +110,12 @@ SIMT_KERNEL(bench_check, struct bench_cell, a)
         return;
     }
     uint64_t key = bench_mix(i);
-    uint64_t count = a.bytes / 8;
+    uint64_t bytes = bench_size(&a, i), count = bytes / 8;
     int broken = 0;
     for (uint64_t w = 0; w < count; w++)
         broken |= words[w] != key + w;
     const unsigned char *rest = (const unsigned char *)(words + count);
-    for (uint32_t b = 0; b < a.bytes % 8; b++)
+    for (uint32_t b = 0; b < bytes % 8; b++)
         broken |= rest[b] != (unsigned char)(key >> (56 - 8 * b));
     if (broken)
         simt_add_u64(&a.tally->broken, 1, relaxed);

@@ -14,6 +14,7 @@ struct bench_tally {
     uint64_t warp_steps; /* sum over warps of the most that one of its threads made */
     uint64_t warps;      /* that took part */
     uint64_t cycles[2];  /* clock cycles in malloc, and in free, of all threads */
+    uint64_t filled[2];  /* bench_fill: blocks, and the bytes that they were asked for */
 };
 
 /* bench_spin: one thread runs for `ticks` of simt_clock(), so that what the host queues after it is
@@ -27,11 +28,12 @@ struct bench_cell {
     struct quarry_handle heap;
     void **pointers;
     uint64_t bytes;            /* of a block */
+    uint64_t least;            /* not 0: a block has from so many to that many bytes */
     uint32_t threads;          /* that take part; the grid may have more */
     uint32_t lanes;            /* of each warp: the others of the threads do nothing */
     uint32_t alignment;        /* bench_check: a power of two */
     uint64_t *counter;         /* bench_bump */
-    struct bench_tally *tally; /* bench_check, bench_count_... */
+    struct bench_tally *tally; /* bench_check, bench_fill, bench_count_... */
 };
 
 /* bench_hold and bench_thin work on held[first .. last), whatever the grid. */
@@ -43,6 +45,20 @@ struct bench_hold {
     uint64_t last;
     uint32_t free_share; /* bench_thin: of 2^32 */
 };
+
+/* Spreads the bits of a number: multiply, then fold the well-mixed upper half onto the lower. */
+SIMT_FN uint64_t bench_mix(uint64_t x)
+{
+    x = (x + 1) * 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 32)) * 0x9e3779b97f4a7c15u;
+    return x ^ (x >> 29);
+}
+
+/* Bytes of block i: uniform by 24 bits of a hash.  a->bytes is at most 2^40. */
+SIMT_FN uint64_t bench_size(const struct bench_cell *a, uint64_t i)
+{
+    return a->least ? a->least + ((bench_mix(~i) >> 40) * (a->bytes - a->least + 1) >> 24) : a->bytes;
+}
 
 SIMT_FN int bench_works(const struct bench_cell *a)
 {
@@ -56,6 +72,8 @@ SIMT_KERNEL_DECLARE(bench_store);        /* floor: stores a pointer */
 SIMT_KERNEL_DECLARE(bench_bump);         /* floor: one atomic add a warp on one counter */
 SIMT_KERNEL_DECLARE(bench_malloc);       /* timed: pointers[i] = a new block */
 SIMT_KERNEL_DECLARE(bench_free);         /* timed: frees pointers[i] */
+SIMT_KERNEL_DECLARE(bench_at_once);      /* timed: pointers[i] = a new block, freed again */
+SIMT_KERNEL_DECLARE(bench_fill);         /* allocates until each thread has got NULL once */
 SIMT_KERNEL_DECLARE(bench_write);        /* writes a pattern of its own over every byte of pointers[i] */
 SIMT_KERNEL_DECLARE(bench_check);        /* reads it back */
 SIMT_KERNEL_DECLARE(bench_count_malloc); /* as bench_malloc, and counts: count_kernels.c */

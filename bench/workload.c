@@ -51,6 +51,7 @@ static struct bench_cell cell_argument(const struct workload *workload, const qu
         cell.heap = quarry_heap_handle(heap);
     cell.pointers = workload->pointers;
     cell.bytes = shape->bytes;
+    cell.least = shape->least;
     cell.threads = shape->threads;
     cell.lanes = shape->lanes;
     cell.alignment = shape->alignment;
@@ -62,7 +63,7 @@ static struct bench_cell cell_argument(const struct workload *workload, const qu
 enum quarry_status workload_floor(struct workload *workload, uint32_t threads, uint64_t bytes,
                                   struct workload_floor *floor)
 {
-    const struct workload_shape shape = {bytes, threads, SIMT_LANES, 1, 0};
+    const struct workload_shape shape = {.bytes = bytes, .threads = threads, .lanes = SIMT_LANES};
     const struct bench_cell cell = cell_argument(workload, NULL, &shape);
     const struct quarry_grid grid = quarry_grid_for(threads);
     const struct timing_step empty = {&bench_empty, grid, &cell};
@@ -184,7 +185,8 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
     const struct bench_cell argument = cell_argument(workload, heap, shape);
     const struct quarry_grid grid = quarry_grid_for(shape->threads);
     const struct simt_kernel *const untimed[3] = {&bench_malloc, &bench_write, &bench_check};
-    const struct timing_step steps[2] = {{&bench_malloc, grid, &argument}, {&bench_free, grid, &argument}};
+    const struct timing_step steps[2] = {{shape->at_once ? &bench_at_once : &bench_malloc, grid, &argument},
+                                         {&bench_free, grid, &argument}};
     const uint64_t blocks = workload_blocks(shape->threads, shape->lanes);
     struct quarry_heap_description about;
     struct quarry_statistics before;
@@ -223,8 +225,8 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
     if (status != QUARRY_OK || *cell->fault)
         return status;
 
-    struct timing_summary summaries[2];
-    status = timing_run(&workload->timing, steps, 2, summaries);
+    struct timing_summary summaries[2] = {{0}};
+    status = timing_run(&workload->timing, steps, shape->at_once ? 1 : 2, summaries);
     if (shape->full || inferred) { /* how many runs there were, and so NULLs, is the timing's business */
         struct quarry_statistics now;
         if (status == QUARRY_OK)
@@ -239,6 +241,37 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
     cell->malloc = summaries[0];
     cell->free = summaries[1];
     return QUARRY_OK;
+}
+
+enum quarry_status workload_fill_up(struct workload *workload, quarry_heap *heap,
+                                    const struct workload_shape *shape, struct workload_cell *cell)
+{
+    const struct quarry_target *target = &workload->target;
+    const struct bench_cell argument = cell_argument(workload, heap, shape);
+    struct quarry_statistics before;
+    struct bench_tally tally;
+
+    memset(cell, 0, sizeof *cell);
+    cell->counted = 1;
+    enum quarry_status status = quarry_heap_reset(heap);
+    if (status == QUARRY_OK)
+        status = quarry_heap_statistics(heap, &before);
+    if (status == QUARRY_OK)
+        status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
+    if (status == QUARRY_OK)
+        status = quarry_launch(&bench_fill, target, quarry_grid_for(shape->threads), &argument);
+    if (status == QUARRY_OK)
+        status = quarry_memory_copy(target, &tally, workload->scratch, sizeof tally);
+    if (status != QUARRY_OK)
+        return status;
+    cell->blocks = tally.filled[0];
+    cell->bytes = tally.filled[1];
+    cell->nulls = workload_blocks(shape->threads, shape->lanes);
+    status =
+        inspect(heap, cell->blocks, cell->blocks,
+                before.failed_mallocs + before.refused_mallocs + cell->nulls, "when the heap was full", cell);
+    cell->verified = status == QUARRY_OK && !*cell->fault;
+    return status;
 }
 
 enum { COUNTED_RUNS = 5 };

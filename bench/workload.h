@@ -23,11 +23,13 @@ struct workload_floor {
 
 /* What each thread of a cell does, and how many there are. */
 struct workload_shape {
-    uint64_t bytes; /* of a block */
+    uint64_t bytes; /* of a block, at most 2^40 */
+    uint64_t least; /* not 0: each thread's block has from so many to that many bytes, by its number */
     uint32_t threads;
     uint32_t lanes;     /* of each warp that allocate, 1 .. 32 */
     uint32_t alignment; /* that every block must have, in bytes */
     int full;           /* the heap is: the mallocs fail (nearly all, if that is inferred) */
+    int at_once;        /* timed is one kernel, which frees each block at once */
 };
 
 /* How many blocks that makes. */
@@ -38,13 +40,16 @@ struct workload_cell {
     int counted;                  /* live blocks of the heap are, and were checked */
     char fault[160];              /* of a cell that is not, one clause */
     uint64_t nulls;               /* of the verified run */
-    struct timing_summary malloc; /* n 0: not timed, since not verified */
+    struct timing_summary malloc; /* n 0: not timed, since not verified; at_once: of malloc and free */
     struct timing_summary free;
     /* by workload_count */
     double tas;           /* probes of a thread */
     double was;           /* the most of a warp's threads, mean over warps */
     double malloc_cycles; /* mean over calls */
     double free_cycles;
+    /* by workload_fill_up */
+    uint64_t blocks;
+    uint64_t bytes; /* that they were asked for */
 };
 
 /* Fills *workload; on an error nothing is left behind.
@@ -73,6 +78,12 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
  * afterwards it is as before, unless the cell is not verified.
  * A fault of the allocator is no error: it is in *cell. */
 enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap,
+                                    const struct workload_shape *shape, struct workload_cell *cell);
+
+/* Resets the heap and lets each thread allocate until it has got NULL once; checks how many blocks live then.
+ * The heap, which is not the platform's own, stays full.
+ *   shape  its alignment, full and at_once do not matter */
+enum quarry_status workload_fill_up(struct workload *workload, quarry_heap *heap,
                                     const struct workload_shape *shape, struct workload_cell *cell);
 
 /* Counts probes and cycles of a cell that is verified, in several runs that are not timed. */

@@ -30,7 +30,12 @@ static void show_progress(double share_of_group)
 /* Measures one group on a heap that exists.  Returns 0, or -1 after broken(). */
 static int run_group(struct bench *bench, quarry_heap *heap, struct group *group)
 {
-    const uint32_t alignment = group->bytes <= 8 ? 8 : (uint32_t)group->heap.alignment;
+    const uint32_t alignment =
+        (group->least ? group->least : group->bytes) <= 8 ? 8 : (uint32_t)group->heap.alignment;
+    /* For sizes that differ the share is one of the slots for the largest, and half of these stay: a block
+     * anywhere in a run of free pages spoils at most two.  Full is a heap that has no room for the least. */
+    const uint64_t filler = group->least && !group->free_share ? group->least : group->bytes;
+    const uint64_t spoiled = group->least ? 2 : 1;
     const double fill_share = group->free_share < TOOL_WHOLE ? 0.5 : 0;
     int must_fill = 1;
     char name[96], share[16];
@@ -41,7 +46,7 @@ static int run_group(struct bench *bench, quarry_heap *heap, struct group *group
         const uint64_t threads = bench->threads.values[i];
         enum quarry_status status = QUARRY_OK;
         if (must_fill && !group->allocator->counts_slots) { /* can't be filled to a share, nor emptied */
-            if (group->free_share < TOOL_WHOLE) {
+            if (group->free_share < TOOL_WHOLE || bench->fill) {
                 bench->skipped = 1;
                 return 0;
             }
@@ -50,29 +55,31 @@ static int run_group(struct bench *bench, quarry_heap *heap, struct group *group
         }
         if (must_fill) {
             int gave_up = 0;
-            status = workload_fill(&bench->target, heap, group->bytes,
-                                   (double)group->free_share / (double)TOOL_WHOLE, bench->fill_budget_s,
-                                   show_progress, &gave_up);
+            status =
+                workload_fill(&bench->target, heap, filler, (double)group->free_share / (double)TOOL_WHOLE,
+                              bench->fill_budget_s, show_progress, &gave_up);
             if (status == QUARRY_ERROR_MEMORY || gave_up) {
                 tool_error(0, "skipped %s: %s; try a smaller --heap", name,
                            gave_up ? "filling the heap takes too long" : "no memory to fill the heap");
                 return 0;
             }
             if (status == QUARRY_OK)
-                status = quarry_heap_slots(heap, group->bytes, &group->slots);
+                status = quarry_heap_slots(heap, filler, &group->slots);
             if (status != QUARRY_OK)
                 return broken(bench, status, name);
             must_fill = 0;
         }
         show_progress(fill_share + (1 - fill_share) * i / bench->threads.count);
-        if (group->free_share && workload_blocks(threads, group->lanes) > group->slots) {
+        if (group->free_share && !bench->fill &&
+            workload_blocks(threads, group->lanes) > group->slots / spoiled) {
             bench->skipped = 1;
             continue;
         }
         struct workload_cell *cell = &group->cells[i];
-        const struct workload_shape shape = {group->bytes, (uint32_t)threads, group->lanes, alignment,
-                                             group->free_share == 0};
-        status = workload_measure(&bench->workload, heap, &shape, cell);
+        const struct workload_shape shape = {group->bytes,  group->least, (uint32_t)threads,
+                                             group->lanes,  alignment,    group->free_share == 0,
+                                             bench->at_once};
+        status = (bench->fill ? workload_fill_up : workload_measure)(&bench->workload, heap, &shape, cell);
         if (status == QUARRY_OK && cell->verified && bench->steps)
             status = workload_count(&bench->workload, heap, &shape, cell);
         if (status != QUARRY_OK)
@@ -103,8 +110,9 @@ static uint64_t page_for(const struct bench *bench, const struct quarry_allocato
 }
 
 /* All lanes and free shares of one allocator and size, on one heap. */
-static int run_heap(struct bench *bench, const struct quarry_allocator_info *allocator, uint64_t bytes)
+static int run_heap(struct bench *bench, const struct quarry_allocator_info *allocator, unsigned size)
 {
+    const uint64_t bytes = bench->sizes.values[size];
     struct quarry_heap_options create = QUARRY_HEAP_OPTIONS_INIT;
     quarry_heap *heap = NULL;
     struct group group;
@@ -131,6 +139,7 @@ static int run_heap(struct bench *bench, const struct quarry_allocator_info *all
         memset(&group, 0, sizeof group);
         group.allocator = allocator;
         group.bytes = bytes;
+        group.least = bench->least[size];
         group.free_share = bench->free_shares.values[i / bench->lanes.count];
         group.lanes = (uint32_t)bench->lanes.values[i % bench->lanes.count];
         if (heap)
@@ -161,7 +170,8 @@ static int print_rates(struct bench *bench)
 {
     struct quarry_heap_options create = QUARRY_HEAP_OPTIONS_INIT;
     quarry_heap *heap = NULL;
-    const struct workload_shape shape = {RATE_PAGE_BYTES, RATE_MALLOCS, SIMT_LANES, 16, 0};
+    const struct workload_shape shape = {
+        .bytes = RATE_PAGE_BYTES, .threads = RATE_MALLOCS, .lanes = SIMT_LANES, .alignment = 16};
     struct workload_floor floor;
     struct workload_cell cell;
 
@@ -202,20 +212,21 @@ static int run_all(struct bench *bench)
             return broken(bench, status, "floors");
     }
     bench_print_header(bench);
-    bench_print_floors(bench);
+    if (!bench->fill)
+        bench_print_floors(bench);
     for (unsigned a = 0; a < bench->allocators.count; a++) {
         struct quarry_allocator_info allocator;
         enum quarry_status status = quarry_allocator_describe((int)bench->allocators.values[a], &allocator);
         if (status != QUARRY_OK)
             return broken(bench, status, "allocator");
         for (unsigned s = 0; s < bench->sizes.count; s++) {
-            if (run_heap(bench, &allocator, bench->sizes.values[s]) != 0)
+            if (run_heap(bench, &allocator, s) != 0)
                 return -1;
         }
     }
     if (bench->table && bench->skipped)
         fputs("\n-: skipped; too few free slots, or blocks larger than the heap gives\n", bench->table);
-    if (bench->table && bench->target.backend == QUARRY_BACKEND_CPU)
+    if (bench->table && !bench->fill && bench->target.backend == QUARRY_BACKEND_CPU)
         return print_rates(bench);
     return 0;
 }

@@ -18,11 +18,14 @@ struct bench {
     struct list allocators; /* numbers */
     struct list threads;
     struct list sizes;
-    struct list free_shares; /* thousandths of a percent */
-    struct list lanes;       /* of each warp that work */
+    uint64_t least[MAX_LIST]; /* 0, or of a range of sizes the lower end; sizes has the upper one */
+    struct list free_shares;  /* thousandths of a percent */
+    struct list lanes;        /* of each warp that work */
     uint32_t probe_lanes;
     double low_free; /* 0: fullness is proven */
     int steps;       /* count them */
+    int at_once;     /* free each block at once */
+    int fill;        /* fill heaps instead of timing */
     int debug;       /* heaps in debug mode */
     struct policy_options policies;
     uint64_t heap_bytes;
@@ -51,7 +54,8 @@ struct bench {
 /* What one pair of rows is about. */
 struct group {
     const struct quarry_allocator_info *allocator;
-    uint64_t bytes;
+    uint64_t bytes;      /* of a block, or the most */
+    uint64_t least;      /* 0: all have `bytes` */
     uint64_t free_share; /* thousandths of a percent; TOOL_WHOLE: an empty heap */
     uint32_t lanes;
     struct quarry_heap_description heap;

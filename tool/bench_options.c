@@ -4,6 +4,7 @@
 
 #include <argp.h>
 #include <inttypes.h>
+#include <string.h>
 
 #define MAX_BENCH_THREADS (UINT64_C(1) << 30)
 #define MAX_BENCH_BYTES (UINT64_C(1) << 40)
@@ -25,6 +26,8 @@ enum {
     OPTION_PROBE_LANES,
     OPTION_LOW_FREE,
     OPTION_STEPS,
+    OPTION_AT_ONCE,
+    OPTION_FILL,
     OPTION_DEBUG
 };
 
@@ -32,7 +35,7 @@ static const struct argp_option options[] = {
     {"backend", 'b', "B", 0, "auto, cuda or cpu (auto: a GPU if there is one)", 0},
     {"allocator", 'a', "NAME,...", 0, "Allocators (all)", 0},
     {"threads", 't', "N,...", 0, "Numbers of threads; each allocates one block", 0},
-    {"size", 's', "BYTES,...", 0, "Block sizes", 0},
+    {"size", 's', "BYTES,...", 0, "Block sizes; LEAST-MOST: each thread draws one of these", 0},
     {"free", 'f', "PERCENT,...", 0,
      "Share of the heap's slots that are free before, scattered at random (100,10); 0: mallocs that fail", 0},
     {"lanes", OPTION_LANES, "N,...", 0, "Lanes of each warp that allocate (32)", 0},
@@ -46,12 +49,35 @@ static const struct argp_option options[] = {
     {"steps", OPTION_STEPS, NULL, 0,
      "Also count the random probes of a thread (TAS), the most of a warp's (WAS), and a call's clock cycles",
      0},
+    {"at-once", OPTION_AT_ONCE, NULL, 0, "Time one kernel, in which each thread frees its block at once", 0},
+    {"fill", OPTION_FILL, NULL, 0,
+     "Instead of timing let each thread allocate until it gets NULL, and show what share of the heap's bytes "
+     "was asked for, and the blocks",
+     0},
     {"runs", OPTION_RUNS, "N", 0, "Timed runs of each cell (GPU: 15; CPU: 9)", 0},
     {"csv", OPTION_CSV, "FILE", OPTION_ARG_OPTIONAL,
      "Write one line for each cell to FILE, or, without FILE, to standard output instead of the table", 0},
     {"quick", OPTION_QUICK, NULL, 0, "Fewer threads, sizes and runs", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
+
+/* Numbers and ranges. */
+static error_t parse_sizes(struct bench *bench, char *text)
+{
+    bench->sizes.count = 0;
+    for (char *rest = text, *item; (item = strsep(&rest, ","));) {
+        uint64_t bytes, least = 0;
+        char *first = strchr(item, '-') ? strsep(&item, "-") : NULL;
+        if (first && tool_parse_range(&least, "size", first, 1, MAX_BENCH_BYTES) != 0)
+            return TOOL_REFUSED;
+        if (tool_parse_range(&bytes, "size", item, first ? least : 1, MAX_BENCH_BYTES) != 0)
+            return TOOL_REFUSED;
+        if (lists_add(&bench->sizes, bytes) != 0)
+            return tool_refuse("--size: more than %d values", MAX_LIST);
+        bench->least[bench->sizes.count - 1] = least;
+    }
+    return 0;
+}
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
@@ -71,7 +97,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case 't':
         return lists_parse(&bench->threads, "threads", text, 1, MAX_BENCH_THREADS);
     case 's':
-        return lists_parse(&bench->sizes, "size", text, 1, MAX_BENCH_BYTES);
+        return parse_sizes(bench, text);
     case 'f':
         return lists_parse_shares(&bench->free_shares, "free", text);
     case OPTION_LANES:
@@ -92,6 +118,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case OPTION_STEPS:
         bench->steps = 1;
+        return 0;
+    case OPTION_AT_ONCE:
+        bench->at_once = 1;
+        return 0;
+    case OPTION_FILL:
+        bench->fill = 1;
         return 0;
     case 'H':
         if (tool_parse_bytes(text, &bench->heap_bytes) == 0 && bench->heap_bytes > 0)
@@ -120,6 +152,13 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case OPTION_QUICK:
         bench->quick = 1;
+        return 0;
+    case ARGP_KEY_END:
+        if (bench->at_once && bench->steps)
+            return tool_refuse("--at-once counts no --steps");
+        if (bench->fill &&
+            (bench->at_once || bench->steps || bench->free_shares.count || bench->policies.oom))
+            return tool_refuse("--fill takes none of --free, --at-once, --steps and --oom");
         return 0;
     case ARGP_KEY_ARG:
         return tool_refuse("bench takes no argument, but got '%s'", text);
@@ -174,7 +213,7 @@ static void set_defaults(struct bench *bench)
         DEFAULT_LIST(&bench->sizes, 16, 256, 4096);
     }
     bench->fill_budget_s = bench->free_shares.count ? ASKED_FILL_BUDGET_S : FILL_BUDGET_S;
-    if (bench->quick)
+    if (bench->quick || bench->fill)
         DEFAULT_LIST(&bench->free_shares, TOOL_WHOLE);
     else
         DEFAULT_LIST(&bench->free_shares, TOOL_WHOLE, TOOL_WHOLE / 10);

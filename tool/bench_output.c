@@ -5,6 +5,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+static int op_width(const struct bench *bench)
+{
+    return bench->at_once ? 11 : 6;
+}
+
 void bench_print_header(const struct bench *bench)
 {
     const int gpu = bench->target.backend == QUARRY_BACKEND_CUDA;
@@ -13,7 +18,7 @@ void bench_print_header(const struct bench *bench)
     if (bench->csv)
         fputs("device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n,"
               "nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,"
-              "was,cycles,alignment,distribution,oom,free_slots\n",
+              "was,cycles,alignment,distribution,oom,free_slots,bytes_least,blocks,utilisation\n",
               bench->csv);
     if (!bench->table)
         return;
@@ -32,7 +37,9 @@ void bench_print_header(const struct bench *bench)
         fprintf(bench->table, "alignment %" PRIu64 ", distribution %s, out of memory %s\n",
                 bench->policies.alignment ? bench->policies.alignment : 16,
                 options_distributions[bench->policies.distribution], options_ooms[bench->policies.oom]);
-    fputs("cells: median us, half the quartiles' distance in % of it, ratio to the store floor\n",
+    fputs(bench->fill
+              ? "cells: bytes that live blocks were asked for, in % of the heap's; these blocks\n"
+              : "cells: median us, half the quartiles' distance in % of it, ratio to the store floor\n",
           bench->table);
     if (bench->steps)
         fputs("steps: random probes of a thread (TAS), the most of a warp's threads (WAS), without sweeps; "
@@ -40,7 +47,7 @@ void bench_print_header(const struct bench *bench)
               "a free\n",
               bench->table);
     fputc('\n', bench->table);
-    fprintf(bench->table, "%-9s %-6s %7s %5s", "allocator", "op", "bytes", "free");
+    fprintf(bench->table, "%-9s %-*s %7s %5s", "allocator", op_width(bench), "op", "bytes", "free");
     for (unsigned i = 0; i < bench->threads.count; i++) {
         char title[40];
         snprintf(title, sizeof title, "%" PRIu64 " thread%s", bench->threads.values[i],
@@ -67,7 +74,7 @@ void bench_print_floors(const struct bench *bench)
         return;
     static const char *const names[] = {"empty", "store", "bump"};
     for (unsigned row = 0; row < 3; row++) {
-        fprintf(bench->table, "%-9s %-6s %7s %5s", "(floor)", names[row], "", "");
+        fprintf(bench->table, "%-9s %-*s %7s %5s", "(floor)", op_width(bench), names[row], "", "");
         for (unsigned i = 0; i < bench->threads.count; i++) {
             const struct workload_floor *floor = &bench->floors[i];
             const struct timing_summary *const times[] = {&floor->empty, &floor->store, &floor->bump};
@@ -78,14 +85,35 @@ void bench_print_floors(const struct bench *bench)
     fflush(bench->table);
 }
 
+/* How many operations a group has, and their names. */
+static int count_ops(const struct bench *bench, const struct group *group)
+{
+    /* There is nothing to free after mallocs that failed. */
+    return bench->fill || bench->at_once || group->free_share == 0 ? 1 : 2;
+}
+
+static const char *name_op(const struct bench *bench, int op)
+{
+    return bench->fill ? "fill" : bench->at_once ? "malloc+free" : op ? "free" : "malloc";
+}
+
+/* Share of the heap's bytes that the blocks that fill it were asked for. */
+static double utilisation(const struct group *group, const struct workload_cell *cell)
+{
+    return (double)cell->bytes / (double)group->heap.pool_bytes;
+}
+
 /* Begins a row of the table. */
 static void print_row_title(const struct bench *bench, const struct group *group, const char *op)
 {
-    char share[16], lanes[16] = "";
+    char share[16], lanes[16] = "", bytes[48] = "";
+    if (group->least)
+        snprintf(bytes, sizeof bytes, "%" PRIu64 "-", group->least);
+    snprintf(bytes + strlen(bytes), sizeof bytes - strlen(bytes), "%" PRIu64, group->bytes);
     if (group->lanes != SIMT_LANES)
         snprintf(lanes, sizeof lanes, "/%u", group->lanes);
-    fprintf(bench->table, "%-9s %s%-*s %7" PRIu64 " %4s%%", group->allocator->name, op, 6 - (int)strlen(op),
-            lanes, group->bytes, tool_format_share(group->free_share, share));
+    fprintf(bench->table, "%-9s %s%-*s %7s %4s%%", group->allocator->name, op,
+            op_width(bench) - (int)strlen(op), lanes, bytes, tool_format_share(group->free_share, share));
 }
 
 static void print_steps(const struct bench *bench, const struct group *group)
@@ -112,15 +140,16 @@ static void print_steps(const struct bench *bench, const struct group *group)
 
 static void print_table_group(const struct bench *bench, const struct group *group)
 {
-    const int ops = group->free_share ? 2 : 1; /* there is nothing to free after mallocs that failed */
-    for (int op = 0; op < ops; op++) {
-        print_row_title(bench, group, op ? "free" : "malloc");
+    for (int op = 0; op < count_ops(bench, group); op++) {
+        print_row_title(bench, group, name_op(bench, op));
         for (unsigned i = 0; i < bench->threads.count; i++) {
             const struct workload_cell *cell = &group->cells[i];
             if (group->states[i] == CELL_SKIPPED)
                 fprintf(bench->table, " %20s", "-");
             else if (!cell->verified)
                 fprintf(bench->table, " %20s", "FAILED");
+            else if (bench->fill)
+                fprintf(bench->table, " %8.2f%% %10" PRIu64, 100 * utilisation(group, cell), cell->blocks);
             else
                 print_cell(bench, op ? &cell->free : &cell->malloc, bench->floors[i].store.median);
         }
@@ -133,20 +162,19 @@ static void print_table_group(const struct bench *bench, const struct group *gro
 
 static void print_csv_group(const struct bench *bench, const struct group *group)
 {
-    const int ops = group->free_share ? 2 : 1;
     char share[16];
     for (unsigned i = 0; i < bench->threads.count; i++) {
         const struct workload_cell *cell = &group->cells[i];
-        for (int op = 0; op < ops && group->states[i] != CELL_SKIPPED; op++) {
+        for (int op = 0; op < count_ops(bench, group) && group->states[i] != CELL_SKIPPED; op++) {
             const struct timing_summary *time = op ? &cell->free : &cell->malloc;
             fputc('"', bench->csv);
             for (const char *c = bench->info.name; *c; c++)
                 fprintf(bench->csv, "%s%c", *c == '"' ? "\"" : "", *c);
             fprintf(bench->csv, "\",%s,%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,%u,",
                     bench->target.backend == QUARRY_BACKEND_CUDA ? "cuda" : "cpu", group->allocator->name,
-                    op ? "free" : "malloc", bench->threads.values[i], group->bytes, group->heap.page_bytes,
+                    name_op(bench, op), bench->threads.values[i], group->bytes, group->heap.page_bytes,
                     tool_format_share(group->free_share, share), group->heap.word_bits);
-            if (cell->verified)
+            if (cell->verified && !bench->fill)
                 fprintf(bench->csv, "%.3f,%.3f,%.3f,", time->median, time->q1, time->q3);
             else
                 fputs(",,,", bench->csv);
@@ -165,7 +193,11 @@ static void print_csv_group(const struct bench *bench, const struct group *group
                     options_distributions[group->heap.distribution], options_ooms[group->heap.oom]);
             if (group->slots != UINT64_MAX)
                 fprintf(bench->csv, "%" PRIu64, group->slots);
-            fputc('\n', bench->csv);
+            fprintf(bench->csv, ",%" PRIu64 ",", group->least ? group->least : group->bytes);
+            if (bench->fill && cell->verified)
+                fprintf(bench->csv, "%" PRIu64 ",%.6f\n", cell->blocks, utilisation(group, cell));
+            else
+                fputs(",\n", bench->csv);
         }
     }
     fflush(bench->csv);

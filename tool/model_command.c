@@ -378,7 +378,10 @@ static void show_progress(double share_of_fill)
 
 static int measure_row(struct command *c, quarry_heap *heap, uint32_t alignment, struct row *row)
 {
-    const struct workload_shape shape = {PAGE_BYTES, (uint32_t)row->model.threads, SIMT_LANES, alignment, 0};
+    const struct workload_shape shape = {.bytes = PAGE_BYTES,
+                                         .threads = (uint32_t)row->model.threads,
+                                         .lanes = SIMT_LANES,
+                                         .alignment = alignment};
     struct workload_cell cell;
     enum quarry_status status = workload_measure(&c->workload, heap, &shape, &cell);
     if (status == QUARRY_OK && cell.verified)

@@ -106,13 +106,13 @@ same "$(wc -c <"$err")" 0 'bytes on standard error'
 
 header=device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n
 header+=,nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,was,cycles
-header+=,alignment,distribution,oom,free_slots
+header+=,alignment,distribution,oom,free_slots,bytes_least,blocks,utilisation
 # After the device, which is quoted.
 # shellcheck disable=SC2016
 well_formed='$0 ~ /^"[^"]*",cpu,/ {
     sub(/^"[^"]*",/, "")
     $0 = $0
-    if (NF == 28 && ($3 == "malloc" || $3 == "free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
+    if (NF == 31 && ($3 == "malloc" || $3 == "free" || $3 == "malloc+free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
         $13 == 0 && $14 == 1 && $15 > 0 && $16 > 0 && $17 > 0 && $18 == 32 && $28 >= $4) good++
 } END { print good + 0 }'
 
@@ -160,6 +160,28 @@ run 0 bench --backend cpu --allocator rw-malloc --threads 1 --size 32M,64M --pag
 prints '^rw-malloc +malloc +33554432 +100% .*x$'
 prints '^rw-malloc +malloc +67108864 +100% +-$'
 
+# Sizes of a range: the largest and the least; a full heap has no room for the least. Freed at once.
+run 0 bench --backend cpu --allocator rw-malloc,corw --threads 32,1K --size 4-2K,100-100 --page 2K --free 100,50 --heap 16M \
+    --runs 3 --csv
+same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 2 * 2 * 2 * 2)) 'rows of ranges'
+same "$(sed 1d "$out" | cut -d, -f6,30 | sort -u | tr '\n' ' ')" '100,100 2048,4 ' 'ranges'
+run 0 bench --backend cpu --allocator rw-malloc --threads 1K --size 4-8192 --page 256 --free 0 --heap 4M --runs 3 --csv
+same "$(sed 1d "$out" | cut -d, -f4,14,15)" malloc,1024,1 'sizes of a range in a full heap'
+run 0 bench --backend cpu --allocator rw-malloc --threads 1K --size 4K --page 256 --free 50 --heap 16M --runs 3 --at-once --csv
+same "$(sed 1d "$out" | awk -F, "$well_formed")" 1 'rows of malloc+free'
+same "$(sed 1d "$out" | cut -d, -f4,6,8)" malloc+free,4096,50 'malloc+free'
+
+# A heap filled: 16 bytes on pages of 16 fill it but for the bits of the pages, 1050 of each 1280 are used with pages of
+# 256, and half of each page of 1024 if blocks have 1 to 1024 bytes. Twice the same, whatever the number of threads.
+run 0 bench --backend cpu --allocator rw-malloc --threads 100,1K --size 16 --page 16 --heap 4M --fill --csv
+sed 1d "$out" | awk -F, '{ good += $32 > 0.97 && $32 < 0.99 && $31 == $29 && $31 * 16 / $18 - $32 < 1e-6 && $10 == "" }
+    END { exit good != 2 }' || fail 'a heap filled with 16 bytes'
+run 0 bench --backend cpu --allocator rw-malloc --threads 100 --size 1050 --page 256 --heap 4M --fill --csv
+sed 1d "$out" | awk -F, '{ exit !($4 == "fill" && $32 > 0.81 && $32 < 0.8204) }' || fail 'a heap filled with 1050 bytes'
+run 0 bench --backend cpu --allocator corw --threads 100 --size 1-1K --heap 16M --fill
+prints '^corw +fill +1-1024 +100% +(49|50|51)\.[0-9]+% +16[0-9]{3}$'
+checks=$((checks + 3))
+
 # Probes and cycles, fewer lanes, percentages with decimals, and mallocs that fail: all of them, and not one of
 # the table's frees.
 run 0 bench --backend cpu --allocator rw,rw-bm,crw,corw --threads 1000 --size 256 --free 50,0.5,0 --lanes 3,32 \
@@ -198,6 +220,14 @@ run 2 bench --size 16Q
 says "--size: '16Q'"
 run 2 bench --size 1.5
 says "--size: '1.5'"
+run 2 bench --size 8K-4
+says "--size: '4' is no number from 8192"
+run 2 bench --size 4-
+says "--size: ''"
+run 2 bench --fill --free 50
+says '--fill takes none of'
+run 2 bench --at-once --steps
+says '--at-once counts no --steps'
 run 2 bench --free 100.001
 says "--free: '100.001'"
 run 2 bench --free 1.
