@@ -27,6 +27,9 @@ SCALES = {
         "atomic": "1,32,1K,4K,16K,64K,128K,256K,512K,1M,2M,4M",
         "threads": "1024,16384,131072,200000,400000,1048576,4000000,20000000",
         "lanes": ["--threads", "131072", "--lanes", "1,5,10,15,20,25,32"],
+        "malloc": ["--heap", "10G", "--threads", "1024,8192,32768,65536,131072"],
+        "fill": ["--heap", "256M", "--threads", "1024"],
+        "filled": "16,32,50,64,100,128,200,256,400,512,700,1024,1050,1500,2048,3000,4096,6000,8192",
         "join": ["16K", "64K", "256K", "1M", "4M", "16M", "64M"],
         "groupby": ["10K", "100K", "1M", "2M", "5M", "10M"],
         "case": "16G",
@@ -37,6 +40,9 @@ SCALES = {
         "atomic": "1,32,1K,4K,16K",
         "threads": "32,256,1024,4096,16384",
         "lanes": ["--threads", "1024", "--lanes", "1,5,10,15,20,25,32"],
+        "malloc": ["--heap", "64M", "--threads", "32,128,512"],
+        "fill": ["--heap", "4M", "--threads", "64"],
+        "filled": "16,32,64,100,128,256,512,1024,1050,2048,3000,4096,8192",
         "join": ["16K", "64K", "256K"],
         "groupby": ["10K", "100K"],
         "case": "128M",
@@ -47,6 +53,9 @@ SCALES = {
         "atomic": "1,32,256",
         "threads": "32,256",
         "lanes": ["--threads", "256", "--lanes", "1,32"],
+        "malloc": ["--heap", "16M", "--runs", "2", "--threads", "32,64"],
+        "fill": ["--heap", "1M", "--threads", "32"],
+        "filled": "16,1050,8192",
         "join": ["1K", "4K"],
         "groupby": ["1K", "4K"],
         "case": "16M",
@@ -268,6 +277,31 @@ def frees(tool):
     return tool.bench("free", "--steps", "--free", "50,10,1,0.5", "--threads", tool.scale["threads"])
 
 
+def mallocs(tool):
+    """The scenarios of section 5.2.3, of which 8196 bytes is taken to be a slip for 8192."""
+    rows = []
+    for size, more in *((size, []) for size in ("16", "256", "1024", "4096", "8192", "4-8192")), ("4096", ["--at-once"]):
+        found = tool.csv("bench", "--backend", tool.backend, *tool.scale["malloc"], "--allocator", "rw-malloc", "--page",
+                         str(PAGE), "--free", "100,50,10", "--size", size, *more)
+        name = size.replace("-", " to ") + " bytes" + (" freed at once" if more else "")
+        rows += [{"scenario": name, **row} for row in found if row["op"] != "free"]
+    return rows
+
+
+def fills(tool):
+    """Utilisation: of blocks of one size, and of 4 bytes to so many."""
+    rows = []
+    ranges = ",".join(f"4-{most}" for most in (64, 256, 1024, 4096, 8192))
+    heaps = [("rw-malloc", page) for page in ("16", "64", "256")] + [("scatter", ""), ("corw", "")]
+    for allocator, page in heaps:
+        found = tool.csv("bench", "--backend", tool.backend, *tool.scale["fill"], "--fill", "--allocator", allocator,
+                         *(["--page", page] if page else []), "--size", tool.scale["filled"] + "," + ranges)
+        for row in found:
+            sizes = "one size" if row["bytes"] == row["bytes_least"] else "4 bytes to so many"
+            rows.append({"sizes": sizes, "pages": page or "as the block", **row})
+    return rows
+
+
 def bytes_of(text):
     return int(text[:-1]) << {"K": 10, "M": 20}[text[-1]]
 
@@ -340,6 +374,15 @@ def beside_counter(row):
     yield "one counter", {"median_us": row["bump_us"]}
 
 
+def of_free_shares(row):
+    yield f"{row['free_percent']} % free", row
+    yield "one counter", {"median_us": row["bump_us"]}
+
+
+def of_pages(row):
+    yield f"{row['allocator']}, pages {'' if row['pages'] == 'as the block' else 'of '}{row['pages']}", row
+
+
 def distributions(row):
     for name in "simulated", "normal":
         yield name, {"share": row[name]}
@@ -353,6 +396,7 @@ class Figure(NamedTuple):
     lines: Callable = measured
     panel: str = "free_percent"  # column: a diagram for each value; a row without one is in all
     scales: tuple = ("log", "log")
+    heading: str = "{} % free"  # of a panel
 
 
 THREADS = ("threads", "threads")
@@ -373,6 +417,10 @@ FIGURES = {
                (TIME, ("tas", "TAS"), ("was", "WAS")), beside_theory),
     12: Figure("malloc by some lanes of each warp", lanes, ("lanes", "lanes"), (TIME, ("was", "WAS")),
                scales=("linear", "linear")),
+    14: Figure("malloc by rw-malloc, pages of 256 bytes; one counter, bumped once a warp, stands for queues", mallocs, THREADS,
+               (TIME,), of_free_shares, "scenario", heading="{}"),
+    15: Figure("Memory utilisation of a full heap", fills, ("bytes", "bytes of a block"),
+               (("utilisation", "bytes asked for / heap"),), of_pages, "sizes", ("log", "linear"), "{}"),
     16: Figure("free; one counter, bumped once a warp, stands for queues", frees, THREADS,
                (("cycles", "cycles of a free"), TIME), beside_counter),
     17: Figure("Hash join of two tables", joins, ("rows", "rows of each"),
@@ -401,7 +449,9 @@ def read(path):
 INK = "#808080"
 COLORS = {"rw": "#e0564a", "rw-bm": "#d98c1f", "crw": "#3d9a50", "corw": "#3c82d6", "queue": INK, "one counter": INK,
           "two-pass": INK, "a store": "#b07cc6", "simulated": "#3c82d6", "normal": "#d98c1f"}
-SHADES = dict(zip(CLUSTERS.values(), ("#2f9e8f", "#3d9a50", "#8fb339")))
+SHADES = dict(zip([*CLUSTERS.values(), "100 % free", "50 % free", "10 % free", "rw-malloc, pages of 16",
+                   "rw-malloc, pages of 64", "rw-malloc, pages of 256", "scatter, pages as the block"],
+                  ("#2f9e8f", "#3d9a50", "#8fb339") + ("#3c82d6", "#d98c1f", "#e0564a") * 2 + ("#3d9a50",)))
 
 
 def collect(figure, rows, panel):
@@ -444,7 +494,7 @@ def draw(figure, rows, path, pyplot):
             if across == 0:
                 axis.set_ylabel(label)
             if down == 0 and len(panels) > 1:
-                axis.set_title(f"{panel} % free")
+                axis.set_title(figure.heading.format(panel))
             if down == len(figure.y) - 1:
                 axis.set_xlabel(figure.x[1])
     drawing.suptitle(figure.title)

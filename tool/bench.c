@@ -32,7 +32,7 @@ static int run_group(struct bench *bench, quarry_heap *heap, struct group *group
 {
     const uint32_t alignment =
         (group->least ? group->least : group->bytes) <= 8 ? 8 : (uint32_t)group->heap.alignment;
-    /* For sizes that differ the share is one of the slots for the largest, and half of these stay: a block
+    /* For a range the share is one of the slots for the largest, of which each block needs two: a block
      * anywhere in a run of free pages spoils at most two.  Full is a heap that has no room for the least. */
     const uint64_t filler = group->least && !group->free_share ? group->least : group->bytes;
     const uint64_t spoiled = group->least ? 2 : 1;

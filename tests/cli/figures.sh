@@ -54,8 +54,10 @@ head_of 9 allocator,free_percent,threads,was
 for number in 11 12 16; do
     head_of "$number" "$bench"
 done
+head_of 14 "scenario,$bench"
+head_of 15 "sizes,pages,$bench"
 head_of 17 allocator,free_percent,rows,ms,paged_ms,pages,prefilled
-for number in 1 4 5 6 8 9 11 12 16 17; do
+for number in 1 4 5 6 8 9 11 12 14 15 16 17; do
     prints "^figure $number: [1-9][0-9]* rows$"
 done
 
@@ -82,6 +84,13 @@ done
             rows++; near += r["tas"] / r["tas_predicted"] > 0.67 && r["tas"] / r["tas_predicted"] < 1.5 }
         good = rows == near && rows >= 4' 'TAS beside the theory'
     look 11 'good += r["threads"] == 256 && r["queue_tas_predicted"] == 128.5' 'the queue beside it'
+    look 14 'seen[r["scenario"], r["free_percent"], r["op"]] += r["verified"] && r["page"] == 256
+        good = seen["16 bytes", 100, "malloc"] == 2 && seen["4 to 8192 bytes", 50, "malloc"] == 2 &&
+            seen["4096 bytes freed at once", 10, "malloc+free"] == 2' 'scenarios'
+    # A block of 1050 bytes takes five pages of 256, and one of 16 bytes a page.
+    look 15 'used[r["allocator"], r["pages"], r["bytes_least"], r["bytes"]] = r["utilisation"]
+        at = used["rw-malloc", 256, 1050, 1050]; good = at > 0.8 && at < 0.8204 && used["rw-malloc", 256, 16, 16] < 0.0626 &&
+            used["rw-malloc", 16, 16, 16] > 0.95 && used["corw", "as the block", 8192, 8192] > 0.9' 'utilisation'
     look 12 'seen[r["lanes"]]++; good = seen[1] == 12 && seen[32] == 12' 'lanes'
     look 16 'rows++; good += r["op"] == "free" && r["cycles"] > 0; if (good < rows) exit' 'cycles of a free'
     look 17 'seen[r["allocator"], r["free_percent"]] += r["paged_ms"] > 0 && r["ms"] >= r["paged_ms"] - 0.01
@@ -90,7 +99,7 @@ done
 }
 
 if python3 -c 'import matplotlib' 2>/dev/null; then
-    for number in 1 4 5 6 8 9 11 12 16 17; do
+    for number in 1 4 5 6 8 9 11 12 14 15 16 17; do
         same "$(python3 -c 'import sys, xml.etree.ElementTree as x; print(x.parse(sys.argv[1]).getroot().tag[-3:])' \
             "$csv/figure$number.svg" 2>&1)" svg "figure $number drawn"
     done
