@@ -9,7 +9,7 @@ SIMT_KERNEL(heap_test_malloc, struct heap_test, a)
         return;
     unsigned char *block = (unsigned char *)quarry_malloc(a.heap, a.bytes);
     if (block) {
-        *(uint32_t *)(void *)(block + (a.bytes - 4) / 4 * 4) = thread + a.mark;
+        *(uint32_t *)(void *)(block + (a.bytes < 4 ? 0 : (a.bytes - 4) / 4 * 4)) = thread + a.mark;
         *(uint32_t *)(void *)block = thread + a.mark;
     }
     a.blocks[thread] = block;
@@ -22,7 +22,8 @@ SIMT_KERNEL(heap_test_verify, struct heap_test, a)
         return;
     unsigned char *block = a.blocks[thread];
     if (*(uint32_t *)(void *)block != thread + a.mark ||
-        *(uint32_t *)(void *)(block + (a.bytes - 4) / 4 * 4) != thread + a.mark || (uintptr_t)block % 16 != 0)
+        *(uint32_t *)(void *)(block + (a.bytes < 4 ? 0 : (a.bytes - 4) / 4 * 4)) != thread + a.mark ||
+        (uintptr_t)block % 16 != 0)
         simt_add_u32(a.faults, 1, relaxed);
 }
 
