@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* malloc and free once more, in kernels that count: so those that are timed pay nothing for it.  Compiled for
- * the CPU and for CUDA. */
+ * the CPU and for CUDA, once for each allocator. */
 #define QUARRY_COUNT_STEPS
 #include "kernels.h"
 
@@ -18,7 +18,7 @@ SIMT_FN uint32_t bench_group(const struct bench_cell *a)
     return simt_ballot(SIMT_ALL_LANES, bench_works(a));
 }
 
-SIMT_KERNEL(bench_count_malloc, struct bench_cell, a)
+EACH_KERNEL(bench_count_malloc, struct bench_cell, a)
 {
     struct quarry_context context = quarry_context_make(0);
     uint32_t group = bench_group(&a);
@@ -36,7 +36,7 @@ SIMT_KERNEL(bench_count_malloc, struct bench_cell, a)
     bench_add(group, &a.tally->warps, simt_rank(group) == 0);
 }
 
-SIMT_KERNEL(bench_count_free, struct bench_cell, a)
+EACH_KERNEL(bench_count_free, struct bench_cell, a)
 {
     uint32_t group = bench_group(&a);
     if (!bench_works(&a))
@@ -48,3 +48,10 @@ SIMT_KERNEL(bench_count_free, struct bench_cell, a)
     simt_sync(group);
     bench_add(group, &a.tally->cycles[1], cycles);
 }
+
+#if SIMT_HAS_HOST && !SIMT_CUDA
+const struct bench_count_kernels EACH_NAME(bench_count_kernels) = {
+    &EACH_NAME(bench_count_malloc),
+    &EACH_NAME(bench_count_free),
+};
+#endif

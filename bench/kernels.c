@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of `quarry bench`.  Compiled for the CPU and for CUDA. */
+/* The kernels of `quarry bench` that need no heap.  Compiled for the CPU and for CUDA. */
 #include "kernels.h"
 
 SIMT_KERNEL(bench_spin, struct bench_spin, a)
@@ -37,45 +37,6 @@ SIMT_KERNEL(bench_bump, struct bench_cell, a)
         first = simt_shuffle_u64(group, first, leader);
         a.pointers[i] = (void *)(uintptr_t)(first + simt_rank(group) * a.bytes);
     }
-}
-
-SIMT_KERNEL(bench_malloc, struct bench_cell, a)
-{
-    uint32_t i = simt_thread();
-    if (bench_works(&a))
-        a.pointers[i] = quarry_malloc(a.heap, bench_size(&a, i));
-}
-
-SIMT_KERNEL(bench_free, struct bench_cell, a)
-{
-    uint32_t i = simt_thread();
-    if (bench_works(&a))
-        quarry_free(a.heap, a.pointers[i]);
-}
-
-SIMT_KERNEL(bench_at_once, struct bench_cell, a)
-{
-    uint32_t i = simt_thread();
-    if (bench_works(&a)) {
-        a.pointers[i] = quarry_malloc(a.heap, bench_size(&a, i));
-        quarry_free(a.heap, a.pointers[i]);
-    }
-}
-
-SIMT_KERNEL(bench_fill, struct bench_cell, a)
-{
-    if (!bench_works(&a))
-        return;
-    uint64_t blocks = 0, sum = 0;
-    for (uint64_t i = simt_thread();; i += a.threads) {
-        uint64_t bytes = bench_size(&a, i);
-        if (!quarry_malloc(a.heap, bytes))
-            break;
-        blocks++;
-        sum += bytes;
-    }
-    simt_add_u64(&a.tally->filled[0], blocks, relaxed);
-    simt_add_u64(&a.tally->filled[1], sum, relaxed);
 }
 
 /* The pattern is made of 8-byte words, word w of block i being key(i) + w, and the bytes left over.  Two
@@ -119,19 +80,4 @@ SIMT_KERNEL(bench_check, struct bench_cell, a)
         broken |= rest[b] != (unsigned char)(key >> (56 - 8 * b));
     if (broken)
         simt_add_u64(&a.tally->broken, 1, relaxed);
-}
-
-SIMT_KERNEL(bench_hold, struct bench_hold, a)
-{
-    for (uint64_t i = a.first + simt_thread(); i < a.last; i += simt_threads())
-        if (!a.held[i])
-            a.held[i] = quarry_malloc(a.heap, a.bytes);
-}
-
-SIMT_KERNEL(bench_thin, struct bench_hold, a)
-{
-    for (uint64_t i = a.first + simt_thread(); i < a.last; i += simt_threads()) {
-        if ((uint32_t)(bench_mix(i) >> 32) < a.free_share)
-            quarry_free(a.heap, a.held[i]);
-    }
 }

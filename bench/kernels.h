@@ -3,7 +3,7 @@
 #ifndef QUARRY_BENCH_KERNELS_H
 #define QUARRY_BENCH_KERNELS_H
 
-#include "quarry/device.h"
+#include "each_allocator.h"
 
 /* What bench_check found wrong and the counting kernels counted.  Zeroed by the host before. */
 struct bench_tally {
@@ -67,19 +67,33 @@ SIMT_FN int bench_works(const struct bench_cell *a)
 
 #if SIMT_HAS_HOST
 SIMT_KERNEL_DECLARE(bench_spin);
-SIMT_KERNEL_DECLARE(bench_empty);        /* floor: nothing */
-SIMT_KERNEL_DECLARE(bench_store);        /* floor: stores a pointer */
-SIMT_KERNEL_DECLARE(bench_bump);         /* floor: one atomic add a warp on one counter */
-SIMT_KERNEL_DECLARE(bench_malloc);       /* timed: pointers[i] = a new block */
-SIMT_KERNEL_DECLARE(bench_free);         /* timed: frees pointers[i] */
-SIMT_KERNEL_DECLARE(bench_at_once);      /* timed: pointers[i] = a new block, freed again */
-SIMT_KERNEL_DECLARE(bench_fill);         /* allocates until each thread has got NULL once */
-SIMT_KERNEL_DECLARE(bench_write);        /* writes a pattern of its own over every byte of pointers[i] */
-SIMT_KERNEL_DECLARE(bench_check);        /* reads it back */
-SIMT_KERNEL_DECLARE(bench_count_malloc); /* as bench_malloc, and counts: count_kernels.c */
-SIMT_KERNEL_DECLARE(bench_count_free);
-SIMT_KERNEL_DECLARE(bench_hold); /* allocates those of held[] that are NULL */
-SIMT_KERNEL_DECLARE(bench_thin); /* frees free_share / 2^32 of held[], chosen by a hash of the index */
+SIMT_KERNEL_DECLARE(bench_empty); /* floor: nothing */
+SIMT_KERNEL_DECLARE(bench_store); /* floor: stores a pointer */
+SIMT_KERNEL_DECLARE(bench_bump);  /* floor: one atomic add a warp on one counter */
+SIMT_KERNEL_DECLARE(bench_write); /* writes a pattern of its own over every byte of pointers[i] */
+SIMT_KERNEL_DECLARE(bench_check); /* reads it back */
+
+/* Each allocator's: heap_kernels.c */
+struct bench_heap_kernels {
+    const struct simt_kernel *malloc;  /* timed: pointers[i] = a new block */
+    const struct simt_kernel *free;    /* timed: frees pointers[i] */
+    const struct simt_kernel *at_once; /* timed: pointers[i] = a new block, freed again */
+    const struct simt_kernel *fill;    /* allocates until each thread has got NULL once */
+    const struct simt_kernel *hold;    /* allocates those of held[] that are NULL */
+    const struct simt_kernel *thin;    /* frees free_share / 2^32 of held[], chosen by a hash of the index */
+};
+
+/* Each allocator's: count_kernels.c */
+struct bench_count_kernels {
+    const struct simt_kernel *malloc; /* as bench_heap_kernels.malloc, and counts */
+    const struct simt_kernel *free;
+};
+
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    extern const struct bench_heap_kernels EACH_OF(bench_heap_kernels, id);                                  \
+    extern const struct bench_count_kernels EACH_OF(bench_count_kernels, id);
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
 #endif
 
 #endif

@@ -7,6 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
+static const struct bench_heap_kernels *const heap_kernels[] = {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) &EACH_OF(bench_heap_kernels, id),
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+};
+
+static const struct bench_count_kernels *const count_kernels[] = {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) &EACH_OF(bench_count_kernels, id),
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+};
+
 /* scratch: the tally and the counter lie in different 256-byte lines. */
 enum { SCRATCH_COUNTER = 256, SCRATCH_BYTES = 512 };
 
@@ -104,6 +116,7 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
     struct bench_hold hold;
     memset(&hold, 0, sizeof hold);
     hold.heap = quarry_heap_handle(heap);
+    const struct bench_heap_kernels *const kernels = heap_kernels[hold.heap.allocator];
     hold.held = held;
     hold.bytes = bytes;
     hold.free_share =
@@ -116,7 +129,7 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
         progress((double)first / (double)count);
         hold.first = first;
         hold.last = count - first < chunk ? count : first + chunk;
-        status = quarry_launch(&bench_hold, target, grid, &hold);
+        status = quarry_launch(kernels->hold, target, grid, &hold);
         if (status == QUARRY_OK)
             status = quarry_target_wait(target);
         if (timing_now() - began > budget_s && hold.last < count) {
@@ -131,13 +144,13 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
             break;
         hold.first = 0;
         hold.last = count;
-        status = quarry_launch(&bench_hold, target, grid, &hold);
+        status = quarry_launch(kernels->hold, target, grid, &hold);
         *gave_up = again >= FILL_TRIES || timing_now() - began > budget_s;
     }
     if (status == QUARRY_OK && !*gave_up) {
         hold.first = 0;
         hold.last = count;
-        status = quarry_launch(&bench_thin, target, grid, &hold);
+        status = quarry_launch(kernels->thin, target, grid, &hold);
         if (status == QUARRY_OK)
             status = quarry_target_wait(target);
     }
@@ -184,9 +197,11 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
     const struct quarry_target *target = &workload->target;
     const struct bench_cell argument = cell_argument(workload, heap, shape);
     const struct quarry_grid grid = quarry_grid_for(shape->threads);
-    const struct simt_kernel *const untimed[3] = {&bench_malloc, &bench_write, &bench_check};
-    const struct timing_step steps[2] = {{shape->at_once ? &bench_at_once : &bench_malloc, grid, &argument},
-                                         {&bench_free, grid, &argument}};
+    const struct bench_heap_kernels *const kernels = heap_kernels[argument.heap.allocator];
+    const struct simt_kernel *const untimed[3] = {kernels->malloc, &bench_write, &bench_check};
+    const struct timing_step steps[2] = {
+        {shape->at_once ? kernels->at_once : kernels->malloc, grid, &argument},
+        {kernels->free, grid, &argument}};
     const uint64_t blocks = workload_blocks(shape->threads, shape->lanes);
     struct quarry_heap_description about;
     struct quarry_statistics before;
@@ -218,7 +233,7 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
                  "%" PRIu64 " NULL, %" PRIu64 " misaligned, %" PRIu64 " overwritten of %" PRIu64 " blocks",
                  tally.nulls, tally.misaligned, tally.broken, blocks);
     if (status == QUARRY_OK && !*cell->fault) {
-        status = quarry_launch(&bench_free, target, grid, &argument);
+        status = quarry_launch(kernels->free, target, grid, &argument);
         if (status == QUARRY_OK)
             status = inspect(heap, before.live_blocks, 0, nulls, "after free", cell);
     }
@@ -259,7 +274,8 @@ enum quarry_status workload_fill_up(struct workload *workload, quarry_heap *heap
     if (status == QUARRY_OK)
         status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
     if (status == QUARRY_OK)
-        status = quarry_launch(&bench_fill, target, quarry_grid_for(shape->threads), &argument);
+        status = quarry_launch(heap_kernels[argument.heap.allocator]->fill, target,
+                               quarry_grid_for(shape->threads), &argument);
     if (status == QUARRY_OK)
         status = quarry_memory_copy(target, &tally, workload->scratch, sizeof tally);
     if (status != QUARRY_OK)
@@ -281,13 +297,14 @@ enum quarry_status workload_count(struct workload *workload, quarry_heap *heap,
 {
     const struct quarry_target *target = &workload->target;
     const struct bench_cell argument = cell_argument(workload, heap, shape);
+    const struct bench_count_kernels *const kernels = count_kernels[argument.heap.allocator];
     const struct quarry_grid grid = quarry_grid_for(shape->threads);
     const double calls = (double)workload_blocks(shape->threads, shape->lanes) * COUNTED_RUNS;
     struct bench_tally tally;
 
     enum quarry_status status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
     for (int i = 0; i < 2 * COUNTED_RUNS && status == QUARRY_OK; i++)
-        status = quarry_launch(i % 2 ? &bench_count_free : &bench_count_malloc, target, grid, &argument);
+        status = quarry_launch(i % 2 ? kernels->free : kernels->malloc, target, grid, &argument);
     if (status == QUARRY_OK)
         status = quarry_memory_copy(target, &tally, workload->scratch, sizeof tally);
     if (status != QUARRY_OK)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of `quarry groupby` share: pages, numbering.  For groupby_kernels.c. */
+/* What the kernels of `quarry groupby` share: pages, numbering.  For groupby_kernels.c and
+ * groupby_heap_kernels.c. */
 #ifndef QUARRY_TOOL_GROUPBY_DEVICE_H
 #define QUARRY_TOOL_GROUPBY_DEVICE_H
 
@@ -18,6 +19,11 @@ SIMT_FN uint32_t *page_rows(struct groupby_page *page)
 SIMT_FN uint32_t filled(const struct groupby_job *job, const struct groupby_page *page)
 {
     return page->count < job->capacity ? page->count : job->capacity;
+}
+
+SIMT_FN uint32_t listed_row(const struct groupby_job *job, uint64_t i)
+{
+    return job->list ? job->list[i] : (uint32_t)i;
 }
 
 /* The lanes of a warp that have a row where `left` rows remain. */

@@ -16,6 +16,12 @@
 
 #define MAX_THREADS (1u << 20) /* of a launch: more than any device runs at once; kernels loop */
 
+static const struct groupby_heap_kernels *const heap_kernels[] = {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) &EACH_OF(groupby_heap_kernels, id),
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+};
+
 enum buffer {
     KEYS,
     OFFSETS,
@@ -39,6 +45,7 @@ struct engine {
     struct groupby_statistics *statistics;
     struct work work;
     quarry_heap *heap;
+    const struct groupby_heap_kernels *kernels; /* the heap's allocator's */
     void *memory[BUFFERS];
     uint64_t table_room[2]; /* entries, of TABLE_EVEN and TABLE_ODD */
     uint64_t live;          /* pages */
@@ -213,6 +220,7 @@ static int create_heap(struct engine *engine)
     engine->statistics->heap_pages = made.pages;
     engine->statistics->page_bytes = made.page_bytes;
     engine->job.heap = quarry_heap_handle(engine->heap);
+    engine->kernels = heap_kernels[engine->job.heap.allocator];
     if (work_prefill(&engine->work, engine->heap, wanted, engine->options->method.prefill,
                      &engine->statistics->prefilled))
         return TOOL_FAILED;
@@ -301,8 +309,8 @@ static int resolve(struct engine *engine)
     double *microseconds = &engine->statistics->us[GROUPBY_TIME_RESOLVE];
     if (job->integers && engine->state.children)
         return 0;
-    if ((job->integers ? run(engine, &groupby_count, pages, microseconds)
-                       : run(engine, &groupby_resolve, pages * SIMT_LANES, microseconds)) ||
+    if ((job->integers ? run(engine, engine->kernels->count, pages, microseconds)
+                       : run(engine, engine->kernels->resolve, pages * SIMT_LANES, microseconds)) ||
         read_state(engine))
         return TOOL_FAILED;
     note_pages(engine);
@@ -321,13 +329,13 @@ static int run_round(struct engine *engine)
     job->first_stripe_bits = groupby_stripe_bits((uint32_t)(job->rows / job->capacity));
     if ((!job->integers &&
          run(engine, &groupby_hash, job->rows, &engine->statistics->us[GROUPBY_TIME_HASH])) ||
-        scatter(engine, &groupby_scatter_rows, job->rows, job->rows,
+        scatter(engine, engine->kernels->scatter_rows, job->rows, job->rows,
                 GROUPBY_FIRST_BUCKETS << job->first_stripe_bits) ||
         resolve(engine))
         return TOOL_FAILED;
     while (engine->state.children) {
         uint64_t left = engine->table->count - engine->state.counted - engine->state.collided;
-        if (scatter(engine, &groupby_scatter_pages, (uint64_t)job->directory_pages * SIMT_LANES, left,
+        if (scatter(engine, engine->kernels->scatter_pages, (uint64_t)job->directory_pages * SIMT_LANES, left,
                     engine->state.children) ||
             resolve(engine))
             return TOOL_FAILED;

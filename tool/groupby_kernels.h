@@ -40,8 +40,8 @@
 #ifndef QUARRY_TOOL_GROUPBY_KERNELS_H
 #define QUARRY_TOOL_GROUPBY_KERNELS_H
 
+#include "each_allocator.h"
 #include "keys.h"
-#include "quarry/device.h"
 
 #define GROUPBY_HASH_BITS 64u
 #define GROUPBY_INTEGER_BITS 32u
@@ -139,12 +139,21 @@ struct groupby_job {
 };
 
 #if SIMT_HAS_HOST
-SIMT_KERNEL_DECLARE(groupby_hash);          /* lanes over rows: hashes[row]; text */
-SIMT_KERNEL_DECLARE(groupby_scatter_rows);  /* warps over 32 rows: first pass, into `children` */
-SIMT_KERNEL_DECLARE(groupby_scatter_pages); /* warps over `directory`, into `children` */
-SIMT_KERNEL_DECLARE(groupby_decide);        /* lanes over `table` */
-SIMT_KERNEL_DECLARE(groupby_resolve);       /* warps over `directory`; text */
-SIMT_KERNEL_DECLARE(groupby_count);         /* lanes over `directory`; integers, after the last pass */
+SIMT_KERNEL_DECLARE(groupby_hash);   /* lanes over rows: hashes[row]; text */
+SIMT_KERNEL_DECLARE(groupby_decide); /* lanes over `table` */
+
+/* Each allocator's: groupby_heap_kernels.c */
+struct groupby_heap_kernels {
+    const struct simt_kernel *scatter_rows;  /* warps over 32 rows: first pass, into `children` */
+    const struct simt_kernel *scatter_pages; /* warps over `directory`, into `children` */
+    const struct simt_kernel *resolve;       /* warps over `directory`; text */
+    const struct simt_kernel *count;         /* lanes over `directory`; integers, after the last pass */
+};
+
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    extern const struct groupby_heap_kernels EACH_OF(groupby_heap_kernels, id);
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
 #endif
 
 #endif

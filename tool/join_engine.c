@@ -19,6 +19,12 @@
 #define MANY_ROWS (16u << 20)  /* of both tables */
 #define MAX_THREADS (1u << 20) /* of the other launches; their kernels loop */
 
+static const struct join_heap_kernels *const heap_kernels[] = {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) &EACH_OF(join_heap_kernels, id),
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+};
+
 enum buffer {
     KEYS_LEFT, /* bytes, or integers; the right table's buffers follow one later each */
     KEYS_RIGHT,
@@ -46,6 +52,7 @@ struct engine {
     struct join_statistics *statistics;
     struct work work;
     quarry_heap *heap;
+    const struct join_heap_kernels *kernels; /* the heap's allocator's */
     quarry_event *marks[JOIN_STAGES + 1]; /* a stage ends at its mark; the last is where the first begins */
     void *memory[BUFFERS];
     struct join_job job;
@@ -231,6 +238,7 @@ static int create_heap(struct engine *engine)
     statistics->page_bytes = made.page_bytes;
     statistics->heap_pages = made.pages;
     engine->job.heap = quarry_heap_handle(engine->heap);
+    engine->kernels = heap_kernels[engine->job.heap.allocator];
     engine->job.page_bytes = options->method.page_bytes;
     engine->job.capacity = (uint32_t)(options->method.page_bytes / sizeof(uint64_t) - 1);
     return work_prefill(&engine->work, engine->heap, &options->method, options->method.prefill,
@@ -393,7 +401,7 @@ static int probe_paged(struct engine *engine)
     struct join_statistics *statistics = engine->statistics;
     struct join_state state;
     if (work_zero(&engine->work, engine->job.state, sizeof state) ||
-        launch(engine, &join_collect, engine->probe_grid) || mark(engine, JOIN_STAGE_PROBE) ||
+        launch(engine, engine->kernels->collect, engine->probe_grid) || mark(engine, JOIN_STAGE_PROBE) ||
         read_state(engine, &state))
         return TOOL_FAILED;
     engine->matches = state.matches;
@@ -435,7 +443,8 @@ static int gather(struct engine *engine, int wanted)
         return TOOL_FAILED;
     if (engine->matches != matches)
         return tool_internal_error("the threads' matches do not add up");
-    if ((wanted && create_matches(engine)) || launch(engine, &join_gather, grid_over(engine->job.threads)) ||
+    if ((wanted && create_matches(engine)) ||
+        launch(engine, engine->kernels->gather, grid_over(engine->job.threads)) ||
         work_live_blocks(engine->heap, &live))
         return TOOL_FAILED;
     if (live != engine->statistics->prefilled)

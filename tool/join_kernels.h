@@ -39,8 +39,8 @@
 #ifndef QUARRY_TOOL_JOIN_KERNELS_H
 #define QUARRY_TOOL_JOIN_KERNELS_H
 
+#include "each_allocator.h"
 #include "keys.h"
-#include "quarry/device.h"
 
 #define JOIN_HASH_BITS 32u
 #define JOIN_BLOCK 256u
@@ -118,16 +118,25 @@ struct join_job {
 
 #if SIMT_HAS_HOST
 /* A probe's blocks have JOIN_BLOCK threads and block-shared memory for a join_hash_table. */
-SIMT_KERNEL_DECLARE(join_hash);    /* lanes over rows; takes a struct join_hash */
-SIMT_KERNEL_DECLARE(join_bounds);  /* lanes over partitions: starts, and item_starts as numbers of items */
-SIMT_KERNEL_DECLARE(join_plan);    /* lanes over items; item_starts are prefix sums */
-SIMT_KERNEL_DECLARE(join_collect); /* paged probe: counts, heads, state */
-SIMT_KERNEL_DECLARE(join_count);   /* two-pass, first probe: counts */
-SIMT_KERNEL_DECLARE(join_write);   /* two-pass, second probe: matches; counts are prefix sums */
-SIMT_KERNEL_DECLARE(
-    join_gather); /* warps over heads: copies to matches, frees pages; counts are prefix sums */
+SIMT_KERNEL_DECLARE(join_hash);   /* lanes over rows; takes a struct join_hash */
+SIMT_KERNEL_DECLARE(join_bounds); /* lanes over partitions: starts, and item_starts as numbers of items */
+SIMT_KERNEL_DECLARE(join_plan);   /* lanes over items; item_starts are prefix sums */
+SIMT_KERNEL_DECLARE(join_count);  /* two-pass, first probe: counts */
+SIMT_KERNEL_DECLARE(join_write);  /* two-pass, second probe: matches; counts are prefix sums */
 SIMT_KERNEL_DECLARE(join_find_strangers); /* lanes over build tuples, sorted by hash: strangers */
 SIMT_KERNEL_DECLARE(join_tally); /* lanes over probe tuples: state.matches; strangers are prefix sums */
+
+/* Each allocator's: join_heap_kernels.c */
+struct join_heap_kernels {
+    const struct simt_kernel *collect; /* paged probe: counts, heads, state */
+    const struct simt_kernel
+        *gather; /* warps over heads: copies to matches, frees pages; counts are prefix sums */
+};
+
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    extern const struct join_heap_kernels EACH_OF(join_heap_kernels, id);
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
 #endif
 
 #endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that are compiled once for each allocator, so that none has the registers that another needs.
+ *
+ * quarry_add_kernel_for_each_allocator (cmake/QuarryEachAllocator.cmake) compiles a source so, with
+ * QUARRY_ALLOCATOR defined.  Such a source has the allocator's name behind its own ones:
+ *
+ *     EACH_KERNEL(fill, struct fill, a) { ... }                    // fill_corw, fill_scatter, ...
+ *     #if SIMT_HAS_HOST && !SIMT_CUDA
+ *     const struct fill_kernels EACH_NAME(fill_kernels) = {&EACH_NAME(fill)};
+ *     #endif
+ *
+ * The host picks one of these by the heap's allocator, a number of handle.h; EACH_OF(fill_kernels, id) is the
+ * one for an entry of list.def.  Where the source is compiled once only, for all allocators and without
+ * QUARRY_ALLOCATOR, the name behind is `any`, and that is everybody's. */
+#ifndef QUARRY_BENCH_EACH_ALLOCATOR_H
+#define QUARRY_BENCH_EACH_ALLOCATOR_H
+
+#include "quarry/device.h"
+
+#ifdef QUARRY_EACH_ALLOCATOR
+#define EACH_OF(name, id) name##_##id
+#else
+#define EACH_OF(name, id) name##_any
+#endif
+
+#ifdef QUARRY_ALLOCATOR
+#define EACH_SUFFIX QUARRY_ALLOCATOR
+#else
+#define EACH_SUFFIX any
+#endif
+#define EACH_PASTE_(name, suffix) name##_##suffix
+#define EACH_PASTE(name, suffix) EACH_PASTE_(name, suffix)
+#define EACH_NAME(name) EACH_PASTE(name, EACH_SUFFIX)
+
+#define EACH_KERNEL_(name, type, argument) SIMT_KERNEL(name, type, argument)
+#define EACH_KERNEL(name, type, argument) EACH_KERNEL_(EACH_NAME(name), type, argument)
+#define EACH_KERNEL_RESIDENT_(name, type, argument, threads, blocks)                                         \
+    SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks)
+#define EACH_KERNEL_RESIDENT(name, type, argument, threads, blocks)                                          \
+    EACH_KERNEL_RESIDENT_(EACH_NAME(name), type, argument, threads, blocks)
+
+#endif

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compiles kernels once for each allocator: bench/each_allocator.h says how they are written.
+#
+#   quarry_add_kernel_for_each_allocator(target file...)
+#
+# adds, for each allocator of list.def, a file to the target that defines QUARRY_ALLOCATOR and includes the source.  The
+# target's own sources have QUARRY_EACH_ALLOCATOR defined.
+
+function(quarry_add_kernel_for_each_allocator target)
+    set(list "${PROJECT_SOURCE_DIR}/include/quarry/alloc/list.def")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
+    file(STRINGS "${list}" allocators REGEX "^#include \"quarry/alloc/")
+    list(TRANSFORM allocators REPLACE "^#include \"quarry/alloc/(.*)\\.h\"" "\\1")
+    foreach(source IN LISTS ARGN)
+        cmake_path(GET source FILENAME name)
+        foreach(allocator IN LISTS allocators)
+            set(file "${CMAKE_CURRENT_BINARY_DIR}/each/${target}/${allocator}/${name}")
+            file(CONFIGURE OUTPUT "${file}" CONTENT "#define QUARRY_ALLOCATOR ${allocator}\n#include \"${source}\"\n")
+            quarry_add_kernel(${target} "${file}")
+        endforeach()
+    endforeach()
+    target_compile_definitions(${target} PRIVATE QUARRY_EACH_ALLOCATOR=1)
+endfunction()
