@@ -10,8 +10,9 @@
  *     #endif
  *
  * The host picks one of these by the heap's allocator, a number of handle.h; EACH_OF(fill_kernels, id) is the
- * one for an entry of list.def.  Where the source is compiled once only, for all allocators and without
- * QUARRY_ALLOCATOR, the name behind is `any`, and that is everybody's. */
+ * one for an entry of list.def.  It is for plain heaps.  EACH_COMPOSED_OF is that for heaps with policies or
+ * in debug mode, if the source is compiled for these, too.  Where it is compiled once only, without
+ * QUARRY_ALLOCATOR, the name behind is `any`, and that is for all heaps. */
 #ifndef QUARRY_BENCH_EACH_ALLOCATOR_H
 #define QUARRY_BENCH_EACH_ALLOCATOR_H
 
@@ -19,14 +20,16 @@
 
 #ifdef QUARRY_EACH_ALLOCATOR
 #define EACH_OF(name, id) name##_##id
+#define EACH_COMPOSED_OF(name, id) name##_##id##_composed
 #else
 #define EACH_OF(name, id) name##_any
+#define EACH_COMPOSED_OF(name, id) name##_any
 #endif
 
-#ifdef QUARRY_ALLOCATOR
-#define EACH_SUFFIX QUARRY_ALLOCATOR
-#else
+#if !defined(QUARRY_ALLOCATOR)
 #define EACH_SUFFIX any
+#elif !defined(EACH_SUFFIX)
+#define EACH_SUFFIX QUARRY_ALLOCATOR
 #endif
 #define EACH_PASTE_(name, suffix) name##_##suffix
 #define EACH_PASTE(name, suffix) EACH_PASTE_(name, suffix)

@@ -91,7 +91,9 @@ struct bench_count_kernels {
 
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
     extern const struct bench_heap_kernels EACH_OF(bench_heap_kernels, id);                                  \
-    extern const struct bench_count_kernels EACH_OF(bench_count_kernels, id);
+    extern const struct bench_heap_kernels EACH_COMPOSED_OF(bench_heap_kernels, id);                         \
+    extern const struct bench_count_kernels EACH_OF(bench_count_kernels, id);                                \
+    extern const struct bench_count_kernels EACH_COMPOSED_OF(bench_count_kernels, id);
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
 #endif

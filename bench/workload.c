@@ -7,17 +7,22 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct bench_heap_kernels *const heap_kernels[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) &EACH_OF(bench_heap_kernels, id),
+/* Of plain heaps, and of those with policies. */
+static const struct {
+    const struct bench_heap_kernels *heap[2];
+    const struct bench_count_kernels *count[2];
+} kernels_of[] = {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    {{&EACH_OF(bench_heap_kernels, id), &EACH_COMPOSED_OF(bench_heap_kernels, id)},                          \
+     {&EACH_OF(bench_count_kernels, id), &EACH_COMPOSED_OF(bench_count_kernels, id)}},
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
 };
 
-static const struct bench_count_kernels *const count_kernels[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) &EACH_OF(bench_count_kernels, id),
-#include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
-};
+static const struct bench_heap_kernels *heap_kernels(const struct quarry_handle *heap)
+{
+    return kernels_of[heap->allocator].heap[heap->policy != NULL];
+}
 
 /* scratch: the tally and the counter lie in different 256-byte lines. */
 enum { SCRATCH_COUNTER = 256, SCRATCH_BYTES = 512 };
@@ -116,7 +121,7 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
     struct bench_hold hold;
     memset(&hold, 0, sizeof hold);
     hold.heap = quarry_heap_handle(heap);
-    const struct bench_heap_kernels *const kernels = heap_kernels[hold.heap.allocator];
+    const struct bench_heap_kernels *const kernels = heap_kernels(&hold.heap);
     hold.held = held;
     hold.bytes = bytes;
     hold.free_share =
@@ -197,7 +202,7 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
     const struct quarry_target *target = &workload->target;
     const struct bench_cell argument = cell_argument(workload, heap, shape);
     const struct quarry_grid grid = quarry_grid_for(shape->threads);
-    const struct bench_heap_kernels *const kernels = heap_kernels[argument.heap.allocator];
+    const struct bench_heap_kernels *const kernels = heap_kernels(&argument.heap);
     const struct simt_kernel *const untimed[3] = {kernels->malloc, &bench_write, &bench_check};
     const struct timing_step steps[2] = {
         {shape->at_once ? kernels->at_once : kernels->malloc, grid, &argument},
@@ -274,8 +279,8 @@ enum quarry_status workload_fill_up(struct workload *workload, quarry_heap *heap
     if (status == QUARRY_OK)
         status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
     if (status == QUARRY_OK)
-        status = quarry_launch(heap_kernels[argument.heap.allocator]->fill, target,
-                               quarry_grid_for(shape->threads), &argument);
+        status = quarry_launch(heap_kernels(&argument.heap)->fill, target, quarry_grid_for(shape->threads),
+                               &argument);
     if (status == QUARRY_OK)
         status = quarry_memory_copy(target, &tally, workload->scratch, sizeof tally);
     if (status != QUARRY_OK)
@@ -297,7 +302,8 @@ enum quarry_status workload_count(struct workload *workload, quarry_heap *heap,
 {
     const struct quarry_target *target = &workload->target;
     const struct bench_cell argument = cell_argument(workload, heap, shape);
-    const struct bench_count_kernels *const kernels = count_kernels[argument.heap.allocator];
+    const struct bench_count_kernels *const kernels =
+        kernels_of[argument.heap.allocator].count[argument.heap.policy != NULL];
     const struct quarry_grid grid = quarry_grid_for(shape->threads);
     const double calls = (double)workload_blocks(shape->threads, shape->lanes) * COUNTED_RUNS;
     struct bench_tally tally;

@@ -1,21 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles kernels once for each allocator: bench/each_allocator.h says how they are written.
 #
-#   quarry_add_kernel_for_each_allocator(target file...)
+#   quarry_add_kernel_for_each_allocator(target [COMPOSED] file...)
 #
-# adds, for each allocator of list.def, a file to the target that defines QUARRY_ALLOCATOR and includes the source.  The
-# target's own sources have QUARRY_EACH_ALLOCATOR defined.
+# adds, for each allocator of list.def, a file to the target that defines QUARRY_ALLOCATOR and QUARRY_OOM, so that heaps
+# must be plain, and includes the source; with COMPOSED, a file for heaps with policies instead, which defines
+# QUARRY_ALLOCATOR only.  The target's own sources have QUARRY_EACH_ALLOCATOR defined.
 
 function(quarry_add_kernel_for_each_allocator target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "COMPOSED" "" "")
     set(list "${PROJECT_SOURCE_DIR}/include/quarry/alloc/list.def")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
     file(STRINGS "${list}" allocators REGEX "^#include \"quarry/alloc/")
     list(TRANSFORM allocators REPLACE "^#include \"quarry/alloc/(.*)\\.h\"" "\\1")
-    foreach(source IN LISTS ARGN)
+    foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
         cmake_path(GET source FILENAME name)
         foreach(allocator IN LISTS allocators)
-            set(file "${CMAKE_CURRENT_BINARY_DIR}/each/${target}/${allocator}/${name}")
-            file(CONFIGURE OUTPUT "${file}" CONTENT "#define QUARRY_ALLOCATOR ${allocator}\n#include \"${source}\"\n")
+            set(suffix "${allocator}")
+            set(policies "#define QUARRY_OOM null\n")
+            if(arg_COMPOSED)
+                string(APPEND suffix "_composed")
+                set(policies "#define EACH_SUFFIX ${suffix}\n")
+            endif()
+            set(file "${CMAKE_CURRENT_BINARY_DIR}/each/${target}/${suffix}/${name}")
+            file(CONFIGURE OUTPUT "${file}"
+                 CONTENT "#define QUARRY_ALLOCATOR ${allocator}\n${policies}#include \"${source}\"\n")
             quarry_add_kernel(${target} "${file}")
         endforeach()
     endforeach()

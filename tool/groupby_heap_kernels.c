@@ -20,7 +20,6 @@
  *
  * Masks.  The lanes of a warp enter and leave every loop here together, so the mask of most collectives
  * is SIMT_ALL_LANES; blocks are whole warps. */
-#define QUARRY_OOM null /* the command makes plain heaps for this */
 #include "groupby_device.h"
 #include "groupby_sort.h"
 

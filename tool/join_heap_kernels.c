@@ -11,7 +11,6 @@
  * collaborative allocator gets whole warps.  A lane without a match asks for nothing.
  *
  * Masks.  The lanes of a warp enter and leave every loop with a collective together. */
-#define QUARRY_OOM null /* the command makes plain heaps for this */
 #include "join_probe.h"
 
 /* Where a thread writes. */
