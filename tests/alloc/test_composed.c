@@ -96,7 +96,7 @@ static void composed(void)
 {
     static const uint64_t alignments[] = {16, 16, 128, 32};
     for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
-        f.alignment = f.fixed ? alignments[seed % 4] : 16;
+        f.alignment = alignments[seed % 4];
         f.distribution = seed % 8 < 6 ? QUARRY_DISTRIBUTION_WARP : QUARRY_DISTRIBUTION_NONE;
         uint64_t page_bytes = 128 << seed % 4;
         play(page_bytes, seed % 5 ? page_bytes / 4 : page_bytes, seed % 2 ? 33 : 96, seed);
@@ -105,7 +105,7 @@ static void composed(void)
     }
     if (test_on_cuda(&base_target)) {
         f.distribution = QUARRY_DISTRIBUTION_WARP;
-        for (f.alignment = 16; f.alignment <= (f.fixed ? 256 : 16); f.alignment *= 16) {
+        for (f.alignment = 16; f.alignment <= 256; f.alignment *= 16) {
             play(4096, 200, capped(1u << 14), 0);
             scarce(1024, 16, capped(1u << 16), 0);
             scarce(256, 100, capped(1u << 16), 0);

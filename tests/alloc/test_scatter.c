@@ -35,7 +35,8 @@ static uint32_t count_chunks(uint64_t page_bytes, uint64_t bytes)
 /* One thread for each chunk that there should be, and one more, on an empty page. */
 static void fill_page(uint64_t page_bytes, uint64_t bytes)
 {
-    uint32_t chunks = count_chunks(page_bytes, (bytes + 15) / 16 * 16);
+    uint64_t unit = f.alignment ? f.alignment : 16;
+    uint32_t chunks = count_chunks(page_bytes, (bytes + unit - 1) / unit * unit);
     begin(1, page_bytes, chunks + 1, 0);
     f.device.bytes = bytes;
     expect_equal(slots(bytes), chunks);
@@ -69,6 +70,20 @@ static void a_page_has_as_many_chunks_as_fit(void **state)
     fill_page(1u << 20, 1u << 20);
 }
 
+static void an_aligned_page_has_as_many_chunks_as_fit(void **state)
+{
+    static const uint64_t pages[] = {1, 2, 31, 32, 33, 34, 65, 256}; /* times the alignment */
+    (void)state;
+    choose();
+    for (f.alignment = 32; f.alignment <= 4096; f.alignment *= 2)
+        for (uint32_t p = 0; p < sizeof pages / sizeof *pages; p++)
+            for (uint64_t chunks = pages[p]; chunks > 0; chunks /= 2) {
+                fill_page(pages[p] * f.alignment, pages[p] * f.alignment / chunks);
+                fill_page(pages[p] * f.alignment, pages[p] * f.alignment / chunks - 31);
+            }
+    f.alignment = 0;
+}
+
 /* ---- races within pages of many chunks ---- */
 
 /* As many pages as can be occupied at once by that many blocks of these sizes, each in a page of its own. */
@@ -99,6 +114,10 @@ static void chunks_are_neither_shared_nor_lost(void **state)
         play(threads, 112, 1 + (uint32_t)seed % 4, 0, seed);
         play(threads, 500, 1 + (uint32_t)seed % 5, 0, seed);
         play(threads, 2 * PAGE_BYTES, 9, 0, seed);
+        f.alignment = 64; /* pages of up to 63 chunks */
+        play(threads, 16, 1 + (uint32_t)seed % 4, 0, seed);
+        play(threads, 2 * PAGE_BYTES, 9, 0, seed);
+        f.alignment = 0;
     }
     f.probes = 0;
     if (test_on_cuda(&base_target))
@@ -326,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_page_has_as_many_chunks_as_fit),
+        cmocka_unit_test(an_aligned_page_has_as_many_chunks_as_fit),
         cmocka_unit_test(chunks_are_neither_shared_nor_lost),
         cmocka_unit_test(a_page_that_empties_becomes_another),
         cmocka_unit_test(the_last_chunks_are_found_by_whoever_is_entitled),

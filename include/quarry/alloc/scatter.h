@@ -470,11 +470,14 @@ SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatt
                                                              struct quarry_layout *l)
 {
     unsigned char *pages = SIMT_NULL;
-    uint32_t unit = l->debug ? QUARRY_SCATTER_DEBUG_UNIT : QUARRY_PAGE_UNIT;
+    uint32_t unit = l->alignment > QUARRY_PAGE_UNIT ? (uint32_t)l->alignment : QUARRY_PAGE_UNIT;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_SCATTER_PAGE_BYTES);
     if (result != QUARRY_LAYOUT_OK)
         return result;
     uint64_t page_bytes = l->page_bytes;
+    if (page_bytes % unit != 0)
+        return QUARRY_LAYOUT_ALIGNMENT;
+    unit = l->debug ? QUARRY_SCATTER_DEBUG_UNIT : unit;
     l->page_bytes = quarry_round_up(page_bytes, unit);
     int apart = l->debug && l->page_bytes / unit > QUARRY_SCATTER_FLAT;
     result = quarry_layout_pages(l, sizeof *h->head,
