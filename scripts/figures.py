@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of Pham et al., "Dynamic Buffer Management in Massively Parallel Systems", with our implementations.
+"""The figures of two papers, with our implementations: Pham et al., "Dynamic Buffer Management in Massively Parallel
+Systems", and, by names such as 5.1, C. Eckert's thesis on ScatterAlloc and mallocMC.
 
     scripts/figures.py QUARRY OUT    measures: writes OUT/figureN.csv, then draws
     scripts/figures.py OUT           draws: OUT/figureN.svg of the figureN.csv that are there
 
-QUARRY is the command `quarry`. Measuring needs only Python's own library, drawing matplotlib; where that is missing the
-first form only measures. Exits 1 if a figure failed; the others are written all the same.
+QUARRY is the command `quarry`; figures 5.1, 5.2 and B.1 take `quarry-overhead` from its folder. Measuring needs only
+Python's own library, drawing matplotlib; where that is missing the first form only measures. Exits 1 if a figure failed;
+the others are written all the same.
 """
 import argparse
 import csv
@@ -14,6 +16,7 @@ import math
 import os
 import random
 import re
+import statistics
 import subprocess
 import sys
 from collections import Counter
@@ -33,6 +36,9 @@ SCALES = {
         "join": ["16K", "64K", "256K", "1M", "4M", "16M", "64M"],
         "groupby": ["10K", "100K", "1M", "2M", "5M", "10M"],
         "case": "16G",
+        "workers": [],
+        "toolkit": ["--runs", "3", "--steps", "20"],
+        "every": "40",
         "runs": "5",
     },
     "cpu": {
@@ -46,6 +52,9 @@ SCALES = {
         "join": ["16K", "64K", "256K"],
         "groupby": ["10K", "100K"],
         "case": "128M",
+        "workers": ["--workers", "2,4,8,16,32,64,128,256,512,1024"],
+        "toolkit": ["--workers", "2,4,8,16,32,64,128,256,512,1024"],
+        "every": "1024",
         "runs": "3",
     },
     "quick": {
@@ -59,6 +68,9 @@ SCALES = {
         "join": ["1K", "4K"],
         "groupby": ["1K", "4K"],
         "case": "16M",
+        "workers": ["--workers", "2,40", "--runs", "2", "--steps", "8", "--heap", "16"],
+        "toolkit": ["--workers", "2,40", "--runs", "2", "--steps", "8", "--heap", "16"],
+        "every": "8320",
         "runs": "1",
     },
 }
@@ -88,16 +100,37 @@ class Tool:
 
     def run(self, *arguments):
         """Standard output and standard error of the command; RuntimeError if it fails, Refused if that is no misuse."""
-        if arguments not in self.done:
-            done = subprocess.run([self.quarry, *arguments], capture_output=True, text=True, check=False)
+        return self.start(self.quarry, arguments)
+
+    def start(self, program, arguments):
+        command = (program, *arguments)
+        if command not in self.done:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 error = Refused if done.returncode == 1 else RuntimeError
-                raise error(f"quarry {' '.join(arguments)}: exit code {done.returncode}: {done.stderr.strip()}")
-            self.done[arguments] = done.stdout, done.stderr
-        return self.done[arguments]
+                raise error(f"{os.path.basename(program)} {' '.join(arguments)}: exit code {done.returncode}: "
+                            f"{done.stderr.strip()}")
+            self.done[command] = done.stdout, done.stderr
+        return self.done[command]
 
     def csv(self, *arguments):
         return list(csv.DictReader(self.run(*arguments, "--csv")[0].splitlines()))
+
+    def overhead(self, contestants, *arguments):
+        """Medians over runs: cycles of a malloc and of a free, for each contestant, size and number of workers."""
+        program = os.path.join(os.path.dirname(self.quarry), "quarry-overhead")
+        if not os.path.exists(program):
+            raise Missing("there is no quarry-overhead beside quarry")
+        printed = self.start(program, ("--backend", self.backend, "--contestants", contestants, *arguments))[0]
+        runs = {}
+        for row in csv.DictReader(printed.splitlines()):
+            runs.setdefault((row["contestant"], row["bytes"], row["threads"]), []).append(row)
+        keep = "device", "backend", "contestant", "bytes", "threads"
+        return [{**{name: rows[0][name] for name in keep}, "runs": len(rows),
+                 **{f"{call}_cycles": f"{statistics.median(float(row[f'{call}_cycles']) for row in rows):.1f}"
+                    for call in ("malloc", "free")},
+                 "slots_before": rows[0]["slots_before"], "slots_after": rows[0]["slots_after"]}
+                for rows in runs.values()]
 
     def bench(self, op, *arguments):
         rows = self.csv("bench", "--backend", self.backend, *self.scale["bench"], "--size", str(PAGE), *arguments)
@@ -350,6 +383,21 @@ def group_bys(tool):
     return case_study(tool, ("groupby", "--top", "1"), tool.scale["groupby"], ("rw", "crw", "corw"), ("passes",))
 
 
+def overheads(call):
+    """Section 5.1.1 of the thesis; of both calls, from the same runs."""
+    def rows(tool):
+        found = (tool.overhead("bare,direct,composed", *tool.scale["workers"]) +
+                 tool.overhead("cuda", *tool.scale["toolkit"]))
+        other = "free" if call == "malloc" else "malloc"
+        return [{name: value for name, value in row.items() if name != f"{other}_cycles"} for row in found]
+    return rows
+
+
+def overheads_closely(tool):
+    return tool.overhead("bare,direct", "--bytes", "16,128", "--every", tool.scale["every"], "--runs", "1",
+                         *(["--steps", "40"] if not tool.quick else ["--steps", "8"]))
+
+
 # ---- lines of each figure: (name, {column: value}) for a row ----
 
 
@@ -383,6 +431,10 @@ def of_pages(row):
     yield f"{row['allocator']}, pages {'' if row['pages'] == 'as the block' else 'of '}{row['pages']}", row
 
 
+def of_contestants(row):
+    yield row["contestant"], row
+
+
 def distributions(row):
     for name in "simulated", "normal":
         yield name, {"share": row[name]}
@@ -400,7 +452,10 @@ class Figure(NamedTuple):
 
 
 THREADS = ("threads", "threads")
+WORKERS = ("threads", "workers")
 TIME = ("median_us", "time of the kernel, us")
+MALLOC = ("malloc_cycles", "cycles of a malloc")
+FREE = ("free_cycles", "cycles of a free")
 FIGURES = {
     1: Figure("One counter that all threads add to, once a warp", atomics, THREADS, (TIME,), floors),
     4: Figure("Theory: RW and a queue, equations (1) to (4), T = 1,000,000", theory_rw, THREADS,
@@ -427,6 +482,12 @@ FIGURES = {
                (("ms", "time, ms"), ("paged_ms", "of that the probe, ms"))),
     18: Figure("Group-by", group_bys, ("rows", "rows"),
                (("ms", "time, ms"), ("paged_ms", "of that the passes, ms"))),
+    "5.1": Figure("malloc: scatter bare, behind quarry_malloc, composed with policies; the CUDA toolkit", overheads("malloc"),
+                  WORKERS, (MALLOC,), of_contestants, "bytes", heading="{} bytes"),
+    "5.2": Figure("free: scatter bare, behind quarry_free, composed with policies; the CUDA toolkit", overheads("free"),
+                  WORKERS, (FREE,), of_contestants, "bytes", heading="{} bytes"),
+    "B.1": Figure("scatter bare and behind quarry_malloc, closely", overheads_closely, WORKERS, (MALLOC, FREE),
+                  of_contestants, "bytes", ("linear", "linear"), "{} bytes"),
 }
 
 
@@ -448,7 +509,8 @@ def read(path):
 # Mid tones, which are readable on white and on black.
 INK = "#808080"
 COLORS = {"rw": "#e0564a", "rw-bm": "#d98c1f", "crw": "#3d9a50", "corw": "#3c82d6", "queue": INK, "one counter": INK,
-          "two-pass": INK, "a store": "#b07cc6", "simulated": "#3c82d6", "normal": "#d98c1f"}
+          "two-pass": INK, "a store": "#b07cc6", "simulated": "#3c82d6", "normal": "#d98c1f", "bare": "#d98c1f", "direct": "#3c82d6",
+          "composed": "#3d9a50", "cuda": "#e0564a"}
 SHADES = dict(zip([*CLUSTERS.values(), "100 % free", "50 % free", "10 % free", "rw-malloc, pages of 16",
                    "rw-malloc, pages of 64", "rw-malloc, pages of 256", "scatter, pages as the block"],
                   ("#2f9e8f", "#3d9a50", "#8fb339") + ("#3c82d6", "#d98c1f", "#e0564a") * 2 + ("#3d9a50",)))
@@ -525,8 +587,9 @@ def draw_all(numbers, out):
 
 
 def numbers_of(text):
-    numbers = [int(part) for part in text.split(",") if part.isdigit()]
-    if not numbers or len(numbers) != text.count(",") + 1 or not set(numbers) <= set(FIGURES):
+    known = {str(number): number for number in FIGURES}
+    numbers = [known.get(part) for part in text.split(",")]
+    if None in numbers:
         raise argparse.ArgumentTypeError(f"'{text}': give some of {', '.join(map(str, FIGURES))}")
     return numbers
 

@@ -57,7 +57,11 @@ done
 head_of 14 "scenario,$bench"
 head_of 15 "sizes,pages,$bench"
 head_of 17 allocator,free_percent,rows,ms,paged_ms,pages,prefilled
-for number in 1 4 5 6 8 9 11 12 14 15 16 17; do
+cycles=device,backend,contestant,bytes,threads,runs
+head_of 5.1 $cycles,malloc_cycles,slots_before,slots_after
+head_of 5.2 $cycles,free_cycles,slots_before,slots_after
+head_of B.1 $cycles,malloc_cycles,free_cycles,slots_before,slots_after
+for number in 1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 B.1; do
     prints "^figure $number: [1-9][0-9]* rows$"
 done
 
@@ -91,6 +95,11 @@ done
     look 15 'used[r["allocator"], r["pages"], r["bytes_least"], r["bytes"]] = r["utilisation"]
         at = used["rw-malloc", 256, 1050, 1050]; good = at > 0.8 && at < 0.8204 && used["rw-malloc", 256, 16, 16] < 0.0626 &&
             used["rw-malloc", 16, 16, 16] > 0.95 && used["corw", "as the block", 8192, 8192] > 0.9' 'utilisation'
+    for number in 5.1 5.2; do
+        look $number 'seen[r["contestant"]]++; wrong += r["runs"] != 2 || r["slots_before"] != r["slots_after"]
+            good = !wrong && seen["bare"] == 8 && seen["direct"] == 8 && seen["composed"] == 8 && seen["cuda"] == 8' 'contestants'
+    done
+    look B.1 'seen[r["contestant"], r["bytes"]]++; good = seen["bare", 16] == 2 && seen["direct", 128] == 2' 'contestants'
     look 12 'seen[r["lanes"]]++; good = seen[1] == 12 && seen[32] == 12' 'lanes'
     look 16 'rows++; good += r["op"] == "free" && r["cycles"] > 0; if (good < rows) exit' 'cycles of a free'
     look 17 'seen[r["allocator"], r["free_percent"]] += r["paged_ms"] > 0 && r["ms"] >= r["paged_ms"] - 0.01
@@ -99,7 +108,7 @@ done
 }
 
 if python3 -c 'import matplotlib' 2>/dev/null; then
-    for number in 1 4 5 6 8 9 11 12 14 15 16 17; do
+    for number in 1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 B.1; do
         same "$(python3 -c 'import sys, xml.etree.ElementTree as x; print(x.parse(sys.argv[1]).getroot().tag[-3:])' \
             "$csv/figure$number.svg" 2>&1)" svg "figure $number drawn"
     done
