@@ -30,7 +30,7 @@ src/cuda/.*	(include/quarry|src/cuda|src/host)/.*|<.*>	one backend knows no othe
 src/host/.*	(include/quarry|src/host|src/device)/.*|<[^c].*>|<c[^u].*>	the host's side reaches backends through their table
 bench/.*	(include/quarry|bench)/.*|<.*>	workloads use the library from outside
 tool/.*	(include/quarry|tool|bench)/.*|<.*>	the tool uses the library from outside
-examples/.*	include/quarry/(quarry|device)\.h|<.*>	examples use what users use
+examples/.*	include/quarry/(quarry|device)\.h|examples/particles/.*|<.*>	examples use what users use
 END
 }
 

@@ -64,6 +64,13 @@ target_link_libraries(whole PRIVATE quarry::quarry)
 add_executable(app main.cpp)
 target_link_libraries(app PRIVATE whole)'
 
+# An example with a project of its own, as it is installed.
+enter particles
+{ cmake -S "$PREFIX/share/doc/quarry/examples/particles" -B build -DCMAKE_PREFIX_PATH="$PREFIX" \
+    -DQUARRY_CUDA_ARCHITECTURES=90 && cmake --build build; } >log 2>&1 || { cat log; fail particles; }
+! grep -i 'warning' log || fail 'particles: warnings'
+build/particles --backend cpu --steps 3 | tail -n 1 | grep -q '^corw,cpu,3,' || fail 'particles: another answer'
+
 # What is missing is said in one sentence.
 refuses() {
     local what=$1 project=$2
