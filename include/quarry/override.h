@@ -32,11 +32,13 @@
 
 static __constant__ struct quarry_handle quarry_override_handle;
 
-/* One object in each source: there before main(), and before what a shared library does when it is loaded. */
+/* One object in each source: there before main(), and before what a shared library does when it is loaded.
+ * The handle is an argument, for all sources may share one constructor. */
 struct quarry_override_registrar {
     struct quarry_override_unit unit;
 
-    quarry_override_registrar() : unit{nullptr, &quarry_override_handle, sizeof quarry_override_handle}
+    explicit quarry_override_registrar(const struct quarry_handle *handle)
+        : unit{nullptr, handle, sizeof *handle}
     {
         quarry_override_link(&unit);
     }
@@ -45,7 +47,7 @@ struct quarry_override_registrar {
         quarry_override_unlink(&unit);
     }
 };
-static quarry_override_registrar quarry_override_here;
+static quarry_override_registrar quarry_override_here(&quarry_override_handle);
 
 #ifdef __CUDA_ARCH__
 /* Out of line: a source has the allocators' code once, not at each call.  NULL as long as there is no heap.
