@@ -6,21 +6,27 @@
  * random one on, as one region, and take runs of free pages for all of them.
  *
  * The bitmap, how it says where blocks end, and the order of all: core/runs.h.  What is different here:
- * - Algorithm 6 visits word by word, run by run, and in each round one lane takes one run.  Here the lanes
+ *
+ * Algorithm 6 visits word by word, run by run, and in each round one lane takes one run.  Here the lanes
  * number the places for blocks in all runs of the region, and the k-th lane that asks gets the k-th, at once.
  * If they ask for different sizes, as many as fit are packed into the longest run.
- * - A request that is smaller than a page has a page; pages may be as small as 16 bytes.  Then the requests
+ *
+ * A request that is smaller than a page has a page; pages may be as small as 16 bytes.  Then the requests
  * of a warp lie side by side, in few words that are changed once each: that is the paper's aggregation of
  * small requests, and each block can be freed alone nevertheless.
- * - Runs join across words within the region (the paper's data structure K is a few shuffles here), and after
+ *
+ * Runs join across words within the region (the paper's data structure K is a few shuffles here), and after
  * a success the walk goes on with the next region: what is left of the warp lies beside it.
- * - The paper ends at the region's pages.  A larger block, up to the whole heap, is tried at a few random
- *   multiples of its size, the whole warp reading and claiming its words; then the sweep looks for it. */
+ *
+ * The paper ends at the region's pages.  A larger block, up to the whole heap, is tried at a few random
+ * multiples of its size, the whole warp reading and claiming its words; then the sweep looks for it.
+ */
 #ifndef QUARRY_ALLOC_RW_MALLOC_H
 #define QUARRY_ALLOC_RW_MALLOC_H
 
 #include "quarry/alloc/alloc.h"
 #include "quarry/core/runs.h"
+#include "quarry/core/runs_census.h"
 
 #define QUARRY_RW_MALLOC_PAGE_BYTES 64u /* the default: docs/alloc/rw_malloc.md */
 #define QUARRY_RW_MALLOC_PROBES 1024u   /* words that a group reads in vain */
@@ -80,7 +86,7 @@ SIMT_FN int quarry_rw_malloc_is_small(uint32_t group, uint32_t pages)
 }
 
 /* Whatever the first looks leave to do, for lanes of the group whose page is QUARRY_NO_PAGE.  Out of line:
- * callers pay neither its registers nor its code.
+ * callers have its code once, however many mallocs they make.
  *
  *   pages   that the calling lane needs
  *   word    where to look first, if there are so many

@@ -39,9 +39,8 @@
  * So from the end of the first pass to the end of the second bits were only cleared: a page that was seen
  * taken had been taken all the time. (2^32 claims of a counter during one turn aside.)
  *
- * Rejected: a version
- * in each word, which needs half of it; and sums alone, as bits of claims that fail are set for a moment and
- * would make others' NULL wrong.
+ * Rejected: a version in each word, which needs half of it; and sums alone, as bits of claims that fail are
+ * set for a moment and would make others' NULL wrong.
  *
  * Debug mode asks at any time which block an address is in, so it must see where blocks begin: behind an end
  * bit or a free page.  A claim that is about to fail could set, for a moment, the word below a block at a
@@ -55,17 +54,14 @@
 #include "quarry/core/layout.h"
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"
-#include "quarry/core/share.h"
+#include "quarry/core/runs_view.h"
 #include "quarry/core/sweep.h"
 
-#define QUARRY_RUNS_BITS 32u      /* pages of a word */
 #define QUARRY_RUNS_FLIGHTS 256u  /* counters */
 #define QUARRY_RUNS_BATCH 8u      /* words that a lane has in flight when it sweeps */
 #define QUARRY_RUNS_FREE_BATCH 4u /* and when it frees */
 #define QUARRY_RUNS_CHUNK 2048u   /* words of a sweep's chunk */
 #define QUARRY_RUNS_BEGUN ((uint64_t)1 << 32)
-#define QUARRY_RUNS_TAKEN 1u /* the bits of a word's first page */
-#define QUARRY_RUNS_BOTH (QUARRY_RUNS_TAKEN | (uint64_t)1 << 32)
 
 struct quarry_runs {
     struct quarry_sweep *sweep;
@@ -77,24 +73,6 @@ struct quarry_runs {
     uint32_t chunks;  /* of a sweep; 0: none, give up */
     uint32_t ordered; /* of a heap in debug mode: claims go from a block's last word to its first */
 };
-
-/* Bits from .. to - 1 of 32. */
-SIMT_FN uint32_t quarry_runs_bits(uint32_t from, uint32_t to)
-{
-    return from < to ? (uint32_t)(((uint64_t)1 << to) - ((uint64_t)1 << from)) : 0;
-}
-
-/* The bits in `word` of a block of `pages` pages from `page` on; 0 if it has none there. */
-SIMT_FN uint64_t quarry_runs_part(uint32_t page, uint32_t pages, uint32_t word)
-{
-    uint32_t first = word * QUARRY_RUNS_BITS, end = page + pages;
-    uint32_t from = page > first ? page - first : 0;
-    uint32_t to = end > first ? end - first : 0;
-    uint64_t last = end > first && to <= QUARRY_RUNS_BITS ? (uint64_t)1 << (to - 1u) << 32 : 0;
-    return from < QUARRY_RUNS_BITS
-               ? quarry_runs_bits(from, to < QUARRY_RUNS_BITS ? to : QUARRY_RUNS_BITS) | last
-               : 0;
-}
 
 /* What a word holds when nothing is allocated. */
 SIMT_FN uint64_t quarry_runs_empty(const struct quarry_runs *h, uint32_t word)
@@ -164,212 +142,7 @@ SIMT_FN void quarry_runs_clear_fenced(const struct quarry_runs *h, uint32_t word
         simt_and_u64(&h->words[word], ~part, fenced);
 }
 
-/* A block's bits in a word where its first page is bit `from`.
- *   ends   the word's end bits from there on; 0: the block goes on in the next word */
-SIMT_FN uint64_t quarry_runs_to_end(uint32_t from, uint64_t ends)
-{
-    uint64_t end = ends & (0 - ends);
-    return quarry_runs_bits(from, end ? simt_ctz_u64(end) - 31u : QUARRY_RUNS_BITS) | end;
-}
-
-/* ---- what a group sees when its lanes read consecutive words, one each, in the order of their ranks ---- */
-
-/* Bits of x from which on `pages` bits are set. */
-SIMT_FN uint32_t quarry_runs_starts(uint32_t x, uint32_t pages)
-{
-    if (pages > QUARRY_RUNS_BITS)
-        return 0;
-    for (uint32_t have = 1; have < pages;) {
-        uint32_t step = have < pages - have ? have : pages - have;
-        x &= x >> step;
-        have += step;
-    }
-    return x;
-}
-
-SIMT_FN uint32_t quarry_runs_high(uint32_t x) /* set bits at its upper end */
-{
-    return x == 0xffffffffu ? QUARRY_RUNS_BITS : simt_clz_u32(~x);
-}
-
-SIMT_FN uint32_t quarry_runs_low(uint32_t x) /* and at its lower end */
-{
-    return x == 0xffffffffu ? QUARRY_RUNS_BITS : simt_ctz_u32(~x);
-}
-
-/* What a lane knows of the runs in its word and around it. */
-struct quarry_runs_view {
-    uint32_t spare; /* free pages of the word */
-    uint32_t
-        before; /* free pages in the words of lower ranks that touch it from below, if its first is free */
-    uint32_t after; /* in those of higher ranks, from above, if its last is free */
-    uint32_t
-        continues; /* the lane in whose word the run begins that reaches into this one; own lane: none does */
-};
-
-SIMT_FN struct quarry_runs_view quarry_runs_look(uint32_t group, uint32_t spare)
-{
-    struct quarry_runs_view v;
-    uint32_t below = group & simt_lanes_below(), above = group & ~below & ~(1u << simt_lane());
-    uint32_t holed = simt_ballot(group, spare != 0xffffffffu);
-    uint32_t prev = holed & below ? 31u - simt_clz_u32(holed & below) : simt_lane();
-    uint32_t next = holed & above ? simt_ctz_u32(holed & above) : simt_lane();
-    uint32_t high = simt_shuffle_u32(group, quarry_runs_high(spare), prev);
-    uint32_t low = simt_shuffle_u32(group, quarry_runs_low(spare), next);
-    v.spare = spare;
-    if (holed & below) {
-        uint32_t between = below & ~((2u << prev) - 1u);
-        v.before = high + QUARRY_RUNS_BITS * simt_popc_u32(between);
-        v.continues = high ? prev : between ? simt_ctz_u32(between) : simt_lane();
-    } else {
-        v.before = QUARRY_RUNS_BITS * simt_popc_u32(below);
-        v.continues = below ? simt_ctz_u32(below) : simt_lane();
-    }
-    v.after = holed & above ? low + QUARRY_RUNS_BITS * simt_popc_u32(above & ((1u << next) - 1u))
-                            : QUARRY_RUNS_BITS * simt_popc_u32(above);
-    if (!(spare & 1u)) {
-        v.before = 0;
-        v.continues = simt_lane();
-    }
-    if (!(spare >> 31))
-        v.after = 0;
-    return v;
-}
-
-/* ---- runs for several lanes at once ---- */
-
-/* The bits in `word` of blocks of `each` pages, one behind the other from page `start` on, `pages` in all. */
-SIMT_FN uint64_t quarry_runs_row(uint32_t start, uint32_t pages, uint32_t each, uint32_t word)
-{
-    uint32_t first = word * QUARRY_RUNS_BITS;
-    uint32_t taken = (uint32_t)quarry_runs_part(start, pages, word);
-    uint32_t last = start > first ? start - first + each - 1u : each - 1u - (first - start) % each;
-    uint32_t ends = last < QUARRY_RUNS_BITS ? 1u << last : 0;
-    for (uint32_t step = each; step < QUARRY_RUNS_BITS; step *= 2)
-        ends |= ends << step;
-    ends &= taken;
-    return taken | (uint64_t)ends << 32;
-}
-
-/* First pages of disjoint runs of `each` in one word, the lowest first. */
-SIMT_FN uint32_t quarry_runs_slots(uint32_t spare, uint32_t each)
-{
-    uint32_t starts = quarry_runs_starts(spare, each), slots = 0;
-    if (each == 1)
-        return spare;
-    while (starts) {
-        uint32_t low = starts & (0u - starts);
-        slots |= low;
-        starts &= ~(uint32_t)(((uint64_t)low << each) - low);
-    }
-    return slots;
-}
-
-/* The runs that begin in the calling lane's word. */
-struct quarry_runs_own {
-    uint32_t inner;  /* free pages of runs that end in the word */
-    uint32_t start;  /* page; of the one that reaches its end, and */
-    uint32_t length; /* how many pages the group sees of that, also in other words; 0: there is none */
-};
-
-SIMT_FN struct quarry_runs_own quarry_runs_begin_here(const struct quarry_runs_view *v, uint32_t word)
-{
-    struct quarry_runs_own own;
-    uint32_t high = quarry_runs_high(v->spare);
-    own.inner = v->spare & ~quarry_runs_bits(QUARRY_RUNS_BITS - high, QUARRY_RUNS_BITS);
-    if (v->before)
-        own.inner &= ~quarry_runs_bits(0, quarry_runs_low(v->spare));
-    own.start = word * QUARRY_RUNS_BITS + QUARRY_RUNS_BITS - high;
-    own.length = high && (high < QUARRY_RUNS_BITS || !v->before) ? high + v->after : 0;
-    return own;
-}
-
-/* Chooses runs of `each` pages for as many of the lanes `needs` as the group sees runs for, lower lanes lower
- * ones. Returns the caller's first page, or QUARRY_NO_PAGE; *part: what the caller is to set in its word.
- *
- * Whether the first run begins before the group's first word is not known.  So in it blocks begin at
- * multiples of `each`: blocks of one size then pack, wherever walks begin.  (Else a quarter of the heap would
- * be lost in gaps.) */
-SIMT_FN uint32_t quarry_runs_deal(uint32_t group, const struct quarry_runs_view *v, uint32_t word,
-                                  uint32_t needs, uint32_t each, uint64_t *part)
-{
-    struct quarry_runs_own own = quarry_runs_begin_here(v, word);
-    uint32_t low = quarry_runs_low(v->spare), rank = simt_rank(group), k = simt_rank(needs);
-    if (rank == 0 && low && each > 1) {
-        uint32_t skip = each - 1u - (word * QUARRY_RUNS_BITS + each - 1u) % each;
-        if (low == QUARRY_RUNS_BITS) {
-            own.start += skip;
-            own.length -= skip < own.length ? skip : own.length;
-        } else {
-            own.inner &= ~quarry_runs_bits(0, skip < low ? skip : low);
-        }
-    }
-    uint32_t slots = quarry_runs_slots(own.inner, each), inside = simt_popc_u32(slots);
-    uint32_t count = inside + own.length / each;
-    uint32_t to = quarry_scan_add_u32(group, count), from = to - count; /* numbers of the caller's slots */
-    uint32_t asked = simt_popc_u32(needs);
-    uint32_t used = from < asked ? (to < asked ? to : asked) - from : 0;
-    uint32_t taken = slots;
-    if (used < inside)
-        taken &= quarry_runs_bits(0, quarry_kth_set_u32(slots, used + 1u));
-    uint32_t row = used > inside ? (used - inside) * each : 0;
-    *part = taken && each <= QUARRY_RUNS_BITS
-                ? (uint32_t)(((uint64_t)taken << each) - taken) | (uint64_t)(taken << (each - 1u)) << 32
-                : 0;
-    *part |= quarry_runs_row(own.start, row, each, word);
-    uint32_t start = simt_shuffle_u32(group, own.start, v->continues);
-    row = simt_shuffle_u32(group, row, v->continues);
-    if (v->before)
-        *part |= quarry_runs_row(start, row, each, word);
-
-    uint32_t owner = quarry_scan_find_u32(group, to, k);
-    uint32_t lane = quarry_lane_of_rank(group, owner);
-    slots = simt_shuffle_u32(group, slots, lane);
-    from = simt_shuffle_u32(group, from, lane);
-    to = simt_shuffle_u32(group, to, lane);
-    start = simt_shuffle_u32(group, own.start, lane);
-    inside = simt_popc_u32(slots);
-    if (!(needs >> simt_lane() & 1u) || k >= to)
-        return QUARRY_NO_PAGE;
-    k -= from;
-    return k < inside ? (word - rank + owner) * QUARRY_RUNS_BITS + quarry_kth_set_u32(slots, k + 1u)
-                      : start + (k - inside) * each;
-}
-
-/* The end bits of `word` for blocks of the lanes `lanes`, of which `last` is the last page. */
-SIMT_FN uint64_t quarry_runs_ends(uint32_t group, uint32_t lanes, uint32_t last, uint32_t word)
-{
-    uint32_t ends = 0;
-    for (; lanes; lanes &= lanes - 1u) {
-        uint32_t end = simt_shuffle_u32(group, last, simt_ctz_u32(lanes)) - word * QUARRY_RUNS_BITS;
-        ends |= end < QUARRY_RUNS_BITS ? 1u << end : 0;
-    }
-    return (uint64_t)ends << 32;
-}
-
-/* As quarry_runs_deal for lanes that need different numbers of pages (0: none): packs blocks into the longest
- * run. */
-SIMT_FN uint32_t quarry_runs_pack(uint32_t group, const struct quarry_runs_view *v, uint32_t word,
-                                  uint32_t pages, uint64_t *part)
-{
-    struct quarry_runs_own own = quarry_runs_begin_here(v, word);
-    uint32_t rest = own.inner, longest = 0, begins = 0;
-    for (; rest; rest &= rest >> 1, longest++)
-        begins = rest;
-    if (longest > own.length) {
-        own.length = longest;
-        own.start = word * QUARRY_RUNS_BITS + simt_ctz_u32(begins);
-    }
-    longest = simt_reduce_max_u32(group, own.length);
-    uint32_t holder = simt_ctz_u32(simt_ballot(group, own.length == longest));
-    uint32_t start = simt_shuffle_u32(group, own.start, holder);
-    uint32_t fits = pages <= longest ? pages : 0;
-    uint32_t to = quarry_scan_add_u32(group, fits);
-    int served = fits && to <= longest;
-    *part = (uint32_t)quarry_runs_part(start, simt_reduce_max_u32(group, served ? to : 0), word) |
-            quarry_runs_ends(group, simt_ballot(group, served), start + to - 1u, word);
-    return served ? start + to - pages : QUARRY_NO_PAGE;
-}
+/* ---- claims of runs that a group sees ---- */
 
 /* As quarry_runs_claim by the calling lane alone, from the last word to the first. */
 SIMT_FN int quarry_runs_claim_down(const struct quarry_runs *h, uint32_t page, uint32_t pages)
@@ -394,7 +167,10 @@ SIMT_FN uint32_t quarry_runs_settle(const struct quarry_runs *h, uint32_t group,
         return page != QUARRY_NO_PAGE && quarry_runs_claim_down(h, page, pages) ? page : QUARRY_NO_PAGE;
     uint32_t failed = simt_ballot(group, part && !quarry_runs_set(h, word, seen, part));
     uint32_t base = word - simt_rank(group);
-    if (!failed || page == QUARRY_NO_PAGE)
+    if (!failed)
+        return page;
+    simt_sync(group); /* what a lane has set before another clears it */
+    if (page == QUARRY_NO_PAGE)
         return page;
     uint32_t first = page / QUARRY_RUNS_BITS, end = (page + pages - 1u) / QUARRY_RUNS_BITS + 1u, lost = 0;
     for (uint32_t i = first; i < end; i++)
@@ -699,105 +475,6 @@ SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_r
     plan.kinds = QUARRY_RUNS_KINDS;
     plan.size = pages;
     return quarry_sweep_search(&plan, r, group, page);
-}
-
-/* ---- an idle heap, or any moment's glimpse ---- */
-
-/* Bits 0 and 32: is the page taken, and is it the last of its block?  Of one instant. */
-SIMT_FN uint64_t quarry_runs_page(const struct quarry_runs *h, uint32_t page)
-{
-    return quarry_runs_load(h, page / QUARRY_RUNS_BITS) >> page % QUARRY_RUNS_BITS & QUARRY_RUNS_BOTH;
-}
-
-SIMT_FN enum quarry_place quarry_runs_place(const struct quarry_runs *h, const void *address,
-                                            struct quarry_span *span)
-{
-    uint32_t page = quarry_page_find(&h->pages, address, span);
-    if (page == QUARRY_NO_PAGE)
-        return QUARRY_PLACE_FOREIGN;
-    if (!quarry_runs_page(h, page))
-        return QUARRY_PLACE_FREE;
-    uint32_t first = page;
-    while (first > 0 && quarry_runs_page(h, first - 1u) == QUARRY_RUNS_TAKEN)
-        first--;
-    while (page + 1u < h->pages.count && quarry_runs_page(h, page) == QUARRY_RUNS_TAKEN)
-        page++;
-    span->begin = (unsigned char *)quarry_page_address(&h->pages, first);
-    span->bytes = (uint64_t)(page + 1u - first) * h->pages.page_bytes;
-    return QUARRY_PLACE_LIVE;
-}
-
-/* A run of free pages, once. */
-SIMT_FN void quarry_runs_count_run(struct quarry_census *sum, uint64_t run, uint32_t each,
-                                   uint64_t page_bytes)
-{
-    if (each)
-        sum->slots += run / each;
-    if (run * page_bytes > sum->largest_free)
-        sum->largest_free = run * page_bytes;
-}
-
-/* A word's pages and blocks, and what in it can't be. */
-SIMT_FN void quarry_runs_count_word(const struct quarry_runs *h, struct quarry_census *sum, uint32_t word)
-{
-    uint64_t seen = h->words[word];
-    uint32_t taken = (uint32_t)seen, ends = (uint32_t)(seen >> 32);
-    uint32_t past = (uint32_t)quarry_runs_empty(h, word);
-    uint32_t lower = taken & ~ends & ~past; /* their blocks go on */
-    uint32_t next =
-        lower >> 31 ? (uint32_t)quarry_runs_load(h, word + 1u) & ~(uint32_t)quarry_runs_empty(h, word + 1u)
-                    : 0;
-    sum->live_blocks += simt_popc_u32(ends);
-    sum->live_bytes += simt_popc_u32(taken & ~past) * h->pages.page_bytes;
-    sum->free_bytes += simt_popc_u32(~taken) * h->pages.page_bytes;
-    sum->faults += simt_popc_u32(ends & ~taken) + simt_popc_u32(past & ~taken) + simt_popc_u32(ends & past);
-    sum->faults += simt_popc_u32(lower & ~((taken & ~past) >> 1 | next << 31));
-}
-
-/* Whole warps call it together. */
-SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes, uint64_t thread,
-                                uint64_t threads, struct quarry_census *sum)
-{
-    const uint32_t group = SIMT_ALL_LANES, lane = simt_lane(), width = SIMT_LANES;
-    uint32_t warp = (uint32_t)(thread / width), warps = (uint32_t)(threads / width);
-    uint32_t from = quarry_sweep_cut(h->word_count, warp, warps);
-    uint32_t to = quarry_sweep_cut(h->word_count, warp + 1u, warps);
-    uint32_t each = bytes ? quarry_page_count(&h->pages, bytes) : 0;
-    uint64_t page_bytes = h->pages.page_bytes, open = 0; /* as in quarry_runs_find */
-    int foreign = from > 0 && !(quarry_runs_load(h, from - 1u) >> 31 & 1u);
-    for (uint64_t i = thread; i < QUARRY_RUNS_FLIGHTS; i += threads)
-        sum->faults += (uint32_t)h->flights[i] != 0;
-    if (thread == 0 && (h->sweep->state & 1u))
-        sum->faults++;
-    for (uint32_t i = from + lane; i < to; i += width)
-        quarry_runs_count_word(h, sum, i);
-    for (uint32_t at = from; at < to || open; at += width) {
-        struct quarry_runs_view v = quarry_runs_look(group, ~(uint32_t)quarry_runs_load(h, at + lane));
-        struct quarry_runs_own own = quarry_runs_begin_here(&v, at + lane);
-        uint32_t low = quarry_runs_low(v.spare), high = quarry_runs_high(v.spare);
-        uint32_t left = simt_shuffle_u32(group, low + (low == QUARRY_RUNS_BITS ? v.after : 0), 0);
-        int whole = left == width * QUARRY_RUNS_BITS;
-        if (lane == 0) { /* the run at the lower end is counted with what is open */
-            if (!foreign && !whole && open + left)
-                quarry_runs_count_run(sum, open + left, each, page_bytes);
-            own.inner &= ~quarry_runs_bits(0, low);
-            own.length = low == QUARRY_RUNS_BITS ? 0 : own.length;
-        }
-        if (at + lane < to) {
-            while (own.inner) {
-                uint32_t run = own.inner & ~(own.inner + (own.inner & (0u - own.inner)));
-                quarry_runs_count_run(sum, simt_popc_u32(run), each, page_bytes);
-                own.inner &= ~run;
-            }
-            if (own.length && own.length < high + (width - 1u - lane) * QUARRY_RUNS_BITS)
-                quarry_runs_count_run(sum, own.length, each, page_bytes);
-        }
-        uint32_t tail = simt_shuffle_u32(group, high + (high == QUARRY_RUNS_BITS ? v.before : 0), width - 1u);
-        open = foreign && whole ? 0 : tail + (whole ? open : 0);
-        foreign = foreign && whole;
-        if ((uint64_t)(at + width) * QUARRY_RUNS_BITS >= (uint64_t)to * QUARRY_RUNS_BITS + open)
-            open = 0; /* begins beyond this warp's words */
-    }
 }
 
 #if SIMT_HAS_HOST
