@@ -61,21 +61,27 @@ SIMT_FN void *promise_own(const struct promise_case *a, void *block, uint64_t by
     return block;
 }
 
-/* Checks that `owner` still owns the block and what it wrote. */
-SIMT_FN void promise_check(const struct promise_case *a, const void *block, uint32_t owner)
+/* Is the block other than promise_write left it? */
+SIMT_FN int promise_is_torn(const void *block, uint64_t bytes, uint32_t owner)
 {
-    struct promise_grain *grain = promise_grain_of(a, block);
-    uint64_t bytes = grain->bytes;
-    uint32_t torn = 0, lost = 0;
-    for (uint64_t i = 0; i < promise_grains(bytes); i++)
-        lost |= simt_load_u32(&grain[i].owner, relaxed) ^ owner;
-    if (lost)
-        simt_add_u32(&a->result->overlaps, 1, relaxed);
+    uint32_t torn = 0;
     for (uint64_t i = 0; i < bytes / 4; i++)
         torn |= ((const uint32_t *)block)[i] ^ promise_word(owner, i);
     for (uint64_t i = bytes / 4 * 4; i < bytes; i++)
         torn |= ((const unsigned char *)block)[i] ^ (promise_word(owner, i) & 0xffu);
-    if (torn)
+    return torn != 0;
+}
+
+/* Checks that `owner` still owns the block and what it wrote. */
+SIMT_FN void promise_check(const struct promise_case *a, const void *block, uint32_t owner)
+{
+    struct promise_grain *grain = promise_grain_of(a, block);
+    uint32_t lost = 0;
+    for (uint64_t i = 0; i < promise_grains(grain->bytes); i++)
+        lost |= simt_load_u32(&grain[i].owner, relaxed) ^ owner;
+    if (lost)
+        simt_add_u32(&a->result->overlaps, 1, relaxed);
+    if (promise_is_torn(block, grain->bytes, owner))
         simt_add_u32(&a->result->torn, 1, relaxed);
 }
 
@@ -220,6 +226,32 @@ SIMT_KERNEL(promise_play, struct promise_case, a)
         if (block)
             promise_release(&a, block);
     }
+}
+
+SIMT_KERNEL(promise_stride_malloc, struct promise_case, a)
+{
+    for (uint32_t i = simt_thread(); simt_thread() < a.threads && i < a.count; i += a.threads) {
+        a.block[i] = quarry_malloc(a.heap, a.bytes);
+        if (!a.block[i])
+            simt_add_u32(&a.result->nulls, 1, relaxed);
+        else if ((uintptr_t)a.block[i] % a.alignment)
+            simt_add_u32(&a.result->misaligned, 1, relaxed);
+        else
+            promise_write(a.block[i], a.bytes, i + 1);
+    }
+}
+
+SIMT_KERNEL(promise_stride_verify, struct promise_case, a)
+{
+    for (uint32_t i = simt_thread(); simt_thread() < a.threads && i < a.count; i += a.threads)
+        if (a.block[i] && promise_is_torn(a.block[i], a.bytes, i + 1))
+            simt_add_u32(&a.result->torn, 1, relaxed);
+}
+
+SIMT_KERNEL(promise_stride_free, struct promise_case, a)
+{
+    for (uint32_t i = simt_thread(); simt_thread() < a.threads && i < a.count; i += a.threads)
+        quarry_free(a.heap, a.block[i]);
 }
 
 /* block[pair] passes blocks from the even thread to the odd one. */

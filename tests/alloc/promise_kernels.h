@@ -52,6 +52,7 @@ struct promise_case {
     uint32_t boxes;   /* play */
     uint32_t program; /* play: number of the random program */
     uint32_t kept;    /* enum promise_kept; play and churn */
+    uint32_t count;   /* stride: blocks of all threads */
 };
 
 /* Two heaps that lanes of one warp use at once: odd threads the second. */
@@ -82,6 +83,11 @@ SIMT_KERNEL_DECLARE(promise_churn); /* malloc, own, check, free, over and over *
  * exchanges some with other threads; in the end nothing lives.  At no time live more than threads * held +
  * boxes blocks, so with as many pages not one malloc of up to a page may fail. */
 SIMT_KERNEL_DECLARE(promise_play);
+/* Thread t works on block[t], block[t + threads] and so on, up to block[count]; grains and `blocks` know
+ * nothing of it, so blocks may lie outside the pool. */
+SIMT_KERNEL_DECLARE(promise_stride_malloc); /* a new block, filled with what its number makes */
+SIMT_KERNEL_DECLARE(promise_stride_verify); /* which it still holds */
+SIMT_KERNEL_DECLARE(promise_stride_free);
 SIMT_KERNEL_DECLARE(promise_handover); /* odd threads free what even threads allocate, at the same time */
 SIMT_KERNEL_DECLARE(promise_strange);  /* size 0, too large, free(NULL), divergent sizes */
 

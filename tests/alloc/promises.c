@@ -68,7 +68,7 @@ void begin(uint64_t pages, uint64_t page_bytes, uint32_t most_threads, uint64_t 
     options.page_bytes = page_bytes;
     assert_ok(quarry_heap_create(&f.heap, &options));
     assert_ok(quarry_heap_describe(f.heap, &f.about));
-    f.grains = f.about.pool_bytes / PROMISE_GRAIN + 1;
+    f.grains = f.no_grains ? 1 : f.about.pool_bytes / PROMISE_GRAIN + 1;
     f.empty_slots = !f.counted ? 0 : f.fixed ? pages : slots(1);
     f.blocks = 0;
     memset(&f.device, 0, sizeof f.device);
@@ -185,6 +185,7 @@ void plain_options(void)
     f.debug = 0;
     memset(&f.scatter, 0, sizeof f.scatter);
     f.block_threads = 0;
+    f.no_grains = 0;
     f.note = NULL;
 }
 

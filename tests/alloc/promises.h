@@ -32,6 +32,7 @@ struct fixture {
     quarry_heap *heap;
     struct quarry_heap_description about;
     struct promise_case device; /* argument of all kernels */
+    int no_grains;              /* for heaps so large that only the kernels that need none are run */
     uint64_t grains;
     uint64_t empty_slots; /* slots(1) of the empty heap, unless fixed */
     uint64_t blocks;      /* mallocs that succeeded */

@@ -57,6 +57,72 @@ void a_heap_fills_to_its_last_page_and_again_after_frees(void **state)
     for_each_allocator(fills_to_its_last_page);
 }
 
+/* ---- many blocks of few threads ---- */
+
+/* Section 5.4 of Eckert's thesis: workers fill the heap by strides, with sums of the worker and its counter;
+ * once it is full all sums are still there, and once everything is freed there are as many slots as at first.
+ * Of blocks that nobody counts there are as many as the heap has been made for. */
+static void fill_by_strides(uint64_t bytes, uint64_t page_bytes, uint32_t pages, uint32_t workers,
+                            uint64_t seed)
+{
+    uint32_t more = 45, count = pages, nulls = 0;
+    f.no_grains = 1;
+    if (f.counted) {
+        begin(pages, page_bytes, 1, seed);
+        count = (uint32_t)slots(bytes) + more;
+        nulls = more;
+        end();
+    }
+    begin(pages, page_bytes, count, seed);
+    f.device.bytes = bytes;
+    f.device.count = count;
+    for (uint32_t again = 0; again < 2; again++) {
+        expect_equal(run(&promise_stride_malloc, workers).nulls, nulls);
+        if (f.counted)
+            expect_equal(slots(bytes), 0);
+        run(&promise_stride_verify, workers);
+        run(&promise_stride_free, workers);
+        if (f.counted)
+            expect_equal(slots(bytes), count - more);
+        expect_empty();
+    }
+    end();
+}
+
+/* Over 4 GiB, on a GPU that has them to spare. */
+static void fill_large(void)
+{
+    struct quarry_device_info device;
+    uint64_t pages = 4300, page_bytes = largest_page();
+    assert_ok(quarry_device_describe(&base_target, &device));
+    if (f.counted && test_on_cuda(&base_target) && capped(~0u) == ~0u &&
+        device.available_bytes > 2 * pages * page_bytes)
+        fill_by_strides(page_bytes, page_bytes, (uint32_t)pages, 2048, 0);
+}
+
+static void strides(void)
+{
+    static const uint64_t sizes[] = {16, 32, 64, 128, 1000}; /* those of section 5.1.1, and one between */
+    uint32_t most = test_on_cuda(&base_target) ? capped(1u << 16) : 1u << 10;
+    if (f.distribution) /* several requests may share a slot */
+        return;
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint64_t page_bytes = (sizes[i] + 15) / 16 * 16;
+        fill_by_strides(sizes[i], page_bytes, f.counted ? most : 1u << 10, 96, 0);
+        if (!f.fixed && f.counted) /* pages of many blocks */
+            fill_by_strides(sizes[i], 4096, most / 16, 96, 0);
+        for (uint64_t seed = 1; seed <= seeds(SEEDS) / 20; seed++)
+            fill_by_strides(sizes[i], f.fixed ? page_bytes : 4096, f.fixed ? 130 : 3, 96, seed);
+    }
+    fill_large();
+}
+
+void a_heap_that_few_fill_holds_what_they_wrote(void **state)
+{
+    (void)state;
+    for_every_allocator(strides);
+}
+
 /* ---- failing ---- */
 
 void fail_at_once(uint32_t pages, uint32_t spare, uint32_t threads, uint64_t seed)

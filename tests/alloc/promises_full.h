@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 void a_heap_fills_to_its_last_page_and_again_after_frees(void **state);
+void a_heap_that_few_fill_holds_what_they_wrote(void **state);
 void out_of_memory_gives_null_is_counted_and_leaves_a_usable_heap(void **state);
 void a_full_heap_neither_shares_nor_loses_pages(void **state);
 void null_never_comes_while_a_page_is_free(void **state);

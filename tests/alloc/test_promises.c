@@ -22,6 +22,7 @@
  *   writes before free happen-before reuse    what_was_written_before_free_happens_before_reuse
  *     and in every test: promise_grain.visits is no atomic, so ThreadSanitizer sees it, and end() counts it
  *   a full heap that is freed can be filled   a_heap_fills_to_its_last_page_and_again_after_frees
+ *                                             a_heap_that_few_fill_holds_what_they_wrote
  *   slots, statistics, check and reset        slots_and_statistics_are_exact_when_idle
  *     are exact when idle                     slots_are_right_for_every_size
  *                                             the_largest_free_block_can_be_had
@@ -547,6 +548,7 @@ int main(void)
         cmocka_unit_test(any_kernel_of_any_stream_may_free),
         cmocka_unit_test(what_was_written_before_free_happens_before_reuse),
         cmocka_unit_test(a_heap_fills_to_its_last_page_and_again_after_frees),
+        cmocka_unit_test(a_heap_that_few_fill_holds_what_they_wrote),
         cmocka_unit_test(slots_and_statistics_are_exact_when_idle),
         cmocka_unit_test(reset_makes_everything_free),
         cmocka_unit_test(check_sees_broken_structures),
