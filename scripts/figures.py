@@ -6,9 +6,9 @@ Systems", and, by names such as 5.1, C. Eckert's thesis on ScatterAlloc and mall
     scripts/figures.py QUARRY OUT    measures: writes OUT/figureN.csv, then draws
     scripts/figures.py OUT           draws: OUT/figureN.svg of the figureN.csv that are there
 
-QUARRY is the command `quarry`; figures 5.1, 5.2 and B.1 take `quarry-overhead` from its folder. Measuring needs only
-Python's own library, drawing matplotlib; where that is missing the first form only measures. Exits 1 if a figure failed;
-the others are written all the same.
+QUARRY is the command `quarry`; figures 5.1, 5.2 and B.1 take `quarry-overhead` from its folder, 5.4 and 5.5 the example
+`particles` from below it. Measuring needs only Python's own library, drawing matplotlib; where that is missing the first
+form only measures. Exits 1 if a figure failed; the others are written all the same.
 """
 import argparse
 import csv
@@ -38,6 +38,7 @@ SCALES = {
         "case": "16G",
         "workers": [],
         "toolkit": ["--runs", "3", "--steps", "20"],
+        "steps": "400",
         "every": "40",
         "runs": "5",
     },
@@ -54,6 +55,7 @@ SCALES = {
         "case": "128M",
         "workers": ["--workers", "2,4,8,16,32,64,128,256,512,1024"],
         "toolkit": ["--workers", "2,4,8,16,32,64,128,256,512,1024"],
+        "steps": "100",
         "every": "1024",
         "runs": "3",
     },
@@ -70,6 +72,7 @@ SCALES = {
         "case": "16M",
         "workers": ["--workers", "2,40", "--runs", "2", "--steps", "8", "--heap", "16"],
         "toolkit": ["--workers", "2,40", "--runs", "2", "--steps", "8", "--heap", "16"],
+        "steps": "3",
         "every": "8320",
         "runs": "1",
     },
@@ -116,14 +119,17 @@ class Tool:
     def csv(self, *arguments):
         return list(csv.DictReader(self.run(*arguments, "--csv")[0].splitlines()))
 
+    def beside(self, path, *arguments):
+        """The CSV of a program that was built in the same folder."""
+        program = os.path.join(os.path.dirname(self.quarry), *path)
+        if not os.path.exists(program):
+            raise Missing(f"there is no {os.path.join(*path)} beside quarry")
+        return list(csv.DictReader(self.start(program, ("--backend", self.backend, *arguments))[0].splitlines()))
+
     def overhead(self, contestants, *arguments):
         """Medians over runs: cycles of a malloc and of a free, for each contestant, size and number of workers."""
-        program = os.path.join(os.path.dirname(self.quarry), "quarry-overhead")
-        if not os.path.exists(program):
-            raise Missing("there is no quarry-overhead beside quarry")
-        printed = self.start(program, ("--backend", self.backend, "--contestants", contestants, *arguments))[0]
         runs = {}
-        for row in csv.DictReader(printed.splitlines()):
+        for row in self.beside(("quarry-overhead",), "--contestants", contestants, *arguments):
             runs.setdefault((row["contestant"], row["bytes"], row["threads"]), []).append(row)
         keep = "device", "backend", "contestant", "bytes", "threads"
         return [{**{name: rows[0][name] for name in keep}, "runs": len(rows),
@@ -398,6 +404,36 @@ def overheads_closely(tool):
                          *(["--steps", "40"] if not tool.quick else ["--steps", "8"]))
 
 
+PARTICLES = "ring", "scatter", "corw", "rw-malloc"
+
+
+def steps_of_particles(tool):
+    """Steps of the example; the one that makes the atoms is none."""
+    return [row for allocator in PARTICLES
+            for row in tool.beside(("tests", "particles", "particles"), "--allocator", allocator, "--steps", tool.scale["steps"])
+            if int(row["step"]) > 0]
+
+
+def steps_beside_ring(tool):
+    """How many steps take so many per cent of the time that they take with `ring`."""
+    times = {}
+    for row in steps_of_particles(tool):
+        times.setdefault(row["allocator"], []).append(float(row["microseconds"]))
+    rows = []
+    for allocator in PARTICLES[1:]:
+        shares = [100 * time / ring for time, ring in zip(times[allocator], times["ring"])]
+        found = Counter(round(share) for share in shares)
+        rows += [{"allocator": allocator, "percent": percent, "steps": found[percent], "median": f"{statistics.median(shares):.2f}",
+                  "mean": f"{statistics.mean(shares):.2f}"} for percent in range(min(found), max(found) + 1)]
+    return rows
+
+
+def share_of_a_species(_):
+    """Of the memory for particles, when each of so many species has a heap of its own, or all have one."""
+    return [{"allocator": name, "species": species, "percent": f"{percent:g}"} for species in range(1, 17)
+            for name, percent in (("a heap for each species", 100 / species), ("one heap", 100))]
+
+
 # ---- lines of each figure: (name, {column: value}) for a row ----
 
 
@@ -486,6 +522,12 @@ FIGURES = {
                   WORKERS, (MALLOC,), of_contestants, "bytes", heading="{} bytes"),
     "5.2": Figure("free: scatter bare, behind quarry_free, composed with policies; the CUDA toolkit", overheads("free"),
                   WORKERS, (FREE,), of_contestants, "bytes", heading="{} bytes"),
+    "5.4": Figure("Time of a step of the example particles", steps_of_particles, ("step", "step"), (("microseconds", "us"),),
+                  panel="", scales=("linear", "linear")),
+    "5.5": Figure("Time of a step, in per cent of that with ring", steps_beside_ring, ("percent", "% of the time with ring"),
+                  (("steps", "steps"),), panel="", scales=("linear", "linear")),
+    "5.6": Figure("Memory that one species can have", share_of_a_species, ("species", "species"), (("percent", "% of all"),),
+                  panel="", scales=("linear", "linear")),
     "B.1": Figure("scatter bare and behind quarry_malloc, closely", overheads_closely, WORKERS, (MALLOC, FREE),
                   of_contestants, "bytes", ("linear", "linear"), "{} bytes"),
 }
@@ -510,7 +552,8 @@ def read(path):
 INK = "#808080"
 COLORS = {"rw": "#e0564a", "rw-bm": "#d98c1f", "crw": "#3d9a50", "corw": "#3c82d6", "queue": INK, "one counter": INK,
           "two-pass": INK, "a store": "#b07cc6", "simulated": "#3c82d6", "normal": "#d98c1f", "bare": "#d98c1f", "direct": "#3c82d6",
-          "composed": "#3d9a50", "cuda": "#e0564a"}
+          "composed": "#3d9a50", "cuda": "#e0564a", "ring": INK, "scatter": "#3d9a50", "rw-malloc": "#d98c1f",
+          "one heap": "#3c82d6"}
 SHADES = dict(zip([*CLUSTERS.values(), "100 % free", "50 % free", "10 % free", "rw-malloc, pages of 16",
                    "rw-malloc, pages of 64", "rw-malloc, pages of 256", "scatter, pages as the block"],
                   ("#2f9e8f", "#3d9a50", "#8fb339") + ("#3c82d6", "#d98c1f", "#e0564a") * 2 + ("#3d9a50",)))

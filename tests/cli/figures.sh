@@ -61,7 +61,14 @@ cycles=device,backend,contestant,bytes,threads,runs
 head_of 5.1 $cycles,malloc_cycles,slots_before,slots_after
 head_of 5.2 $cycles,free_cycles,slots_before,slots_after
 head_of B.1 $cycles,malloc_cycles,free_cycles,slots_before,slots_after
-for number in 1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 B.1; do
+head_of 5.6 allocator,species,percent
+drawn=(1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 5.6 B.1)
+if [ -x "$(dirname "$quarry")/tests/particles/particles" ]; then
+    head_of 5.4 allocator,backend,step
+    head_of 5.5 allocator,percent,steps,median,mean
+    drawn+=(5.4 5.5)
+fi
+for number in "${drawn[@]}"; do
     prints "^figure $number: [1-9][0-9]* rows$"
 done
 
@@ -100,6 +107,11 @@ done
             good = !wrong && seen["bare"] == 8 && seen["direct"] == 8 && seen["composed"] == 8 && seen["cuda"] == 8' 'contestants'
     done
     look B.1 'seen[r["contestant"], r["bytes"]]++; good = seen["bare", 16] == 2 && seen["direct", 128] == 2' 'contestants'
+    if [[ ${drawn[*]} == *5.4* ]]; then
+        look 5.4 'seen[r["allocator"]]++; good = seen["ring"] == 3 && seen["scatter"] == 3 && r["microseconds"] > 0' 'steps'
+        look 5.5 'seen[r["allocator"]] += r["steps"]; good = seen["scatter"] == 3 && seen["corw"] == 3 && !seen["ring"]' 'steps'
+    fi
+    look 5.6 'good += r["species"] == 4 && r["percent"] == 25' 'a quarter for each of four'
     look 12 'seen[r["lanes"]]++; good = seen[1] == 12 && seen[32] == 12' 'lanes'
     look 16 'rows++; good += r["op"] == "free" && r["cycles"] > 0; if (good < rows) exit' 'cycles of a free'
     look 17 'seen[r["allocator"], r["free_percent"]] += r["paged_ms"] > 0 && r["ms"] >= r["paged_ms"] - 0.01
@@ -108,7 +120,7 @@ done
 }
 
 if python3 -c 'import matplotlib' 2>/dev/null; then
-    for number in 1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 B.1; do
+    for number in "${drawn[@]}"; do
         same "$(python3 -c 'import sys, xml.etree.ElementTree as x; print(x.parse(sys.argv[1]).getroot().tag[-3:])' \
             "$csv/figure$number.svg" 2>&1)" svg "figure $number drawn"
     done
