@@ -90,17 +90,13 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
 {
     struct quarry_request request;
     const int composed = QUARRY_IS_COMPOSED(heap);
-    void *block;
+    const int fits = bytes - 1 < heap.max_block;
+    void *block = SIMT_NULL;
     int asks = 1;
     simt_assert(QUARRY_IS_AS_FIXED(heap));
-    if (bytes - 1 >= heap.max_block) {
-        if (bytes != 0)
-            quarry_null_count(&heap.counters->refused, &heap.counters->last_bytes, bytes);
-        return SIMT_NULL;
-    }
-    if (composed)
+    if (fits && composed)
         asks = quarry_request_begin(heap.policy, &request, bytes);
-    for (;;) {
+    while (fits) {
         block = SIMT_NULL;
         if (asks)
             block = quarry_allocate(&heap, context, composed ? request.ask : bytes);
@@ -114,8 +110,9 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
         }
         asks = 1;
     }
-    if (!block)
-        quarry_null_count(&heap.counters->failed, &heap.counters->last_bytes, bytes);
+    if (!block && bytes != 0)
+        quarry_null_count(fits ? &heap.counters->failed : &heap.counters->refused, &heap.counters->last_bytes,
+                          bytes);
     return block;
 }
 
