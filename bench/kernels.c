@@ -39,21 +39,11 @@ SIMT_KERNEL(bench_bump, struct bench_cell, a)
     }
 }
 
-/* The pattern is made of 8-byte words, word w of block i being key(i) + w, and the bytes left over.  Two
- * overlapping blocks differ in the key wherever they meet, whatever their distance. */
 SIMT_KERNEL(bench_write, struct bench_cell, a)
 {
     uint32_t i = simt_thread();
-    if (!bench_works(&a) || !a.pointers[i] || (uintptr_t)a.pointers[i] % a.alignment != 0)
-        return;
-    uint64_t *words = (uint64_t *)a.pointers[i];
-    uint64_t key = bench_mix(i);
-    uint64_t bytes = bench_size(&a, i), count = bytes / 8;
-    for (uint64_t w = 0; w < count; w++)
-        words[w] = key + w;
-    unsigned char *rest = (unsigned char *)(words + count);
-    for (uint32_t b = 0; b < bytes % 8; b++)
-        rest[b] = (unsigned char)(key >> (56 - 8 * b));
+    if (bench_works(&a) && a.pointers[i] && (uintptr_t)a.pointers[i] % a.alignment == 0)
+        bench_put_pattern(a.pointers[i], i, bench_size(&a, i));
 }
 
 SIMT_KERNEL(bench_check, struct bench_cell, a)
@@ -80,4 +70,51 @@ SIMT_KERNEL(bench_check, struct bench_cell, a)
         broken |= rest[b] != (unsigned char)(key >> (56 - 8 * b));
     if (broken)
         simt_add_u64(&a.tally->broken, 1, relaxed);
+}
+
+/* i to i * step mod threads, with a step near threads over the golden ratio and prime to it. */
+SIMT_KERNEL(bench_shuffle, struct bench_cell, a)
+{
+    uint32_t i = simt_thread();
+    if (i < a.threads)
+        a.others[(uint64_t)i * a.step % a.threads] = a.pointers[i];
+}
+
+SIMT_KERNEL(bench_range, struct bench_cell, a)
+{
+    uint32_t i = simt_thread();
+    if (!bench_works(&a) || !a.pointers[i])
+        return;
+    uint64_t begin = (uint64_t)(uintptr_t)a.pointers[i];
+    simt_max_u64(&a.tally->low, ~begin, relaxed);
+    simt_max_u64(&a.tally->high, begin + bench_size(&a, i), relaxed);
+}
+
+SIMT_FN uint64_t bench_packed_size(uint64_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
+SIMT_KERNEL(bench_pack, struct bench_cell, a)
+{
+    uint32_t i = simt_thread();
+    if (i < a.threads)
+        a.others[i] = a.packed + i * bench_packed_size(a.bytes);
+}
+
+SIMT_KERNEL(bench_pack_size, struct bench_cell, a)
+{
+    uint32_t i = simt_thread();
+    if (i < a.threads)
+        ((uint64_t *)(void *)a.others)[i] = bench_packed_size(bench_size(&a, i));
+}
+
+SIMT_KERNEL(bench_pack_write, struct bench_cell, a)
+{
+    uint32_t i = simt_thread();
+    if (i >= a.threads)
+        return;
+    void *place = a.packed + ((uint64_t *)(void *)a.others)[i];
+    a.others[i] = place;
+    bench_put_pattern(place, i, bench_size(&a, i));
 }

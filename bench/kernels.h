@@ -15,6 +15,8 @@ struct bench_tally {
     uint64_t warps;      /* that took part */
     uint64_t cycles[2];  /* clock cycles in malloc, and in free, of all threads */
     uint64_t filled[2];  /* bench_fill: blocks, and the bytes that they were asked for */
+    uint64_t low;        /* bench_range: lowest address of a block, inverted */
+    uint64_t high;       /* highest end of one */
 };
 
 /* bench_spin: one thread runs for `ticks` of simt_clock(), so that what the host queues after it is
@@ -27,12 +29,17 @@ struct bench_spin {
 struct bench_cell {
     struct quarry_handle heap;
     void **pointers;
-    uint64_t bytes;            /* of a block */
-    uint64_t least;            /* not 0: a block has from so many to that many bytes */
-    uint32_t threads;          /* that take part; the grid may have more */
-    uint32_t lanes;            /* of each warp: the others of the threads do nothing */
-    uint32_t alignment;        /* bench_check: a power of two */
-    uint64_t *counter;         /* bench_bump */
+    uint64_t bytes;     /* of a block */
+    uint64_t least;     /* not 0: a block has from so many to that many bytes */
+    uint32_t octaves;   /* not 0: of these, every power of two as often, below 2^32; else uniform */
+    uint32_t threads;   /* that take part; the grid may have more */
+    uint32_t lanes;     /* of each warp: the others of the threads do nothing */
+    uint32_t alignment; /* bench_check: a power of two */
+    uint32_t rounds;    /* bench_churn, bench_exchange: mallocs of a thread; bench_thin_half: which one */
+    uint32_t step;      /* bench_shuffle: prime to threads */
+    void **others;      /* as many as pointers[] */
+    char *packed;       /* bench_pack...: memory in which blocks lie one behind the other */
+    uint64_t *counter;  /* bench_bump */
     struct bench_tally *tally; /* bench_check, bench_fill, bench_count_... */
 };
 
@@ -54,10 +61,37 @@ SIMT_FN uint64_t bench_mix(uint64_t x)
     return x ^ (x >> 29);
 }
 
-/* Bytes of block i: uniform by 24 bits of a hash.  a->bytes is at most 2^40. */
+/* Over 2^k, up to 2^(k + 1), for a k that is as often each. */
+SIMT_FN uint64_t bench_size_of_octave(const struct bench_cell *a, uint64_t hash)
+{
+    uint32_t first = 31 - simt_clz_u32((uint32_t)a->least);
+    uint32_t last = a->bytes > a->least ? 31 - simt_clz_u32((uint32_t)a->bytes - 1) : first;
+    uint32_t k = first + simt_mulhi_u32((uint32_t)(hash >> 32), last - first + 1);
+    uint64_t bytes = ((uint64_t)1 << k) + (hash & (((uint64_t)1 << k) - 1)) + 1;
+    return bytes < a->least ? a->least : bytes > a->bytes ? a->bytes : bytes;
+}
+
+/* Bytes of block i: uniform by 24 bits of a hash, or by octaves.  a->bytes is at most 2^40. */
 SIMT_FN uint64_t bench_size(const struct bench_cell *a, uint64_t i)
 {
-    return a->least ? a->least + ((bench_mix(~i) >> 40) * (a->bytes - a->least + 1) >> 24) : a->bytes;
+    if (!a->least)
+        return a->bytes;
+    if (a->octaves)
+        return bench_size_of_octave(a, bench_mix(~i));
+    return a->least + ((bench_mix(~i) >> 40) * (a->bytes - a->least + 1) >> 24);
+}
+
+/* Writes a pattern of its own over every byte of block i: 8-byte words, word w being key(i) + w, and the
+ * bytes left over.  Two overlapping blocks differ in the key wherever they meet, whatever their distance. */
+SIMT_FN void bench_put_pattern(void *block, uint64_t i, uint64_t bytes)
+{
+    uint64_t *words = (uint64_t *)block;
+    uint64_t key = bench_mix(i), count = bytes / 8;
+    for (uint64_t w = 0; w < count; w++)
+        words[w] = key + w;
+    unsigned char *rest = (unsigned char *)(words + count);
+    for (uint32_t b = 0; b < bytes % 8; b++)
+        rest[b] = (unsigned char)(key >> (56 - 8 * b));
 }
 
 SIMT_FN int bench_works(const struct bench_cell *a)
@@ -67,11 +101,17 @@ SIMT_FN int bench_works(const struct bench_cell *a)
 
 #if SIMT_HAS_HOST
 SIMT_KERNEL_DECLARE(bench_spin);
-SIMT_KERNEL_DECLARE(bench_empty); /* floor: nothing */
-SIMT_KERNEL_DECLARE(bench_store); /* floor: stores a pointer */
-SIMT_KERNEL_DECLARE(bench_bump);  /* floor: one atomic add a warp on one counter */
-SIMT_KERNEL_DECLARE(bench_write); /* writes a pattern of its own over every byte of pointers[i] */
-SIMT_KERNEL_DECLARE(bench_check); /* reads it back */
+SIMT_KERNEL_DECLARE(bench_empty);   /* floor: nothing */
+SIMT_KERNEL_DECLARE(bench_store);   /* floor: stores a pointer */
+SIMT_KERNEL_DECLARE(bench_bump);    /* floor: one atomic add a warp on one counter */
+SIMT_KERNEL_DECLARE(bench_write);   /* bench_put_pattern for pointers[i] */
+SIMT_KERNEL_DECLARE(bench_check);   /* reads it back */
+SIMT_KERNEL_DECLARE(bench_shuffle); /* others[] = pointers[], in another order */
+SIMT_KERNEL_DECLARE(bench_range);   /* where the blocks of pointers[] begin and end */
+SIMT_KERNEL_DECLARE(bench_pack);    /* others[i] = a place for block i, one behind the other, all as large */
+SIMT_KERNEL_DECLARE(bench_pack_size); /* others[i] = bytes of block i, to a multiple of 16 */
+SIMT_KERNEL_DECLARE(
+    bench_pack_write); /* others[i], bytes before block i, becomes its place, and is written */
 
 /* Each allocator's: heap_kernels.c */
 struct bench_heap_kernels {
@@ -83,6 +123,17 @@ struct bench_heap_kernels {
     const struct simt_kernel *thin;    /* frees free_share / 2^32 of held[], chosen by a hash of the index */
 };
 
+/* Each allocator's: survey_kernels.c */
+struct bench_survey_kernels {
+    const struct simt_kernel *churn; /* mallocs, keeps a few blocks, frees the oldest */
+    const struct simt_kernel
+        *exchange; /* puts new blocks into pointers[], at any place, and frees what lay there */
+    const struct simt_kernel *produce; /* pointers[i] = a new block, written */
+    const struct simt_kernel
+        *thin_half;                  /* frees half of pointers[], by a hash of index and round: NULL then */
+    const struct simt_kernel *renew; /* allocates those of pointers[] that are NULL */
+};
+
 /* Each allocator's: count_kernels.c */
 struct bench_count_kernels {
     const struct simt_kernel *malloc; /* as bench_heap_kernels.malloc, and counts */
@@ -92,10 +143,21 @@ struct bench_count_kernels {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
     extern const struct bench_heap_kernels EACH_OF(bench_heap_kernels, id);                                  \
     extern const struct bench_heap_kernels EACH_COMPOSED_OF(bench_heap_kernels, id);                         \
+    extern const struct bench_survey_kernels EACH_OF(bench_survey_kernels, id);                              \
+    extern const struct bench_survey_kernels EACH_COMPOSED_OF(bench_survey_kernels, id);                     \
     extern const struct bench_count_kernels EACH_OF(bench_count_kernels, id);                                \
     extern const struct bench_count_kernels EACH_COMPOSED_OF(bench_count_kernels, id);
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
+
+struct bench_kernels {
+    const struct bench_heap_kernels *heap;
+    const struct bench_survey_kernels *survey;
+    const struct bench_count_kernels *count;
+};
+
+/* Those for a heap, of its allocator, plain or with policies. */
+const struct bench_kernels *bench_kernels_of(const struct quarry_handle *heap);
 #endif
 
 #endif

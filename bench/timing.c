@@ -12,6 +12,7 @@
 #define SPIN_US 30u
 #define UNKNOWN_CLOCK_KHZ 2000000u
 #define WARM_S 0.2
+#define CLOCK_SPINS 100u /* so many times as long: the kernel's start and end don't count */
 
 double timing_now(void)
 {
@@ -36,8 +37,8 @@ static enum quarry_status warm_up(struct timing *timing)
     return status;
 }
 
-enum quarry_status timing_open(struct timing *timing, const struct quarry_target *target, uint32_t warmups,
-                               uint32_t runs, double budget_s)
+enum quarry_status timing_open(struct timing *timing, const struct quarry_target *target,
+                               const struct timing_rule *rule)
 {
     struct quarry_device_info info;
     enum quarry_status status = quarry_device_describe(target, &info);
@@ -46,12 +47,10 @@ enum quarry_status timing_open(struct timing *timing, const struct quarry_target
 
     memset(timing, 0, sizeof *timing);
     timing->target = *target;
-    timing->warmups = warmups;
-    timing->runs = runs;
-    timing->budget_s = budget_s;
+    timing->rule = *rule;
     if (target->backend == QUARRY_BACKEND_CUDA)
         timing->spin_ticks = (uint64_t)(info.clock_khz ? info.clock_khz : UNKNOWN_CLOCK_KHZ) * SPIN_US / 1000;
-    timing->samples = malloc(sizeof(double) * TIMING_MAX_STEPS * runs);
+    timing->samples = malloc(sizeof(double) * (TIMING_MAX_STEPS + 1) * rule->most);
     if (!timing->samples)
         return QUARRY_ERROR_MEMORY;
     for (unsigned i = 0; i < TIMING_MAX_STEPS && status == QUARRY_OK; i++) {
@@ -78,10 +77,16 @@ void timing_close(struct timing *timing)
     memset(timing, 0, sizeof *timing);
 }
 
+enum quarry_status timing_queue(const struct timing *timing, const struct timing_step *step)
+{
+    return step->kernel ? quarry_launch(step->kernel, &timing->target, step->grid, step->argument)
+                        : step->queue(step->context);
+}
+
 /* Sets *late if the host may not have been done before the spin kernel was: the time between the events
  * then holds some of the launch. */
-static enum quarry_status queue_step(struct timing *timing, const struct timing_step *step, unsigned i,
-                                     int *late)
+static enum quarry_status queue_timed(struct timing *timing, const struct timing_step *step, unsigned i,
+                                      int *late)
 {
     const struct quarry_grid one = {1, 1, 0};
     const struct bench_spin spin = {timing->spin_ticks};
@@ -90,73 +95,91 @@ static enum quarry_status queue_step(struct timing *timing, const struct timing_
 
     if ((status = quarry_launch(&bench_spin, &timing->target, one, &spin)) != QUARRY_OK ||
         (status = quarry_event_record(timing->begin[i])) != QUARRY_OK ||
-        (status = quarry_launch(step->kernel, &timing->target, step->grid, step->argument)) != QUARRY_OK ||
+        (status = timing_queue(timing, step)) != QUARRY_OK ||
         (status = quarry_event_record(timing->end[i])) != QUARRY_OK)
         return status;
     *late |= timing->spin_ticks && timing_now() - began > SPIN_US * 1e-6;
     return QUARRY_OK;
 }
 
-/* One run: a sample of each step.  *late as above. */
+/* One run: a sample of each timed step.  *late as above. */
 static enum quarry_status run_steps(struct timing *timing, const struct timing_step *steps, unsigned count,
                                     double *samples, int *late)
 {
     enum quarry_status status = QUARRY_OK;
     *late = 0;
     for (unsigned i = 0; i < count && status == QUARRY_OK; i++)
-        status = queue_step(timing, &steps[i], i, late);
-    for (unsigned i = 0; i < count && status == QUARRY_OK; i++)
-        status = quarry_event_elapsed(timing->begin[i], timing->end[i], &samples[i]);
+        status = steps[i].untimed ? timing_queue(timing, &steps[i]) : queue_timed(timing, &steps[i], i, late);
+    for (unsigned i = 0; i < count && status == QUARRY_OK; i++) {
+        if (!steps[i].untimed)
+            status = quarry_event_elapsed(timing->begin[i], timing->end[i], &samples[i]);
+    }
     return status;
 }
 
-enum quarry_status timing_run(struct timing *timing, const struct timing_step *steps, unsigned count,
-                              struct timing_summary *summaries)
+/* Summarises what step i has so far, whose samples stay in their order. */
+static struct statistics summarise_step(const struct timing *timing, unsigned i, uint32_t n)
 {
+    double *sorted = timing->samples + (size_t)TIMING_MAX_STEPS * timing->rule.most;
+    memcpy(sorted, timing->samples + (size_t)i * timing->rule.most, n * sizeof *sorted);
+    return statistics_summarise(sorted, n);
+}
+
+/* More runs than this between two looks at the samples would be runs too many. */
+enum { LOOK_EVERY = 5 };
+
+enum quarry_status timing_run(struct timing *timing, const struct timing_step *steps, unsigned count,
+                              struct statistics *summaries)
+{
+    const struct timing_rule *rule = &timing->rule;
     const double began = timing_now();
-    double samples[TIMING_MAX_STEPS];
-    uint32_t spare = timing->runs; /* late runs that are taken again; those after count: better than none */
+    double samples[TIMING_MAX_STEPS] = {0};
+    uint32_t spare = rule->most; /* late runs that are taken again; those after count: better than none */
     uint32_t warm = 0;
     uint32_t n = 0;
+    int stable = 0;
 
-    while (n < timing->runs && (n < TIMING_MIN_RUNS || timing_now() - began <= timing->budget_s)) {
+    while (n < rule->most && !stable && (n < TIMING_MIN_RUNS || timing_now() - began <= rule->budget_s)) {
         int late;
         enum quarry_status status = run_steps(timing, steps, count, samples, &late);
         if (status != QUARRY_OK)
             return status;
-        if (warm < timing->warmups) {
+        if (warm < rule->warmups) {
             warm++;
-        } else if (late && spare) {
-            spare--;
-        } else {
-            for (unsigned i = 0; i < count; i++)
-                timing->samples[(size_t)i * timing->runs + n] = samples[i];
-            n++;
+            continue;
         }
+        if (late && spare) {
+            spare--;
+            continue;
+        }
+        for (unsigned i = 0; i < count; i++)
+            timing->samples[(size_t)i * rule->most + n] = samples[i];
+        n++;
+        if (n < rule->least || (n - rule->least) % LOOK_EVERY)
+            continue;
+        stable = 1;
+        for (unsigned i = 0; i < count; i++)
+            stable &= steps[i].untimed || summarise_step(timing, i, n).stable;
     }
-    for (unsigned i = 0; i < count; i++)
-        summaries[i] = timing_summarise(timing->samples + (size_t)i * timing->runs, n);
+    for (unsigned i = 0; i < count; i++) {
+        if (!steps[i].untimed)
+            summaries[i] = summarise_step(timing, i, n);
+    }
     return QUARRY_OK;
 }
 
-static int compare(const void *a, const void *b)
+enum quarry_status timing_clock(struct timing *timing, double *megahertz)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+    const struct quarry_grid one = {1, 1, 0};
+    const struct bench_spin spin = {timing->spin_ticks * CLOCK_SPINS};
+    const struct timing_step step = {.kernel = &bench_spin, .grid = one, .argument = &spin};
+    struct statistics time = {0};
 
-static double quantile(const double *sorted, uint32_t n, double share)
-{
-    const double at = share * (n - 1);
-    const uint32_t below = (uint32_t)at;
-    const uint32_t above = below + 1 < n ? below + 1 : below;
-    return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
-}
-
-struct timing_summary timing_summarise(double *samples, uint32_t n)
-{
-    qsort(samples, n, sizeof *samples, compare);
-    struct timing_summary summary = {quantile(samples, n, 0.5), quantile(samples, n, 0.25),
-                                     quantile(samples, n, 0.75), n};
-    return summary;
+    *megahertz = 0;
+    if (!timing->spin_ticks)
+        return QUARRY_OK;
+    enum quarry_status status = timing_run(timing, &step, 1, &time);
+    if (status == QUARRY_OK)
+        *megahertz = (double)spin.ticks / time.median;
+    return status;
 }

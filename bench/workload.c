@@ -3,42 +3,41 @@
 
 #include "kernels.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-/* Of plain heaps, and of those with policies. */
-static const struct {
-    const struct bench_heap_kernels *heap[2];
-    const struct bench_count_kernels *count[2];
-} kernels_of[] = {
+const struct bench_kernels *bench_kernels_of(const struct quarry_handle *heap)
+{
+    static const struct bench_kernels kernels[][2] = {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    {{&EACH_OF(bench_heap_kernels, id), &EACH_COMPOSED_OF(bench_heap_kernels, id)},                          \
-     {&EACH_OF(bench_count_kernels, id), &EACH_COMPOSED_OF(bench_count_kernels, id)}},
+    {{&EACH_OF(bench_heap_kernels, id), &EACH_OF(bench_survey_kernels, id),                                  \
+      &EACH_OF(bench_count_kernels, id)},                                                                    \
+     {&EACH_COMPOSED_OF(bench_heap_kernels, id), &EACH_COMPOSED_OF(bench_survey_kernels, id),                \
+      &EACH_COMPOSED_OF(bench_count_kernels, id)}},
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
-};
-
-static const struct bench_heap_kernels *heap_kernels(const struct quarry_handle *heap)
-{
-    return kernels_of[heap->allocator].heap[heap->policy != NULL];
+    };
+    return &kernels[heap->allocator][heap->policy != NULL];
 }
 
 /* scratch: the tally and the counter lie in different 256-byte lines. */
 enum { SCRATCH_COUNTER = 256, SCRATCH_BYTES = 512 };
 
 enum quarry_status workload_open(struct workload *workload, const struct quarry_target *target,
-                                 uint32_t max_threads, uint32_t warmups, uint32_t runs, double budget_s)
+                                 uint32_t max_threads, const struct timing_rule *rule)
 {
     memset(workload, 0, sizeof *workload);
     workload->target = *target;
     workload->max_threads = max_threads;
-    enum quarry_status status = timing_open(&workload->timing, target, warmups, runs, budget_s);
+    enum quarry_status status = timing_open(&workload->timing, target, rule);
     if (status != QUARRY_OK)
         return status;
     void *pointers = NULL;
     status = quarry_memory_create(target, QUARRY_POOL_DEVICE, sizeof(void *) * max_threads, &pointers);
     workload->pointers = pointers;
+    void *others = NULL;
+    if (status == QUARRY_OK)
+        status = quarry_memory_create(target, QUARRY_POOL_DEVICE, sizeof(void *) * max_threads, &others);
+    workload->others = others;
     if (status == QUARRY_OK)
         status = quarry_memory_create(target, QUARRY_POOL_DEVICE, SCRATCH_BYTES, &workload->scratch);
     if (status == QUARRY_OK)
@@ -53,39 +52,43 @@ void workload_close(struct workload *workload)
     const struct quarry_target *target = &workload->target;
     if (workload->pointers)
         quarry_memory_destroy(target, QUARRY_POOL_DEVICE, workload->pointers);
+    if (workload->others)
+        quarry_memory_destroy(target, QUARRY_POOL_DEVICE, workload->others);
     if (workload->scratch)
         quarry_memory_destroy(target, QUARRY_POOL_DEVICE, workload->scratch);
     timing_close(&workload->timing);
     memset(workload, 0, sizeof *workload);
 }
 
-static struct bench_cell cell_argument(const struct workload *workload, const quarry_heap *heap,
-                                       const struct workload_shape *shape)
+void workload_argument(const struct workload *workload, const quarry_heap *heap,
+                       const struct workload_shape *shape, struct bench_cell *cell)
 {
-    struct bench_cell cell;
-    memset(&cell, 0, sizeof cell);
+    memset(cell, 0, sizeof *cell);
     if (heap)
-        cell.heap = quarry_heap_handle(heap);
-    cell.pointers = workload->pointers;
-    cell.bytes = shape->bytes;
-    cell.least = shape->least;
-    cell.threads = shape->threads;
-    cell.lanes = shape->lanes;
-    cell.alignment = shape->alignment;
-    cell.counter = (uint64_t *)(void *)((char *)workload->scratch + SCRATCH_COUNTER);
-    cell.tally = workload->scratch;
-    return cell;
+        cell->heap = quarry_heap_handle(heap);
+    cell->pointers = workload->pointers;
+    cell->others = workload->others;
+    cell->bytes = shape->bytes;
+    cell->least = shape->least;
+    cell->octaves = (uint32_t)shape->octaves;
+    cell->threads = shape->threads;
+    cell->lanes = shape->lanes;
+    cell->alignment = shape->alignment;
+    cell->counter = (uint64_t *)(void *)((char *)workload->scratch + SCRATCH_COUNTER);
+    cell->tally = workload->scratch;
 }
 
 enum quarry_status workload_floor(struct workload *workload, uint32_t threads, uint64_t bytes,
                                   struct workload_floor *floor)
 {
     const struct workload_shape shape = {.bytes = bytes, .threads = threads, .lanes = SIMT_LANES};
-    const struct bench_cell cell = cell_argument(workload, NULL, &shape);
+    struct bench_cell cell;
     const struct quarry_grid grid = quarry_grid_for(threads);
-    const struct timing_step empty = {&bench_empty, grid, &cell};
-    const struct timing_step store = {&bench_store, grid, &cell};
-    const struct timing_step bump = {&bench_bump, grid, &cell};
+    const struct timing_step empty = {.kernel = &bench_empty, .grid = grid, .argument = &cell};
+    const struct timing_step store = {.kernel = &bench_store, .grid = grid, .argument = &cell};
+    const struct timing_step bump = {.kernel = &bench_bump, .grid = grid, .argument = &cell};
+
+    workload_argument(workload, NULL, &shape, &cell);
 
     enum quarry_status status = timing_run(&workload->timing, &empty, 1, &floor->empty);
     if (status == QUARRY_OK)
@@ -121,7 +124,7 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
     struct bench_hold hold;
     memset(&hold, 0, sizeof hold);
     hold.heap = quarry_heap_handle(heap);
-    const struct bench_heap_kernels *const kernels = heap_kernels(&hold.heap);
+    const struct bench_heap_kernels *const kernels = bench_kernels_of(&hold.heap)->heap;
     hold.held = held;
     hold.bytes = bytes;
     hold.free_share =
@@ -131,7 +134,8 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
         chunk = FILL_MIN_CHUNK;
     const struct quarry_grid grid = quarry_grid_for(chunk < FILL_MAX_THREADS ? chunk : FILL_MAX_THREADS);
     for (uint64_t first = 0; first < count && status == QUARRY_OK; first += chunk) {
-        progress((double)first / (double)count);
+        if (progress)
+            progress((double)first / (double)count);
         hold.first = first;
         hold.last = count - first < chunk ? count : first + chunk;
         status = quarry_launch(kernels->hold, target, grid, &hold);
@@ -163,161 +167,8 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
     return status != QUARRY_OK ? status : destroyed;
 }
 
-/* Says in cell->fault what is wrong with an idle heap, or leaves it empty.
- *   mallocs  that succeeded, of the live_blocks; pieces of one block are several */
-static enum quarry_status inspect(quarry_heap *heap, uint64_t live_blocks, uint64_t mallocs,
-                                  uint64_t failed_mallocs, const char *when, struct workload_cell *cell)
-{
-    struct quarry_statistics now;
-    struct quarry_heap_description about;
-    enum quarry_status status = quarry_heap_statistics(heap, &now);
-    if (status == QUARRY_OK)
-        status = quarry_heap_describe(heap, &about);
-    if (status != QUARRY_OK)
-        return status;
-    const int pieces = mallocs > 1 && about.distribution == QUARRY_DISTRIBUTION_WARP;
-    if (cell->counted && (now.live_blocks > live_blocks || (now.live_blocks < live_blocks && !pieces)))
-        snprintf(cell->fault, sizeof cell->fault, "%" PRIu64 " blocks live %s instead of %" PRIu64,
-                 now.live_blocks, when, live_blocks);
-    else if (now.failed_mallocs + now.refused_mallocs != failed_mallocs)
-        snprintf(cell->fault, sizeof cell->fault, "%" PRIu64 " mallocs returned NULL %s",
-                 now.failed_mallocs + now.refused_mallocs - failed_mallocs, when);
-    status = quarry_heap_check(heap);
-    if (status == QUARRY_ERROR_CORRUPT) {
-        snprintf(cell->fault, sizeof cell->fault, "heap corrupt %s: %.100s", when, quarry_error_detail());
-        status = QUARRY_OK;
-    }
-    return status;
-}
-
 uint64_t workload_blocks(uint64_t threads, uint32_t lanes)
 {
     const uint64_t rest = threads % SIMT_LANES;
     return threads / SIMT_LANES * lanes + (rest < lanes ? rest : lanes);
-}
-
-enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap,
-                                    const struct workload_shape *shape, struct workload_cell *cell)
-{
-    const struct quarry_target *target = &workload->target;
-    const struct bench_cell argument = cell_argument(workload, heap, shape);
-    const struct quarry_grid grid = quarry_grid_for(shape->threads);
-    const struct bench_heap_kernels *const kernels = heap_kernels(&argument.heap);
-    const struct simt_kernel *const untimed[3] = {kernels->malloc, &bench_write, &bench_check};
-    const struct timing_step steps[2] = {
-        {shape->at_once ? kernels->at_once : kernels->malloc, grid, &argument},
-        {kernels->free, grid, &argument}};
-    const uint64_t blocks = workload_blocks(shape->threads, shape->lanes);
-    struct quarry_heap_description about;
-    struct quarry_statistics before;
-    struct bench_tally tally;
-
-    memset(cell, 0, sizeof *cell);
-    enum quarry_status status = quarry_heap_describe(heap, &about);
-    if (status == QUARRY_OK)
-        status = quarry_heap_statistics(heap, &before);
-    if (status != QUARRY_OK)
-        return status;
-    cell->counted = before.capacity_bytes != 0;
-    status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
-    for (int i = 0; i < 3 && status == QUARRY_OK; i++)
-        status = quarry_launch(untimed[i], target, grid, &argument);
-    if (status == QUARRY_OK)
-        status = quarry_memory_copy(target, &tally, workload->scratch, sizeof tally);
-    if (status != QUARRY_OK)
-        return status;
-    cell->nulls = tally.nulls;
-
-    uint64_t nulls = before.failed_mallocs + before.refused_mallocs + tally.nulls;
-    status = inspect(heap, before.live_blocks + blocks - tally.nulls, blocks - tally.nulls, nulls,
-                     "after malloc", cell);
-    /* A heap that infers how full it is may say NULL when little is free. */
-    const int inferred = about.full == QUARRY_FULL_INFERRED && !shape->full;
-    if ((!inferred && tally.nulls != (shape->full ? blocks : 0)) || tally.misaligned || tally.broken)
-        snprintf(cell->fault, sizeof cell->fault,
-                 "%" PRIu64 " NULL, %" PRIu64 " misaligned, %" PRIu64 " overwritten of %" PRIu64 " blocks",
-                 tally.nulls, tally.misaligned, tally.broken, blocks);
-    if (status == QUARRY_OK && !*cell->fault) {
-        status = quarry_launch(kernels->free, target, grid, &argument);
-        if (status == QUARRY_OK)
-            status = inspect(heap, before.live_blocks, 0, nulls, "after free", cell);
-    }
-    if (status != QUARRY_OK || *cell->fault)
-        return status;
-
-    struct timing_summary summaries[2] = {{0}};
-    status = timing_run(&workload->timing, steps, shape->at_once ? 1 : 2, summaries);
-    if (shape->full || inferred) { /* how many runs there were, and so NULLs, is the timing's business */
-        struct quarry_statistics now;
-        if (status == QUARRY_OK)
-            status = quarry_heap_statistics(heap, &now);
-        nulls = status == QUARRY_OK ? now.failed_mallocs + now.refused_mallocs : 0;
-    }
-    if (status == QUARRY_OK)
-        status = inspect(heap, before.live_blocks, 0, nulls, "after the timed runs", cell);
-    if (status != QUARRY_OK || *cell->fault)
-        return status;
-    cell->verified = 1;
-    cell->malloc = summaries[0];
-    cell->free = summaries[1];
-    return QUARRY_OK;
-}
-
-enum quarry_status workload_fill_up(struct workload *workload, quarry_heap *heap,
-                                    const struct workload_shape *shape, struct workload_cell *cell)
-{
-    const struct quarry_target *target = &workload->target;
-    const struct bench_cell argument = cell_argument(workload, heap, shape);
-    struct quarry_statistics before;
-    struct bench_tally tally;
-
-    memset(cell, 0, sizeof *cell);
-    cell->counted = 1;
-    enum quarry_status status = quarry_heap_reset(heap);
-    if (status == QUARRY_OK)
-        status = quarry_heap_statistics(heap, &before);
-    if (status == QUARRY_OK)
-        status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
-    if (status == QUARRY_OK)
-        status = quarry_launch(heap_kernels(&argument.heap)->fill, target, quarry_grid_for(shape->threads),
-                               &argument);
-    if (status == QUARRY_OK)
-        status = quarry_memory_copy(target, &tally, workload->scratch, sizeof tally);
-    if (status != QUARRY_OK)
-        return status;
-    cell->blocks = tally.filled[0];
-    cell->bytes = tally.filled[1];
-    cell->nulls = workload_blocks(shape->threads, shape->lanes);
-    status =
-        inspect(heap, cell->blocks, cell->blocks,
-                before.failed_mallocs + before.refused_mallocs + cell->nulls, "when the heap was full", cell);
-    cell->verified = status == QUARRY_OK && !*cell->fault;
-    return status;
-}
-
-enum { COUNTED_RUNS = 5 };
-
-enum quarry_status workload_count(struct workload *workload, quarry_heap *heap,
-                                  const struct workload_shape *shape, struct workload_cell *cell)
-{
-    const struct quarry_target *target = &workload->target;
-    const struct bench_cell argument = cell_argument(workload, heap, shape);
-    const struct bench_count_kernels *const kernels =
-        kernels_of[argument.heap.allocator].count[argument.heap.policy != NULL];
-    const struct quarry_grid grid = quarry_grid_for(shape->threads);
-    const double calls = (double)workload_blocks(shape->threads, shape->lanes) * COUNTED_RUNS;
-    struct bench_tally tally;
-
-    enum quarry_status status = quarry_memory_fill(target, workload->scratch, 0, sizeof tally);
-    for (int i = 0; i < 2 * COUNTED_RUNS && status == QUARRY_OK; i++)
-        status = quarry_launch(i % 2 ? kernels->free : kernels->malloc, target, grid, &argument);
-    if (status == QUARRY_OK)
-        status = quarry_memory_copy(target, &tally, workload->scratch, sizeof tally);
-    if (status != QUARRY_OK)
-        return status;
-    cell->tas = (double)tally.steps / calls;
-    cell->was = (double)tally.warp_steps / (double)tally.warps;
-    cell->malloc_cycles = (double)tally.cycles[0] / calls;
-    cell->free_cycles = (double)tally.cycles[1] / calls;
-    return QUARRY_OK;
 }

@@ -99,7 +99,7 @@ class Tool:
         self.backend = backend
         self.quick = quick
         self.scale = SCALES["quick" if quick else backend]
-        self.done = {}  # what each command printed: figures 11 and 16 are of one run
+        self.done = {}  # what each command printed: figures may share a run
 
     def run(self, *arguments):
         """Standard output and standard error of the command; RuntimeError if it fails, Refused if that is no misuse."""
@@ -139,8 +139,9 @@ class Tool:
                 for rows in runs.values()]
 
     def bench(self, op, *arguments):
-        rows = self.csv("bench", "--backend", self.backend, *self.scale["bench"], "--size", str(PAGE), *arguments)
-        return [row for row in rows if row["op"] == op]
+        test = {"malloc": "alloc", "free": "free"}[op]
+        return self.csv("bench", "--backend", self.backend, "--test", test, *self.scale["bench"], "--size", str(PAGE),
+                        *arguments)
 
     def model(self, *arguments):
         """Rows of the theory: free_percent of the total in the place of pages, none for the queue."""
@@ -319,11 +320,11 @@ def frees(tool):
 def mallocs(tool):
     """The scenarios of section 5.2.3, of which 8196 bytes is taken to be a slip for 8192."""
     rows = []
-    for size, more in *((size, []) for size in ("16", "256", "1024", "4096", "8192", "4-8192")), ("4096", ["--at-once"]):
-        found = tool.csv("bench", "--backend", tool.backend, *tool.scale["malloc"], "--allocator", "rw-malloc", "--page",
-                         str(PAGE), "--free", "100,50,10", "--size", size, *more)
-        name = size.replace("-", " to ") + " bytes" + (" freed at once" if more else "")
-        rows += [{"scenario": name, **row} for row in found if row["op"] != "free"]
+    for size, test in *((size, "alloc") for size in ("16", "256", "1024", "4096", "8192", "4-8192")), ("4096", "at-once"):
+        found = tool.csv("bench", "--backend", tool.backend, "--test", test, *tool.scale["malloc"], "--allocator", "rw-malloc",
+                         "--page", str(PAGE), "--free", "100,50,10", "--size", size)
+        name = size.replace("-", " to ") + " bytes" + (" freed at once" if test == "at-once" else "")
+        rows += [{"scenario": name, **row} for row in found]
     return rows
 
 
@@ -331,9 +332,9 @@ def fills(tool):
     """Utilisation: of blocks of one size, and of 4 bytes to so many."""
     rows = []
     ranges = ",".join(f"4-{most}" for most in (64, 256, 1024, 4096, 8192))
-    heaps = [("rw-malloc", page) for page in ("16", "64", "256")] + [("scatter", ""), ("corw", "")]
+    heaps = [("rw-malloc", page) for page in ("16", "64", "256")] + [("scatter", "4096"), ("corw", "")]
     for allocator, page in heaps:
-        found = tool.csv("bench", "--backend", tool.backend, *tool.scale["fill"], "--fill", "--allocator", allocator,
+        found = tool.csv("bench", "--backend", tool.backend, "--test", "fill", *tool.scale["fill"], "--allocator", allocator,
                          *(["--page", page] if page else []), "--size", tool.scale["filled"] + "," + ranges)
         for row in found:
             sizes = "one size" if row["bytes"] == row["bytes_least"] else "4 bytes to so many"
@@ -555,7 +556,7 @@ COLORS = {"rw": "#e0564a", "rw-bm": "#d98c1f", "crw": "#3d9a50", "corw": "#3c82d
           "composed": "#3d9a50", "cuda": "#e0564a", "ring": INK, "scatter": "#3d9a50", "rw-malloc": "#d98c1f",
           "one heap": "#3c82d6"}
 SHADES = dict(zip([*CLUSTERS.values(), "100 % free", "50 % free", "10 % free", "rw-malloc, pages of 16",
-                   "rw-malloc, pages of 64", "rw-malloc, pages of 256", "scatter, pages as the block"],
+                   "rw-malloc, pages of 64", "rw-malloc, pages of 256", "scatter, pages of 4096"],
                   ("#2f9e8f", "#3d9a50", "#8fb339") + ("#3c82d6", "#d98c1f", "#e0564a") * 2 + ("#3d9a50",)))
 
 

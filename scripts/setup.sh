@@ -10,7 +10,7 @@
 #                                     processor that has no packages, into DIR/include and DIR/lib
 set -eu
 
-build='gcc libc6-dev make cmake libboost-context-dev zlib1g-dev'
+build='gcc libc6-dev make cmake libboost-context-dev zlib1g-dev libjansson-dev'
 test="$build g++ gzip libcmocka-dev pkgconf"
 lint="$test clang clang-format clang-tidy shellcheck"
 
@@ -36,15 +36,15 @@ unpack() {
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     context=$(apt-cache depends libboost-context-dev | sed -n 's/.*Depends: \(libboost-context[0-9.]*-dev\)/\1/p')
-    (cd "$work" && apt-get -q -o APT::Sandbox::User=root download "$context" zlib1g-dev libcmocka-dev libcmocka0 \
-        libgsl-dev >&2)
+    (cd "$work" && apt-get -q -o APT::Sandbox::User=root download "$context" zlib1g-dev libjansson-dev libcmocka-dev \
+        libcmocka0 libgsl-dev >&2)
     for package in "$work"/*.deb; do
         dpkg-deb -x "$package" "$work/tree"
     done
     mkdir -p "$into/include" "$into/lib"
     cp -a "$work/tree/usr/include/." "$into/include/"
     rm -rf "$into/include/boost"
-    for file in "$work"/tree/usr/lib/*/libboost_context.a "$work"/tree/usr/lib/*/libz.a \
+    for file in "$work"/tree/usr/lib/*/libboost_context.a "$work"/tree/usr/lib/*/libz.a "$work"/tree/usr/lib/*/libjansson.a \
         "$work"/tree/usr/lib/*/libgsl*.a "$work"/tree/usr/lib/*/libcmocka.so*; do
         cp -a "$file" "$into/lib/"
     done

@@ -9,13 +9,7 @@
 #define MAX_BENCH_THREADS (UINT64_C(1) << 30)
 #define MAX_BENCH_BYTES (UINT64_C(1) << 40)
 #define MAX_RUNS 10000u
-#define GPU_HEAP_BYTES (UINT64_C(8) << 30)
-#define CPU_HEAP_BYTES (UINT64_C(256) << 20)
-/* The CPU's default heap has no more pages than this: filling it for small free percentages is work. */
-#define CPU_HEAP_PAGES (UINT64_C(1) << 18)
-/* Per fill: what is slow must not hold up the rest for minutes, unless it was asked for. */
-#define FILL_BUDGET_S 3.0
-#define ASKED_FILL_BUDGET_S 60.0
+#define MAX_WATCHDOG_S 86400u
 
 enum {
     OPTION_WORD = 256,
@@ -26,21 +20,35 @@ enum {
     OPTION_PROBE_LANES,
     OPTION_LOW_FREE,
     OPTION_STEPS,
-    OPTION_AT_ONCE,
-    OPTION_FILL,
+    OPTION_TEST,
+    OPTION_FULL,
+    OPTION_JSON,
+    OPTION_WATCHDOG,
+    OPTION_COMPARE,
+    OPTION_TOLERANCE,
     OPTION_DEBUG
 };
 
 static const struct argp_option options[] = {
+    {"test", OPTION_TEST, "NAME,...", 0, "Tests, which are listed below (all but at-once)", 0},
+    {"full", OPTION_FULL, NULL, 0, "All tests, and on a GPU more of their axes: takes long", 0},
     {"backend", 'b', "B", 0, "auto, cuda or cpu (auto: a GPU if there is one)", 0},
-    {"allocator", 'a', "NAME,...", 0, "Allocators (all)", 0},
-    {"threads", 't', "N,...", 0, "Numbers of threads; each allocates one block", 0},
-    {"size", 's', "BYTES,...", 0, "Block sizes; LEAST-MOST: each thread draws one of these", 0},
+    {"allocator", 'a', "NAME,...", 0, "Allocators (all but cuda)", 0},
+    {"threads", 't', "N,...", 0, "Numbers of threads", 0},
+    {"size", 's', "BYTES,...", 0,
+     "Block sizes; LEAST-MOST: each thread draws one of these; LEAST~MOST: draws so that every power of two "
+     "is as "
+     "often",
+     0},
     {"free", 'f', "PERCENT,...", 0,
-     "Share of the heap's slots that are free before, scattered at random (100,10); 0: mallocs that fail", 0},
-    {"lanes", OPTION_LANES, "N,...", 0, "Lanes of each warp that allocate (32)", 0},
-    {"heap", 'H', "SIZE", 0, "Heap size (GPU: 8G; CPU: 256M, and at most 262144 pages)", 0},
-    {"page", 'p', "SIZE", 0, "Page size, a multiple of 16 (the block size, rounded up)", 0},
+     "Share of the heap's slots that are free before, scattered at random; 0: mallocs that fail", 0},
+    {"lanes", OPTION_LANES, "N,...", 0, "Lanes of each warp that work", 0},
+    {"heap", 'H', "SIZE", 0,
+     "Heap size (GPU: 8G; CPU: 256M, and at most 262144 pages; if it gets filled 256M)", 0},
+    {"page", 'p', "SIZE", 0,
+     "Page size, a multiple of 16 (the block size, rounded up, where a block is a page; else the "
+     "allocator's)",
+     0},
     {"word", OPTION_WORD, "BITS", 0, "Words of bitmap allocators: 32 or 64", 0},
     {"probe-lanes", OPTION_PROBE_LANES, "N", 0, "Lanes of a warp that probe (corw)", 0},
     {"low-free", OPTION_LOW_FREE, "PERCENT", 0,
@@ -49,33 +57,87 @@ static const struct argp_option options[] = {
     {"steps", OPTION_STEPS, NULL, 0,
      "Also count the random probes of a thread (TAS), the most of a warp's (WAS), and a call's clock cycles",
      0},
-    {"at-once", OPTION_AT_ONCE, NULL, 0, "Time one kernel, in which each thread frees its block at once", 0},
-    {"fill", OPTION_FILL, NULL, 0,
-     "Instead of timing let each thread allocate until it gets NULL, and show what share of the heap's bytes "
-     "was asked for, and the blocks",
-     0},
-    {"runs", OPTION_RUNS, "N", 0, "Timed runs of each cell (GPU: 15; CPU: 9)", 0},
+    {"runs", OPTION_RUNS, "N", 0,
+     "Timed runs of each cell (GPU: 15 to 100, CPU: 9 to 50, until the median is stable)", 0},
+    {"watchdog", OPTION_WATCHDOG, "SECONDS", 0, "End a cell that takes longer (30; with --free 120)", 0},
     {"csv", OPTION_CSV, "FILE", OPTION_ARG_OPTIONAL,
-     "Write one line for each cell to FILE, or, without FILE, to standard output instead of the table", 0},
+     "Write one line for each result to FILE, or, without FILE, to standard output instead of the table", 0},
+    {"json", OPTION_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write the same as JSON", 0},
     {"quick", OPTION_QUICK, NULL, 0, "Fewer threads, sizes and runs", 0},
+    {"compare", OPTION_COMPARE, NULL, 0, "Show the ratios of two CSV files, A and B, and measure nothing", 1},
+    {"tolerance", OPTION_TOLERANCE, "PERCENT", 0, "Exit with 1 if B is worse than A by more than this (10)",
+     1},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
-/* Numbers and ranges. */
-static error_t parse_sizes(struct bench *bench, char *text)
+int bench_parse_sizes(struct sizes *sizes, char *text)
 {
-    bench->sizes.count = 0;
+    sizes->bytes.count = 0;
     for (char *rest = text, *item; (item = strsep(&rest, ","));) {
         uint64_t bytes, least = 0;
-        char *first = strchr(item, '-') ? strsep(&item, "-") : NULL;
-        if (first && tool_parse_range(&least, "size", first, 1, MAX_BENCH_BYTES) != 0)
+        const int octaves = strchr(item, '~') != NULL;
+        char *first = strpbrk(item, "-~") ? strsep(&item, "-~") : NULL;
+        const uint64_t most = octaves ? UINT32_MAX : MAX_BENCH_BYTES;
+        if (first && tool_parse_range(&least, "size", first, 1, most) != 0)
             return TOOL_REFUSED;
-        if (tool_parse_range(&bytes, "size", item, first ? least : 1, MAX_BENCH_BYTES) != 0)
+        if (tool_parse_range(&bytes, "size", item, first ? least : 1, most) != 0)
             return TOOL_REFUSED;
-        if (lists_add(&bench->sizes, bytes) != 0)
+        if (lists_add(&sizes->bytes, bytes) != 0)
             return tool_refuse("--size: more than %d values", MAX_LIST);
-        bench->least[bench->sizes.count - 1] = least;
+        sizes->least[sizes->bytes.count - 1] = least;
+        sizes->octaves[sizes->bytes.count - 1] = octaves;
     }
+    return 0;
+}
+
+static error_t parse_tests(struct bench *bench, char *text)
+{
+    bench->tests.count = 0;
+    for (char *rest = text, *item; (item = strsep(&rest, ","));) {
+        const struct bench_test *test = bench_test_find(item);
+        if (!test)
+            return tool_refuse("--test: no test '%s'; `quarry bench --help` lists them", item);
+        for (unsigned i = 0; i < bench->tests.count; i++) {
+            if (bench->tests.values[i] == (uint64_t)(test - bench_tests))
+                return tool_refuse("--test: '%s' is there twice", item);
+        }
+        if (lists_add(&bench->tests, (uint64_t)(test - bench_tests)) != 0)
+            return tool_refuse("--test: more than %d names", MAX_LIST);
+    }
+    return 0;
+}
+
+static error_t parse_file(const char **path, const char *option, const char *text)
+{
+    if (text && !*text)
+        return tool_refuse("--%s=: name a file", option);
+    *path = text ? text : "";
+    return 0;
+}
+
+static error_t parse_percent(double *share, const char *option, const char *text)
+{
+    uint64_t thousandths;
+    if (tool_parse_share(text, &thousandths) != 0)
+        return tool_refuse("--%s: '%s' is no percentage from 0 to 100 with at most three decimals", option,
+                           text);
+    *share = (double)thousandths / (double)TOOL_WHOLE;
+    return 0;
+}
+
+/* What does not go together. */
+static error_t finish_options(const struct bench *bench)
+{
+    if (bench->compare && bench->argument_count != 2)
+        return tool_refuse("--compare: give two CSV files, A and B");
+    if (!bench->compare && bench->argument_count)
+        return tool_refuse("bench takes no argument, but got '%s'", bench->arguments[0]);
+    if (!bench->compare && bench->tolerance >= 0)
+        return tool_refuse("--tolerance is one of --compare");
+    if (bench->csv && bench->json && !*bench->csv && !*bench->json)
+        return tool_refuse("--csv and --json can't both be on standard output: name a file");
+    if (bench->full && (bench->quick || bench->tests.count))
+        return tool_refuse("--full is all tests: it takes neither --quick nor --test");
     return 0;
 }
 
@@ -95,13 +157,13 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case 'a':
         return lists_parse_allocators(&bench->allocators, text);
     case 't':
-        return lists_parse(&bench->threads, "threads", text, 1, MAX_BENCH_THREADS);
+        return lists_parse(&bench->axes.threads, "threads", text, 1, MAX_BENCH_THREADS);
     case 's':
-        return parse_sizes(bench, text);
+        return bench_parse_sizes(&bench->axes.sizes, text);
     case 'f':
-        return lists_parse_shares(&bench->free_shares, "free", text);
+        return lists_parse_shares(&bench->axes.free_shares, "free", text);
     case OPTION_LANES:
-        return lists_parse(&bench->lanes, "lanes", text, 1, SIMT_LANES);
+        return lists_parse(&bench->axes.lanes, "lanes", text, 1, SIMT_LANES);
     case OPTION_PROBE_LANES:
         if (tool_parse_range(&number, "probe-lanes", text, 1, SIMT_LANES) != 0)
             return TOOL_REFUSED;
@@ -118,12 +180,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case OPTION_STEPS:
         bench->steps = 1;
-        return 0;
-    case OPTION_AT_ONCE:
-        bench->at_once = 1;
-        return 0;
-    case OPTION_FILL:
-        bench->fill = 1;
         return 0;
     case 'H':
         if (tool_parse_bytes(text, &bench->heap_bytes) == 0 && bench->heap_bytes > 0)
@@ -146,22 +202,35 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
             return TOOL_REFUSED;
         bench->runs = (uint32_t)number;
         return 0;
-    case OPTION_CSV:
-        bench->csv_wanted = 1;
-        bench->csv_path = text;
+    case OPTION_WATCHDOG:
+        if (tool_parse_range(&number, "watchdog", text, 1, MAX_WATCHDOG_S) != 0)
+            return TOOL_REFUSED;
+        bench->watchdog_s = (double)number;
         return 0;
+    case OPTION_TEST:
+        return parse_tests(bench, text);
+    case OPTION_FULL:
+        bench->full = 1;
+        return 0;
+    case OPTION_CSV:
+        return parse_file(&bench->csv, "csv", text);
+    case OPTION_JSON:
+        return parse_file(&bench->json, "json", text);
     case OPTION_QUICK:
         bench->quick = 1;
         return 0;
-    case ARGP_KEY_END:
-        if (bench->at_once && bench->steps)
-            return tool_refuse("--at-once counts no --steps");
-        if (bench->fill &&
-            (bench->at_once || bench->steps || bench->free_shares.count || bench->policies.oom))
-            return tool_refuse("--fill takes none of --free, --at-once, --steps and --oom");
+    case OPTION_COMPARE:
+        bench->compare = 1;
         return 0;
+    case OPTION_TOLERANCE:
+        return parse_percent(&bench->tolerance, "tolerance", text);
     case ARGP_KEY_ARG:
-        return tool_refuse("bench takes no argument, but got '%s'", text);
+        if (bench->argument_count < 2)
+            bench->arguments[bench->argument_count] = text;
+        bench->argument_count++;
+        return 0;
+    case ARGP_KEY_END:
+        return finish_options(bench);
     case ARGP_KEY_ERROR:
         return tool_option_error(state);
     default:
@@ -171,79 +240,43 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 static const struct argp_child children[] = {{&options_policies, 0, NULL, 0}, {NULL, 0, NULL, 0}};
 
+/* Appends the list of tests to what follows the options. */
+static char *filter_help(int key, const char *text, void *input)
+{
+    (void)input;
+    if (key != ARGP_KEY_HELP_POST_DOC)
+        return (char *)(uintptr_t)text;
+    char *whole = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&whole, &bytes);
+    if (!stream)
+        return (char *)(uintptr_t)text;
+    fputs("Tests:\n", stream);
+    for (unsigned i = 0; i < bench_test_count; i++)
+        fprintf(stream, "  %s: %s\n", bench_tests[i].name, bench_tests[i].what);
+    fprintf(stream, "\n%s", text);
+    fclose(stream);
+    return whole;
+}
+
 static const struct argp argp = {
     options,
     parse_option,
-    NULL,
-    "Times a kernel in which every thread allocates one block, and one that frees them, for every "
-    "allocator, size, free percentage and number of threads.  Each cell is first verified in an untimed "
-    "run.  Lists are separated by commas; numbers take the suffixes K, M and G.\v"
+    "[A.csv B.csv]",
+    "Runs tests for every allocator over the axes of each test: numbers of threads, block sizes, shares of "
+    "the heap that "
+    "are free.  Each cell is first verified in an untimed run.  Lists are separated by commas; numbers take "
+    "the suffixes "
+    "K, M and G.\v"
     "Floors of the same run, with the same grids: an empty kernel, one that stores a pointer, and a bump "
     "pointer (one atomic add a warp on one counter).  A cell shows the median time in microseconds, half "
     "the distance between the quartiles in percent of it, and its ratio to the store floor.",
     children,
-    NULL,
+    filter_help,
     NULL};
-
-static void default_list(struct list *list, const uint64_t *values, unsigned count)
-{
-    if (list->count)
-        return;
-    for (unsigned i = 0; i < count; i++)
-        lists_add(list, values[i]);
-}
-#define DEFAULT_LIST(list, ...)                                                                              \
-    default_list(list, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
-
-static void set_defaults(struct bench *bench)
-{
-    const int gpu = bench->target.backend == QUARRY_BACKEND_CUDA;
-
-    if (gpu && bench->quick) {
-        DEFAULT_LIST(&bench->threads, 1024, 131072);
-        DEFAULT_LIST(&bench->sizes, 16, 1024);
-    } else if (gpu) {
-        DEFAULT_LIST(&bench->threads, 1, 1024, 16384, 131072, 1048576);
-        DEFAULT_LIST(&bench->sizes, 16, 64, 256, 1024, 4096, 8192);
-    } else if (bench->quick) {
-        DEFAULT_LIST(&bench->threads, 256, 4096);
-        DEFAULT_LIST(&bench->sizes, 16, 1024);
-    } else {
-        DEFAULT_LIST(&bench->threads, 1024, 16384, 131072);
-        DEFAULT_LIST(&bench->sizes, 16, 256, 4096);
-    }
-    bench->fill_budget_s = bench->free_shares.count ? ASKED_FILL_BUDGET_S : FILL_BUDGET_S;
-    if (bench->quick || bench->fill)
-        DEFAULT_LIST(&bench->free_shares, TOOL_WHOLE);
-    else
-        DEFAULT_LIST(&bench->free_shares, TOOL_WHOLE, TOOL_WHOLE / 10);
-    DEFAULT_LIST(&bench->lanes, SIMT_LANES);
-    const int all = bench->allocators.count == 0;
-    for (int i = 0; all && i < quarry_allocator_count(); i++) {
-        struct quarry_allocator_info info; /* the platform's own is measured if it is asked for: it is slow */
-        if (quarry_allocator_describe(i, &info) == QUARRY_OK && info.counts_slots)
-            lists_add(&bench->allocators, (uint64_t)i);
-    }
-    if (!bench->runs)
-        bench->runs = bench->quick ? 5 : gpu ? 15 : 9;
-    bench->warmups = gpu ? 3 : 1;
-    if (!bench->heap_bytes) {
-        bench->heap_bytes = gpu ? GPU_HEAP_BYTES : CPU_HEAP_BYTES;
-        if (bench->heap_bytes > bench->info.heap_bytes)
-            bench->heap_bytes = bench->info.heap_bytes;
-        bench->heap_pages = gpu ? 0 : CPU_HEAP_PAGES;
-    }
-}
 
 int bench_options(struct bench *bench, int argc, char **argv)
 {
-    int code = tool_options(&argp, argc, argv, bench);
-    if (code == TOOL_OK)
-        code = tool_target(bench->backend, &bench->target);
-    if (code != TOOL_OK)
-        return code;
-    if (quarry_device_describe(&bench->target, &bench->info) != QUARRY_OK)
-        return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
-    set_defaults(bench);
-    return TOOL_OK;
+    bench->tolerance = -1;
+    return tool_options(&argp, argc, argv, bench);
 }

@@ -1,212 +1,437 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table and the CSV of `quarry bench`. */
+/* The tables, the CSV and the JSON of `quarry bench`. */
 #include "bench.h"
+#include "build.h"
+#include "output.h"
 
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int op_width(const struct bench *bench)
+/* ---- tables ---- */
+
+enum { COLUMNS_AT_ONCE = 6 }; /* numbers of threads side by side */
+
+/* Rows of a table: the cells of one test, allocator, size, share and number of lanes, one for each number of
+ * threads. */
+struct table {
+    const struct bench *bench;
+    FILE *file;
+    const struct bench_test *test;
+    const struct cell *cells; /* of the test, those of a row are neighbours */
+    unsigned count;
+    int op_width;
+    struct list threads;
+};
+
+static int same_row(const struct cell *a, const struct cell *b)
 {
-    return bench->at_once ? 11 : 6;
+    return a->test == b->test && a->number == b->number && a->bytes == b->bytes && a->least == b->least &&
+           a->octaves == b->octaves && a->free_share == b->free_share && a->lanes == b->lanes;
 }
 
-void bench_print_header(const struct bench *bench)
+static void print_header(const struct bench *bench, FILE *file)
 {
     const int gpu = bench->target.backend == QUARRY_BACKEND_CUDA;
+    const struct timing_rule *rule = &bench->rule;
     char heap[32], page[32];
 
-    if (bench->csv)
-        fputs("device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n,"
-              "nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,"
-              "was,cycles,alignment,distribution,oom,free_slots,bytes_least,blocks,utilisation\n",
-              bench->csv);
-    if (!bench->table)
-        return;
-    fprintf(bench->table, "quarry %s, %s:%d %s, %u %s", quarry_version(), gpu ? "cuda" : "cpu",
-            bench->target.device, bench->info.name, bench->info.multiprocessors,
-            gpu ? "multiprocessors" : "cores");
-    if (bench->info.clock_khz)
-        fprintf(bench->table, ", %u MHz", bench->info.clock_khz / 1000);
-    fprintf(bench->table, "\nheap %s", tool_format_bytes(bench->heap_bytes, heap));
+    fprintf(file, "quarry %s, %s:%d %s, %u %s", quarry_version(), gpu ? "cuda" : "cpu", bench->target.device,
+            bench->info.name, bench->info.multiprocessors, gpu ? "multiprocessors" : "cores");
+    if (bench->clock_mhz > 0)
+        fprintf(file, ", %.0f MHz", bench->clock_mhz);
+    else if (bench->info.clock_khz)
+        fprintf(file, ", %u MHz", bench->info.clock_khz / 1000);
+    if (*bench->info.driver)
+        fprintf(file, ", driver %s", bench->info.driver);
+    fprintf(file, "\ncommit %s, %s\n", build_commit, build_compiler);
+    fprintf(file, "heap %s", tool_format_bytes(bench->heap_bytes, heap));
     if (bench->heap_pages)
-        fprintf(bench->table, " or %" PRIu64 " pages", bench->heap_pages);
-    fprintf(bench->table, ", page %s, %u timed runs after %u%s\n",
-            bench->page_bytes ? tool_format_bytes(bench->page_bytes, page) : "as the block", bench->runs,
-            bench->warmups, bench->debug ? ", debug mode" : "");
+        fprintf(file, " or %" PRIu64 " pages", bench->heap_pages);
+    fprintf(file, ", page %s",
+            bench->page_bytes ? tool_format_bytes(bench->page_bytes, page) : "as the block");
     if (bench->policies.alignment || bench->policies.distribution || bench->policies.oom)
-        fprintf(bench->table, "alignment %" PRIu64 ", distribution %s, out of memory %s\n",
+        fprintf(file, ", alignment %" PRIu64 ", distribution %s, out of memory %s",
                 bench->policies.alignment ? bench->policies.alignment : 16,
                 options_distributions[bench->policies.distribution], options_ooms[bench->policies.oom]);
-    fputs(bench->fill
-              ? "cells: bytes that live blocks were asked for, in % of the heap's; these blocks\n"
-              : "cells: median us, half the quartiles' distance in % of it, ratio to the store floor\n",
-          bench->table);
+    fprintf(file, "%s\n", bench->debug ? ", debug mode" : "");
+    fprintf(file, "method: each cell verified in an untimed run; %u warm-up%s; ", rule->warmups,
+            rule->warmups == 1 ? "" : "s");
+    if (rule->most > rule->least)
+        fprintf(
+            file,
+            "%u to %u runs until a 95 %% confidence interval of the median is within %g %% on either side, ",
+            rule->least, rule->most, 100 * STATISTICS_STABLE);
+    else
+        fprintf(file, "%u runs, ", rule->least);
+    fprintf(file, "at most %g s\n", rule->budget_s);
+    fputs(
+        gpu ? "times: of single kernels between two events, their launch hidden behind a kernel that spins\n"
+            : "times: by the host's clock; they say how an algorithm behaves, not how fast a GPU is\n",
+        file);
+    fprintf(file, "cells: median us, half the quartiles' distance in %% of it%s, ratio to the store floor\n",
+            rule->most > rule->least ? " (!: not stable)" : "");
     if (bench->steps)
         fputs("steps: random probes of a thread (TAS), the most of a warp's threads (WAS), without sweeps; "
-              "cycles: of a malloc, of "
-              "a free\n",
-              bench->table);
-    fputc('\n', bench->table);
-    fprintf(bench->table, "%-9s %-*s %7s %5s", "allocator", op_width(bench), "op", "bytes", "free");
-    for (unsigned i = 0; i < bench->threads.count; i++) {
-        char title[40];
-        snprintf(title, sizeof title, "%" PRIu64 " thread%s", bench->threads.values[i],
-                 bench->threads.values[i] == 1 ? "" : "s");
-        fprintf(bench->table, " %20s", title);
-    }
-    fputc('\n', bench->table);
+              "cycles: of a "
+              "call\n",
+              file);
 }
 
-static void print_cell(const struct bench *bench, const struct timing_summary *time, double store)
+static void print_row_title(const struct table *table, const struct cell *cell, const struct workload_op *op,
+                            const char *name)
 {
+    char share[16], title[48], bytes[48] = "";
+    if (cell->least)
+        snprintf(bytes, sizeof bytes, "%" PRIu64 "%c", cell->least, cell->octaves ? '~' : '-');
+    snprintf(bytes + strlen(bytes), sizeof bytes - strlen(bytes), "%" PRIu64, cell->bytes);
+    snprintf(title, sizeof title, "%s", name);
+    if (cell->test->kind == BENCH_FRAG)
+        snprintf(title + strlen(title), sizeof title - strlen(title), "+%u", op->rounds);
+    if (cell->lanes != SIMT_LANES)
+        snprintf(title + strlen(title), sizeof title - strlen(title), "/%u", cell->lanes);
+    fprintf(table->file, "%-9s %-*s %8s %4s%%", cell->allocator.name, table->op_width, title, bytes,
+            tool_format_share(cell->free_share, share));
+}
+
+static void print_time(const struct table *table, const struct statistics *time, double store)
+{
+    const struct timing_rule *rule = &table->bench->rule;
     char ratio[16];
     const double times = time->median / store;
     double spread = time->median > 0 ? 50 * (time->q3 - time->q1) / time->median : 0;
     if (spread > 99)
         spread = 99;
     snprintf(ratio, sizeof ratio, "%.*fx", times < 100 ? 1 : 0, times);
-    fprintf(bench->table, " %9.1f ±%2.0f%% %6s", time->median, spread, ratio);
+    fprintf(table->file, " %9.1f ±%2.0f%%%c%6s", time->median, spread,
+            time->stable || rule->most == rule->least ? ' ' : '!', ratio);
 }
 
-void bench_print_floors(const struct bench *bench)
+static void print_result(const struct table *table, const struct cell *cell, const struct workload_op *op)
 {
-    if (!bench->table)
-        return;
+    char text[48], bytes[32];
+    switch (cell->result.status == CELL_OK ? cell->test->kind : BENCH_TIMED) {
+    case BENCH_FILL:
+        snprintf(text, sizeof text, "%.2f%% %10" PRIu64,
+                 100 * (double)op->asked_bytes / (double)cell->result.heap.pool_bytes, op->blocks);
+        break;
+    case BENCH_FRAG:
+        snprintf(text, sizeof text, "%s %.2fx", tool_format_bytes(op->range_bytes, bytes),
+                 (double)op->range_bytes / (double)op->asked_bytes);
+        break;
+    case BENCH_REGISTERS:
+        snprintf(text, sizeof text, "%u, %u B", op->registers, op->local_bytes);
+        break;
+    default:
+        if (cell->result.status == CELL_OK) {
+            print_time(table, &op->time, bench_floor(table->bench, cell)->store.median);
+            return;
+        }
+        snprintf(text, sizeof text, "%s", bench_status_words[cell->result.status]);
+        for (char *c = text; *c; c++)
+            *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+        break;
+    }
+    fprintf(table->file, " %20s", cell->result.status == CELL_SKIPPED ? "-" : text);
+}
+
+/* The row's cell with so many threads, or NULL. */
+static const struct cell *find_cell(const struct table *table, const struct cell *first, uint64_t threads)
+{
+    const struct cell *end = table->cells + table->count;
+    for (const struct cell *cell = first; cell < end && same_row(cell, first); cell++) {
+        if (cell->threads == threads)
+            return cell;
+    }
+    return NULL;
+}
+
+enum row_kind { ROW_RESULT, ROW_STEPS, ROW_CYCLES };
+
+/* One row of numbers of threads from `from` up to `to`; `about` is the op of a cell in it. */
+static void print_row(const struct table *table, const struct cell *first, const struct workload_op *about,
+                      unsigned index, enum row_kind kind, unsigned from, unsigned to)
+{
+    const char *name = about->name ? about->name : "-"; /* all are skipped */
+    print_row_title(table, first, about, kind == ROW_STEPS ? "steps" : kind == ROW_CYCLES ? "cycles" : name);
+    for (unsigned t = from; t < to; t++) {
+        const struct cell *cell = find_cell(table, first, table->threads.values[t]);
+        const int there = cell && cell->result.status != CELL_SKIPPED;
+        struct workload_op op;
+        if (there)
+            bench_op(cell, index, &op);
+        if (!there || (kind != ROW_RESULT && cell->result.status != CELL_OK))
+            fprintf(table->file, " %20s", "-");
+        else if (kind == ROW_STEPS)
+            fprintf(table->file, " %9.2f %10.2f", op.tas, op.was);
+        else if (kind == ROW_CYCLES)
+            fprintf(table->file, " %20.0f", op.cycles);
+        else
+            print_result(table, cell, &op);
+    }
+    fputc('\n', table->file);
+}
+
+static void print_rows(const struct table *table, unsigned from, unsigned to)
+{
+    for (unsigned i = 0; i < table->count; i++) {
+        const struct cell *first = &table->cells[i];
+        if (i && same_row(first, first - 1))
+            continue;
+        const struct cell *known = first; /* the first one with results, if there is one */
+        for (const struct cell *cell = first; cell < table->cells + table->count && same_row(cell, first);
+             cell++) {
+            if (bench_op_count(known) == 0 ||
+                (known->result.status != CELL_OK && cell->result.status == CELL_OK))
+                known = cell;
+        }
+        const unsigned ops = bench_op_count(known) ? bench_op_count(known) : 1;
+        for (unsigned op = 0; op < ops; op++) {
+            struct workload_op about;
+            bench_op(known, op, &about);
+            print_row(table, first, &about, op, ROW_RESULT, from, to);
+            if (about.tas > 0)
+                print_row(table, first, &about, op, ROW_STEPS, from, to);
+            if (about.cycles > 0)
+                print_row(table, first, &about, op, ROW_CYCLES, from, to);
+        }
+    }
+}
+
+static void print_floors(const struct table *table, unsigned from, unsigned to)
+{
     static const char *const names[] = {"empty", "store", "bump"};
     for (unsigned row = 0; row < 3; row++) {
-        fprintf(bench->table, "%-9s %-*s %7s %5s", "(floor)", op_width(bench), names[row], "", "");
-        for (unsigned i = 0; i < bench->threads.count; i++) {
-            const struct workload_floor *floor = &bench->floors[i];
-            const struct timing_summary *const times[] = {&floor->empty, &floor->store, &floor->bump};
-            print_cell(bench, times[row], floor->store.median);
+        fprintf(table->file, "%-9s %-*s %8s %5s", "(floor)", table->op_width, names[row], "", "");
+        for (unsigned t = from; t < to; t++) {
+            const struct cell threads = {.threads = (uint32_t)table->threads.values[t]};
+            const struct workload_floor *floor = bench_floor(table->bench, &threads);
+            const struct statistics *const times[] = {&floor->empty, &floor->store, &floor->bump};
+            print_time(table, times[row], floor->store.median);
         }
-        fputc('\n', bench->table);
+        fputc('\n', table->file);
     }
-    fflush(bench->table);
 }
 
-/* How many operations a group has, and their names. */
-static int count_ops(const struct bench *bench, const struct group *group)
+static void print_table(struct table *table)
 {
-    /* There is nothing to free after mallocs that failed. */
-    return bench->fill || bench->at_once || group->free_share == 0 ? 1 : 2;
-}
-
-static const char *name_op(const struct bench *bench, int op)
-{
-    return bench->fill ? "fill" : bench->at_once ? "malloc+free" : op ? "free" : "malloc";
-}
-
-/* Share of the heap's bytes that the blocks that fill it were asked for. */
-static double utilisation(const struct group *group, const struct workload_cell *cell)
-{
-    return (double)cell->bytes / (double)group->heap.pool_bytes;
-}
-
-/* Begins a row of the table. */
-static void print_row_title(const struct bench *bench, const struct group *group, const char *op)
-{
-    char share[16], lanes[16] = "", bytes[48] = "";
-    if (group->least)
-        snprintf(bytes, sizeof bytes, "%" PRIu64 "-", group->least);
-    snprintf(bytes + strlen(bytes), sizeof bytes - strlen(bytes), "%" PRIu64, group->bytes);
-    if (group->lanes != SIMT_LANES)
-        snprintf(lanes, sizeof lanes, "/%u", group->lanes);
-    fprintf(bench->table, "%-9s %s%-*s %7s %4s%%", group->allocator->name, op,
-            op_width(bench) - (int)strlen(op), lanes, bytes, tool_format_share(group->free_share, share));
-}
-
-static void print_steps(const struct bench *bench, const struct group *group)
-{
-    print_row_title(bench, group, "steps");
-    for (unsigned i = 0; i < bench->threads.count; i++) {
-        const struct workload_cell *cell = &group->cells[i];
-        if (group->states[i] == CELL_SKIPPED || !cell->verified)
-            fprintf(bench->table, " %20s", "-");
-        else
-            fprintf(bench->table, " %9.2f %10.2f", cell->tas, cell->was);
+    for (unsigned i = 0; i < BENCH_MAX_STEPS; i++) {
+        const char *op = table->test->steps[i].op;
+        if (op && (int)strlen(op) + 3 > table->op_width)
+            table->op_width = (int)strlen(op) + 3; /* with the lanes */
     }
-    fputc('\n', bench->table);
-    print_row_title(bench, group, "cycles");
-    for (unsigned i = 0; i < bench->threads.count; i++) {
-        const struct workload_cell *cell = &group->cells[i];
-        if (group->states[i] == CELL_SKIPPED || !cell->verified)
-            fprintf(bench->table, " %20s", "-");
-        else
-            fprintf(bench->table, " %9.0f %10.0f", cell->malloc_cycles, cell->free_cycles);
+    for (unsigned i = 0; i < table->count; i++) {
+        unsigned t = 0;
+        while (t < table->threads.count && table->threads.values[t] != table->cells[i].threads)
+            t++;
+        if (t == table->threads.count)
+            lists_add(&table->threads, table->cells[i].threads);
     }
-    fputc('\n', bench->table);
-}
-
-static void print_table_group(const struct bench *bench, const struct group *group)
-{
-    for (int op = 0; op < count_ops(bench, group); op++) {
-        print_row_title(bench, group, name_op(bench, op));
-        for (unsigned i = 0; i < bench->threads.count; i++) {
-            const struct workload_cell *cell = &group->cells[i];
-            if (group->states[i] == CELL_SKIPPED)
-                fprintf(bench->table, " %20s", "-");
-            else if (!cell->verified)
-                fprintf(bench->table, " %20s", "FAILED");
-            else if (bench->fill)
-                fprintf(bench->table, " %8.2f%% %10" PRIu64, 100 * utilisation(group, cell), cell->blocks);
-            else
-                print_cell(bench, op ? &cell->free : &cell->malloc, bench->floors[i].store.median);
+    fprintf(table->file, "\n%s: %s\n", table->test->name, table->test->what);
+    for (unsigned from = 0; from < table->threads.count; from += COLUMNS_AT_ONCE) {
+        const unsigned to =
+            from + COLUMNS_AT_ONCE < table->threads.count ? from + COLUMNS_AT_ONCE : table->threads.count;
+        fprintf(table->file, "%-9s %-*s %8s %5s", "allocator", table->op_width, "op", "bytes", "free");
+        for (unsigned t = from; t < to; t++) {
+            char title[40];
+            snprintf(title, sizeof title, "%" PRIu64 " thread%s", table->threads.values[t],
+                     table->threads.values[t] == 1 ? "" : "s");
+            fprintf(table->file, " %20s", title);
         }
-        fputc('\n', bench->table);
+        fputc('\n', table->file);
+        if (table->test->kind == BENCH_TIMED)
+            print_floors(table, from, to);
+        print_rows(table, from, to);
     }
-    if (bench->steps)
-        print_steps(bench, group);
-    fflush(bench->table);
 }
 
-static void print_csv_group(const struct bench *bench, const struct group *group)
+static void print_tables(const struct bench *bench, FILE *file)
 {
-    char share[16];
-    for (unsigned i = 0; i < bench->threads.count; i++) {
-        const struct workload_cell *cell = &group->cells[i];
-        for (int op = 0; op < count_ops(bench, group) && group->states[i] != CELL_SKIPPED; op++) {
-            const struct timing_summary *time = op ? &cell->free : &cell->malloc;
-            fputc('"', bench->csv);
-            for (const char *c = bench->info.name; *c; c++)
-                fprintf(bench->csv, "%s%c", *c == '"' ? "\"" : "", *c);
-            fprintf(bench->csv, "\",%s,%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,%u,",
-                    bench->target.backend == QUARRY_BACKEND_CUDA ? "cuda" : "cpu", group->allocator->name,
-                    name_op(bench, op), bench->threads.values[i], group->bytes, group->heap.page_bytes,
-                    tool_format_share(group->free_share, share), group->heap.word_bits);
-            if (cell->verified && !bench->fill)
-                fprintf(bench->csv, "%.3f,%.3f,%.3f,", time->median, time->q1, time->q3);
-            else
-                fputs(",,,", bench->csv);
-            fprintf(bench->csv, "%u,%" PRIu64 ",%d,%.3f,%.3f,%" PRIu64 ",%u,", time->n, cell->nulls,
-                    cell->verified, bench->floors[i].store.median, bench->floors[i].bump.median,
-                    group->heap.pool_bytes, group->lanes);
-            fprintf(bench->csv, "%u,%g,%d,", group->heap.probe_lanes, 100 * group->heap.low_free,
-                    bench->debug);
-            if (bench->steps && cell->verified && op == 0)
-                fprintf(bench->csv, "%.4f,%.4f,%.1f", cell->tas, cell->was, cell->malloc_cycles);
-            else if (bench->steps && cell->verified)
-                fprintf(bench->csv, ",,%.1f", cell->free_cycles);
-            else
-                fputs(",,", bench->csv);
-            fprintf(bench->csv, ",%" PRIu64 ",%s,%s,", group->heap.alignment,
-                    options_distributions[group->heap.distribution], options_ooms[group->heap.oom]);
-            if (group->slots != UINT64_MAX)
-                fprintf(bench->csv, "%" PRIu64, group->slots);
-            fprintf(bench->csv, ",%" PRIu64 ",", group->least ? group->least : group->bytes);
-            if (bench->fill && cell->verified)
-                fprintf(bench->csv, "%" PRIu64 ",%.6f\n", cell->blocks, utilisation(group, cell));
-            else
-                fputs(",\n", bench->csv);
+    int skipped = 0;
+    print_header(bench, file);
+    for (unsigned i = 0; i < bench->cell_count;) {
+        struct table table = {
+            .bench = bench, .file = file, .test = bench->cells[i].test, .cells = &bench->cells[i]};
+        for (; i < bench->cell_count && bench->cells[i].test == table.test; i++) {
+            skipped |= bench->cells[i].result.status == CELL_SKIPPED;
+            table.count++;
+        }
+        print_table(&table);
+    }
+    if (skipped)
+        fputs("\n-: skipped; too few free slots, or blocks larger than the heap gives\n", file);
+    if (bench->rates[0] > 0)
+        fprintf(file, "\ntrivial lane launches %.2f M/s\n", bench->rates[0]);
+    if (bench->rates[1] > 0)
+        fprintf(file, "rw page allocations %.2f M/s, frees %.2f M/s\n", bench->rates[1], bench->rates[2]);
+}
+
+/* ---- CSV ---- */
+
+static void print_value(FILE *file, const struct column *column, const struct value *value)
+{
+    switch (value->kind) {
+    case VALUE_NONE:
+        break;
+    case VALUE_NUMBER:
+        fprintf(file, "%" PRIu64, value->number);
+        break;
+    case VALUE_REAL:
+        fprintf(file, column->format, value->real);
+        break;
+    case VALUE_TEXT:
+        if (!column->quoted) {
+            fputs(value->text, file);
+            break;
+        }
+        fputc('"', file);
+        for (const char *c = value->text; *c; c++)
+            fprintf(file, "%s%c", *c == '"' ? "\"" : "", *c == '\n' ? ' ' : *c);
+        fputc('"', file);
+        break;
+    }
+}
+
+static void print_csv(const struct bench *bench, FILE *file)
+{
+    for (unsigned c = 0; c < bench_column_count; c++)
+        fprintf(file, "%s%s", c ? "," : "", bench_columns[c].name);
+    fputc('\n', file);
+    for (unsigned i = 0; i < bench->cell_count; i++) {
+        const struct cell *cell = &bench->cells[i];
+        for (unsigned o = 0; o < bench_op_count(cell); o++) {
+            struct workload_op op;
+            bench_op(cell, o, &op);
+            for (unsigned c = 0; c < bench_column_count; c++) {
+                struct value value = {0};
+                bench_columns[c].get(bench, cell, &op, &value);
+                if (c)
+                    fputc(',', file);
+                print_value(file, &bench_columns[c], &value);
+            }
+            fputc('\n', file);
         }
     }
-    fflush(bench->csv);
 }
 
-void bench_print_group(const struct bench *bench, const struct group *group)
+/* ---- JSON ---- */
+
+static json_t *make_value(const struct value *value)
 {
-    if (bench->table)
-        print_table_group(bench, group);
-    if (bench->csv)
-        print_csv_group(bench, group);
+    switch (value->kind) {
+    case VALUE_NUMBER:
+        return json_integer((json_int_t)value->number);
+    case VALUE_REAL:
+        return json_real(value->real);
+    case VALUE_TEXT:
+        return json_string(value->text);
+    case VALUE_NONE:
+        break;
+    }
+    return NULL;
+}
+
+static json_t *make_result(const struct bench *bench, const struct cell *cell, const struct workload_op *op)
+{
+    json_t *result = json_object();
+    for (unsigned c = 0; c < bench_column_count; c++) {
+        struct value value = {0};
+        bench_columns[c].get(bench, cell, op, &value);
+        json_t *json = make_value(&value);
+        if (json)
+            json_object_set_new(result, bench_columns[c].name, json);
+    }
+    return result;
+}
+
+static json_t *make_floors(const struct bench *bench)
+{
+    json_t *floors = json_array();
+    for (unsigned i = 0; i < bench->floor_threads.count; i++) {
+        const struct workload_floor *floor = &bench->floors[i];
+        json_array_append_new(floors, json_pack("{s:I, s:f, s:f, s:f}", "threads",
+                                                (json_int_t)bench->floor_threads.values[i], "empty_us",
+                                                floor->empty.median, "store_us", floor->store.median,
+                                                "bump_us", floor->bump.median));
+    }
+    return floors;
+}
+
+static void print_json(const struct bench *bench, FILE *file)
+{
+    json_t *results = json_array();
+    for (unsigned i = 0; i < bench->cell_count; i++) {
+        for (unsigned o = 0; o < bench_op_count(&bench->cells[i]); o++) {
+            struct workload_op op;
+            bench_op(&bench->cells[i], o, &op);
+            json_array_append_new(results, make_result(bench, &bench->cells[i], &op));
+        }
+    }
+    json_t *whole =
+        json_pack("{s:s, s:{s:i, s:i, s:i, s:f, s:f}, s:o, s:o}", "version", quarry_version(), "method",
+                  "warmups", (int)bench->rule.warmups, "least_runs", (int)bench->rule.least, "most_runs",
+                  (int)bench->rule.most, "budget_s", bench->rule.budget_s, "stable_within", STATISTICS_STABLE,
+                  "floors", make_floors(bench), "results", results);
+    if (!whole || json_dumpf(whole, file, JSON_INDENT(1) | JSON_REAL_PRECISION(7)) != 0)
+        fputs("null", file);
+    fputc('\n', file);
+    json_decref(whole);
+}
+
+/* ---- where to ---- */
+
+typedef void print_function(const struct bench *bench, FILE *file);
+
+struct printed {
+    char *text;
+    size_t bytes;
+};
+
+static int fill(struct writer *writer, const void *context)
+{
+    const struct printed *printed = context;
+    writer_put(writer, printed->text, printed->bytes);
+    return TOOL_OK;
+}
+
+/* Into a file, or to standard output if the path is empty. */
+static int write_one(const struct bench *bench, print_function *print, const char *path)
+{
+    struct printed printed = {0};
+    FILE *stream = open_memstream(&printed.text, &printed.bytes);
+    if (!stream)
+        return tool_error(TOOL_FAILED, "not enough memory to write");
+    print(bench, stream);
+    const int failed = ferror(stream);
+    if (fclose(stream) != 0 || failed) {
+        free(printed.text);
+        return tool_error(TOOL_FAILED, "not enough memory to write");
+    }
+    const int code = output_write(*path ? path : NULL, fill, &printed);
+    free(printed.text);
+    return code;
+}
+
+int bench_check_outputs(const struct bench *bench)
+{
+    int code = bench->csv && *bench->csv ? output_check(bench->csv) : TOOL_OK;
+    if (code == TOOL_OK && bench->json && *bench->json)
+        code = output_check(bench->json);
+    return code;
+}
+
+int bench_has_table(const struct bench *bench)
+{
+    return !(bench->csv && !*bench->csv) && !(bench->json && !*bench->json);
+}
+
+int bench_write_outputs(const struct bench *bench)
+{
+    int code = bench_has_table(bench) ? write_one(bench, print_tables, "") : TOOL_OK;
+    if (code == TOOL_OK && bench->csv)
+        code = write_one(bench, print_csv, bench->csv);
+    if (code == TOOL_OK && bench->json)
+        code = write_one(bench, print_json, bench->json);
+    return code;
 }

@@ -134,9 +134,11 @@ int tool_target(enum quarry_backend backend, struct quarry_target *target)
     return TOOL_OK;
 }
 
+static void hide_progress(void);
+
 static void print_sentence(const char *format, va_list arguments)
 {
-    tool_progress_end();
+    hide_progress();
     fflush(stdout);
     fputs("quarry: ", stderr);
     vfprintf(stderr, format, arguments);
@@ -210,6 +212,7 @@ void tool_print_time(const char *what, double microseconds)
 #define PROGRESS_AFTER_S 0.5
 #define PROGRESS_EVERY_S 0.1
 #define PROGRESS_CELLS 30
+#define TIME_LEFT_AFTER_S 10
 
 /* One bar at a time, drawn by the main thread. */
 static struct {
@@ -236,15 +239,25 @@ void tool_progress(const char *what, double share)
     for (int i = 0; i < PROGRESS_CELLS; i++)
         bar[i] = i < full ? '#' : '.';
     bar[PROGRESS_CELLS] = '\0';
-    fprintf(stderr, "\r%s [%s] %3d%%\033[K", what, bar, (int)(share * 100));
+    /* As if the rest took as long as what is done; a tenth is too little to tell. */
+    char left[32] = "";
+    const double seconds = share > 0 ? (now - progress.began) * (1 - share) / share : 0;
+    if (share > 0.1 || now - progress.began > TIME_LEFT_AFTER_S)
+        snprintf(left, sizeof left, ", %d:%02d left", (int)(seconds / 60), (int)seconds % 60);
+    fprintf(stderr, "\r%s [%s] %3d%%%s\033[K", what, bar, (int)(share * 100), share > 0 ? left : "");
     progress.drawn = now;
     progress.shown = 1;
 }
 
-void tool_progress_end(void)
+static void hide_progress(void)
 {
     if (progress.shown)
         fputs("\r\033[K", stderr);
     progress.shown = 0;
+}
+
+void tool_progress_end(void)
+{
+    hide_progress();
     progress.running = 0;
 }

@@ -21,7 +21,7 @@ int groupby_repeat(double *us, unsigned runs, int (*once)(void *engine), void *e
             samples[i * runs + run] = us[i];
     }
     for (unsigned i = 0; i < GROUPBY_TIMES; i++)
-        us[i] = timing_summarise(samples + i * runs, runs).median;
+        us[i] = statistics_summarise(samples + i * runs, runs).median;
     free(samples);
     return code;
 }

@@ -500,8 +500,8 @@ static void summarise(struct engine *engine)
     struct join_statistics *statistics = engine->statistics;
     const unsigned runs = engine->options->method.runs;
     for (unsigned stage = 0; stage < JOIN_STAGES; stage++)
-        statistics->stage_us[stage] = timing_summarise(engine->samples + stage * runs, runs).median;
-    statistics->join_us = timing_summarise(engine->samples + JOIN_STAGES * runs, runs).median;
+        statistics->stage_us[stage] = statistics_summarise(engine->samples + stage * runs, runs).median;
+    statistics->join_us = statistics_summarise(engine->samples + JOIN_STAGES * runs, runs).median;
     statistics->partitions = engine->job.partitions;
     statistics->items = engine->job.item_count;
 }

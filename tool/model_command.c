@@ -383,7 +383,7 @@ static int measure_row(struct command *c, quarry_heap *heap, uint32_t alignment,
                                          .lanes = SIMT_LANES,
                                          .alignment = alignment};
     struct workload_cell cell;
-    enum quarry_status status = workload_measure(&c->workload, heap, &shape, &cell);
+    enum quarry_status status = workload_measure(&c->workload, heap, bench_test_find("alloc"), &shape, &cell);
     if (status == QUARRY_OK && cell.verified)
         status = workload_count(&c->workload, heap, &shape, &cell);
     if (status != QUARRY_OK)
@@ -393,9 +393,9 @@ static int measure_row(struct command *c, quarry_heap *heap, uint32_t alignment,
             tool_error(TOOL_FAILED, "%s, %.0f threads: %s", row->allocator, row->model.threads, cell.fault);
         return -1;
     }
-    row->measured[0] = cell.tas;
-    row->measured[1] = cell.was;
-    row->us = cell.malloc.median;
+    row->measured[0] = cell.ops[0].tas;
+    row->measured[1] = cell.ops[0].was;
+    row->us = cell.ops[0].time.median;
     return 0;
 }
 
@@ -527,10 +527,11 @@ static int open_workload(struct command *c)
     if (!c->runs)
         c->runs = gpu ? 15 : 9;
     c->fills = c->allocators.count * c->free.count;
+    const struct timing_rule rule = {gpu ? 3 : 1, (uint32_t)c->runs, (uint32_t)c->runs,
+                                     gpu ? GPU_BUDGET_S : CPU_BUDGET_S};
     enum quarry_status status = quarry_device_describe(&c->target, &c->info);
     if (status == QUARRY_OK)
-        status = workload_open(&c->workload, &c->target, (uint32_t)most(&c->threads), gpu ? 3 : 1,
-                               (uint32_t)c->runs, gpu ? GPU_BUDGET_S : CPU_BUDGET_S);
+        status = workload_open(&c->workload, &c->target, (uint32_t)most(&c->threads), &rule);
     if (status != QUARRY_OK)
         broken(c, status, "can't prepare");
     return c->code;

@@ -107,6 +107,7 @@ struct quarry_device_info {
     uint32_t multiprocessors; /* CPU: cores */
     uint32_t clock_khz;       /* 0: unknown */
     uint32_t capability;      /* CUDA: 10 * major + minor; CPU: 0 */
+    char driver[64];          /* CUDA: "580.95.05, CUDA 13.0", as far as it is known; CPU: "" */
 };
 
 /* Fills *info for target's backend and device. */
@@ -387,6 +388,16 @@ struct quarry_grid {
  * BACKEND if the kernel was not compiled for the target's backend. */
 enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                  struct quarry_grid grid, const void *argument);
+
+struct quarry_kernel_info {
+    uint32_t registers;   /* of a thread; CPU: 0 */
+    uint32_t local_bytes; /* of its stack and of spilled registers; CPU: 0 */
+};
+
+/* What the compiler made of a kernel for the target's device.  BACKEND as quarry_launch. */
+enum quarry_status quarry_kernel_describe(const struct simt_kernel *kernel,
+                                          const struct quarry_target *target,
+                                          struct quarry_kernel_info *info);
 
 /* A grid of at least `threads` threads in blocks of 256. */
 struct quarry_grid quarry_grid_for(uint64_t threads);

@@ -70,6 +70,7 @@ static enum quarry_status cpu_describe(const struct quarry_target *target, struc
     info->multiprocessors = simt_cpu_cores();
     info->clock_khz = quarry_machine_clock_khz();
     info->capability = 0;
+    info->driver[0] = '\0';
     return QUARRY_OK;
 }
 
@@ -162,14 +163,30 @@ static enum quarry_status cpu_fill(const struct quarry_target *target, void *mem
     return QUARRY_OK;
 }
 
+static enum quarry_status not_for_cpu(const struct simt_kernel *kernel)
+{
+    return quarry_fail(QUARRY_ERROR_BACKEND, "kernel %s was not compiled for the CPU backend", kernel->name);
+}
+
+static enum quarry_status cpu_kernel_describe(const struct simt_kernel *kernel,
+                                              const struct quarry_target *target,
+                                              struct quarry_kernel_info *info)
+{
+    const struct quarry_kernel_info none = {0, 0};
+    (void)target;
+    if (!kernel->cpu)
+        return not_for_cpu(kernel);
+    *info = none;
+    return QUARRY_OK;
+}
+
 static enum quarry_status cpu_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                      struct quarry_grid grid, const void *argument)
 {
     char report[REPORT_BYTES] = "";
     struct simt_cpu_launch launch = {0};
     if (!kernel->cpu)
-        return quarry_fail(QUARRY_ERROR_BACKEND, "kernel %s was not compiled for the CPU backend",
-                           kernel->name);
+        return not_for_cpu(kernel);
     if (grid.shared_bytes > MAX_SHARED_BYTES)
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "%s: %" PRIu32 " bytes of block-shared memory: the CPU backend has at most %u",
@@ -253,6 +270,7 @@ const struct backend_ops quarry_backend_cpu = {
     .copy = cpu_copy,
     .fill = cpu_fill,
     .launch = cpu_launch,
+    .kernel_describe = cpu_kernel_describe,
     .service_grid = cpu_service_grid,
     .wait = cpu_wait,
     .event_create = cpu_event_create,

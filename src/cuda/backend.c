@@ -170,6 +170,27 @@ static enum quarry_status cuda_target_check(const struct quarry_target *target)
         target->device, table.found, table.found == 1 ? "" : "s", count);
 }
 
+/* "580.95.05, CUDA 13.0": the kernel module's version, where Linux shows it, and that of CUDA which it is
+ * for. */
+static void describe_driver(char *text, size_t size)
+{
+    char line[256] = "";
+    int cuda = 0;
+    FILE *file = fopen("/proc/driver/nvidia/version", "re");
+    const int known = file && fgets(line, sizeof line, file);
+    text[0] = '\0';
+    if (file)
+        (void)fclose(file);
+    /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue ..." */
+    for (char *rest = line, *word; known && !text[0] && (word = strsep(&rest, " \t"));) {
+        if (*word >= '0' && *word <= '9' && strchr(word, '.'))
+            snprintf(text, size, "%.31s, ", word);
+    }
+    if (cudaDriverGetVersion(&cuda) != cudaSuccess)
+        (void)cudaGetLastError();
+    snprintf(text + strlen(text), size - strlen(text), "CUDA %d.%d", cuda / 1000, cuda % 1000 / 10);
+}
+
 static enum quarry_status cuda_describe(const struct quarry_target *target, struct quarry_device_info *info)
 {
     const struct device *device = device_of(target);
@@ -197,6 +218,7 @@ static enum quarry_status cuda_describe(const struct quarry_target *target, stru
     info->multiprocessors = (uint32_t)device->multiprocessors;
     info->clock_khz = (uint32_t)device->clock_khz;
     info->capability = (uint32_t)device->capability;
+    describe_driver(info->driver, sizeof info->driver);
     return QUARRY_OK;
 }
 
@@ -420,6 +442,30 @@ static enum quarry_status cuda_fill(const struct quarry_target *target, void *me
 
 /* ---- launching ---- */
 
+static enum quarry_status not_for_cuda(const struct simt_kernel *kernel)
+{
+    return quarry_fail(QUARRY_ERROR_BACKEND, "kernel %s was not compiled for the CUDA backend", kernel->name);
+}
+
+static enum quarry_status cuda_kernel_describe(const struct simt_kernel *kernel,
+                                               const struct quarry_target *target,
+                                               struct quarry_kernel_info *info)
+{
+    struct cudaFuncAttributes attributes;
+    int previous;
+    if (!kernel->cuda)
+        return not_for_cuda(kernel);
+    enum quarry_status status = enter(target, &previous);
+    if (status != QUARRY_OK)
+        return status;
+    status = check(cudaFuncGetAttributes(&attributes, *kernel->cuda), "cudaFuncGetAttributes");
+    if (status == QUARRY_OK) {
+        info->registers = (uint32_t)attributes.numRegs;
+        info->local_bytes = (uint32_t)attributes.localSizeBytes;
+    }
+    return leave(target, previous, status);
+}
+
 static enum quarry_status cuda_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                       struct quarry_grid grid, const void *argument)
 {
@@ -430,8 +476,7 @@ static enum quarry_status cuda_launch(const struct simt_kernel *kernel, const st
     void *arguments[] = {(void *)(uintptr_t)argument};
     int previous;
     if (!kernel->cuda)
-        return quarry_fail(QUARRY_ERROR_BACKEND, "kernel %s was not compiled for the CUDA backend",
-                           kernel->name);
+        return not_for_cuda(kernel);
     if (grid.blocks > MAX_BLOCKS)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s: %" PRIu32 " blocks: a CUDA grid has at most %u",
                            kernel->name, grid.blocks, MAX_BLOCKS);
@@ -547,6 +592,7 @@ const struct backend_ops quarry_backend_cuda = {
     .copy = cuda_copy,
     .fill = cuda_fill,
     .launch = cuda_launch,
+    .kernel_describe = cuda_kernel_describe,
     .symbol_address = cuda_symbol_address,
     .service_grid = cuda_service_grid,
     .wait = cuda_wait,

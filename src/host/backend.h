@@ -37,6 +37,10 @@ struct backend_ops {
     enum quarry_status (*launch)(const struct simt_kernel *kernel, const struct quarry_target *target,
                                  struct quarry_grid grid, const void *argument);
 
+    enum quarry_status (*kernel_describe)(const struct simt_kernel *kernel,
+                                          const struct quarry_target *target,
+                                          struct quarry_kernel_info *info);
+
     /* Where a variable of device code, named as for cudaGetSymbolAddress, lies on the device.  NULL on the
      * CPU backend, which has no such variables. */
     enum quarry_status (*symbol_address)(const struct quarry_target *target, const void *symbol,

@@ -188,6 +188,17 @@ enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct 
     return status != QUARRY_OK ? status : ops->launch(kernel, &resolved, grid, argument);
 }
 
+enum quarry_status quarry_kernel_describe(const struct simt_kernel *kernel,
+                                          const struct quarry_target *target, struct quarry_kernel_info *info)
+{
+    const struct backend_ops *ops;
+    struct quarry_target resolved;
+    if (!kernel || !info)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", kernel ? "info" : "kernel");
+    enum quarry_status status = quarry_backend_resolve(target, &resolved, &ops);
+    return status != QUARRY_OK ? status : ops->kernel_describe(kernel, &resolved, info);
+}
+
 struct quarry_grid quarry_grid_for(uint64_t threads)
 {
     struct quarry_grid grid = {1, GRID_THREADS, 0};

@@ -28,9 +28,11 @@ enum quarry_plain_bug {
     QUARRY_PLAIN_FORGETFUL, /* reset leaves spare as it is */
     QUARRY_PLAIN_RIGID,     /* waits for lanes that don't call */
     QUARRY_PLAIN_VAGUE,     /* counts blocks as if the last page were never taken */
-    QUARRY_PLAIN_UNORDERED  /* free is relaxed: for ThreadSanitizer to see */
+    QUARRY_PLAIN_UNORDERED, /* free is relaxed: for ThreadSanitizer to see */
+    QUARRY_PLAIN_STUCK      /* malloc never returns if pages have QUARRY_PLAIN_STUCK_BYTES */
 };
 
+#define QUARRY_PLAIN_STUCK_BYTES 336u
 #define QUARRY_PLAIN_WRITTEN ((uint64_t)0x51ab5c0de5ca1ab1) /* a pool that a forgetful init has seen */
 
 struct quarry_plain_map {
@@ -82,6 +84,8 @@ SIMT_FN void *quarry_plain_malloc_as(const struct quarry_plain *h, enum quarry_p
 {
     struct quarry_random r = quarry_random_start();
     uint32_t page = quarry_random_below(&r, h->pages.count);
+    while (bug == QUARRY_PLAIN_STUCK && h->pages.page_bytes == QUARRY_PLAIN_STUCK_BYTES && simt_clock() != 1)
+        simt_backoff(); /* a look at the clock, so that no deadlock is reported */
     if (bug == QUARRY_PLAIN_RIGID)
         simt_sync(SIMT_ALL_LANES);
     if (!quarry_plain_promise(h, bug))
@@ -211,6 +215,7 @@ QUARRY_PLAIN_COPY(forgetful, QUARRY_PLAIN_FORGETFUL)
 QUARRY_PLAIN_COPY(rigid, QUARRY_PLAIN_RIGID)
 QUARRY_PLAIN_COPY(vague, QUARRY_PLAIN_VAGUE)
 QUARRY_PLAIN_COPY(unordered, QUARRY_PLAIN_UNORDERED)
+QUARRY_PLAIN_COPY(stuck, QUARRY_PLAIN_STUCK)
 
 #endif
 
@@ -225,4 +230,5 @@ QUARRY_ALLOCATOR_ENTRY(forgetful, "plain-forgetful", "for tests: reset frees not
 QUARRY_ALLOCATOR_ENTRY(rigid, "plain-rigid", "for tests: only whole warps may call")
 QUARRY_ALLOCATOR_ENTRY(vague, "plain-vague", "for tests: counts wrongly")
 QUARRY_ALLOCATOR_ENTRY(unordered, "plain-unordered", "for tests: free releases nothing")
+QUARRY_ALLOCATOR_ENTRY(stuck, "plain-stuck", "for tests: with pages of 336 bytes malloc never returns")
 #endif

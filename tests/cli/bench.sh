@@ -1,0 +1,370 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# `quarry bench` on the CPU backend: tables, CSV, JSON, comparisons, allocators that are broken, and usage errors.
+#
+#   bench.sh QUARRY TESTING     the binary, and the one with the allocators of tests/alloc/extra.def
+set -u
+
+quarry=$1
+testing=$2
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
+allocators=$("$quarry" list | grep -c '^ *pages of') # those that are measured unless others are named
+
+# ---- table ----
+
+run 0 bench --backend cpu --quick --test alloc,free
+prints '^quarry [0-9.]+, cpu:0 .* cores'
+prints '^heap '
+prints '^\(floor\) +empty .*x$'
+prints '^\(floor\) +store .* 1\.0x$'
+prints '^\(floor\) +bump .*x$'
+prints '^rw +malloc +16 +100% .*x$'
+prints '^corw +free +1024 +100% .*x$'
+prints '^trivial lane launches [0-9.]+ M/s'
+prints '^rw page allocations [0-9.]+ M/s'
+prints_not 'FAILED'
+same "$(grep -Ec '^[-a-z]+ +(malloc|free) ' "$out")" $((allocators * 2 * 2)) 'rows of the table'
+same "$(wc -c <"$err")" 0 'bytes on standard error'
+
+# ---- CSV ----
+
+header=device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n
+header+=,nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,was,cycles
+header+=,alignment,distribution,oom,free_slots,bytes_least,blocks,utilisation,test,status,draw,rounds,range_bytes
+header+=,asked_bytes,registers,local_bytes,stable,clock_mhz,driver,compiler,commit,fault
+# After the device, which is quoted.
+# shellcheck disable=SC2016
+well_formed='$0 ~ /^"[^"]*",cpu,/ {
+    sub(/^"[^"]*",/, "")
+    $0 = $0
+    if (NF >= 45 && $33 == "ok" && ($3 == "malloc" || $3 == "free" || $3 == "malloc+free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
+        $13 == 0 && $14 == 1 && $15 > 0 && $16 > 0 && $17 > 0 && $18 == 32 && $28 >= $4) good++
+} END { print good + 0 }'
+
+run 0 bench --backend cpu --test alloc,free --allocator corw,rw --threads 1,100,4K --size 1,24,300 --free 100,25 --heap 8M \
+    --runs 3 --csv
+same "$(head -1 "$out")" "$header" 'CSV header'
+same "$(sed 1d "$out" | wc -l)" $((2 * 3 * 3 * 2 * 2)) 'CSV rows'
+same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 3 * 3 * 2 * 2)) 'well-formed CSV rows'
+same "$(sed 1d "$out" | cut -d, -f6,7 | sort -u | tr '\n' ' ')" '1,16 24,32 300,304 ' \
+    'sizes and their pages'
+same "$(wc -c <"$err")" 0 'bytes on standard error'
+
+run 0 bench --backend cpu --test alloc,free --allocator corw --threads 64 --size 16 --free 100 --word 64 --page 512 \
+    --heap 1M --runs 3 --csv="$scratch/csv"
+prints '^corw +malloc +16 +100% .*x$'
+prints_not "^$header"
+same "$(head -1 "$scratch/csv")" "$header" 'CSV header in a file'
+same "$(sed 1d "$scratch/csv" | awk -F, "$well_formed")" 2 'CSV rows in a file'
+same "$(sed 1d "$scratch/csv" | cut -d, -f3-9 | tr '\n' ' ')" \
+    'corw,malloc,64,16,512,100,64 corw,free,64,16,512,100,64 ' 'word and page in the CSV'
+
+run 0 bench --backend cpu --test alloc,free --allocator corw --threads 640 --size 20 --page 1K --free 100 --heap 1M --runs 3 \
+    --align 64 --distribute warp --oom wait --csv
+same "$(sed 1d "$out" | awk -F, "$well_formed")" 2 'CSV rows with policies'
+same "$(sed 1d "$out" | cut -d, -f26-28 | sort -u)" '64,warp,wait' 'policies in the CSV'
+
+# What does not fit is skipped, and the rest is measured: 64 KiB hold fewer than 64 pages of 1 KiB, and no
+# block of 2 KiB fits into a page of 1 KiB.
+run 0 bench --backend cpu --test alloc,free --allocator rw --threads 32,64 --size 1024,2048 --page 1K --free 100 \
+    --heap 64K --runs 3
+prints '^rw +malloc +1024 +100% .*x +-$'
+prints '^rw +malloc +2048 +100% +- +-$'
+prints '^-: skipped'
+run 0 bench --backend cpu --test alloc,free --allocator rw --threads 32 --size 1M --heap 64K --runs 3 --csv
+same "$(wc -l <"$out")" 1 'CSV lines where nothing fits'
+
+# Blocks of several pages, and slots of which the share is free that was asked for.
+run 0 bench --backend cpu --test alloc,free --allocator rw-malloc,scatter --threads 100 --size 24,1050,3K --page 256 --free 100,50,10 \
+    --heap 16M --runs 3 --csv
+same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 3 * 3 * 2)) 'rows of blocks of several pages'
+same "$(sed 1d "$out" | awk -F, '$8 == 100 { all[$3, $6] = $29 }
+    $8 < 100 { good += $29 > all[$3, $6] * ($8 - 2) / 100 && $29 < all[$3, $6] * ($8 + 2) / 100 } END { print good }')" \
+    $((2 * 3 * 2 * 2)) 'rows with the free slots that were asked for'
+run 0 bench --backend cpu --test alloc,free --allocator rw-malloc --threads 1 --size 32M,64M --page 256 --free 100 --heap 33M --runs 3
+prints '^rw-malloc +malloc +33554432 +100% .*x$'
+prints '^rw-malloc +malloc +67108864 +100% +-$'
+
+# Sizes of a range: the largest and the least; a full heap has no room for the least. Freed at once.
+run 0 bench --backend cpu --test alloc,free --allocator rw-malloc,corw --threads 32,1K --size 4-2K,100-100 --page 2K --free 100,50 --heap 16M \
+    --runs 3 --csv
+same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 2 * 2 * 2 * 2)) 'rows of ranges'
+same "$(sed 1d "$out" | cut -d, -f6,30 | sort -u | tr '\n' ' ')" '100,100 2048,4 ' 'ranges'
+run 0 bench --backend cpu --test alloc,free --allocator rw-malloc --threads 1K --size 4-8192 --page 256 --free 0 --heap 4M --runs 3 --csv
+same "$(sed 1d "$out" | cut -d, -f4,14,15)" malloc,1024,1 'sizes of a range in a full heap'
+run 0 bench --backend cpu --test at-once --allocator rw-malloc --threads 1K --size 4K --page 256 --free 50 --heap 16M --runs 3 --csv
+same "$(sed 1d "$out" | awk -F, "$well_formed")" 1 'rows of malloc+free'
+same "$(sed 1d "$out" | cut -d, -f4,6,8)" malloc+free,4096,50 'malloc+free'
+
+# A heap filled: 16 bytes on pages of 16 fill it but for the bits of the pages, 1050 of each 1280 are used with pages of
+# 256, and half of each page of 1024 if blocks have 1 to 1024 bytes. Twice the same, whatever the number of threads.
+run 0 bench --backend cpu --test fill --allocator rw-malloc --threads 100,1K --size 16 --page 16 --heap 4M --csv
+sed 1d "$out" | awk -F, '{ good += $32 > 0.97 && $32 < 0.99 && $31 == $29 && $31 * 16 / $18 - $32 < 1e-6 && $10 == "" }
+    END { exit good != 2 }' || fail 'a heap filled with 16 bytes'
+run 0 bench --backend cpu --test fill --allocator rw-malloc --threads 100 --size 1050 --page 256 --heap 4M --csv
+sed 1d "$out" | awk -F, '{ exit !($4 == "fill" && $32 > 0.81 && $32 < 0.8204) }' || fail 'a heap filled with 1050 bytes'
+run 0 bench --backend cpu --test fill --allocator corw --threads 100 --size 1-1K --heap 16M
+prints '^corw +fill +1-1024 +100% +(49|50|51)\.[0-9]+% +16[0-9]{3}$'
+checks=$((checks + 3))
+
+# Probes and cycles, fewer lanes, percentages with decimals, and mallocs that fail: all of them, and not one of
+# the table's frees.
+run 0 bench --backend cpu --test alloc,free --allocator rw,rw-bm,crw,corw --threads 1000 --size 256 --free 50,0.5,0 --lanes 3,32 \
+    --heap 100M --runs 3 --steps
+for allocator in rw rw-bm crw corw; do
+    prints "^$allocator +malloc/3 +256 +50% .*x$"
+    prints "^$allocator +steps/3 +256 +0\.5% +[0-9.]+ +[0-9.]+$"
+    prints "^$allocator +malloc +256 +0% .*x$"
+    prints_not "^$allocator +free(/3)? +256 +0%"
+done
+run 0 bench --backend cpu --test alloc,free --allocator rw,corw --threads 1000 --size 256 --free 50,0 --lanes 3 --heap 100M --runs 3 \
+    --steps --csv
+same "$(sed 1d "$out" | cut -d, -f4,5,8,14,19 | tr '\n' ' ')" "$(for _ in rw corw; do
+    printf 'malloc,1000,50,0,3 malloc,1000,0,96,3 '
+done)free,1000,50,0,3 free,1000,50,0,3 " 'NULLs and lanes in the CSV'
+# A random walk over pages of which half are free takes two steps, the unluckiest of three lanes three.
+sed 1d "$out" | awk -F, '$3 == "rw" && $4 == "malloc" && $8 == 50 { print ($23 > 1.7 && $23 < 2.3 && $24 > 2.4 && $24 < 4) }' |
+    grep -q 1 || fail 'TAS and WAS of rw at 50 % free'
+run 0 bench --backend cpu --test alloc,free --allocator corw --threads 1000 --size 256 --free 50 --heap 64M --runs 3 --low-free 0.5 \
+    --probe-lanes 1
+prints '^corw +malloc +256 +50% .*x$'
+
+run 0 bench --backend cpu --test alloc,free --allocator rw,corw --threads 1000 --size 100 --free 100,50 --heap 1M --runs 3 --debug
+prints '^heap .*, debug mode$'
+prints '^corw +free +100 +50% .*x$'
+
+# ---- all tests ----
+
+# tests FILE: the tests of a CSV file, each with its operations.
+tests() {
+    sed 1d "$1" | sed 's/^"[^"]*",//' | awk -F, '{ print $32 ":" $3 }' | uniq | awk '!seen[$0]++' | tr '\n' ' '
+}
+small='--backend cpu --allocator rw,scatter --threads 100 --size 64 --heap 4M --runs 2'
+# shellcheck disable=SC2086 # words
+run 0 bench $small --csv="$scratch/all" --json="$scratch/json"
+prints '^method: each cell verified in an untimed run; 1 warm-up; 2 runs, at most '
+prints '^commit ([0-9a-f]{12}(-dirty)?|unknown), '
+prints '^rw +range\+16 +64 +100% +[0-9.]+ [KM]iB [0-9.]+x$'
+prints '^scatter +prefix-sum +64 '
+prints '^rw +exchange +64 '
+same "$(tests "$scratch/all")" "$(
+    echo 'alloc:malloc free:free used:malloc used:free warp:malloc warp:free mixed:malloc mixed:free' \
+        'scaling:malloc scaling:free first-vs-warm:first first-vs-warm:warm shuffled:free churn:churn' \
+        'producer-consumer:exchange frag:range fill:fill oom:malloc init:create init:reset' \
+        'workload:malloc+write workload:prefix-sum write:write write:packed '
+)" 'tests and their operations'
+same "$(sed 1d "$scratch/all" | awk -F, '$34 != "ok" || $15 != 1' | wc -l)" 0 'rows that are not ok'
+# Each thread's block, or its share of one array: 64 bytes. A heap's range is at least what the blocks were asked for.
+same "$(sed 1d "$scratch/all" | awk -F, '$33 == "write" || $33 == "workload" { print $38 }' | sort -u)" 6400 'bytes written'
+sed 1d "$scratch/all" | awk -F, '$33 == "frag" { rows++; good += $37 >= 6400 && $37 <= 4194304 && $38 == 6400; n = n $36 " " }
+    END { exit !(rows == 8 && good == 8 && n == "0 1 4 16 0 1 4 16 ") }' || fail 'address ranges'
+if command -v python3 >/dev/null 2>&1; then
+    python3 - "$scratch/json" "$scratch/all" >"$out" 2>&1 <<'EOF' || fail 'JSON and CSV'
+import csv, json, sys
+whole = json.load(open(sys.argv[1]))
+rows = list(csv.DictReader(open(sys.argv[2])))
+assert len(rows) == len(whole["results"]) > 0
+assert [f["threads"] for f in whole["floors"]] and whole["method"]["most_runs"] == 2
+for row, result in zip(rows, whole["results"]):
+    for name, text in row.items():
+        value = result.get(name, "")
+        same = abs(float(text) - value) <= 0.001 * abs(value) + 0.001 if isinstance(value, float) else text == str(value)
+        assert same, (name, text, value)
+EOF
+fi
+# Skewed: of 4~8K half of the blocks have at most 2^7 bytes or so, where 4-8K has them above 4 KiB.
+run 0 bench --backend cpu --test fill --allocator scatter --threads 100 --size 4-8K,4~8K --heap 16M --csv
+sed 1d "$out" | awk -F, '{ mean[$35] = $38 / $31 } END { exit !(mean["uniform"] > 3700 && mean["octaves"] < 1200) }' ||
+    fail 'sizes that are drawn'
+
+# What was said before stays where nothing can be written, and where nothing was measured.
+echo old >"$scratch/kept"
+run 1 bench --backend cpu --test alloc --allocator rw --threads 32 --size 16 --heap 1M --align 64 --page 48 --csv="$scratch/kept"
+says 'can.t create the heap: .*48'
+same "$(cat "$scratch/kept")" old 'a file of before'
+run 1 bench --backend cpu --test alloc --csv="$scratch/fine" --json="$scratch/none/json"
+says "$scratch/none/json: can't"
+same "$(ls "$scratch/fine" 2>/dev/null)" '' 'a file of a run that had nowhere to write'
+
+# ---- broken allocators ----
+
+# One that hangs with pages of 336 bytes: those cells, and no others.
+quarry=$testing run 1 bench --backend cpu --test alloc,churn --allocator plain-stuck,plain --threads 64 --size 16,330,64 --heap 1M \
+    --runs 2 --watchdog 1 --csv
+same "$(sed 1d "$out" | cut -d, -f3,6,33,34 | sort | tr '\n' ' ')" "$(for test in alloc churn; do
+    for size in 16 330 64; do echo "plain,$size,$test,ok"; done
+    for size in 16 64; do echo "plain-stuck,$size,$test,ok"; done
+    echo "plain-stuck,330,$test,hung"
+done | sort | tr '\n' ' ')" 'cells beside those that hang'
+same "$(grep -c '330 bytes, 100 % free, 64 threads: ended after 1 s$' "$err")" 2 'sentences about cells that hang'
+quarry=$testing run 1 bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330 --heap 1M --runs 2 --watchdog 1
+prints '^plain-stuck malloc +330 +100% +HUNG$'
+# Its process killed by someone else.
+"$testing" bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330,16 --heap 1M --runs 2 --watchdog 60 \
+    --csv >"$out" 2>"$err" &
+whole=$!
+for _ in $(seq 100); do
+    part=$(pgrep -P $whole) && [ "$(ps -o time= -p "${part:-0}" 2>/dev/null | tail -c 3)" -ge 1 ] 2>/dev/null && break
+    sleep 0.1
+done
+kill -KILL "$part"
+wait $whole
+same $? 1 'exit code after a process was killed'
+same "$(sed 1d "$out" | cut -d, -f6,34 | tr '\n' ' ')" '330,crashed 16,ok ' 'cells beside one that was killed'
+# Blocks at odd addresses: the cell fails, with a reason.
+quarry=$testing run 1 bench --backend cpu --test alloc,first-vs-warm --allocator plain-crooked,plain --threads 64 --size 256 --heap 1M \
+    --runs 2 --csv
+same "$(sed 1d "$out" | cut -d, -f3,4,10,15,34 | sed 's/,[0-9.]*,1,/,us,1,/' | tr '\n' ' ')" \
+    "plain-crooked,malloc,,0,failed plain,malloc,us,1,ok $(
+        echo 'plain-crooked,first,,0,failed plain-crooked,warm,,0,failed plain,first,us,1,ok plain,warm,us,1,ok '
+    )" 'cells of blocks at odd addresses'
+grep -q 'alloc, plain-crooked, 256 bytes, .*: 0 NULL, 64 misaligned, 0 overwritten of 64 blocks$' "$err" || fail 'the reason'
+
+# ---- comparisons ----
+
+a=$scratch/a.csv
+b=$scratch/b.csv
+# row FILE TEST US Q1 Q3 STATUS UTILISATION: appends a result of corw.
+row() {
+    echo "corw,x,1024,16,16,100,$3,$4,$5,$2,$6,one,0,$7,,,32,cpu" >>"$1"
+}
+echo 'allocator,op,threads,bytes,bytes_least,free_percent,median_us,q1_us,q3_us,test,status,draw,rounds,utilisation,range_bytes,registers,lanes,backend' |
+    tee "$a" >"$b"
+row "$a" alloc 10 9 11 ok ''
+row "$a" free 10 9 11 ok ''
+row "$a" fill '' '' '' ok 0.5
+row "$a" mixed 5 5 5 ok ''
+row "$a" scaling '' '' '' hung ''
+row "$b" fill '' '' '' ok 0.5
+row "$b" alloc 10.5 10 11 ok ''
+row "$b" free 8 7 9 ok ''
+row "$b" scaling 1 1 1 ok ''
+row "$b" warp 1 1 1 ok ''
+run 0 bench --compare "$a" "$b"
+prints '^ +10 +10.5 us +1\.050 0\.909-1\.222 +alloc x cpu corw '
+prints '^ +10 +8 us +0\.800 0\.636-1\.000 +better free '
+prints '^ +0\.5 +0\.5 +1\.000 +fill '
+prints '^3 results in both: 0 worse and 1 better by more than 10 %; 1 only in A, 1 only in B, 1 without a value in A$'
+run 1 bench --compare --tolerance 4.9 "$a" "$b"
+prints '1\.050 .* worse +alloc '
+run 0 bench --compare --tolerance 5.1 "$a" "$b"
+run 1 bench --compare --tolerance 20 "$b" "$a"
+prints ' worse +free ' # 10 beside 8
+prints '^ +1 +- us +- +worse +scaling ' # it hangs now
+sed -i 's/,0\.5,/,0.4,/' "$b"
+run 1 bench --compare "$a" "$b"
+prints ' 0\.800 +worse +fill '
+run 1 bench --compare "$scratch/all" "$a"
+says 'a\.csv have no result in common'
+run 0 bench --compare "$scratch/all" "$scratch/all"
+prints 'results in both: 0 worse and 0 better'
+run 1 bench --compare "$scratch/nonesuch" "$a"
+says 'nonesuch: can.t read'
+: >"$scratch/empty"
+run 1 bench --compare "$a" "$scratch/empty"
+says 'empty: line 1: the file is empty'
+sed 's/,status,/,state,/' "$a" >"$scratch/bad"
+run 1 bench --compare "$scratch/bad" "$a"
+says "bad: line 1: there is no column 'status'"
+sed '3s/,10,/,ten,/' "$a" >"$scratch/bad"
+run 1 bench --compare "$scratch/bad" "$a"
+says "bad: line 3: no number: 'ten'"
+sed '4s/,cpu$//' "$a" >"$scratch/bad"
+run 1 bench --compare "$scratch/bad" "$a"
+says 'bad: line 4: 17 values instead of 18'
+sed '2s/corw/"corw/' "$a" >"$scratch/bad"
+run 1 bench --compare "$scratch/bad" "$a"
+says 'bad: line 2: a quote is wrong'
+sed '2p' "$a" >"$scratch/bad"
+run 1 bench --compare "$scratch/bad" "$a"
+says 'bad: line 3: the same cell as in line 2'
+
+# ---- usage ----
+
+run 2 bench --threads 0
+says "--threads: '0'"
+run 2 bench --threads 1,x
+says "--threads: 'x'"
+run 2 bench --threads 1,
+says "--threads: ''"
+run 2 bench --size 16Q
+says "--size: '16Q'"
+run 2 bench --size 1.5
+says "--size: '1.5'"
+run 2 bench --size 8K-4
+says "--size: '4' is no number from 8192"
+run 2 bench --size 4-
+says "--size: ''"
+run 2 bench --test alloc,nonesuch
+says "no test 'nonesuch'"
+run 2 bench --test alloc,free,alloc
+says "'alloc' is there twice"
+run 2 bench --full --test alloc
+says '--full is all tests'
+run 2 bench --csv=
+says '--csv=: name a file'
+run 2 bench --json=
+says '--json=: name a file'
+run 2 bench --csv --json
+says 'name a file'
+run 2 bench --watchdog 0
+says "--watchdog: '0'"
+run 2 bench --size 4~5G
+says "--size: '5G'"
+run 2 bench --tolerance 5
+says 'tolerance'
+run 2 bench --compare a.csv
+says 'two CSV files'
+run 2 bench --compare --tolerance x a.csv b.csv
+says "--tolerance: 'x'"
+run 2 bench --free 100.001
+says "--free: '100.001'"
+run 2 bench --free 1.
+says "--free: '1.'"
+run 2 bench --free 0.0001
+says "--free: '0.0001'"
+run 2 bench --lanes 0
+says "--lanes: '0'"
+run 2 bench --lanes 33
+says "--lanes: '33'"
+run 2 bench --probe-lanes 33
+says "--probe-lanes: '33'"
+run 2 bench --low-free 0
+says "--low-free: '0'"
+run 2 bench --low-free 100
+says "--low-free: '100'"
+run 2 bench --free 101
+says "--free: '101'"
+run 2 bench --heap 20000000000G
+says "--heap: '20000000000G'"
+run 2 bench --page 24
+says "--page: '24'"
+run 2 bench --page 2M
+says "--page: '2M'"
+run 2 bench --word 48
+says "--word: 48"
+run 2 bench --runs 0
+says "--runs: '0'"
+run 2 bench --backend gpu
+says "--backend: 'gpu'"
+run 2 bench --allocator rw,nonesuch
+says "no allocator 'nonesuch'"
+run 2 bench file
+says "'file'"
+run 2 bench --frobnicate
+says "'--frobnicate': no such option"
+run 2 bench --quick -Z
+says "'-Z': no such option"
+run 2 bench --threads
+says "'--threads': .*value is missing"
+run 0 bench --usage
+run 1 bench --backend cpu --quick --csv="$scratch/none/csv"
+says "$scratch/none/csv: can't create a file"
+if [ -e /dev/full ]; then
+    "$quarry" bench --backend cpu --allocator rw --threads 1 --size 16 --free 100 --heap 1M --csv \
+        >/dev/full 2>"$err"
+    same $? 1 'exit code with standard output full'
+fi
+
+finish
