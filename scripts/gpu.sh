@@ -6,7 +6,7 @@
 #              prints how many ran
 #   sanitize   compute-sanitizer: memcheck and initcheck with up to 512 threads, racecheck for what uses
 #              block-shared memory
-#   bench      the table of `quarry bench`, with the floors of the same run
+#   bench      the tables of `quarry bench`, with the floors of the same run; and bench.csv
 #   paper      the measurements behind docs/reproduction, as CSV: scripts/figures.py, and mallocs that fail; not
 #              unless named
 #
@@ -99,7 +99,9 @@ sanitize() {
 # A few at a time: they share the GPU by time slices, and kernels that wait for each other take long then.
 stage_sanitize() {
     export QUARRY_TEST_BACKEND=cuda QUARRY_TEST_THREADS=512
-    local tool program bench="bench --backend cuda --heap 64M --runs 3 --threads 32,1024,16384 --size 16,256"
+    local tool program
+    local bench="bench --backend cuda --heap 64M --runs 2 --threads 32,1024 --size 16,256 --watchdog 300"
+    bench+=' --test alloc,free,shuffled,churn,producer-consumer,frag,workload,write'
     local groupby='groupby --backend cuda --heap 64M --column 2 tests/data/debian-sections.tsv.gz'
     local join='join --backend cuda --synthetic 16K --count'
     : >"$out/sanitize.log"
@@ -122,13 +124,13 @@ stage_sanitize() {
 }
 
 stage_bench() {
-    "$quarry" bench --backend cuda >"$out/bench.txt" 2>&1 || fail 'quarry bench'
+    "$quarry" bench --backend cuda --csv="$out/bench.csv" >"$out/bench.txt" 2>&1 || fail 'quarry bench'
     cat "$out/bench.txt"
 }
 
 # The set-up of Pham et al., section 5.1: pages of 256 B, a pool of 10 GB.
 stage_paper() {
-    local run=("$quarry" bench --backend cuda --heap 10G --size 256 --csv --free 0 --threads '1,1024,131072,1048576')
+    local run=("$quarry" bench --backend cuda --test alloc --heap 10G --size 256 --csv --free 0 --threads '1,1024,131072,1048576')
     python3 scripts/figures.py "$quarry" "$out" || fail 'figures'
     "${run[@]}" >"$out/full-proven.csv" || fail 'mallocs that fail'
     "${run[@]}" --low-free 0.5 >"$out/full-inferred.csv" || fail 'mallocs that fail by inference'

@@ -12,7 +12,7 @@ static const struct command {
 } commands[] = {
     {"groupby", tool_groupby, "group the rows of a file by a column and count them"},
     {"join", tool_join, "join the rows of two files that have the same key"},
-    {"bench", tool_bench, "measure malloc and free of each allocator"},
+    {"bench", tool_bench, "measure every allocator: time, fragmentation, utilisation"},
     {"model", tool_model, "show how many steps theory predicts, beside what is measured"},
     {"info", tool_info, "show in words what a heap is composed of"},
     {"list", tool_list, "show allocators, backends and devices"},

@@ -1171,6 +1171,13 @@ static void wrong_launches_are_refused(void **state)
     grid.blocks = 1;
     expect(QUARRY_ERROR_BACKEND, quarry_launch(&nowhere, &target, grid, &argument));
     expect_detail("nowhere");
+
+    struct quarry_kernel_info info;
+    expect(QUARRY_ERROR_ARGUMENT, quarry_kernel_describe(NULL, &target, &info));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_kernel_describe(&heap_test_free, &target, NULL));
+    expect(QUARRY_ERROR_BACKEND, quarry_kernel_describe(&nowhere, &target, &info));
+    expect_ok(quarry_kernel_describe(&heap_test_free, &target, &info));
+    assert_int_equal(info.registers != 0, target.backend == QUARRY_BACKEND_CUDA);
     assert_null(heap_test_left_error());
 }
 
