@@ -39,10 +39,10 @@ struct timing {
 struct timing_step {
     const struct simt_kernel *kernel; /* NULL: `queue` queues the step's work in the target's stream */
     struct quarry_grid grid;
+    int untimed;
     const void *argument;
     enum quarry_status (*queue)(void *context);
     void *context;
-    int untimed;
 };
 
 /* Fills *timing and brings a GPU's clock up.  On an error nothing is left behind; otherwise timing_close

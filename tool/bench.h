@@ -133,7 +133,7 @@ enum quarry_status bench_measure_rates(const struct bench *bench, struct workloa
 
 /* Options of a cell's heap. */
 void bench_heap_options(const struct bench *bench, const struct cell *cell,
-                        struct quarry_heap_options *options);
+                        struct quarry_heap_options *create);
 
 /* Learns the target and its device; measures floors and all cells.  Each in a process of its own, or several,
  * so that this one never uses the device.  Return TOOL_OK, or an exit code with the sentence printed. */

@@ -270,7 +270,8 @@ static struct counts print_ratios(struct results *a, const struct results *b, do
 {
     struct counts counts = {0};
     size_t found = 0;
-    qsort(a->list, a->count, sizeof *a->list, compare_lines);
+    if (a->count)
+        qsort(a->list, a->count, sizeof *a->list, compare_lines);
     printf("%12s %12s %-2s %7s %-13s %-6s ", "A", "B", "", "B/A", "spread", "");
     for (unsigned i = 0; i < KEYS; i++)
         printf("%s%s", key_columns[i], i + 1 < KEYS ? " " : "\n");

@@ -153,7 +153,7 @@ static int finish_child(struct child *child, enum listen_result last, const char
 
 int bench_find_target(struct bench *bench)
 {
-    struct child child;
+    struct child child = {0, -1};
     struct message message;
     int code = start_child(bench, find_target, 0, &child);
     if (code != TOOL_OK)
@@ -209,7 +209,7 @@ static int measure_floors(struct bench *bench, unsigned first, int pipe)
 
 static int get_floors(struct bench *bench)
 {
-    struct child child;
+    struct child child = {0, -1};
     struct message message;
     enum listen_result result;
     int code = start_child(bench, measure_floors, 0, &child);
@@ -362,7 +362,7 @@ int bench_measure(struct bench *bench)
     int code = get_floors(bench);
     progress_bench = bench;
     for (unsigned next = 0; next < bench->cell_count && code == TOOL_OK;) {
-        struct child child;
+        struct child child = {0, -1};
         code = start_child(bench, measure_cells, next, &child);
         if (code == TOOL_OK)
             code = follow_cells(bench, &child, &next);

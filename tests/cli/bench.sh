@@ -148,12 +148,10 @@ prints '^commit ([0-9a-f]{12}(-dirty)?|unknown), '
 prints '^rw +range\+16 +64 +100% +[0-9.]+ [KM]iB [0-9.]+x$'
 prints '^scatter +prefix-sum +64 '
 prints '^rw +exchange +64 '
-same "$(tests "$scratch/all")" "$(
-    echo 'alloc:malloc free:free used:malloc used:free warp:malloc warp:free mixed:malloc mixed:free' \
-        'scaling:malloc scaling:free first-vs-warm:first first-vs-warm:warm shuffled:free churn:churn' \
-        'producer-consumer:exchange frag:range fill:fill oom:malloc init:create init:reset' \
-        'workload:malloc+write workload:prefix-sum write:write write:packed '
-)" 'tests and their operations'
+ops='alloc:malloc free:free used:malloc used:free warp:malloc warp:free mixed:malloc mixed:free scaling:malloc '
+ops+='scaling:free first-vs-warm:first first-vs-warm:warm shuffled:free churn:churn producer-consumer:exchange '
+ops+='frag:range fill:fill oom:malloc init:create init:reset workload:malloc+write workload:prefix-sum write:write '
+same "$(tests "$scratch/all")" "${ops}write:packed " 'tests and their operations'
 same "$(sed 1d "$scratch/all" | awk -F, '$34 != "ok" || $15 != 1' | wc -l)" 0 'rows that are not ok'
 # Each thread's block, or its share of one array: 64 bytes. A heap's range is at least what the blocks were asked for.
 same "$(sed 1d "$scratch/all" | awk -F, '$33 == "write" || $33 == "workload" { print $38 }' | sort -u)" 6400 'bytes written'
@@ -215,10 +213,9 @@ same "$(sed 1d "$out" | cut -d, -f6,34 | tr '\n' ' ')" '330,crashed 16,ok ' 'cel
 # Blocks at odd addresses: the cell fails, with a reason.
 quarry=$testing run 1 bench --backend cpu --test alloc,first-vs-warm --allocator plain-crooked,plain --threads 64 --size 256 --heap 1M \
     --runs 2 --csv
-same "$(sed 1d "$out" | cut -d, -f3,4,10,15,34 | sed 's/,[0-9.]*,1,/,us,1,/' | tr '\n' ' ')" \
-    "plain-crooked,malloc,,0,failed plain,malloc,us,1,ok $(
-        echo 'plain-crooked,first,,0,failed plain-crooked,warm,,0,failed plain,first,us,1,ok plain,warm,us,1,ok '
-    )" 'cells of blocks at odd addresses'
+ops='plain-crooked,malloc,,0,failed plain,malloc,us,1,ok plain-crooked,first,,0,failed plain-crooked,warm,,0,failed '
+ops+='plain,first,us,1,ok plain,warm,us,1,ok '
+same "$(sed 1d "$out" | cut -d, -f3,4,10,15,34 | sed 's/,[0-9.]*,1,/,us,1,/' | tr '\n' ' ')" "$ops" 'cells of blocks at odd addresses'
 grep -q 'alloc, plain-crooked, 256 bytes, .*: 0 NULL, 64 misaligned, 0 overwritten of 64 blocks$' "$err" || fail 'the reason'
 
 # ---- comparisons ----
