@@ -56,7 +56,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS libc6-dev)
 if(NOT BUILD_SHARED_LIBS)
-    string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libboost-context-dev")
+    string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libboost-context-dev, zlib1g-dev")
 endif()
 # What the command needs, with versions, where that can be found out.  A shared CUDA runtime is in no package.
 find_program(QUARRY_SHLIBDEPS NAMES dpkg-shlibdeps DOC "finds what Debian packages a binary depends on")

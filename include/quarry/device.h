@@ -12,7 +12,7 @@
  * it.  Without it one switch, uniform in a kernel, picks the heap's own.  QUARRY_ALIGNMENT,
  * QUARRY_DISTRIBUTION and QUARRY_OOM fix the heap's policies likewise (policy.h).  With QUARRY_OUT_OF_LINE
  * defined the allocators' code is in each kernel once, however many calls it has: quicker to compile, slower
- * to run.
+ * to run.  With QUARRY_TRACE each malloc and free of a recorded heap is logged (docs/traces.md).
  *
  * Debug builds (without NDEBUG) assert what is said here of arguments.  A heap in debug mode records what
  * goes against it, in every build (docs/debugging.md). */
@@ -34,6 +34,13 @@ SIMT_FN struct quarry_context quarry_context_start(void)
 {
     return quarry_context_make(1);
 }
+
+#ifdef QUARRY_TRACE
+#include "quarry/log.h"
+#define QUARRY_LOG(heap, block, bytes) quarry_log_note(heap, block, bytes)
+#else
+#define QUARRY_LOG(heap, block, bytes) ((void)0)
+#endif
 
 #ifdef QUARRY_OUT_OF_LINE
 #define QUARRY_CALL_FN SIMT_NOINLINE_FN
@@ -102,8 +109,11 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
             block = quarry_allocate(&heap, context, composed ? request.ask : bytes);
         if (!composed)
             break;
-        if (block && QUARRY_DEBUG_OF(heap))
-            return quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
+        if (block && QUARRY_DEBUG_OF(heap)) {
+            block = quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
+            QUARRY_LOG(&heap, block, bytes);
+            return block;
+        }
         if (!quarry_request_go_on(heap.policy, &request, block)) {
             block = request.block;
             break;
@@ -113,6 +123,8 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
     if (!block && bytes != 0)
         quarry_null_count(fits ? &heap.counters->failed : &heap.counters->refused, &heap.counters->last_bytes,
                           bytes);
+    if (bytes != 0)
+        QUARRY_LOG(&heap, block, bytes); /* after the allocator's malloc: log.h has the argument */
     return block;
 }
 
@@ -140,6 +152,7 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
     if (!block)
         return;
     simt_assert(QUARRY_IS_AS_FIXED(heap));
+    QUARRY_LOG(&heap, block, 0); /* before the allocator's free */
     if (QUARRY_IS_COMPOSED(heap)) {
         if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
             block = quarry_policy_release(block);

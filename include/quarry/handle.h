@@ -6,11 +6,26 @@
 #include "quarry/alloc/list.def"
 #include "quarry/simt/simt.h"
 
+/* An event of a recorded heap (log.h). */
+struct quarry_log_event {
+    uint64_t block; /* its address; 0: a malloc that returned NULL */
+    uint64_t bytes; /* that a malloc was asked for; 0: a free */
+    uint32_t thread;
+    uint32_t reserved;
+};
+
+struct quarry_log {
+    uint64_t tickets; /* drawn since the host emptied the log; what is over room counts lost events */
+    uint64_t room;    /* of events */
+    struct quarry_log_event *events;
+};
+
 /* What mallocs that returned NULL leave in the pool.  Zeroed at creation and reset. */
 struct quarry_counters {
-    uint64_t failed;     /* for want of space */
-    uint64_t refused;    /* larger than any block */
-    uint64_t last_bytes; /* size of the last of either */
+    uint64_t failed;        /* for want of space */
+    uint64_t refused;       /* larger than any block */
+    uint64_t last_bytes;    /* size of the last of either */
+    struct quarry_log *log; /* NULL: the heap is not recorded */
 };
 
 enum quarry_allocator_number {

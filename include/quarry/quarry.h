@@ -60,6 +60,7 @@ enum quarry_status {
     QUARRY_ERROR_ASSERT,      /* a device assertion failed on the CPU backend */
     QUARRY_ERROR_CORRUPT,     /* quarry_heap_check found a broken structure, or what debug mode sees */
     QUARRY_ERROR_LEAK,        /* a heap in debug mode was destroyed with live blocks in it */
+    QUARRY_ERROR_FILE,        /* a file can't be read or written, or is damaged; the detail says where */
     QUARRY_STATUS_COUNT
 };
 
@@ -245,7 +246,7 @@ enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_hea
 enum quarry_status quarry_heap_destroy(quarry_heap *heap);
 
 /* Makes every block free, and every counter and debug mode's records 0: what lived is gone.  Ordered in the
- * target's stream. */
+ * target's stream.  COMBINATION while the heap is recorded (quarry/trace.h). */
 enum quarry_status quarry_heap_reset(quarry_heap *heap);
 
 /* The handle that kernels take; struct quarry_handle is in quarry/device.h.  Any thread, any time. */

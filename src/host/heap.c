@@ -41,6 +41,7 @@ struct quarry_heap {
     struct quarry_layout layout;
     struct quarry_grid grid; /* of the library's kernels on this heap */
     uint64_t overhead;       /* bytes of a block that are not the user's */
+    int recorded;            /* the pool's counters name a log */
 };
 SIMT_STATIC_ASSERT(QUARRY_DEBUG_PAGE_BYTES == QUARRY_DEBUG_OVERHEAD, "host and device speak of the same");
 SIMT_STATIC_ASSERT((int)QUARRY_DISTRIBUTION_WARP == (int)QUARRY_DISTRIBUTION_NUMBER_warp &&
@@ -626,8 +627,19 @@ enum quarry_status quarry_heap_reset(quarry_heap *heap)
 {
     if (!heap)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "heap is NULL");
+    if (heap->recorded)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "the heap is being recorded: end the trace before the heap is reset");
     enum quarry_status status = check_counts(heap, "can't be reset");
     return status == QUARRY_OK ? start(heap) : status;
+}
+
+enum quarry_status quarry_heap_record(quarry_heap *heap, struct quarry_log *log)
+{
+    if (log && heap->recorded)
+        return quarry_fail(QUARRY_ERROR_COMBINATION, "the heap is being recorded already");
+    heap->recorded = log != NULL;
+    return heap->ops->copy(&heap->target, &heap->header->counters.log, &log, sizeof log);
 }
 
 struct quarry_handle quarry_heap_handle(const quarry_heap *heap)

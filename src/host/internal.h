@@ -30,6 +30,10 @@ enum quarry_status quarry_debug_judge(const struct quarry_debug *debug);
 /* LEAK with a sentence about what the walk found alive; OK if nothing was. */
 enum quarry_status quarry_debug_leak(const struct quarry_debug *debug);
 
+/* From now on kernels compiled with QUARRY_TRACE log what they do with the heap, or, with NULL, no more.
+ * COMBINATION if there is a log already. */
+enum quarry_status quarry_heap_record(quarry_heap *heap, struct quarry_log *log);
+
 /* Lays out a pool for handle->allocator: fills handle->as and handle->max_block, and the outputs of
  * *layout.  Touches no pool memory and sets no detail. */
 enum quarry_layout_result quarry_registry_layout(struct quarry_handle *handle, struct quarry_layout *layout);

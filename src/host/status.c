@@ -49,6 +49,8 @@ const char *quarry_status_string(enum quarry_status status)
         return "heap is corrupt";
     case QUARRY_ERROR_LEAK:
         return "blocks were never freed";
+    case QUARRY_ERROR_FILE:
+        return "file not usable";
     case QUARRY_STATUS_COUNT:
         break;
     }

@@ -19,8 +19,9 @@ include/quarry/core/.*	include/quarry/(simt|core)/.*	building blocks know no all
 include/quarry/alloc/alloc\.h	include/quarry/(simt|core)/.*	the contract knows no allocator
 include/quarry/alloc/list\.def	include/quarry/alloc/.*\.h	the list includes allocators only
 include/quarry/alloc/.*	include/quarry/((simt|core)/.*|alloc/alloc\.h)	no allocator includes another
-include/quarry/(device|policy|debug|handle|standard)\.h	include/quarry/((simt|core|alloc)/.*|(policy|debug|handle|standard)\.h)	kernels see no host
+include/quarry/(device|policy|debug|handle|log|standard)\.h	include/quarry/((simt|core|alloc)/.*|(policy|debug|handle|log|standard)\.h)	kernels see no host
 include/quarry/override\.h	include/quarry/(quarry|device)\.h|<.*>	it is for one compiler, and for host code too
+include/quarry/trace\.h	include/quarry/quarry\.h|<.*>	the host's side is usable without device code
 include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's side is usable without device code
 include/quarry/.*	include/quarry/.*	public headers see no source folder
 src/device/.*	(include/quarry|src/device)/.*	kernels are device code
@@ -30,7 +31,7 @@ src/cuda/.*	(include/quarry|src/cuda|src/host)/.*|<.*>	one backend knows no othe
 src/host/.*	(include/quarry|src/host|src/device)/.*|<[^c].*>|<c[^u].*>	the host's side reaches backends through their table
 bench/.*	(include/quarry|bench)/.*|<.*>	workloads use the library from outside
 tool/.*	(include/quarry|tool|bench)/.*|<.*>	the tool uses the library from outside
-examples/.*	include/quarry/(quarry|device)\.h|examples/particles/.*|<.*>	examples use what users use
+examples/.*	include/quarry/(quarry|device|trace)\.h|examples/particles/.*|<.*>	examples use what users use
 END
 }
 
@@ -132,6 +133,7 @@ plant include/quarry/alloc/list.def '#include "quarry/device.h"'
 plant include/quarry/alloc/planted.h '#include "quarry/alloc/alloc.h"'
 plant include/quarry/device.h '#include "quarry/quarry.h"'
 plant include/quarry/debug.h '#include "quarry/quarry.h"'
+plant include/quarry/trace.h '#include "quarry/device.h"'
 plant include/quarry/handle.h '#include "quarry/device.h"'
 plant include/quarry/device.h '#ifdef __CUDA_ARCH__'
 plant include/quarry/quarry.h '#include "quarry/device.h"'

@@ -19,7 +19,7 @@ if [ -e "$BUILD/_CPack_Packages" ]; then fail 'cpack wrote into the build folder
 dpkg-deb -I "$package"
 dpkg-deb -f "$package" Depends >depends
 wanted='libc6 libc6-dev'
-[ "$SHARED" = yes ] || wanted="$wanted libboost-context-dev"
+[ "$SHARED" = yes ] || wanted="$wanted libboost-context-dev zlib1g-dev"
 # Libraries from elsewhere may be archives, which the command has in itself.
 [ -n "$BOOST" ] || wanted="$wanted zlib1g"
 for name in $wanted; do

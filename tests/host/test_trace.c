@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recording: every malloc and free of a recorded heap is in the file once, in an order that can have been,
+ * for every allocator, with policies, in debug mode; what is lost or does not fit is counted. */
+#include "common.h"
+#include "trace_kernels.h"
+
+#include "quarry/trace.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#ifdef QUARRY_ALLOCATOR
+#define FIXED_TEXT_(name) #name
+#define FIXED_TEXT(name) FIXED_TEXT_(name)
+#define FIXED FIXED_TEXT(QUARRY_ALLOCATOR)
+#else
+#define FIXED NULL
+#endif
+
+#define SLOTS 512u
+#define THREADS 1000u
+#define SEEDS 20u
+
+static struct quarry_target target;
+static struct trace_case device;
+static char folder[] = "/tmp/quarry_trace_XXXXXX";
+static char path[64];
+
+static quarry_heap *create(struct quarry_heap_options options)
+{
+    quarry_heap *heap;
+    options.target = target;
+    if (!options.allocator)
+        options.allocator = FIXED;
+    if (!options.pool_bytes)
+        options.pool_bytes = 1 << 20;
+    assert_ok(quarry_heap_create(&heap, &options));
+    device.heap = quarry_heap_handle(heap);
+    device.slot_count = SLOTS;
+    device.threads = THREADS;
+    device.most = 200;
+    return heap;
+}
+
+static struct quarry_heap_options defaults(void)
+{
+    const struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    return options;
+}
+
+static void launch(enum trace_task task)
+{
+    device.task = (uint32_t)task;
+    assert_ok(quarry_launch(&trace_work, &target, quarry_grid_for(THREADS), &device));
+}
+
+/* Mallocs with and without a block of each thread are those of TRACE_SWAP, in its order. */
+static void check_swaps(const struct quarry_trace_file *file, uint32_t launch_number)
+{
+    static uint32_t turns[THREADS];
+    memset(turns, 0, sizeof turns);
+    for (uint64_t i = 0; i < file->header.events; i++) {
+        const struct quarry_trace_event *event = &file->events[i];
+        if (event->launch != launch_number || event->kind == QUARRY_TRACE_FREE)
+            continue;
+        assert_true(event->thread < THREADS);
+        assert_int_equal(event->bytes, trace_size(device.most, event->thread, turns[event->thread]++));
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        assert_int_equal(turns[i], TRACE_TURNS);
+}
+
+/* Records two launches of TRACE_SWAP and one that frees the rest. */
+static void record_swaps(struct quarry_heap_options options)
+{
+    struct quarry_trace_header header;
+    struct quarry_trace_file file;
+    struct quarry_heap_description about;
+    struct quarry_statistics statistics;
+    quarry_trace *trace;
+    quarry_heap *heap = create(options);
+    assert_ok(quarry_heap_describe(heap, &about));
+    assert_ok(quarry_trace_begin(&trace, heap, path, 0));
+    launch(TRACE_SWAP);
+    assert_ok(quarry_trace_drain(trace));
+    assert_ok(quarry_trace_drain(trace)); /* of nothing: no launch */
+    launch(TRACE_SWAP);
+    assert_ok(quarry_trace_drain(trace));
+    launch(TRACE_EMPTY);
+    assert_ok(quarry_trace_end(trace, &header));
+    launch(TRACE_SWAP); /* not recorded any more */
+    launch(TRACE_EMPTY);
+    assert_ok(quarry_heap_statistics(heap, &statistics));
+    assert_ok(quarry_trace_read(&file, path));
+    assert_memory_equal(&file.header, &header, sizeof header);
+    assert_int_equal(header.lost, 0);
+    assert_int_equal(header.unmatched, 0);
+    assert_int_equal(header.launches, 3);
+    assert_int_equal(header.blocks + header.failed, (uint64_t)2 * THREADS * TRACE_TURNS);
+    assert_int_equal(header.events, 2 * header.blocks + header.failed);
+    assert_string_equal(header.allocator, about.allocator);
+    assert_int_equal(header.pool_bytes, about.pool_bytes);
+    assert_int_equal(header.page_bytes, about.page_bytes);
+    assert_int_equal(header.backend, target.backend);
+    if (about.max_block_bytes >= device.most && !options.pages)
+        assert_int_equal(header.failed, 0);
+    check_swaps(&file, 0);
+    check_swaps(&file, 1);
+    quarry_trace_free(&file);
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+static void every_malloc_and_free_is_recorded_once(void **state)
+{
+    struct quarry_allocator_info info;
+    (void)state;
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
+        struct quarry_heap_options options = defaults();
+        options.allocator = info.name;
+        if (FIXED)
+            i = 1 << 20;
+        options.allocator = FIXED ? FIXED : info.name;
+        const uint64_t seeds = target.backend == QUARRY_BACKEND_CPU ? SEEDS : 0;
+        record_swaps(options);
+        for (target.seed = 1; target.seed < seeds; target.seed += 9)
+            record_swaps(options);
+        target.seed = 0;
+    }
+}
+
+static void policies_and_debug_mode_are_recorded(void **state)
+{
+    struct quarry_heap_options options = defaults();
+    (void)state;
+    options.distribution = QUARRY_DISTRIBUTION_WARP;
+    record_swaps(options);
+    options = defaults();
+    options.debug = 1;
+    record_swaps(options);
+    options = defaults();
+    options.alignment = 256;
+    record_swaps(options);
+}
+
+static void mallocs_that_fail_are_recorded(void **state)
+{
+    struct quarry_heap_options options = defaults();
+    struct quarry_trace_header header;
+    struct quarry_statistics statistics;
+    quarry_trace *trace;
+    (void)state;
+    options.pages = 60;
+    quarry_heap *heap = create(options);
+    assert_ok(quarry_trace_begin(&trace, heap, path, 0));
+    device.most = 512; /* larger than a page: refused */
+    launch(TRACE_SWAP);
+    assert_ok(quarry_trace_end(trace, &header));
+    assert_ok(quarry_heap_statistics(heap, &statistics));
+    assert_true(statistics.failed_mallocs > 0 && statistics.refused_mallocs > 0);
+    assert_int_equal(header.failed, statistics.failed_mallocs + statistics.refused_mallocs);
+    assert_int_equal(header.unmatched, 0);
+    launch(TRACE_EMPTY);
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+static void frees_of_aligned_blocks_find_their_malloc(void **state)
+{
+    struct quarry_heap_options options = defaults();
+    struct quarry_trace_header header;
+    quarry_trace *trace;
+    (void)state;
+    options.page_bytes = 1024;
+    quarry_heap *heap = create(options);
+    assert_ok(quarry_trace_begin(&trace, heap, path, 0));
+    device.threads = 6;
+    launch(TRACE_ALIGN);
+    launch(TRACE_EMPTY);
+    assert_ok(quarry_trace_end(trace, &header));
+    assert_int_equal(header.blocks, 6 * TRACE_TURNS);
+    assert_int_equal(header.events, 2 * header.blocks);
+    assert_int_equal(header.unmatched, 0);
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+static void lost_events_are_counted(void **state)
+{
+    struct quarry_trace_header header;
+    struct quarry_trace_file file;
+    quarry_trace *trace;
+    quarry_heap *heap = create(defaults());
+    (void)state;
+    assert_ok(quarry_trace_begin(&trace, heap, path, 100));
+    launch(TRACE_SWAP);
+    launch(TRACE_EMPTY);
+    assert_ok(quarry_trace_end(trace, &header));
+    assert_int_equal(header.lost, 2 * THREADS * TRACE_TURNS - 100);
+    assert_true(header.events <= 100);
+    assert_ok(quarry_trace_read(&file, path)); /* what is there fits together */
+    assert_int_equal(file.header.lost, header.lost);
+    quarry_trace_free(&file);
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+static void frees_without_a_malloc_are_counted(void **state)
+{
+    struct quarry_trace_header header;
+    quarry_trace *trace;
+    quarry_heap *heap = create(defaults());
+    (void)state;
+    launch(TRACE_SWAP);
+    assert_ok(quarry_trace_begin(&trace, heap, path, 0));
+    launch(TRACE_EMPTY);
+    assert_ok(quarry_trace_end(trace, &header));
+    assert_int_equal(header.events, 0);
+    assert_true(header.unmatched > 0 && header.unmatched <= SLOTS);
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+static unsigned files(void)
+{
+    unsigned count = 0;
+    DIR *open = opendir(folder);
+    assert_non_null(open);
+    while (readdir(open))
+        count++;
+    closedir(open);
+    return count - 2; /* . and .. */
+}
+
+static void misuse_is_refused_and_leaves_no_file(void **state)
+{
+    quarry_heap *heap = create(defaults());
+    quarry_trace *trace, *other;
+    (void)state;
+    unlink(path);
+    assert_int_equal(quarry_trace_begin(NULL, heap, path, 0), QUARRY_ERROR_ARGUMENT);
+    assert_int_equal(quarry_trace_begin(&trace, NULL, path, 0), QUARRY_ERROR_ARGUMENT);
+    assert_int_equal(quarry_trace_begin(&trace, heap, NULL, 0), QUARRY_ERROR_ARGUMENT);
+    assert_int_equal(quarry_trace_begin(&trace, heap, "/nowhere/at/all", 0), QUARRY_ERROR_FILE);
+    assert_null(trace);
+    assert_int_equal(quarry_trace_begin(&trace, heap, "/dev/null", 0), QUARRY_ERROR_FILE);
+    assert_int_equal(quarry_trace_begin(&trace, heap, path, UINT64_MAX), QUARRY_ERROR_ARGUMENT);
+    assert_int_equal(files(), 0);
+    assert_ok(quarry_trace_begin(&trace, heap, path, 0));
+    assert_int_equal(quarry_trace_begin(&other, heap, path, 0), QUARRY_ERROR_COMBINATION);
+    assert_int_equal(files(), 1);
+    assert_int_equal(quarry_heap_reset(heap), QUARRY_ERROR_COMBINATION);
+    launch(TRACE_SWAP);
+    assert_ok(quarry_trace_cancel(trace));
+    assert_int_equal(files(), 0);
+    assert_ok(quarry_trace_cancel(NULL));
+    assert_int_equal(quarry_trace_drain(NULL), QUARRY_ERROR_ARGUMENT);
+    assert_int_equal(quarry_trace_end(NULL, NULL), QUARRY_ERROR_ARGUMENT);
+    launch(TRACE_EMPTY);
+    assert_ok(quarry_heap_reset(heap));
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_malloc_and_free_is_recorded_once),
+        cmocka_unit_test(policies_and_debug_mode_are_recorded),
+        cmocka_unit_test(mallocs_that_fail_are_recorded),
+        cmocka_unit_test(frees_of_aligned_blocks_find_their_malloc),
+        cmocka_unit_test(lost_events_are_counted),
+        cmocka_unit_test(frees_without_a_malloc_are_counted),
+        cmocka_unit_test(misuse_is_refused_and_leaves_no_file),
+    };
+    target = test_target();
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(path, sizeof path, "%s/trace", folder);
+    device.slots = (uint64_t *)test_memory(&target, SLOTS * sizeof *device.slots);
+    return cmocka_run_group_tests(tests, NULL, remove_folder);
+}
