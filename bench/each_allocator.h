@@ -12,7 +12,9 @@
  * The host picks one of these by the heap's allocator, a number of handle.h; EACH_OF(fill_kernels, id) is the
  * one for an entry of list.def.  It is for plain heaps.  EACH_COMPOSED_OF is that for heaps with policies or
  * in debug mode, if the source is compiled for these, too.  Where it is compiled once only, without
- * QUARRY_ALLOCATOR, the name behind is `any`, and that is for all heaps. */
+ * QUARRY_ALLOCATOR, the name behind is `any`, and that is for all heaps.  A source that is compiled once more
+ * for recording plain heaps (quarry_add_traced_kernel) has `traced` there: EACH_TRACED(fill_kernels), for all
+ * allocators. */
 #ifndef QUARRY_BENCH_EACH_ALLOCATOR_H
 #define QUARRY_BENCH_EACH_ALLOCATOR_H
 
@@ -21,14 +23,17 @@
 #ifdef QUARRY_EACH_ALLOCATOR
 #define EACH_OF(name, id) name##_##id
 #define EACH_COMPOSED_OF(name, id) name##_##id##_composed
+#define EACH_TRACED(name) name##_traced
 #else
 #define EACH_OF(name, id) name##_any
 #define EACH_COMPOSED_OF(name, id) name##_any
+#define EACH_TRACED(name) name##_any /* which record nothing */
 #endif
 
-#if !defined(QUARRY_ALLOCATOR)
+#ifdef EACH_SUFFIX /* of a file that is made by QuarryEachAllocator.cmake */
+#elif !defined(QUARRY_ALLOCATOR)
 #define EACH_SUFFIX any
-#elif !defined(EACH_SUFFIX)
+#else
 #define EACH_SUFFIX QUARRY_ALLOCATOR
 #endif
 #define EACH_PASTE_(name, suffix) name##_##suffix

@@ -220,14 +220,15 @@ static int create_heap(struct engine *engine)
     engine->statistics->heap_pages = made.pages;
     engine->statistics->page_bytes = made.page_bytes;
     engine->job.heap = quarry_heap_handle(engine->heap);
-    engine->kernels = heap_kernels[engine->job.heap.allocator];
+    engine->kernels =
+        wanted->trace ? &EACH_TRACED(groupby_heap_kernels) : heap_kernels[engine->job.heap.allocator];
     if (work_prefill(&engine->work, engine->heap, wanted, engine->options->method.prefill,
                      &engine->statistics->prefilled))
         return TOOL_FAILED;
     if (made.pages <
         engine->statistics->prefilled + bounds_pages_least(engine->table->count, engine->job.capacity))
         return too_small(engine, "the heap is too small", made.pool_bytes, made.pages);
-    return 0;
+    return work_begin_trace(&engine->work, engine->heap, wanted);
 }
 
 /* ---- the passes ---- */
@@ -429,7 +430,8 @@ static int work(struct engine *engine, struct groupby_result *result)
     if (work_open(&engine->work, &engine->options->target) ||
         work_check(quarry_event_create(&engine->options->target, &engine->decided), "timing") ||
         upload(engine) || create_buffers(engine) || create_heap(engine) ||
-        groupby_repeat(engine->statistics->us, engine->options->method.runs, run_once, engine))
+        groupby_repeat(engine->statistics->us, engine->options->method.runs, run_once, engine) ||
+        work_end_trace(&engine->work, &engine->options->method))
         return TOOL_FAILED;
     return groupby_fetch(&engine->work, result, engine->state.groups, job->group_rows, job->group_counts,
                          engine->options->want_rows ? job->group_of_row : NULL, engine->table->count);
@@ -441,7 +443,7 @@ int groupby_run(const struct groupby_table *table, const struct groupby_options 
     memset(result, 0, sizeof *result);
     memset(statistics, 0, sizeof *statistics);
     if (table->count == 0)
-        return 0;
+        return work_no_trace(&options->method);
     struct engine engine;
     memset(&engine, 0, sizeof engine);
     engine.table = table;
@@ -454,6 +456,7 @@ int groupby_run(const struct groupby_table *table, const struct groupby_options 
     int code = work(&engine, result);
     tool_progress_end();
     quarry_event_destroy(engine.decided);
+    work_drop_trace(&engine.work);
     quarry_heap_destroy(engine.heap);
     for (int which = 0; which < BUFFERS; which++)
         work_destroy(&engine.work, &engine.memory[which]);

@@ -154,6 +154,8 @@ struct groupby_heap_kernels {
     extern const struct groupby_heap_kernels EACH_OF(groupby_heap_kernels, id);
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
+extern const struct groupby_heap_kernels
+    EACH_TRACED(groupby_heap_kernels); /* recorded, and all allocators' */
 #endif
 
 #endif

@@ -238,11 +238,13 @@ static int create_heap(struct engine *engine)
     statistics->page_bytes = made.page_bytes;
     statistics->heap_pages = made.pages;
     engine->job.heap = quarry_heap_handle(engine->heap);
-    engine->kernels = heap_kernels[engine->job.heap.allocator];
+    engine->kernels =
+        options->method.trace ? &EACH_TRACED(join_heap_kernels) : heap_kernels[engine->job.heap.allocator];
     engine->job.page_bytes = options->method.page_bytes;
     engine->job.capacity = (uint32_t)(options->method.page_bytes / sizeof(uint64_t) - 1);
     return work_prefill(&engine->work, engine->heap, &options->method, options->method.prefill,
-                        &statistics->prefilled);
+                        &statistics->prefilled) ||
+           work_begin_trace(&engine->work, engine->heap, &options->method);
 }
 
 /* ---- stages ---- */
@@ -548,6 +550,7 @@ static int open_engine(struct engine *engine)
 static void close_engine(struct engine *engine)
 {
     tool_progress_end();
+    work_drop_trace(&engine->work);
     quarry_heap_destroy(engine->heap);
     for (int which = 0; which < BUFFERS; which++)
         work_destroy(&engine->work, &engine->memory[which]);
@@ -568,6 +571,8 @@ static int work_through(struct engine *engine, struct join_result *result)
     }
     summarise(engine);
     result->count = engine->matches;
+    if (work_end_trace(&engine->work, &engine->options->method))
+        return TOOL_FAILED;
     quarry_heap_destroy(engine->heap);
     engine->heap = NULL;
     return engine->options->want_matches && result->count ? fetch(engine, result) : 0;
@@ -580,7 +585,7 @@ int join_run(const struct join_table *left, const struct join_table *right,
     memset(result, 0, sizeof *result);
     memset(statistics, 0, sizeof *statistics);
     if (left->count == 0 || right->count == 0)
-        return 0;
+        return work_no_trace(&options->method);
     struct engine engine;
     memset(&engine, 0, sizeof engine);
     engine.tables[0] = left;

@@ -137,6 +137,7 @@ struct join_heap_kernels {
     extern const struct join_heap_kernels EACH_OF(join_heap_kernels, id);
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
+extern const struct join_heap_kernels EACH_TRACED(join_heap_kernels); /* recorded, and all allocators' */
 #endif
 
 #endif

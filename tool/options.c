@@ -140,9 +140,10 @@ static error_t parse_unsigned(unsigned *number, const char *option, const char *
 
 static error_t finish_method(struct method_options *options)
 {
-    if (options->two_pass &&
-        (options->allocator || options->heap_bytes || options->page_bytes || options->prefill))
-        return tool_refuse("--allocator, --heap, --page and --prefill are about the pages of --method paged");
+    if (options->two_pass && (options->allocator || options->heap_bytes || options->page_bytes ||
+                              options->prefill || options->trace))
+        return tool_refuse(
+            "--allocator, --heap, --page, --prefill and --trace are about the pages of --method paged");
     if (!options->page_bytes)
         options->page_bytes = DEFAULT_PAGE_BYTES;
     if (!options->runs)
@@ -150,7 +151,7 @@ static error_t finish_method(struct method_options *options)
     return 0;
 }
 
-enum { KEY_METHOD = 1024, KEY_PREFILL, KEY_RUNS }; /* apart from the commands' own */
+enum { KEY_METHOD = 1024, KEY_PREFILL, KEY_RUNS, KEY_TRACE }; /* apart from the commands' own */
 
 static error_t parse_heap(int key, char *text, struct argp_state *state)
 {
@@ -179,6 +180,9 @@ static error_t parse_method(int key, char *text, struct argp_state *state)
         return parse_unsigned(&options->prefill, "prefill", text, 0, 99);
     case KEY_RUNS:
         return parse_unsigned(&options->runs, "runs", text, 1, OPTIONS_MAX_RUNS);
+    case KEY_TRACE:
+        options->trace = text;
+        return 0;
     case ARGP_KEY_END:
         return finish_method(options);
     default:
@@ -195,6 +199,8 @@ static const struct argp_option method_list[] = {
     {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 from 32 to 1M (default: 256)", 0},
     {"prefill", KEY_PREFILL, "PERCENT", 0, "First take this share of the heap's pages, at random", 0},
     {"runs", KEY_RUNS, "N", 0, "Do it N times; --stats has medians (default: 1)", 0},
+    {"trace", KEY_TRACE, "FILE", 0, "Record the pages' mallocs and frees there, for `quarry replay`; slower",
+     0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static const struct argp_option heap_list[] = {

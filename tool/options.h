@@ -16,8 +16,8 @@
 /* --delimiter and --header.  Input: a struct rows_options. */
 extern const struct argp options_input;
 
-/* --backend, --method, --runs; and --allocator, --heap, --page and --prefill, which only the paged method
- * takes. Input: a struct method_options, all zero before. */
+/* --backend, --method, --runs; and --allocator, --heap, --page, --prefill and --trace, which only the paged
+ * method takes. Input: a struct method_options, all zero before. */
 extern const struct argp options_method;
 
 /* --backend, --allocator, --heap and --page alone, of a heap that is not for a method.  Input: the same. */
@@ -48,6 +48,7 @@ struct method_options {
     uint64_t page_bytes;   /* OPTIONS_MIN_PAGE_BYTES to 1 MiB, a multiple of 16 */
     unsigned prefill;      /* percent of the heap's pages that others hold, 0 to 99 */
     unsigned runs;         /* 1 to OPTIONS_MAX_RUNS; all but the last are for the times */
+    const char *trace;     /* file that mallocs and frees of all runs go to; NULL: none */
 };
 
 /* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */

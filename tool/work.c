@@ -12,6 +12,7 @@
 #define OVERHEAD_PER_PAGE 16u /* bytes of metadata that surely suffice where no heap tells */
 #define PREFILL_BUDGET_S 60.0
 #define OVERHEAD_FIXED (1u << 16)
+#define TRACE_MOST (1u << 24) /* events of a log, 384 MiB */
 
 int work_check(enum quarry_status status, const char *doing)
 {
@@ -92,7 +93,9 @@ int work_begin(struct work *work)
 int work_launch(struct work *work, const struct simt_kernel *kernel, struct quarry_grid grid,
                 const void *argument)
 {
-    return work_check(quarry_launch(kernel, &work->target, grid, argument), kernel->name);
+    if (work_check(quarry_launch(kernel, &work->target, grid, argument), kernel->name))
+        return TOOL_FAILED;
+    return work->trace ? work_check(quarry_trace_drain(work->trace), "recording") : 0;
 }
 
 int work_end(struct work *work, const char *doing, double *microseconds)
@@ -257,6 +260,49 @@ int work_prefill(struct work *work, quarry_heap *heap, const struct method_optio
                           "allocator %s took too long to fill the heap for --prefill; use a smaller --heap",
                           about.allocator);
     return work_live_blocks(heap, taken);
+}
+
+/* ---- traces ---- */
+
+/* In one launch each page is allocated once and freed once, at most. */
+int work_begin_trace(struct work *work, quarry_heap *heap, const struct method_options *options)
+{
+    struct quarry_heap_description about;
+    if (!options->trace)
+        return 0;
+    if (work_check(quarry_heap_describe(heap, &about), "looking at the heap"))
+        return TOOL_FAILED;
+    const uint64_t pages = about.pages < TRACE_MOST / 2 ? about.pages : TRACE_MOST / 2;
+    const uint64_t room = tool_environment("QUARRY_TRACE_ROOM", TRACE_MOST, 2 * pages);
+    return work_check(quarry_trace_begin(&work->trace, heap, options->trace, room), "recording");
+}
+
+int work_end_trace(struct work *work, const struct method_options *options)
+{
+    struct quarry_trace_header header;
+    quarry_trace *trace = work->trace;
+    if (!trace)
+        return 0;
+    work->trace = NULL;
+    if (work_check(quarry_trace_end(trace, &header), "recording"))
+        return TOOL_FAILED;
+    if (header.lost)
+        tool_error(TOOL_OK, "%s: %llu events were lost: one launch had more than the log has room for",
+                   options->trace, (unsigned long long)header.lost);
+    return 0;
+}
+
+void work_drop_trace(struct work *work)
+{
+    quarry_trace_cancel(work->trace);
+    work->trace = NULL;
+}
+
+int work_no_trace(const struct method_options *options)
+{
+    if (options->trace)
+        tool_error(TOOL_OK, "%s is not written: without rows there is nothing to record", options->trace);
+    return 0;
 }
 
 uint64_t work_heap_kib(uint64_t pages, uint64_t page_bytes, uint64_t heap_bytes, uint64_t heap_pages)

@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "quarry/quarry.h"
+#include "quarry/trace.h"
 #include "rows.h"
 
 struct work {
@@ -14,6 +15,7 @@ struct work {
     quarry_event *end;
     void *temporary; /* memory of work_scan and work_sort */
     uint64_t temporary_bytes;
+    quarry_trace *trace; /* of a heap that is recorded; NULL: none */
 };
 
 /* work_close may follow, whatever work_open returned, and also if *work is all zero. */
@@ -73,6 +75,16 @@ int work_live_blocks(quarry_heap *heap, uint64_t *blocks);
  * failed. */
 int work_prefill(struct work *work, quarry_heap *heap, const struct method_options *options, unsigned percent,
                  uint64_t *taken);
+
+/* Records the heap from now on, if that is wanted: each work_launch is then waited for, and is a launch of
+ * the trace. */
+int work_begin_trace(struct work *work, quarry_heap *heap, const struct method_options *options);
+/* Finishes the file, if there is one.  Events that were lost are told on stderr, and no error. */
+int work_end_trace(struct work *work, const struct method_options *options);
+/* Ends the recording without a file, if it is not at its end; before the heap is destroyed. */
+void work_drop_trace(struct work *work);
+/* There was nothing to do: says so if a trace was wanted.  Returns 0. */
+int work_no_trace(const struct method_options *options);
 
 /* KiB of a heap that surely has so many pages.
  *   heap_bytes, heap_pages  of a heap with the same options, which tells the metadata; 0 pages: none is known
