@@ -14,6 +14,8 @@ static const struct command {
     {"join", tool_join, "join the rows of two files that have the same key"},
     {"bench", tool_bench, "measure every allocator: time, fragmentation, utilisation"},
     {"model", tool_model, "show how many steps theory predicts, beside what is measured"},
+    {"replay", tool_replay, "run a trace of mallocs and frees on any allocator"},
+    {"tune", tool_tune, "rank allocators and options by a trace"},
     {"info", tool_info, "show in words what a heap is composed of"},
     {"list", tool_list, "show allocators, backends and devices"},
 };

@@ -14,6 +14,8 @@ int tool_groupby(int argc, char **argv);
 int tool_join(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_model(int argc, char **argv);
+int tool_replay(int argc, char **argv);
+int tool_tune(int argc, char **argv);
 int tool_list(int argc, char **argv);
 int tool_info(int argc, char **argv);
 

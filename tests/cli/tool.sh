@@ -13,7 +13,7 @@ quarry=$1
 
 run 0 --help
 prints '^Usage: quarry '
-for command in groupby join bench model info list; do
+for command in groupby join bench model replay tune info list; do
     prints "^  $command +[a-z]"
 done
 run 0 --version

@@ -1,0 +1,161 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What `quarry replay`, `quarry tune` and --trace of `quarry groupby` and `quarry join` promise.
+#
+#   replay.sh QUARRY
+#
+# QUARRY_TEST_BACKEND picks the backend (cpu).
+set -u
+export LC_ALL=C
+
+quarry=$1
+backend=${QUARRY_TEST_BACKEND:-cpu}
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
+data=$(dirname "$0")/../data
+made=$scratch/made.trace
+
+# What `quarry list` names, but for the platform's own.
+allocators=$("$quarry" list | sed -nE '/^allocators$/,/^backends$/s/^  ([-a-z_0-9]+) .*/\1/p' | grep -vx cuda)
+
+# ---- replay: the traces of the repository ----
+
+run 0 replay --backend "$backend" --runs 2 --check "$data/groupby.trace"
+prints '^trace .*allocator corw on cpu'
+prints '^events +1234: 617 mallocs, 617 frees; 0 mallocs failed'
+prints '^batches +5 of 5 launches$'
+prints '^peak +21\.4 KiB in 342 blocks$'
+prints '^heap +1 MiB, allocator corw, [0-9]+ pages of 64 bytes$'
+prints '^failures +0 for want of space, 0 refused$'
+prints '^occupied +18\.8 KiB by blocks of 18\.8 KiB,'
+prints '^utilisation +2\.1 %'
+prints '^checked +every block'
+prints '^time +[0-9.]+ ms .*, n 2\)$'
+prints '^floor +[0-9.]+ ms'
+same "$(wc -c <"$err")" 0 'bytes on standard error'
+
+for allocator in $allocators cuda; do
+    for trace in groupby join; do
+        run 0 replay --backend "$backend" --runs 1 --check --allocator "$allocator" "$data/$trace.trace"
+        prints "^heap .*allocator $allocator,"
+        prints '^failures +0 for want of space, 0 refused$'
+    done
+done
+run 0 replay --backend "$backend" --runs 1 --distribute warp --align 64 --check --window 100 "$data/groupby.trace"
+prints '^batches +1[0-9] of 5 launches$'
+prints '^failures +0 '
+
+# A heap in which not all fits; pages that are too small.
+run 0 replay --backend "$backend" --runs 1 --heap 16K "$data/groupby.trace"
+prints '^failures +[1-9][0-9]* for want of space, 0 refused$'
+run 0 replay --backend "$backend" --runs 1 --page 32 "$data/groupby.trace"
+prints '^failures +0 for want of space, 617 refused$'
+
+# ---- replay: what is refused ----
+
+run 0 replay --help
+prints '^Usage: quarry replay'
+run 2 replay
+says 'no trace given'
+run 2 replay a b
+says "two traces given, 'a' and 'b'"
+for wrong in '--window 0' '--runs 0' '--runs x' '--allocator none' '--heap x' '--page 24' '--align 24'; do
+    # shellcheck disable=SC2086 # two words
+    run 2 replay $wrong "$data/join.trace"
+    says "${wrong% *}:? '${wrong#* }'"
+done
+run 2 replay --backend "$backend" --align 128 --page 64 "$data/join.trace"
+says 'no multiple of the alignment'
+run 1 replay --backend "$backend" --heap 1 "$data/join.trace"
+says 'too small'
+run 1 replay "$scratch/nothing"
+says "nothing: can't read"
+for size in 0 100 256 1000; do
+    head -c $size "$data/join.trace" >"$made"
+    run 1 replay "$made"
+    says "made\.trace: byte $size: the file ends"
+    run 1 tune "$made"
+    says "made\.trace: byte $size: the file ends"
+done
+cp "$data/join.trace" "$made"
+printf x | dd of="$made" bs=1 seek=70 conv=notrunc status=none
+run 1 replay "$made"
+says 'made\.trace: byte 12: the header is damaged'
+cp "$data/join.trace" "$made"
+printf '\377\377\377\377' | dd of="$made" bs=1 seek=300 conv=notrunc status=none
+run 1 replay "$made"
+says 'made\.trace: byte [0-9]+.* (compressed )?events'
+run 1 replay "$data/debian-sections.tsv.gz"
+says 'byte 0: this is no trace of Quarry'
+
+# ---- tune ----
+
+for objective in time memory product; do
+    run 0 tune --backend "$backend" --runs 1 --objective $objective "$data/groupby.trace"
+    prints "^objective +$objective: "
+    for allocator in $allocators; do
+        prints "^ *([0-9]+|-)  $allocator "
+    done
+    prints '^ +1  [a-z]'
+    # What is printed to paste works.
+    paste=$(sed -n 's/^quarry replay *//p' "$out")
+    same "$(wc -w <<<"$paste")" 8 'words to paste'
+    prints '^kernels +-DQUARRY_ALLOCATOR=[a-z_]+ -DQUARRY_DISTRIBUTION=(none|warp)$'
+    prints '^ +options\.allocator = "'
+    if [ $objective = memory ]; then
+        awk '$1 ~ /^[0-9]+$/ && $2 ~ /^[a-z]/ { share = $(NF - 1); if (n++ && share > last + 0.05) exit 1; last = share }' "$out" ||
+            fail 'not in the order of the least heaps'
+    fi
+    # A heap of random walks may be too small for one run of many: those get more.
+    # shellcheck disable=SC2046 # words
+    run 0 replay --backend "$backend" --runs 1 $(sed -E 's/--heap [0-9]+/--heap 1M/' <<<"$paste") "$data/groupby.trace"
+    prints '^failures +0 for want of space, 0 refused$'
+done
+run 2 tune --objective speed "$data/groupby.trace"
+says "--objective 'speed': give time, memory or product"
+run 1 tune --backend "$backend" --heap 4K "$data/groupby.trace"
+says 'no allocator runs the trace in a heap of 4 KiB'
+
+# ---- --trace ----
+
+for allocator in $allocators cuda; do
+    run 0 groupby --backend "$backend" --allocator "$allocator" --heap 2M --synthetic 2000 --count --stats --trace "$made"
+    pages=$(sed -n 's/^pages allocated *//p' "$err")
+    run 0 replay --backend "$backend" --runs 1 "$made"
+    prints "^trace .*allocator $allocator on $backend"
+    prints "^events .*: $pages mallocs, $pages frees; 0 mallocs failed"
+done
+run 0 groupby --backend "$backend" --heap 4M --prefill 20 --header --column section --top 1 --stats \
+    --trace "$made" "$data/debian-sections.tsv.gz"
+pages=$(sed -n 's/^pages allocated *//p' "$err")
+run 0 replay --backend "$backend" --runs 1 --check "$made"
+prints "^events .*: $pages mallocs, $pages frees"
+run 0 join --backend "$backend" --heap 4M --synthetic 4K --count --stats --runs 2 --trace "$made"
+pages=$(sed -nE 's/^pages allocated *([0-9]+),.*/\1/p' "$err")
+run 0 replay --backend "$backend" --runs 1 --check "$made"
+prints "^events .*: $((2 * pages)) mallocs, $((2 * pages)) frees"
+prints ' of 4 launches$'
+
+# Lost events are told, and replay wants to be told.
+export QUARRY_TRACE_ROOM=50
+run 0 join --backend "$backend" --heap 4M --synthetic 4K --count --trace "$made"
+unset QUARRY_TRACE_ROOM
+checks=$((checks + 1))
+grep -qE '^quarry: .*made\.trace: [1-9][0-9]* events were lost' "$err" || fail 'nothing said about lost events'
+run 1 replay "$made"
+says 'made\.trace: [1-9][0-9]* events were lost and [0-9]+ do not match, .*--lossy'
+run 0 replay --backend "$backend" --runs 1 --lossy "$made"
+prints '^incomplete +[1-9][0-9]* events lost, '
+
+# What fails leaves no file.
+rm "$made"
+run 1 groupby --backend "$backend" --heap 64K --synthetic 20000 --trace "$made"
+run 1 join --backend "$backend" --heap 4M --synthetic 4K --count --trace "$scratch/no/such/folder"
+says "no/such/folder: can't write"
+run 2 join --method two-pass --synthetic 4K --count --trace "$made"
+says '--trace are about the pages of --method paged'
+: >"$scratch/empty"
+run 0 groupby --backend "$backend" --trace "$made" "$scratch/empty"
+same "$(find "$scratch" -name 'made.trace*' | wc -l)" 0 'files of traces'
+
+finish

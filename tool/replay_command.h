@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `quarry replay` and `quarry tune` share: the trace that they read, and heaps for it. */
+#ifndef QUARRY_TOOL_REPLAY_COMMAND_H
+#define QUARRY_TOOL_REPLAY_COMMAND_H
+
+#include "options.h"
+#include "replay_engine.h"
+
+struct replay_input {
+    const char *path; /* NULL: none was given */
+    int lossy;
+    uint64_t window;
+    uint64_t heap_bytes; /* 0: the recording's */
+    uint64_t runs;       /* of which times are medians */
+    enum quarry_backend backend;
+};
+
+/* Reads the trace and makes its plan.  Returns 0, or prints one sentence and returns TOOL_FAILED.  Either way
+ * replay_close_input may follow. */
+int replay_open_input(const struct replay_input *input, struct quarry_trace_file *trace,
+                      struct replay_plan *plan);
+void replay_close_input(struct quarry_trace_file *trace, struct replay_plan *plan);
+
+/* Prints what the trace is. */
+void replay_print_trace(const struct replay_input *input, const struct quarry_trace_file *trace,
+                        const struct replay_plan *plan);
+
+/* What the library says about a failure, or what was wrong with a run; NULL: nothing. */
+const char *replay_fault(enum quarry_status status, const struct replay_result *result, char *text,
+                         size_t bytes);
+
+#endif

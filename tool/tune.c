@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `quarry tune`: which allocator, with which options, a trace runs best on. */
+#include "lists.h"
+#include "replay_command.h"
+#include "tool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_RUNS 3u
+#define MAX_CANDIDATES 128u
+#define PRECISION 64u /* the least heap is found to a 64th */
+
+enum objective { OBJECTIVE_TIME, OBJECTIVE_MEMORY, OBJECTIVE_PRODUCT };
+static const char *const objectives[] = {"time", "memory", "product"};
+static const char *const meanings[] = {
+    "the time in the heap given", "the least heap in which no malloc fails", "the time times the least heap"};
+
+struct command {
+    struct replay_input input;
+    enum objective objective;
+};
+
+struct candidate {
+    struct quarry_heap_options options; /* page_bytes 0: the allocator's default */
+    int usable;
+    char fault[256];
+    uint64_t page_bytes;
+    double time_us;
+    uint64_t least_heap;
+    double score; /* less is better */
+};
+
+struct tuner {
+    struct replay replay;
+    struct replay_plan plan;
+    struct candidate candidates[MAX_CANDIDATES];
+    unsigned count;
+};
+
+/* ---- options ---- */
+
+enum { KEY_LOSSY = 256, KEY_WINDOW, KEY_RUNS, KEY_OBJECTIVE };
+
+static error_t parse_objective(struct command *command, const char *text)
+{
+    for (unsigned i = 0; i < sizeof objectives / sizeof *objectives; i++)
+        if (strcmp(text, objectives[i]) == 0) {
+            command->objective = (enum objective)i;
+            return 0;
+        }
+    return tool_refuse("--objective '%s': give time, memory or product", text);
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct command *command = (struct command *)state->input;
+    struct replay_input *input = &command->input;
+    switch (key) {
+    case 'b':
+        return tool_parse_backend(text, &input->backend)
+                   ? tool_refuse("--backend '%s': give auto, cuda or cpu", text)
+                   : 0;
+    case 'm':
+        return tool_parse_bytes(text, &input->heap_bytes) || !input->heap_bytes
+                   ? tool_refuse("--heap '%s': give a size such as 4096, 64K or 1.5G", text)
+                   : 0;
+    case KEY_OBJECTIVE:
+        return parse_objective(command, text);
+    case KEY_LOSSY:
+        input->lossy = 1;
+        return 0;
+    case KEY_WINDOW:
+        return tool_parse_range(&input->window, "window", text, 1, UINT32_MAX);
+    case KEY_RUNS:
+        return tool_parse_range(&input->runs, "runs", text, 1, REPLAY_MAX_RUNS);
+    case ARGP_KEY_ARG:
+        if (input->path)
+            return tool_refuse("two traces given, '%s' and '%s'; give one", input->path, text);
+        input->path = text;
+        return 0;
+    case ARGP_KEY_END:
+        return input->path ? 0 : tool_refuse("no trace given");
+    case ARGP_KEY_ERROR:
+        return tool_option_error(state);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option option_list[] = {
+    {"backend", 'b', "NAME", 0, "auto, cuda or cpu (default: auto, a GPU if there is one)", 0},
+    {"heap", 'm', "SIZE", 0, "Size of the heap (default: the recording's)", 0},
+    {"objective", KEY_OBJECTIVE, "WHAT", 0,
+     "time in that heap, memory: the least heap in which no malloc fails, or product of both (default: time)",
+     0},
+    {"runs", KEY_RUNS, "N", 0, "Times are medians of N runs (default: 3)", 0},
+    {"window", KEY_WINDOW, "N", 0, "Run at most N events at the same time (default: those of a launch)", 0},
+    {"lossy", KEY_LOSSY, NULL, 0, "Take a trace that lacks events", 0},
+    {NULL, 0, NULL, 0, NULL, 0}};
+
+static const char documentation[] =
+    "Runs a trace on every allocator and option that suits it, and ranks them.\v"
+    "docs/traces.md says what is tried.  Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
+
+static const struct argp argument_parser = {option_list, parse, "TRACE", documentation, NULL, NULL, NULL};
+
+/* ---- candidates ---- */
+
+static void add(struct tuner *tuner, const char *allocator, uint64_t page_bytes, uint64_t heap_bytes)
+{
+    for (unsigned warp = 0; warp < 2 && tuner->count < MAX_CANDIDATES; warp++) {
+        const struct quarry_heap_options initial = QUARRY_HEAP_OPTIONS_INIT;
+        struct candidate *candidate = &tuner->candidates[tuner->count++];
+        memset(candidate, 0, sizeof *candidate);
+        candidate->options = initial;
+        candidate->options.allocator = allocator;
+        candidate->options.pool_bytes = heap_bytes;
+        candidate->options.page_bytes = page_bytes;
+        candidate->options.distribution = warp ? QUARRY_DISTRIBUTION_WARP : QUARRY_DISTRIBUTION_NONE;
+    }
+}
+
+static uint64_t round_up(uint64_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
+/* Where a block is a page: pages that just hold the largest block, and the next power of two.  Else the
+ * default, and pages of the smallest block. */
+static void add_all(struct tuner *tuner, uint64_t heap_bytes)
+{
+    const uint64_t smallest = round_up(tuner->plan.least), most = round_up(tuner->plan.most);
+    const uint64_t least = smallest > OPTIONS_MIN_PAGE_BYTES ? smallest : OPTIONS_MIN_PAGE_BYTES;
+    struct quarry_allocator_info info;
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
+        uint64_t power = 16;
+        if (!info.counts_slots || !info.frees_individually)
+            continue;
+        while (power < most && power <= UINT64_MAX / 2)
+            power *= 2;
+        const uint64_t first = info.whole_pages ? most : 0, second = info.whole_pages ? power : least;
+        add(tuner, info.name, first, heap_bytes);
+        if (second != first && second <= info.max_page_bytes)
+            add(tuner, info.name, second, heap_bytes);
+    }
+}
+
+/* ---- measuring ---- */
+
+/* Whether no malloc fails in a heap of that size. */
+static int fits(struct tuner *tuner, const struct candidate *candidate, uint64_t bytes)
+{
+    struct quarry_heap_options options = candidate->options;
+    struct replay_result result;
+    options.pool_bytes = bytes;
+    return replay_measure(&tuner->replay, &options, 0, 0, &result) == QUARRY_OK && !result.failed &&
+           !result.refused;
+}
+
+/* By bisection between the peak, in which nothing fits, and a heap in which all does. */
+static uint64_t find_least(struct tuner *tuner, const struct candidate *candidate)
+{
+    uint64_t low = tuner->plan.peak_bytes, high = candidate->options.pool_bytes;
+    while (high > low && high - low > high / PRECISION + 16) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (fits(tuner, candidate, middle))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+static void measure(struct tuner *tuner, const struct command *command, struct candidate *candidate)
+{
+    struct replay_result result;
+    enum quarry_status status =
+        replay_measure(&tuner->replay, &candidate->options, (unsigned)command->input.runs, 0, &result);
+    if (replay_fault(status, &result, candidate->fault, sizeof candidate->fault))
+        return;
+    candidate->page_bytes = result.heap.page_bytes;
+    if (result.failed || result.refused) {
+        snprintf(candidate->fault, sizeof candidate->fault, "%" PRIu64 " of %" PRIu64 " mallocs failed",
+                 result.failed + result.refused, tuner->plan.blocks);
+        return;
+    }
+    candidate->usable = 1;
+    candidate->time_us = result.time.median;
+    candidate->least_heap = find_least(tuner, candidate);
+    candidate->score = command->objective == OBJECTIVE_MEMORY ? 1 : candidate->time_us;
+    candidate->score *= command->objective == OBJECTIVE_TIME ? 1 : (double)candidate->least_heap;
+}
+
+static int compare(const void *one, const void *other)
+{
+    const struct candidate *a = (const struct candidate *)one, *b = (const struct candidate *)other;
+    if (a->usable != b->usable)
+        return b->usable - a->usable;
+    if (a->score != b->score)
+        return a->score < b->score ? -1 : 1;
+    return (a->time_us > b->time_us) - (a->time_us < b->time_us);
+}
+
+/* ---- output ---- */
+
+static const char *page_text(const struct candidate *candidate, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%" PRIu64,
+             candidate->page_bytes ? candidate->page_bytes : candidate->options.page_bytes);
+    return text;
+}
+
+static void print_table(const struct tuner *tuner, const struct timing_summary *floor)
+{
+    char page[32], bytes[32];
+    printf("\n%4s  %-10s %7s  %-10s %10s %8s %12s %12s\n", "rank", "allocator", "page", "distribute",
+           "time ms", "x floor", "least heap", "utilisation");
+    for (unsigned i = 0; i < tuner->count; i++) {
+        const struct candidate *c = &tuner->candidates[i];
+        const char *warp = options_distributions[c->options.distribution];
+        if (c->usable)
+            printf("%4u  %-10s %7s  %-10s %10.3f %8.2f %12s %10.1f %%\n", i + 1, c->options.allocator,
+                   page_text(c, page, sizeof page), warp, c->time_us / 1e3, c->time_us / floor->median,
+                   tool_format_bytes(c->least_heap, bytes),
+                   100 * (double)tuner->plan.peak_bytes / (double)c->least_heap);
+        else
+            printf("   -  %-10s %7s  %-10s %s\n", c->options.allocator, page_text(c, page, sizeof page), warp,
+                   c->fault);
+    }
+}
+
+/* The best, as options of the command, as a program's options, and as macros of its kernels. */
+static void print_paste(const struct candidate *best, enum objective objective)
+{
+    const uint64_t heap = objective == OBJECTIVE_TIME ? best->options.pool_bytes : best->least_heap;
+    const int warp = best->options.distribution == QUARRY_DISTRIBUTION_WARP;
+    char id[32];
+    snprintf(id, sizeof id, "%s", best->options.allocator);
+    for (char *at = id; (at = strchr(at, '-')) != NULL;)
+        *at = '_';
+    printf("\nquarry replay    --allocator %s --heap %" PRIu64 " --page %" PRIu64 " --distribute %s\n",
+           best->options.allocator, heap, best->page_bytes, warp ? "warp" : "none");
+    printf("kernels          -DQUARRY_ALLOCATOR=%s -DQUARRY_DISTRIBUTION=%s\n", id, warp ? "warp" : "none");
+    printf("host             struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;\n"
+           "                 options.allocator = \"%s\";\n"
+           "                 options.pool_bytes = %" PRIu64 ";\n"
+           "                 options.page_bytes = %" PRIu64 ";\n",
+           best->options.allocator, heap, best->page_bytes);
+    if (warp)
+        puts("                 options.distribution = QUARRY_DISTRIBUTION_WARP;");
+}
+
+/* ---- the command ---- */
+
+static int tune(struct tuner *tuner, const struct command *command, const struct quarry_trace_file *trace)
+{
+    const uint64_t heap = command->input.heap_bytes ? command->input.heap_bytes : trace->header.pool_bytes;
+    struct timing_summary floor;
+    char bytes[32];
+    if (replay_measure_floor(&tuner->replay, (unsigned)command->input.runs, &floor) != QUARRY_OK)
+        return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
+    add_all(tuner, heap);
+    for (unsigned i = 0; i < tuner->count; i++) {
+        tool_progress("tuning", (double)i / tuner->count);
+        measure(tuner, command, &tuner->candidates[i]);
+    }
+    tool_progress_end();
+    qsort(tuner->candidates, tuner->count, sizeof *tuner->candidates, compare);
+    if (!tuner->count || !tuner->candidates[0].usable)
+        return tool_error(
+            TOOL_FAILED, "no allocator runs the trace in a heap of %s; use a larger --heap (the first: %s)",
+            tool_format_bytes(heap, bytes), tuner->count ? tuner->candidates[0].fault : "there is none");
+    replay_print_trace(&command->input, trace, &tuner->plan);
+    printf("heap          %s\n", tool_format_bytes(heap, bytes));
+    printf("floor         %.3f ms, the same without malloc and free\n", floor.median / 1e3);
+    printf("objective     %s: %s\n", objectives[command->objective], meanings[command->objective]);
+    print_table(tuner, &floor);
+    print_paste(&tuner->candidates[0], command->objective);
+    return fflush(stdout) ? tool_error(TOOL_FAILED, "can't write to standard output") : TOOL_OK;
+}
+
+int tool_tune(int argc, char **argv)
+{
+    static struct tuner tuner;
+    struct command command;
+    struct quarry_target target;
+    struct quarry_trace_file trace;
+    static char name[] = "quarry tune";
+    memset(&command, 0, sizeof command);
+    command.input.runs = DEFAULT_RUNS;
+    argv[0] = name;
+    int code = tool_options(&argument_parser, argc, argv, &command);
+    if (code != TOOL_OK)
+        return code;
+    code = replay_open_input(&command.input, &trace, &tuner.plan);
+    if (code == 0 && tuner.plan.blocks == 0)
+        code = tool_error(TOOL_FAILED, "%s: there is no malloc in it", command.input.path);
+    if (code == 0 && tool_target(command.input.backend, &target))
+        code = TOOL_FAILED;
+    if (code == 0 && replay_open(&tuner.replay, &target, &tuner.plan) != QUARRY_OK)
+        code = tool_error(TOOL_FAILED, "%s", quarry_error_detail());
+    if (code == 0) {
+        code = tune(&tuner, &command, &trace);
+        replay_close(&tuner.replay);
+    }
+    replay_close_input(&trace, &tuner.plan);
+    return code;
+}
