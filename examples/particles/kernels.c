@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels, compiled once for each allocator: -DQUARRY_ALLOCATOR=ring makes ring_move and so on.
+/* The kernels, compiled once for each allocator: -DQUARRY_ALLOCATOR=ring makes ring_move and so on;
+ * and once for recording, for all allocators: -DQUARRY_TRACE makes traced_move.
  *
  * A warp has one cell and its lists, so lists need no atomics; all lanes of it call each function together.
  */
 #include "particles.h"
 
+#ifdef QUARRY_TRACE
+#define KERNEL(name) KERNEL_OF(traced, name)
+#else
 #define KERNEL(name) KERNEL_OF(QUARRY_ALLOCATOR, name)
+#endif
 #define KERNEL_OF(allocator, name) KERNEL_NAMED(allocator, name)
 #define KERNEL_NAMED(allocator, name) SIMT_KERNEL(allocator##_##name, struct simulation, a)
 

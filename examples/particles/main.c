@@ -4,6 +4,7 @@
  * more. */
 #include "particles.h"
 #include "quarry/quarry.h"
+#include "quarry/trace.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -39,6 +40,7 @@ DECLARE(ring)
 DECLARE(scatter)
 DECLARE(corw)
 DECLARE(rw_malloc)
+DECLARE(traced) /* any allocator's */
 
 static const struct allocator allocators[] = {
     ALLOCATOR(ring, "ring", FRAME_BYTES),
@@ -47,10 +49,13 @@ static const struct allocator allocators[] = {
     ALLOCATOR(rw_malloc, "rw-malloc", FRAME_BYTES),
 };
 #define ALLOCATORS (sizeof allocators / sizeof *allocators)
+static const struct allocator recorded = ALLOCATOR(traced, "", 0);
 
 /* A run, and a line of what it prints. */
 struct run {
     const struct allocator *allocator;
+    const struct allocator *kernels; /* the allocator's, or those that are recorded */
+    const char *trace_path;          /* NULL: nothing is recorded */
     struct quarry_target target;
     quarry_heap *heap;
     uint64_t heap_bytes;
@@ -67,6 +72,8 @@ struct row {
     double microseconds;
 };
 
+static quarry_trace *trace; /* which leaves no file if the run fails */
+
 __attribute__((format(printf, 2, 3), noreturn)) static void quit(int status, const char *format, ...)
 {
     va_list arguments;
@@ -75,6 +82,7 @@ __attribute__((format(printf, 2, 3), noreturn)) static void quit(int status, con
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
+    quarry_trace_cancel(trace);
     exit(status);
 }
 
@@ -93,6 +101,7 @@ static const char usage[] =
     "  --cells N         the world has N x N cells, 3 to 1024 (default: 64, cpu: 4)\n"
     "  --steps N         1 to 1000000 (default: 100)\n"
     "  --heap BYTES      heap of all frames (default: enough)\n"
+    "  --trace FILE      record mallocs and frees there, for `quarry replay`; slower\n"
     "\n"
     "N and BYTES may end with K, M or G.  Exit status: 0; 1 if the run failed; 2 for a wrong option.\n";
 
@@ -133,6 +142,7 @@ static void parse(int argc, char **argv, struct run *run)
         {"cells", required_argument, NULL, 'c'},
         {"steps", required_argument, NULL, 's'},
         {"heap", required_argument, NULL, 'm'},
+        {"trace", required_argument, NULL, 't'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -161,6 +171,9 @@ static void parse(int argc, char **argv, struct run *run)
         case 'm':
             run->heap_bytes = parse_number("heap", optarg, 1, (uint64_t)1 << 50);
             break;
+        case 't':
+            run->trace_path = optarg;
+            break;
         case 'h':
             fputs(usage, stdout);
             exit(0);
@@ -171,6 +184,7 @@ static void parse(int argc, char **argv, struct run *run)
         }
     if (optind < argc)
         quit(2, "no argument '%s' is wanted; --help shows the options", argv[optind]);
+    run->kernels = run->trace_path ? &recorded : run->allocator;
     CHECK(quarry_target_resolve(&run->target));
     int on_cuda = run->target.backend == QUARRY_BACKEND_CUDA;
     if (!run->device.atoms)
@@ -215,17 +229,21 @@ static void begin(struct run *run)
     s->seen = reserve(run, sizeof *s->seen * 2 * s->atoms);
     CHECK(quarry_event_create(&run->target, &run->begin));
     CHECK(quarry_event_create(&run->target, &run->end));
+    if (run->trace_path)
+        CHECK(quarry_trace_begin(&trace, run->heap, run->trace_path, 0));
 }
 
 static void launch(struct run *run, const struct simt_kernel *kernel, uint64_t threads)
 {
     CHECK(quarry_launch(kernel, &run->target, quarry_grid_for(threads), &run->device));
+    if (trace)
+        CHECK(quarry_trace_drain(trace));
 }
 
 /* Step 0 makes the atoms. */
 static void advance(struct run *run)
 {
-    const struct allocator *kernels = run->allocator;
+    const struct allocator *kernels = run->kernels;
     uint64_t threads = (uint64_t)SIMT_LANES * run->device.side * run->device.side;
     CHECK(quarry_event_record(run->begin));
     if (run->device.step == 0) {
@@ -239,12 +257,23 @@ static void advance(struct run *run)
     CHECK(quarry_event_record(run->end));
 }
 
-/* Frees every frame; then the heap must be as it was. */
-static void finish(struct run *run)
+/* Writes the trace if there is one, or drops it. */
+static void end_trace(int keep)
+{
+    quarry_trace *ended = trace;
+    trace = NULL;
+    if (ended)
+        CHECK(keep ? quarry_trace_end(ended, NULL) : quarry_trace_cancel(ended));
+}
+
+/* Frees every frame; then the heap must be as it was.
+ *   keep  the trace */
+static void finish(struct run *run, int keep)
 {
     uint64_t room;
     run->device.forget = 0;
-    launch(run, run->allocator->discard, (uint64_t)SIMT_LANES * run->device.side * run->device.side);
+    launch(run, run->kernels->discard, (uint64_t)SIMT_LANES * run->device.side * run->device.side);
+    end_trace(keep);
     CHECK(quarry_heap_check(run->heap));
     CHECK(quarry_heap_slots(run->heap, FRAME_BYTES, &room));
     if (room != run->room)
@@ -266,8 +295,8 @@ static struct row inspect(struct run *run)
     struct row row;
     uint64_t slots;
     CHECK(quarry_memory_fill(&run->target, s->tally, 0, sizeof tally));
-    launch(run, run->allocator->count, (uint64_t)SIMT_LANES * s->side * s->side);
-    launch(run, run->allocator->judge, 2ull * s->atoms);
+    launch(run, run->kernels->count, (uint64_t)SIMT_LANES * s->side * s->side);
+    launch(run, run->kernels->judge, 2ull * s->atoms);
     CHECK(quarry_memory_copy(&run->target, &tally, s->tally, sizeof tally));
     CHECK(quarry_heap_statistics(run->heap, &statistics));
     CHECK(quarry_heap_slots(run->heap, FRAME_BYTES, &slots));
@@ -308,13 +337,13 @@ int main(int argc, char **argv)
         run.device.step = step;
         advance(&run);
         if (!had_room(&run)) {
-            finish(&run);
+            finish(&run, 0);
             quit(1, "step %u: the heap of %" PRIu64 " bytes is full; give it more by --heap", step,
                  run.heap_bytes);
         }
         rows[step] = inspect(&run);
     }
-    finish(&run);
+    finish(&run, 1);
 
     puts("allocator,backend,step,atoms,ions,electrons,frames,used_bytes,heap_bytes,microseconds");
     for (uint32_t step = 0; step <= run.device.steps; step++) {

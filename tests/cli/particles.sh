@@ -3,10 +3,11 @@
 # examples/particles on one backend: what it prints, for every allocator the same particles, and what it refuses.  The
 # program itself looks at every particle after each step.
 #
-#   particles.sh PARTICLES     the binary; QUARRY_TEST_BACKEND: cpu or cuda
+#   particles.sh PARTICLES QUARRY     the binary, and the command; QUARRY_TEST_BACKEND: cpu or cuda
 set -u
 
 quarry=$1
+command=$2
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 backend=${QUARRY_TEST_BACKEND:-cpu}
@@ -52,6 +53,17 @@ done
 run 0 --backend "$backend" --atoms 1 --cells 3 --steps 1
 run 0 --backend "$backend" --atoms 9 --cells 40 --steps 3
 run 0 --backend "$backend" --atoms 3K --cells 3 --steps 20
+
+# A trace of it: as many frames are allocated as freed, and those are the same particles.  What fails leaves none.
+run 0 --backend "$backend" --atoms 5000 --cells 5 --steps 40 --trace "$scratch/trace"
+cut -d, -f3-7 "$out" | cmp -s - "$scratch/ring" || fail 'other particles when they are recorded'
+quarry=$command run 0 replay --backend "$backend" --runs 1 --check "$scratch/trace"
+prints '^events +([0-9]+): '
+prints '^batches +[0-9]+ of [0-9]+ launches$'
+rm "$scratch/trace"
+refuses 1 'heap of 300000 bytes is full' --backend "$backend" --cells 3 --atoms 8K --heap 300000 --trace "$scratch/trace"
+refuses 1 "can't write" --backend "$backend" --trace "$scratch/no/folder"
+same "$(find "$scratch" -name 'trace*' | wc -l)" 0 'files of traces'
 
 refuses 2 "--allocator rw: give ring, " --allocator rw
 refuses 2 '--backend gpu: give cuda or cpu' --backend gpu
