@@ -49,7 +49,7 @@ EACH_KERNEL(bench_count_free, struct bench_cell, a)
     bench_add(group, &a.tally->cycles[1], cycles);
 }
 
-#if SIMT_HAS_HOST && !SIMT_CUDA
+#if SIMT_C_VIEW
 const struct bench_count_kernels EACH_NAME(bench_count_kernels) = {
     &EACH_NAME(bench_count_malloc),
     &EACH_NAME(bench_count_free),

@@ -5,7 +5,7 @@
  * QUARRY_ALLOCATOR defined.  Such a source has the allocator's name behind its own ones:
  *
  *     EACH_KERNEL(fill, struct fill, a) { ... }                    // fill_corw, fill_scatter, ...
- *     #if SIMT_HAS_HOST && !SIMT_CUDA
+ *     #if SIMT_C_VIEW
  *     const struct fill_kernels EACH_NAME(fill_kernels) = {&EACH_NAME(fill)};
  *     #endif
  *

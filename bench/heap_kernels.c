@@ -57,7 +57,7 @@ EACH_KERNEL(bench_thin, struct bench_hold, a)
     }
 }
 
-#if SIMT_HAS_HOST && !SIMT_CUDA
+#if SIMT_C_VIEW
 const struct bench_heap_kernels EACH_NAME(bench_heap_kernels) = {
     &EACH_NAME(bench_malloc), &EACH_NAME(bench_free), &EACH_NAME(bench_at_once),
     &EACH_NAME(bench_fill),   &EACH_NAME(bench_hold), &EACH_NAME(bench_thin),

@@ -371,7 +371,7 @@ EACH_KERNEL(groupby_count, struct groupby_job, a)
     tell(&a, tally);
 }
 
-#if SIMT_HAS_HOST && !SIMT_CUDA
+#if SIMT_C_VIEW
 const struct groupby_heap_kernels EACH_NAME(groupby_heap_kernels) = {
     &EACH_NAME(groupby_scatter_rows),
     &EACH_NAME(groupby_scatter_pages),

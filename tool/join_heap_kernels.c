@@ -115,7 +115,7 @@ EACH_KERNEL(join_gather, struct join_job, a)
     }
 }
 
-#if SIMT_HAS_HOST && !SIMT_CUDA
+#if SIMT_C_VIEW
 const struct join_heap_kernels EACH_NAME(join_heap_kernels) = {
     &EACH_NAME(join_collect),
     &EACH_NAME(join_gather),

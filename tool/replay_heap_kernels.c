@@ -80,6 +80,6 @@ EACH_KERNEL(replay_check, struct replay_job, a)
 }
 #endif
 
-#if SIMT_HAS_HOST && !SIMT_CUDA
+#if SIMT_C_VIEW
 const struct replay_heap_kernels EACH_NAME(replay_heap_kernels) = {&EACH_NAME(replay_run), REPLAY_CHECK};
 #endif

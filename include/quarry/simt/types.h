@@ -36,6 +36,8 @@ typedef unsigned long long uintptr_t;
 #else
 #define SIMT_CUDA 0
 #endif
+/* 1 in the C compiler's view, which of a source that is compiled for both has what the host needs once. */
+#define SIMT_C_VIEW (!SIMT_CUDA)
 
 /* SIMT_FN: a function that lanes call.  SIMT_NOINLINE_FN: one whose code and registers callers don't pay for
  * until they call it; addresses and numbers are what to pass, as a struct would go through the stack.
