@@ -153,7 +153,7 @@ static void fill_options(const struct command *command, const struct quarry_trac
 }
 
 static void print_result(const struct replay_plan *plan, const struct replay_result *result,
-                         const struct timing_summary *floor, int check)
+                         const struct statistics *floor, int check)
 {
     const struct quarry_heap_description *heap = &result->heap;
     char bytes[32], asked[32];
@@ -178,7 +178,7 @@ static int replay(const struct command *command, const struct quarry_target *tar
 {
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     struct replay_result result;
-    struct timing_summary floor;
+    struct statistics floor;
     struct replay replay;
     char text[512];
     const unsigned runs = (unsigned)command->input.runs;

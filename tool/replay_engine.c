@@ -112,8 +112,7 @@ static enum quarry_status time_once(const struct replay *replay, const struct si
 }
 
 static enum quarry_status time_runs(const struct replay *replay, const struct simt_kernel *kernel,
-                                    const struct quarry_handle *heap, unsigned runs,
-                                    struct timing_summary *time)
+                                    const struct quarry_handle *heap, unsigned runs, struct statistics *time)
 {
     double samples[REPLAY_MAX_RUNS];
     enum quarry_status status = QUARRY_OK;
@@ -121,7 +120,7 @@ static enum quarry_status time_runs(const struct replay *replay, const struct si
     for (unsigned i = 0; i < runs && status == QUARRY_OK; i++)
         status = time_once(replay, kernel, heap, &samples[i]);
     if (status == QUARRY_OK && runs)
-        *time = timing_summarise(samples, runs);
+        *time = statistics_summarise(samples, runs);
     return status;
 }
 
@@ -175,7 +174,7 @@ enum quarry_status replay_measure(struct replay *replay, const struct quarry_hea
     return status;
 }
 
-enum quarry_status replay_measure_floor(struct replay *replay, unsigned runs, struct timing_summary *time)
+enum quarry_status replay_measure_floor(struct replay *replay, unsigned runs, struct statistics *time)
 {
     struct quarry_handle none;
     double warm_up;

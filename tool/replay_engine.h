@@ -5,6 +5,7 @@
 #define QUARRY_TOOL_REPLAY_ENGINE_H
 
 #include "replay_plan.h"
+#include "statistics.h"
 #include "timing.h"
 
 #define REPLAY_MAX_RUNS 1000u
@@ -28,7 +29,7 @@ struct replay_result {
     uint64_t occupied; /* bytes that blocks occupy at the end of the fullest batch; 0: nobody counts them */
     uint64_t left;     /* blocks that live when all are freed: the allocator's fault */
     struct replay_tally tally;
-    struct timing_summary time; /* of all batches, from the first's begin to the last's end; n 0: not timed */
+    struct statistics time; /* of all batches, from the first's begin to the last's end; n 0: not timed */
 };
 
 /* Copies the plan to the target.  Nothing is left behind after an error; otherwise replay_close frees it. */
@@ -44,6 +45,6 @@ enum quarry_status replay_measure(struct replay *replay, const struct quarry_hea
                                   unsigned runs, int check, struct replay_result *result);
 
 /* The time of the same kernels without malloc and free. */
-enum quarry_status replay_measure_floor(struct replay *replay, unsigned runs, struct timing_summary *time);
+enum quarry_status replay_measure_floor(struct replay *replay, unsigned runs, struct statistics *time);
 
 #endif

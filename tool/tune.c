@@ -213,7 +213,7 @@ static const char *page_text(const struct candidate *candidate, char *text, size
     return text;
 }
 
-static void print_table(const struct tuner *tuner, const struct timing_summary *floor)
+static void print_table(const struct tuner *tuner, const struct statistics *floor)
 {
     char page[32], bytes[32];
     printf("\n%4s  %-10s %7s  %-10s %10s %8s %12s %12s\n", "rank", "allocator", "page", "distribute",
@@ -258,7 +258,7 @@ static void print_paste(const struct candidate *best, enum objective objective)
 static int tune(struct tuner *tuner, const struct command *command, const struct quarry_trace_file *trace)
 {
     const uint64_t heap = command->input.heap_bytes ? command->input.heap_bytes : trace->header.pool_bytes;
-    struct timing_summary floor;
+    struct statistics floor;
     char bytes[32];
     if (replay_measure_floor(&tuner->replay, (unsigned)command->input.runs, &floor) != QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
