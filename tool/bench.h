@@ -101,6 +101,7 @@ struct bench {
     struct list floor_threads;
     struct workload_floor floors[MAX_LIST];
     double clock_mhz;
+    int shows_rates; /* of the CPU backend itself: with all allocators, and a table */
     double rates[3]; /* CPU: lanes launched, pages allocated and freed, million a second; 0: not measured */
     int code;
 };

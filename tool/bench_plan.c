@@ -43,6 +43,7 @@ static void set_defaults(struct bench *bench)
     if (bench->watchdog_s <= 0)
         bench->watchdog_s = filled ? ASKED_FILL_WATCHDOG_S : WATCHDOG_S;
     const int all = bench->allocators.count == 0;
+    bench->shows_rates = all && gpu == 0;
     for (int i = 0; all && i < quarry_allocator_count(); i++) {
         struct quarry_allocator_info info; /* the platform's own is measured if it is asked for: it is slow */
         if (quarry_allocator_describe(i, &info) == QUARRY_OK && info.counts_slots)

@@ -189,7 +189,7 @@ static int measure_floors(struct bench *bench, unsigned first, int pipe)
     (void)first;
     if (status == QUARRY_OK)
         status = timing_clock(&workload.timing, &message.as.machine.clock_mhz);
-    if (status == QUARRY_OK && bench->target.backend == QUARRY_BACKEND_CPU && bench_has_table(bench))
+    if (status == QUARRY_OK && bench->shows_rates && bench_has_table(bench))
         status = bench_measure_rates(bench, &workload, message.as.machine.rates);
     if (status != QUARRY_OK)
         return fail(status, "can't prepare");

@@ -76,6 +76,7 @@ SIMT_FN int quarry_plain_take(const struct quarry_plain *h, uint32_t page, enum 
         return simt_cas_u32(&h->used[page], 0, 1, acquire) == 0; /* pairs with the release of free */
     if (simt_load_u32(&h->used[page], acquire) != 0)
         return 0;
+    simt_backoff(); /* others come between, on the CPU for sure */
     simt_store_u32(&h->used[page], 1, relaxed);
     return 1;
 }

@@ -218,6 +218,23 @@ ops+='plain,first,us,1,ok plain,warm,us,1,ok '
 same "$(sed 1d "$out" | cut -d, -f3,4,10,15,34 | sed 's/,[0-9.]*,1,/,us,1,/' | tr '\n' ' ')" "$ops" 'cells of blocks at odd addresses'
 grep -q 'alloc, plain-crooked, 256 bytes, .*: 0 NULL, 64 misaligned, 0 overwritten of 64 blocks$' "$err" || fail 'the reason'
 
+# Pages given to two threads: found by each test that could meet them, also where blocks are freed in the same kernel.
+quarry=$testing run 1 bench --backend cpu --test alloc,churn,producer-consumer,workload --allocator plain-twice,plain \
+    --threads 1K --size 256 --heap 1500K --runs 2 --csv
+same "$(sed 1d "$out" | cut -d, -f3,4,34 | sort | tr '\n' ' ')" "$(for op in malloc churn exchange malloc+write prefix-sum; do
+    echo "plain-twice,$op,failed"
+    echo "plain,$op,ok"
+done | sort | tr '\n' ' ')" 'cells of blocks that two threads have'
+grep -Eq 'churn, plain-twice, .* 0 NULL, 0 misaligned, [1-9][0-9]* overwritten of 16384 blocks$' "$err" || fail 'blocks overwritten'
+
+# The bar and the time left, on a terminal only.
+if command -v python3 >/dev/null 2>&1; then
+    python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$quarry" bench --backend cpu --test alloc,scaling \
+        --allocator rw,corw --size 16,256,1K --csv="$scratch/csv" >"$out" 2>"$err"
+    same $? 0 'exit code on a terminal'
+    tr '\r' '\n' <"$out" | grep -Eq '^bench \[#+\.*\] +[0-9]+%, [0-9]+:[0-9]{2} left' || fail 'no bar with the time left'
+fi
+
 # ---- comparisons ----
 
 a=$scratch/a.csv
