@@ -248,6 +248,8 @@ int bench_plan(struct bench *bench)
     }
     if (code != TOOL_OK)
         return code;
+    if (!bench->cell_count)
+        return tool_error(TOOL_FAILED, "these tests measure nothing of these allocators on this backend");
     bench->order = malloc((bench->cell_count + 1) * sizeof *bench->order);
     if (!bench->order)
         return tool_error(TOOL_FAILED, "no memory for %u cells", bench->cell_count);

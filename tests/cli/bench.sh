@@ -185,6 +185,13 @@ run 1 bench --backend cpu --test alloc --csv="$scratch/fine" --json="$scratch/no
 says "$scratch/none/json: can't"
 same "$(ls "$scratch/fine" 2>/dev/null)" '' 'a file of a run that had nowhere to write'
 
+run 1 bench --backend cpu --test registers --csv="$scratch/kept"
+says 'measure nothing'
+run 1 bench --backend cpu --test fill,init --allocator cuda
+says 'measure nothing'
+run 0 bench --backend cpu --test alloc,fill,oom,shuffled --allocator cuda --threads 32 --size 16 --heap 1M --runs 2 --csv
+same "$(sed 1d "$out" | cut -d, -f4,29,33,34 | tr '\n' ' ')" 'malloc,,alloc,ok free,,shuffled,ok ' 'what the platform can do'
+
 # ---- broken allocators ----
 
 # One that hangs with pages of 336 bytes: those cells, and no others.
