@@ -111,7 +111,7 @@ EACH_KERNEL(bench_renew, struct bench_cell, a)
         a.pointers[i] = quarry_malloc(a.heap, bench_size(&a, i));
 }
 
-#if SIMT_HAS_HOST && !SIMT_CUDA
+#if SIMT_C_VIEW
 const struct bench_survey_kernels EACH_NAME(bench_survey_kernels) = {
     &EACH_NAME(bench_churn),     &EACH_NAME(bench_exchange), &EACH_NAME(bench_produce),
     &EACH_NAME(bench_thin_half), &EACH_NAME(bench_renew),
