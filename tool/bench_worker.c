@@ -319,7 +319,8 @@ static int follow_cells(struct bench *bench, struct child *child, unsigned *next
     const unsigned first = *next;
     int begun = 0;
 
-    while ((result = listen_to(child, bench->watchdog_s, show_progress, &message)) == LISTEN_MESSAGE) {
+    while ((result = listen_to(child, begun ? bench->watchdog_s : DEVICE_S, show_progress, &message)) ==
+           LISTEN_MESSAGE) {
         begun = message.kind == MESSAGE_BEGIN;
         if (begun)
             continue;

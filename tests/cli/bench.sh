@@ -196,14 +196,14 @@ same "$(sed 1d "$out" | cut -d, -f4,29,33,34 | tr '\n' ' ')" 'malloc,,alloc,ok f
 
 # One that hangs with pages of 336 bytes: those cells, and no others.
 quarry=$testing run 1 bench --backend cpu --test alloc,churn --allocator plain-stuck,plain --threads 64 --size 16,330,64 --heap 1M \
-    --runs 2 --watchdog 1 --csv
+    --runs 2 --watchdog 2 --csv
 same "$(sed 1d "$out" | cut -d, -f3,6,33,34 | sort | tr '\n' ' ')" "$(for test in alloc churn; do
     for size in 16 330 64; do echo "plain,$size,$test,ok"; done
     for size in 16 64; do echo "plain-stuck,$size,$test,ok"; done
     echo "plain-stuck,330,$test,hung"
 done | sort | tr '\n' ' ')" 'cells beside those that hang'
-same "$(grep -c '330 bytes, 100 % free, 64 threads: ended after 1 s$' "$err")" 2 'sentences about cells that hang'
-quarry=$testing run 1 bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330 --heap 1M --runs 2 --watchdog 1
+same "$(grep -c '330 bytes, 100 % free, 64 threads: ended after 2 s$' "$err")" 2 'sentences about cells that hang'
+quarry=$testing run 1 bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330 --heap 1M --runs 2 --watchdog 2
 prints '^plain-stuck malloc +330 +100% +HUNG$'
 # Its process killed by someone else.
 "$testing" bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330,16 --heap 1M --runs 2 --watchdog 60 \

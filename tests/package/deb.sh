@@ -21,7 +21,7 @@ dpkg-deb -f "$package" Depends >depends
 wanted='libc6 libc6-dev'
 [ "$SHARED" = yes ] || wanted="$wanted libboost-context-dev zlib1g-dev"
 # Libraries from elsewhere may be archives, which the command has in itself.
-[ -n "$BOOST" ] || wanted="$wanted zlib1g"
+[ -n "$BOOST" ] || wanted="$wanted zlib1g libjansson4"
 for name in $wanted; do
     grep -qE "(^|, )$name(,| |$)" depends || fail "the package doesn't depend on $name"
 done
