@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels, compiled once for each allocator: -DQUARRY_ALLOCATOR=ring makes ring_move and so on;
- * and once for recording, for all allocators: -DQUARRY_TRACE makes traced_move.
+ * and once for recording: -DQUARRY_TRACE beside it makes traced_move.
  *
  * A warp has one cell and its lists, so lists need no atomics; all lanes of it call each function together.
  */

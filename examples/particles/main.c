@@ -40,7 +40,7 @@ DECLARE(ring)
 DECLARE(scatter)
 DECLARE(corw)
 DECLARE(rw_malloc)
-DECLARE(traced) /* any allocator's */
+DECLARE(traced) /* corw's */
 
 static const struct allocator allocators[] = {
     ALLOCATOR(ring, "ring", FRAME_BYTES),
@@ -54,7 +54,7 @@ static const struct allocator recorded = ALLOCATOR(traced, "", 0);
 /* A run, and a line of what it prints. */
 struct run {
     const struct allocator *allocator;
-    const struct allocator *kernels; /* the allocator's, or those that are recorded */
+    const struct allocator *kernels; /* the allocator's, or recorded ones */
     const char *trace_path;          /* NULL: nothing is recorded */
     struct quarry_target target;
     quarry_heap *heap;
@@ -101,7 +101,7 @@ static const char usage[] =
     "  --cells N         the world has N x N cells, 3 to 1024 (default: 64, cpu: 4)\n"
     "  --steps N         1 to 1000000 (default: 100)\n"
     "  --heap BYTES      heap of all frames (default: enough)\n"
-    "  --trace FILE      record mallocs and frees there, for `quarry replay`; slower\n"
+    "  --trace FILE      record mallocs and frees of corw there, for `quarry replay`; slower\n"
     "\n"
     "N and BYTES may end with K, M or G.  Exit status: 0; 1 if the run failed; 2 for a wrong option.\n";
 
@@ -185,6 +185,8 @@ static void parse(int argc, char **argv, struct run *run)
     if (optind < argc)
         quit(2, "no argument '%s' is wanted; --help shows the options", argv[optind]);
     run->kernels = run->trace_path ? &recorded : run->allocator;
+    if (run->trace_path && run->allocator != parse_allocator("corw"))
+        quit(2, "--trace records corw, and what it records suits any: leave --allocator out");
     CHECK(quarry_target_resolve(&run->target));
     int on_cuda = run->target.backend == QUARRY_BACKEND_CUDA;
     if (!run->device.atoms)

@@ -63,6 +63,7 @@ prints '^batches +[0-9]+ of [0-9]+ launches$'
 rm "$scratch/trace"
 refuses 1 'heap of 300000 bytes is full' --backend "$backend" --cells 3 --atoms 8K --heap 300000 --trace "$scratch/trace"
 refuses 1 "can't write" --backend "$backend" --trace "$scratch/no/folder"
+refuses 2 '--trace records corw, ' --allocator ring --trace "$scratch/trace"
 same "$(find "$scratch" -name 'trace*' | wc -l)" 0 'files of traces'
 
 refuses 2 "--allocator rw: give ring, " --allocator rw
