@@ -166,6 +166,6 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
     quarry_release(&heap, block);
 }
 
-#include "quarry/standard.h" /* quarry_aligned_alloc, _calloc, _realloc, _usable_size: made of these two */
+#include "quarry/standard.h" /* quarry_aligned_alloc, _calloc, _realloc, _usable_size, _available_slots */
 
 #endif

@@ -122,9 +122,10 @@ struct quarry_allocator_info {
     const char *summary;     /* one line */
     uint64_t min_page_bytes; /* range of the page size option, in bytes */
     uint64_t max_page_bytes;
-    uint32_t alignment; /* bytes, of every block */
-    int counts_slots;   /* 0: its blocks are the platform's, and nobody counts them: no quarry_heap_slots, no
-                           reset, no debug mode, no live blocks in statistics, no sizes */
+    uint32_t alignment;     /* bytes, of every block */
+    int counts_slots;       /* 0: its blocks are the platform's, and nobody counts them: no quarry_heap_slots,
+                               nothing known to quarry_available_slots, no reset, no debug mode, no live blocks in
+                               statistics, no sizes */
     int frees_individually; /* each block can be freed alone, by any thread, in any order */
     uint64_t max_alignment; /* the largest alignment option that it takes, bytes */
     int whole_pages; /* a block is a page: requests larger than page_bytes are refused; else larger ones

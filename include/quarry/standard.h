@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rest of C's allocation functions, on the device.  Included by device.h.
+/* The rest of C's allocation functions, on the device, and how much room there is.  Included by device.h.
  *
  * Scope, threads: as quarry_malloc and quarry_free.  Each counts what it can't give as quarry_malloc does:
  * `failed` for want of space, `refused` for what this heap can never give.
@@ -11,6 +11,8 @@
 #ifndef QUARRY_STANDARD_H
 #define QUARRY_STANDARD_H
 
+#include "quarry/core/layout.h"
+#include "quarry/core/share.h"
 #include "quarry/debug.h"
 #include "quarry/handle.h"
 #include "quarry/policy.h"
@@ -116,6 +118,50 @@ SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t byte
         quarry_free(heap, block);
     }
     return moved;
+}
+
+/* The allocator's census. */
+SIMT_NOINLINE_FN void quarry_census(const struct quarry_handle *heap, uint64_t bytes,
+                                    const struct quarry_walk *walk, struct quarry_census *sum)
+{
+#ifdef QUARRY_ALLOCATOR
+    QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _census)(&heap->as.QUARRY_ALLOCATOR, bytes, walk, sum);
+#else
+    switch (heap->allocator) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        quarry_##id##_census(&heap->as.id, bytes, walk, sum);                                                \
+        break;
+#include "quarry/alloc/list.def"
+#undef QUARRY_ALLOCATOR_ENTRY
+    default:
+        break;
+    }
+#endif
+}
+
+/* How many more blocks of `bytes` bytes fit into the heap, each asked for by itself.
+ * Returns what quarry_heap_slots says of an idle heap; 0 for 0 bytes and for more than any block has;
+ * QUARRY_SLOTS_UNKNOWN from an allocator that counts none (quarry_allocator_info.counts_slots is 0).
+ * Scope: a lane.  Lanes of a warp that ask together, of one heap for one size, share the work: it is the
+ * whole map of the heap that is read. Threads: may run at the same time as any malloc and free.  If none
+ * does, and those before happen-before this call, the answer is exact.  Otherwise each page is counted as it
+ * was at some instant during the call: it may be a number that was right at no instant, and promises nobody a
+ * block. Progress: waits for nobody but the lanes that it shares the work with. Source: Eckert, mallocMC,
+ * section 4.3.5. */
+SIMT_FN uint64_t quarry_available_slots(struct quarry_handle heap, size_t bytes)
+{
+    struct quarry_census sum = {0, 0, 0, 0, 0, 0};
+    struct quarry_walk walk;
+    if (bytes - 1 >= heap.max_block)
+        return 0;
+    walk.group = simt_match_u64(quarry_group((uintptr_t)heap.counters), bytes);
+    walk.idle = 0;
+    walk.thread = simt_rank(walk.group);
+    walk.threads = simt_popc_u32(walk.group);
+    simt_sync(walk.group); /* what each of them has freed, all see */
+    quarry_census(&heap, heap.policy ? quarry_request_alone(heap.policy, bytes) : bytes, &walk, &sum);
+    return simt_reduce_add_u64(walk.group, sum.slots);
 }
 
 #endif

@@ -58,18 +58,8 @@ SIMT_KERNEL(quarry_heap_census_kernel, struct heap_census, a)
 {
     struct quarry_census share = {0, 0, 0, 0, 0, 0};
     struct quarry_census *total = &a.header->census;
-    uint64_t thread = simt_thread();
-    uint64_t threads = simt_threads();
-    switch (a.heap.allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    case QUARRY_NUMBER_##id:                                                                                 \
-        quarry_##id##_census(&a.heap.as.id, a.bytes, thread, threads, &share);                               \
-        break;
-#include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
-    default:
-        break;
-    }
+    struct quarry_walk walk = {SIMT_ALL_LANES, 1, simt_thread(), simt_threads()};
+    quarry_census(&a.heap, a.bytes, &walk, &share);
     warp_add_to(&total->live_blocks, share.live_blocks);
     warp_add_to(&total->live_bytes, share.live_bytes);
     warp_add_to(&total->free_bytes, share.free_bytes);

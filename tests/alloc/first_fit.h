@@ -142,12 +142,12 @@ SIMT_FN enum quarry_place quarry_first_fit_find_as(const struct quarry_first_fit
     return QUARRY_PLACE_LIVE;
 }
 
-SIMT_FN void quarry_first_fit_census_as(const struct quarry_first_fit *h, uint64_t bytes, uint64_t thread,
-                                        uint64_t threads, struct quarry_census *sum,
+SIMT_FN void quarry_first_fit_census_as(const struct quarry_first_fit *h, uint64_t bytes,
+                                        const struct quarry_walk *walk, struct quarry_census *sum,
                                         enum quarry_first_fit_bug bug)
 {
     uint32_t wants = quarry_first_fit_pages(h, bytes);
-    for (uint64_t p = thread; p < h->pages.count; p += threads) {
+    for (uint64_t p = walk->thread; p < h->pages.count; p += walk->threads) {
         uint32_t page = (uint32_t)p, n = h->state[page], before = page ? h->state[page - 1] : 1;
         if (n == QUARRY_FIRST_FIT_INNER) {
             sum->faults += before == 0;
@@ -169,7 +169,7 @@ SIMT_FN void quarry_first_fit_census_as(const struct quarry_first_fit *h, uint64
             sum->largest_free = sum->largest_free > run ? sum->largest_free : run;
         }
     }
-    if (thread == 0)
+    if (walk->thread == 0)
         sum->faults += h->head->lock != 0 || h->head->hint > h->pages.count;
 }
 
@@ -231,10 +231,10 @@ SIMT_HOST_FN enum quarry_layout_result quarry_first_fit_layout_as(struct quarry_
     {                                                                                                        \
         return quarry_first_fit_find_as(&h->map, address, span, bug);                                        \
     }                                                                                                        \
-    SIMT_FN void quarry_##name##_census(const struct quarry_##name *h, uint64_t bytes, uint64_t thread,      \
-                                        uint64_t threads, struct quarry_census *sum)                         \
+    SIMT_FN void quarry_##name##_census(const struct quarry_##name *h, uint64_t bytes,                       \
+                                        const struct quarry_walk *walk, struct quarry_census *sum)           \
     {                                                                                                        \
-        quarry_first_fit_census_as(&h->map, bytes, thread, threads, sum, bug);                               \
+        quarry_first_fit_census_as(&h->map, bytes, walk, sum, bug);                                          \
     }                                                                                                        \
     QUARRY_FIRST_FIT_LAYOUT(name)
 

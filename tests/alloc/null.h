@@ -42,13 +42,12 @@ SIMT_FN enum quarry_place quarry_null_find(const struct quarry_null *h, const vo
     return QUARRY_PLACE_FOREIGN;
 }
 
-SIMT_FN void quarry_null_census(const struct quarry_null *h, uint64_t bytes, uint64_t thread,
-                                uint64_t threads, struct quarry_census *sum)
+SIMT_FN void quarry_null_census(const struct quarry_null *h, uint64_t bytes, const struct quarry_walk *walk,
+                                struct quarry_census *sum)
 {
     (void)h;
     (void)bytes;
-    (void)thread;
-    (void)threads;
+    (void)walk;
     (void)sum;
 }
 

@@ -123,18 +123,19 @@ SIMT_FN enum quarry_place quarry_plain_find(const struct quarry_plain *h, const 
     return simt_load_u32(&h->used[page], relaxed) != 0 ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE;
 }
 
-SIMT_FN void quarry_plain_census_as(const struct quarry_plain *h, uint64_t bytes, uint64_t thread,
-                                    uint64_t threads, struct quarry_census *sum, enum quarry_plain_bug bug)
+SIMT_FN void quarry_plain_census_as(const struct quarry_plain *h, uint64_t bytes,
+                                    const struct quarry_walk *walk, struct quarry_census *sum,
+                                    enum quarry_plain_bug bug)
 {
     uint64_t live = 0, spare = 0, page_bytes = h->pages.page_bytes;
-    for (uint64_t p = thread; p < h->pages.count; p += threads) {
+    for (uint64_t p = walk->thread; p < h->pages.count; p += walk->threads) {
         int taken = h->used[p] != 0 && !(bug == QUARRY_PLAIN_VAGUE && p + 1 == h->pages.count);
         live += taken;
         spare += !taken;
         sum->faults += h->used[p] > 1;
     }
     quarry_census_pages(sum, bytes, live, spare, page_bytes);
-    if (thread == 0)
+    if (walk->thread == 0)
         sum->faults += h->map->spare > h->pages.count;
 }
 
@@ -199,10 +200,10 @@ SIMT_HOST_FN enum quarry_layout_result quarry_plain_layout_as(struct quarry_plai
     {                                                                                                        \
         return quarry_plain_find(&h->plain, address, span);                                                  \
     }                                                                                                        \
-    SIMT_FN void quarry_##name##_census(const struct quarry_##name *h, uint64_t bytes, uint64_t thread,      \
-                                        uint64_t threads, struct quarry_census *sum)                         \
+    SIMT_FN void quarry_##name##_census(const struct quarry_##name *h, uint64_t bytes,                       \
+                                        const struct quarry_walk *walk, struct quarry_census *sum)           \
     {                                                                                                        \
-        quarry_plain_census_as(&h->plain, bytes, thread, threads, sum, bug);                                 \
+        quarry_plain_census_as(&h->plain, bytes, walk, sum, bug);                                            \
     }                                                                                                        \
     QUARRY_PLAIN_LAYOUT(name, bug)
 

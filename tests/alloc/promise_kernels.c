@@ -331,3 +331,10 @@ SIMT_KERNEL(promise_two_free, struct promise_two, a)
         simt_add_u32(a.wrong, 1, relaxed);
     quarry_free(a.heap[t % 2], a.block[t]);
 }
+
+SIMT_KERNEL(promise_slots, struct promise_slots, a)
+{
+    uint32_t t = simt_thread();
+    if (a.lanes[t / SIMT_LANES] >> simt_lane() & 1u)
+        a.slots[t] = quarry_available_slots(a.heap, a.bytes);
+}

@@ -70,6 +70,16 @@ struct promise_two {
 SIMT_KERNEL_DECLARE(promise_two_malloc);
 SIMT_KERNEL_DECLARE(promise_two_free);
 
+/* slots[t] = quarry_available_slots, asked by some lanes of each of three warps together. */
+#define PROMISE_SLOTS (3u * SIMT_LANES)
+struct promise_slots {
+    struct quarry_handle heap;
+    uint64_t *slots; /* PROMISE_SLOTS */
+    uint64_t bytes;
+    uint32_t lanes[PROMISE_SLOTS / SIMT_LANES]; /* masks */
+};
+SIMT_KERNEL_DECLARE(promise_slots);
+
 SIMT_KERNEL_DECLARE(promise_malloc); /* block[t] = malloc, where it is NULL; writes and claims it */
 SIMT_KERNEL_DECLARE(promise_verify); /* every block still holds what its owner, block - shift, wrote */
 SIMT_KERNEL_DECLARE(promise_adopt);  /* thread t checks block[t + shift], claims it and writes it anew */

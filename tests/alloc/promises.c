@@ -27,6 +27,7 @@ struct fixture f = {.alignment = QUARRY_ALIGNMENT,
 #else
 struct fixture f;
 #endif
+#define MOST_PAGES_FOR_FEW 65536u /* few lanes take long to count more */
 struct quarry_target base_target;
 
 const char *naming(void)
@@ -157,8 +158,19 @@ struct quarry_statistics statistics(void)
 
 uint64_t slots(uint64_t bytes)
 {
-    uint64_t n;
+    struct promise_slots asked = {.lanes = {SIMT_ALL_LANES, 1u << 5, 0x00802080u}, .bytes = bytes};
+    uint64_t n, got[PROMISE_SLOTS];
     assert_ok(quarry_heap_slots(f.heap, bytes, &n));
+    asked.heap = quarry_heap_handle(f.heap);
+    asked.slots = test_memory(&f.target, sizeof got);
+    if (f.about.pages > MOST_PAGES_FOR_FEW)
+        asked.lanes[1] = asked.lanes[2] = 0;
+    test_run(&promise_slots, &f.target, 1, PROMISE_SLOTS, 0, &asked);
+    assert_ok(quarry_memory_copy(&f.target, got, asked.slots, sizeof got));
+    test_memory_free(&f.target, asked.slots, sizeof got);
+    for (uint32_t i = 0; i < PROMISE_SLOTS; i++)
+        if (asked.lanes[i / SIMT_LANES] >> i % SIMT_LANES & 1u)
+            expect_equal(got[i], n);
     return n;
 }
 

@@ -72,8 +72,8 @@ struct promise_result judge(void);
 
 uint64_t largest_page(void); /* bytes, with the fixture's policies */
 struct quarry_statistics statistics(void);
-uint64_t slots(uint64_t bytes);
-void expect_empty(void); /* nothing lives, and everything is free: the slots are those of a new heap */
+uint64_t slots(uint64_t bytes); /* as the host and kernels count them, who must agree */
+void expect_empty(void);        /* nothing lives, and everything is free: the slots are those of a new heap */
 
 /* Forgets all options but allocator, word_bits and policies. */
 void plain_options(void);

@@ -71,6 +71,8 @@ SIMT_KERNEL(standard_play, struct standard_case, a)
         return;
     for (uint32_t turn = 0; turn < a.turns; turn++) {
         uint64_t next = 1 + quarry_random_below(&r, (uint32_t)a.most);
+        if (a.sized && simt_thread() < SIMT_LANES && quarry_random_below(&r, 4) == 0)
+            standard_expect(&a, STANDARD_SLOTS, quarry_available_slots(a.heap, a.page_bytes) <= a.pages);
         if (!block) {
             bytes = next;
             block = standard_get(&a, &r, bytes);
@@ -102,7 +104,23 @@ SIMT_KERNEL(standard_play, struct standard_case, a)
     quarry_free(a.heap, block);
 }
 
-/* 10 of the 16 are refused, and the last of each kind is not even counted. */
+SIMT_KERNEL(standard_slots, struct standard_case, a)
+{
+    for (uint32_t turn = 0; turn < simt_block_threads(); turn++) {
+        simt_block_barrier();
+        if (turn != simt_block_thread())
+            continue;
+        uint64_t before = quarry_available_slots(a.heap, a.page_bytes);
+        void *block = quarry_malloc(a.heap, a.page_bytes);
+        uint64_t during = quarry_available_slots(a.heap, a.page_bytes);
+        quarry_free(a.heap, block);
+        uint64_t after = quarry_available_slots(a.heap, a.page_bytes);
+        standard_expect(&a, STANDARD_NULL, block != SIMT_NULL);
+        standard_expect(&a, STANDARD_SLOTS, before == a.pages && during + 1 == before && after == before);
+    }
+}
+
+/* 10 of the 17 are refused, and the last of each kind is not even counted. */
 SIMT_KERNEL(standard_odd, struct standard_case, a)
 {
     const uint64_t half = (uint64_t)1 << 33;
@@ -164,7 +182,13 @@ SIMT_KERNEL(standard_odd, struct standard_case, a)
     case 14:
         given = quarry_usable_size(heap, SIMT_NULL) != 0;
         break;
-    case 15: /* the largest block that can be */
+    case 15:
+        standard_expect(&a, STANDARD_SLOTS,
+                        quarry_available_slots(heap, 0) == 0 &&
+                            quarry_available_slots(heap, heap.max_block + 1) == 0 &&
+                            (quarry_available_slots(heap, 16) == QUARRY_SLOTS_UNKNOWN) == !a.sized);
+        break;
+    case 16: /* the largest block that can be */
         block = (unsigned char *)quarry_aligned_alloc(heap, 16, a.most);
         standard_expect(&a, STANDARD_NULL, block != SIMT_NULL);
         quarry_free(heap, block);

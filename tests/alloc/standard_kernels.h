@@ -5,7 +5,7 @@
 
 #include "quarry/device.h"
 
-#define STANDARD_ODD 16u /* requests of standard_odd, one a lane */
+#define STANDARD_ODD 17u /* requests of standard_odd, one a lane */
 
 /* What can be wrong. */
 enum standard_fault {
@@ -15,22 +15,27 @@ enum standard_fault {
     STANDARD_TORN,  /* content changed by others, or lost by realloc */
     STANDARD_SHORT, /* usable_size is less than what was asked for, or not that in debug mode */
     STANDARD_GIVEN, /* a block where NULL is right */
+    STANDARD_SLOTS, /* a number of slots */
     STANDARD_FAULTS
 };
 
 struct standard_case {
     struct quarry_handle heap;
     uint32_t *faults; /* STANDARD_FAULTS counts */
+    uint64_t page_bytes;
     uint64_t most;    /* bytes of a request, alignment included */
     uint32_t aligned; /* log2 of the largest alignment */
     uint32_t sized;   /* usable_size answers */
     uint32_t threads; /* that take part */
     uint32_t turns;
+    uint32_t pages;   /* of the heap */
     uint32_t program; /* number of the random program */
     void *block;      /* spoil: receives it */
 };
 
-SIMT_KERNEL_DECLARE(standard_play);  /* each thread its own program, with at most two blocks at once */
+SIMT_KERNEL_DECLARE(standard_play); /* each thread its own program, with at most two blocks at once */
+SIMT_KERNEL_DECLARE(
+    standard_slots); /* each thread, one after the other, counts slots as it allocates and frees */
 SIMT_KERNEL_DECLARE(standard_odd);   /* lane i makes the i-th odd request; in the end nothing lives */
 SIMT_KERNEL_DECLARE(standard_spoil); /* one thread: writes behind an aligned block and frees it; twice */
 

@@ -26,12 +26,14 @@ static void begin_standard(uint64_t pages, uint64_t page_bytes, uint64_t seed)
     a.heap = f.device.heap;
     a.faults = test_memory(&f.target, sizeof(uint32_t) * STANDARD_FAULTS);
     a.sized = (uint32_t)f.counted;
+    a.pages = (uint32_t)pages;
+    a.page_bytes = page_bytes;
 }
 
 static void expect_no_fault(void)
 {
-    static const char *const names[] = {"a NULL too many", "an alignment",  "not all zero",
-                                        "content",         "a usable size", "no NULL"};
+    static const char *const names[] = {"a NULL too many", "an alignment", "not all zero", "content",
+                                        "a usable size",   "no NULL",      "slots"};
     uint32_t faults[STANDARD_FAULTS];
     assert_ok(quarry_memory_copy(&f.target, faults, a.faults, sizeof faults));
     for (uint32_t i = 0; i < STANDARD_FAULTS; i++)
@@ -85,6 +87,23 @@ static void blocks_are_aligned_zeroed_and_keep_their_content(void **state)
 {
     (void)state;
     for_every_allocator(programs);
+}
+
+static void counts(void)
+{
+    for (f.debug = 0; f.debug <= 1; f.debug++)
+        for (uint64_t seed = 0; seed <= seeds(SEEDS); seed += SEEDS / 4) {
+            begin_standard(50, 512, seed);
+            struct quarry_grid grid = {1, 64, 0};
+            assert_ok(quarry_launch(&standard_slots, &f.target, grid, &a));
+            end_standard();
+        }
+}
+
+static void a_thread_sees_the_slots_that_it_takes_and_frees(void **state)
+{
+    (void)state;
+    for_each_allocator(counts);
 }
 
 static void odd(void)
@@ -152,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_aligned_zeroed_and_keep_their_content),
+        cmocka_unit_test(a_thread_sees_the_slots_that_it_takes_and_frees),
         cmocka_unit_test(what_cannot_be_given_is_null_and_counted),
         cmocka_unit_test(debug_mode_sees_writes_behind_an_aligned_block),
     };

@@ -38,9 +38,11 @@
  *       those u for which *span begins at places + u * unit.  For heaps in debug mode, which rely on the
  *       allocator to leave the bytes of what is free alone.
  *
- *   void quarry_X_census(const struct quarry_X *x, uint64_t bytes, uint64_t thread, uint64_t threads,
+ *   void quarry_X_census(const struct quarry_X *x, uint64_t bytes, const struct quarry_walk *walk,
  *                        struct quarry_census *sum)
- *       Adds thread's share of an idle heap's census to *sum; `bytes` is what slots are counted for.
+ *       Adds the calling lane's share of the heap's census to *sum; `bytes` is what slots are counted for.
+ *       Scope: walk->group, reconverged.  Unless walk->idle others may malloc and free meanwhile: what they
+ *       change is read by atomics, and nothing of the blocks is.
  *
  * and ends, after its include guard, with
  *

@@ -80,10 +80,10 @@ SIMT_FN enum quarry_place quarry_corw_find(const struct quarry_corw *h, const vo
     return quarry_bitmap_find(&h->map, address, span);
 }
 
-SIMT_FN void quarry_corw_census(const struct quarry_corw *h, uint64_t bytes, uint64_t thread,
-                                uint64_t threads, struct quarry_census *sum)
+SIMT_FN void quarry_corw_census(const struct quarry_corw *h, uint64_t bytes, const struct quarry_walk *walk,
+                                struct quarry_census *sum)
 {
-    quarry_bitmap_census(&h->map, bytes, thread, threads, sum);
+    quarry_bitmap_census(&h->map, bytes, walk, sum);
 }
 
 #if SIMT_HAS_HOST

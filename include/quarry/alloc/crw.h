@@ -83,12 +83,12 @@ SIMT_FN enum quarry_place quarry_crw_find(const struct quarry_crw *h, const void
     return quarry_bitmap_find(&h->map, address, span);
 }
 
-SIMT_FN void quarry_crw_census(const struct quarry_crw *h, uint64_t bytes, uint64_t thread, uint64_t threads,
+SIMT_FN void quarry_crw_census(const struct quarry_crw *h, uint64_t bytes, const struct quarry_walk *walk,
                                struct quarry_census *sum)
 {
-    quarry_bitmap_census(&h->map, bytes, thread, threads, sum);
-    for (uint64_t i = thread; i < h->entries; i += threads)
-        sum->faults += h->last[i] >= h->map.pages.count && h->last[i] != QUARRY_NO_PAGE;
+    quarry_bitmap_census(&h->map, bytes, walk, sum);
+    for (uint64_t i = walk->thread; i < h->entries; i += walk->threads)
+        sum->faults += walk->idle && h->last[i] >= h->map.pages.count && h->last[i] != QUARRY_NO_PAGE;
 }
 
 #if SIMT_HAS_HOST

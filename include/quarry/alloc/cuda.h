@@ -50,14 +50,13 @@ SIMT_FN enum quarry_place quarry_cuda_find(const struct quarry_cuda *h, const vo
     return QUARRY_PLACE_FOREIGN;
 }
 
-SIMT_FN void quarry_cuda_census(const struct quarry_cuda *h, uint64_t bytes, uint64_t thread,
-                                uint64_t threads, struct quarry_census *sum)
+SIMT_FN void quarry_cuda_census(const struct quarry_cuda *h, uint64_t bytes, const struct quarry_walk *walk,
+                                struct quarry_census *sum)
 {
     (void)h;
     (void)bytes;
-    (void)thread;
-    (void)threads;
-    (void)sum;
+    if (walk->thread == 0)
+        sum->slots = QUARRY_SLOTS_UNKNOWN;
 }
 
 #if SIMT_HAS_HOST

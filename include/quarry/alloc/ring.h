@@ -191,25 +191,27 @@ SIMT_FN enum quarry_place quarry_ring_find(const struct quarry_ring *h, const vo
     return simt_load_u32(&h->taken[page], relaxed) ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE;
 }
 
-SIMT_FN void quarry_ring_census(const struct quarry_ring *h, uint64_t bytes, uint64_t thread,
-                                uint64_t threads, struct quarry_census *sum)
+SIMT_FN void quarry_ring_census(const struct quarry_ring *h, uint64_t bytes, const struct quarry_walk *walk,
+                                struct quarry_census *sum)
 {
     uint64_t live = 0, spare = 0;
-    for (uint64_t i = thread; i <= h->mask; i += threads) {
-        uint32_t page = h->slot[i];
+    for (uint64_t i = walk->thread; i <= h->mask; i += walk->threads) {
+        uint32_t page = simt_load_u32(&h->slot[i], relaxed);
         if (page == QUARRY_NO_PAGE)
             continue;
-        spare++;
-        sum->faults += page >= h->pages.count || h->taken[page];
+        spare += walk->idle;
+        sum->faults += page >= h->pages.count || simt_load_u32(&h->taken[page], relaxed);
     }
-    for (uint64_t i = thread; i < h->pages.count; i += threads) {
-        live += h->taken[i] != 0;
-        sum->faults += h->taken[i] > 1;
+    for (uint64_t i = walk->thread; i < h->pages.count; i += walk->threads) {
+        uint32_t taken = simt_load_u32(&h->taken[i], relaxed);
+        live += taken != 0;
+        spare += !walk->idle && taken == 0; /* numbers move from slot to slot meanwhile */
+        sum->faults += taken > 1;
     }
     quarry_census_pages(sum, bytes, live, spare, h->pages.page_bytes);
-    if (thread == 0)
-        sum->faults += (h->head->spare & QUARRY_RING_IN_FLIGHT) != 0 ||
-                       h->head->spare / QUARRY_RING_UNIT > h->pages.count;
+    uint64_t spares = simt_load_u64(&h->head->spare, relaxed);
+    if (walk->thread == 0)
+        sum->faults += (spares & QUARRY_RING_IN_FLIGHT) != 0 || spares / QUARRY_RING_UNIT > h->pages.count;
 }
 
 #if SIMT_HAS_HOST

@@ -163,17 +163,18 @@ SIMT_FN enum quarry_place quarry_rw_find(const struct quarry_rw *h, const void *
     return simt_load_u32(&h->used[page], relaxed) != 0 ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE;
 }
 
-SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes, uint64_t thread, uint64_t threads,
+SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes, const struct quarry_walk *walk,
                               struct quarry_census *sum)
 {
     uint64_t live = 0, spare = 0;
-    for (uint64_t p = thread; p < h->pages.count; p += threads) {
-        live += h->used[p] != 0;
-        spare += h->used[p] == 0;
-        sum->faults += h->used[p] != 0 && !(h->used[p] & 1u); /* no malloc draws an even tag */
+    for (uint64_t p = walk->thread; p < h->pages.count; p += walk->threads) {
+        uint32_t used = simt_load_u32(&h->used[p], relaxed);
+        live += used != 0;
+        spare += used == 0;
+        sum->faults += used != 0 && !(used & 1u); /* no malloc draws an even tag */
     }
     quarry_census_pages(sum, bytes, live, spare, h->pages.page_bytes);
-    if (thread == 0 && (h->sweep->state & 1u))
+    if (walk->thread == 0 && (simt_load_u64(&h->sweep->state, relaxed) & 1u))
         sum->faults++;
 }
 

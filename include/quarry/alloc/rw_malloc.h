@@ -166,10 +166,10 @@ SIMT_FN enum quarry_place quarry_rw_malloc_find(const struct quarry_rw_malloc *h
     return quarry_runs_place(&h->map, address, span);
 }
 
-SIMT_FN void quarry_rw_malloc_census(const struct quarry_rw_malloc *h, uint64_t bytes, uint64_t thread,
-                                     uint64_t threads, struct quarry_census *sum)
+SIMT_FN void quarry_rw_malloc_census(const struct quarry_rw_malloc *h, uint64_t bytes,
+                                     const struct quarry_walk *walk, struct quarry_census *sum)
 {
-    quarry_runs_census(&h->map, bytes, thread, threads, sum);
+    quarry_runs_census(&h->map, bytes, walk, sum);
 }
 
 #if SIMT_HAS_HOST

@@ -418,24 +418,26 @@ SIMT_FN uint32_t quarry_scatter_run(const struct quarry_scatter *h, uint32_t pag
     do
         n++;
     while (page + n < count && (page + n) % h->block_pages != 0 &&
-           quarry_scatter_is_empty(h->pages.words[page + n]));
+           quarry_scatter_is_empty(simt_load_u64(&h->pages.words[page + n], relaxed)));
     return n;
 }
 
-SIMT_FN void quarry_scatter_census(const struct quarry_scatter *h, uint64_t bytes, uint64_t thread,
-                                   uint64_t threads, struct quarry_census *sum)
+SIMT_FN void quarry_scatter_census(const struct quarry_scatter *h, uint64_t bytes,
+                                   const struct quarry_walk *walk, struct quarry_census *sum)
 {
     struct quarry_scatter_request q = quarry_scatter_request(&h->pages, bytes);
     uint64_t page_bytes = h->pages.pages.page_bytes;
-    for (uint64_t p = thread; p < h->pages.pages.count; p += threads) {
+    for (uint64_t p = walk->thread; p < h->pages.pages.count; p += walk->threads) {
         uint32_t page = (uint32_t)p;
-        uint64_t word = h->pages.words[page];
-        sum->faults += quarry_scatter_faults(&h->pages, page);
+        uint64_t word = simt_load_u64(&h->pages.words[page], relaxed);
+        if (walk->idle)
+            sum->faults += quarry_scatter_faults(&h->pages, page);
         if (!quarry_scatter_is_empty(word)) {
             quarry_scatter_count(&h->pages, word, sum);
         } else {
             sum->free_bytes += page_bytes;
-            if (page % h->block_pages == 0 || !quarry_scatter_is_empty(h->pages.words[page - 1])) {
+            if (page % h->block_pages == 0 ||
+                !quarry_scatter_is_empty(simt_load_u64(&h->pages.words[page - 1], relaxed))) {
                 uint64_t run = quarry_scatter_run(h, page);
                 sum->slots += q.pages > 1 ? run / q.pages : 0;
                 if (sum->largest_free < run * page_bytes)
@@ -445,7 +447,7 @@ SIMT_FN void quarry_scatter_census(const struct quarry_scatter *h, uint64_t byte
         if (q.pages == 1)
             sum->slots += quarry_scatter_room(&q, word);
     }
-    if (thread == 0)
+    if (walk->idle && walk->thread == 0)
         sum->faults += (h->head->lock != 0) + (uint32_t)(h->head->sweep.state & 1u);
 }
 

@@ -338,21 +338,22 @@ SIMT_FN enum quarry_place quarry_bitmap_find(const struct quarry_bitmap *h, cons
                : QUARRY_PLACE_FREE;
 }
 
-SIMT_FN void quarry_bitmap_census(const struct quarry_bitmap *h, uint64_t bytes, uint64_t thread,
-                                  uint64_t threads, struct quarry_census *sum)
+SIMT_FN void quarry_bitmap_census(const struct quarry_bitmap *h, uint64_t bytes,
+                                  const struct quarry_walk *walk, struct quarry_census *sum)
 {
     uint64_t live = 0, spare = 0;
-    for (uint64_t i = thread; i < h->word_count; i += threads) {
+    for (uint64_t i = walk->thread; i < h->word_count; i += walk->threads) {
         uint64_t word = quarry_bitmap_load_relaxed(h, (uint32_t)i);
         uint64_t empty = quarry_bitmap_empty(h, (uint32_t)i);
         live += simt_popc_u64(word & ~empty);
         spare += simt_popc_u64(~word);
         sum->faults += simt_popc_u64(~word & empty); /* a bit past the last page came free */
     }
-    for (uint64_t i = thread; i < quarry_bitmap_lock_words(h); i += threads)
-        sum->faults += simt_popc_u32((uint32_t)h->lockmap[i]); /* a lock that nobody released */
+    for (uint64_t i = walk->thread; i < quarry_bitmap_lock_words(h); i += walk->threads)
+        sum->faults +=
+            simt_popc_u32((uint32_t)simt_load_u64(&h->lockmap[i], relaxed)); /* a lock that nobody released */
     quarry_census_pages(sum, bytes, live, spare, h->pages.page_bytes);
-    if (thread == 0 && (h->sweep->state & 1u))
+    if (walk->thread == 0 && (simt_load_u64(&h->sweep->state, relaxed) & 1u))
         sum->faults++;
 }
 

@@ -56,7 +56,15 @@ struct quarry_layout {
                             by   its first only */
 };
 
-/* What a walk over an idle heap counts. */
+/* Who walks over a heap to count. */
+struct quarry_walk {
+    uint32_t group;   /* lanes that call together, and have consecutive numbers */
+    uint32_t idle;    /* nobody else uses the heap: faults are to be found, too */
+    uint64_t thread;  /* number of the calling lane */
+    uint64_t threads; /* of so many, a multiple of the group's lanes */
+};
+
+/* What the walk counts. */
 struct quarry_census {
     uint64_t live_blocks;
     uint64_t live_bytes;
@@ -65,6 +73,7 @@ struct quarry_census {
     uint64_t slots;
     uint64_t faults; /* structures that contradict themselves */
 };
+#define QUARRY_SLOTS_UNKNOWN (~(uint64_t)0) /* slots, as one lane's share: nobody can count them */
 
 /* Adds what a part of a heap of fixed pages counts: `live` and `spare` pages; slots are for `bytes`. */
 SIMT_FN void quarry_census_pages(struct quarry_census *sum, uint64_t bytes, uint64_t live, uint64_t spare,

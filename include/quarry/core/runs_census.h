@@ -47,7 +47,7 @@ SIMT_FN void quarry_runs_count_run(struct quarry_census *sum, uint64_t run, uint
 /* A word's pages and blocks, and what in it can't be. */
 SIMT_FN void quarry_runs_count_word(const struct quarry_runs *h, struct quarry_census *sum, uint32_t word)
 {
-    uint64_t seen = h->words[word];
+    uint64_t seen = quarry_runs_load(h, word);
     uint32_t taken = (uint32_t)seen, ends = (uint32_t)(seen >> 32);
     uint32_t past = (uint32_t)quarry_runs_empty(h, word);
     uint32_t lower = taken & ~ends & ~past; /* their blocks go on */
@@ -61,20 +61,22 @@ SIMT_FN void quarry_runs_count_word(const struct quarry_runs *h, struct quarry_c
     sum->faults += simt_popc_u32(lower & ~((taken & ~past) >> 1 | next << 31));
 }
 
-/* Whole warps call it together. */
-SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes, uint64_t thread,
-                                uint64_t threads, struct quarry_census *sum)
+/* The census of alloc.h. */
+SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes, const struct quarry_walk *walk,
+                                struct quarry_census *sum)
 {
-    const uint32_t group = SIMT_ALL_LANES, lane = simt_lane(), width = SIMT_LANES;
-    uint32_t warp = (uint32_t)(thread / width), warps = (uint32_t)(threads / width);
+    const uint32_t group = walk->group, lane = simt_rank(group), width = simt_popc_u32(group);
+    const uint32_t first = simt_ctz_u32(group), last = 31u - simt_clz_u32(group);
+    uint32_t warp = (uint32_t)(walk->thread / width), warps = (uint32_t)(walk->threads / width);
     uint32_t from = quarry_sweep_cut(h->word_count, warp, warps);
     uint32_t to = quarry_sweep_cut(h->word_count, warp + 1u, warps);
     uint32_t each = bytes ? quarry_page_count(&h->pages, bytes) : 0;
     uint64_t page_bytes = h->pages.page_bytes, open = 0; /* as in quarry_runs_find */
     int foreign = from > 0 && !(quarry_runs_load(h, from - 1u) >> 31 & 1u);
-    for (uint64_t i = thread; i < QUARRY_RUNS_FLIGHTS; i += threads)
-        sum->faults += (uint32_t)h->flights[i] != 0;
-    if (thread == 0 && (h->sweep->state & 1u))
+    foreign = simt_any(group, foreign); /* lanes may have read different values */
+    for (uint64_t i = walk->thread; i < QUARRY_RUNS_FLIGHTS; i += walk->threads)
+        sum->faults += (uint32_t)simt_load_u64(&h->flights[i], relaxed) != 0;
+    if (walk->thread == 0 && (simt_load_u64(&h->sweep->state, relaxed) & 1u))
         sum->faults++;
     for (uint32_t i = from + lane; i < to; i += width)
         quarry_runs_count_word(h, sum, i);
@@ -82,7 +84,7 @@ SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes, uin
         struct quarry_runs_view v = quarry_runs_look(group, ~(uint32_t)quarry_runs_load(h, at + lane));
         struct quarry_runs_own own = quarry_runs_begin_here(&v, at + lane);
         uint32_t low = quarry_runs_low(v.spare), high = quarry_runs_high(v.spare);
-        uint32_t left = simt_shuffle_u32(group, low + (low == QUARRY_RUNS_BITS ? v.after : 0), 0);
+        uint32_t left = simt_shuffle_u32(group, low + (low == QUARRY_RUNS_BITS ? v.after : 0), first);
         int whole = left == width * QUARRY_RUNS_BITS;
         if (lane == 0) { /* the run at the lower end is counted with what is open */
             if (!foreign && !whole && open + left)
@@ -99,7 +101,7 @@ SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes, uin
             if (own.length && own.length < high + (width - 1u - lane) * QUARRY_RUNS_BITS)
                 quarry_runs_count_run(sum, own.length, each, page_bytes);
         }
-        uint32_t tail = simt_shuffle_u32(group, high + (high == QUARRY_RUNS_BITS ? v.before : 0), width - 1u);
+        uint32_t tail = simt_shuffle_u32(group, high + (high == QUARRY_RUNS_BITS ? v.before : 0), last);
         open = foreign && whole ? 0 : tail + (whole ? open : 0);
         foreign = foreign && whole;
         if ((uint64_t)(at + width) * QUARRY_RUNS_BITS >= (uint64_t)to * QUARRY_RUNS_BITS + open)
