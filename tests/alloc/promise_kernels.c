@@ -186,6 +186,8 @@ SIMT_KERNEL(promise_churn, struct promise_case, a)
         promise_check(&a, block, promise_me(&a));
         promise_release(&a, block);
     }
+    if (a.keeps)
+        a.block[simt_thread()] = promise_get(&a, &context, a.turns, a.bytes);
 }
 
 /* Puts a block (or NULL) into a box and takes what was there over: each is in one place at every instant. */
@@ -337,4 +339,14 @@ SIMT_KERNEL(promise_slots, struct promise_slots, a)
     uint32_t t = simt_thread();
     if (a.lanes[t / SIMT_LANES] >> simt_lane() & 1u)
         a.slots[t] = quarry_available_slots(a.heap, a.bytes);
+}
+
+SIMT_KERNEL(promise_clock, struct promise_case, a)
+{
+    uint64_t begin = simt_clock();
+    if (!promise_takes_part(&a))
+        return;
+    if (!quarry_malloc(a.heap, a.bytes))
+        simt_add_u32(&a.result->nulls, 1, relaxed);
+    simt_max_u64(&a.box[0], simt_clock() - begin, relaxed);
 }

@@ -48,6 +48,7 @@ struct promise_case {
     uint32_t shift;     /* verify, adopt: by how much threads and blocks differ */
     uint32_t turns;
     uint32_t hold;    /* churn: atomics done while a block is held */
+    uint32_t keeps;   /* churn: threads end with one more block, block[t] */
     uint32_t held;    /* play: blocks that a thread holds at once, 1 to PROMISE_HELD */
     uint32_t boxes;   /* play */
     uint32_t program; /* play: number of the random program */
@@ -88,6 +89,8 @@ SIMT_KERNEL_DECLARE(
     promise_thin); /* frees those blocks that begin in a page whose number is a multiple of turns */
 SIMT_KERNEL_DECLARE(
     promise_sieve); /* frees all blocks but those of threads whose number is a multiple of turns */
+/* All ask once, in vain; box[0] becomes what the slowest took, by the clock. */
+SIMT_KERNEL_DECLARE(promise_clock);
 SIMT_KERNEL_DECLARE(promise_churn); /* malloc, own, check, free, over and over */
 /* Each thread holds up to `held` blocks of different sizes, takes and frees them in an order of its own, and
  * exchanges some with other threads; in the end nothing lives.  At no time live more than threads * held +

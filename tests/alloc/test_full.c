@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Heaps that infer how full they are (docs/full-heap.md): how many probes follow from the share, which shares
- * are refused, and how often the inference is wrong in either direction.
+ * are refused, and how often the inference is wrong in either direction.  And of heaps that prove it, how
+ * much is read for many NULLs at once.
  *
  * What such heaps promise besides is tested where the promises are: many_may_fail_at_once and
  * no_option_changes_a_promise.  An allocator that says that it makes no probes always knows, and is left out.
@@ -12,6 +13,10 @@
 #define LARGE_PAGES 16384u
 #define ASKING 64u
 #define TRIALS 20u
+#define FAILING 2048u /* threads, as many as run at once */
+#define FEW_PAGES 1024u
+#define SHARE_SEEDS 3u
+#define READS 16u /* of each page, by all who fail together: it took up to 7.4 */
 
 /* ---- options ---- */
 
@@ -253,6 +258,41 @@ static void with_hardly_any_free_most_get_null(void **state)
     for_each_allocator(hardly_any);
 }
 
+/* ---- many NULLs ---- */
+
+/* Steps of the deterministic scheduler in which FAILING threads learn together that a heap is full. */
+static uint64_t steps_to_fail(uint32_t pages, uint64_t seed)
+{
+    uint64_t steps;
+    begin(pages, 16, pages > FAILING ? pages : FAILING, 0);
+    expect_equal(run(&promise_malloc, pages).nulls, 0);
+    assert_ok(quarry_memory_fill(&f.target, f.device.box, 0, sizeof steps));
+    f.target.seed = seed;
+    expect_equal(run(&promise_clock, FAILING).nulls, FAILING);
+    f.target.seed = 0;
+    assert_ok(quarry_memory_copy(&f.target, &steps, f.device.box, sizeof steps));
+    run(&promise_free, pages);
+    expect_empty();
+    end();
+    return steps;
+}
+
+/* A sweep for each warp would read each page more of a large heap 2 * 64 times. */
+static void shared_proofs(void)
+{
+    f.probes = 1; /* in either heap */
+    for (uint64_t seed = 1; seed <= SHARE_SEEDS && seed <= seeds(SHARE_SEEDS); seed++) {
+        uint64_t few = steps_to_fail(FEW_PAGES, seed), many = steps_to_fail(LARGE_PAGES, seed);
+        expect(many <= few + READS * LARGE_PAGES);
+    }
+}
+
+static void those_that_fail_together_share_the_proof(void **state)
+{
+    (void)state;
+    for_each_allocator(shared_proofs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +302,7 @@ int main(void)
         cmocka_unit_test(with_plenty_free_null_never_comes),
         cmocka_unit_test(contention_is_not_taken_for_fullness),
         cmocka_unit_test(with_hardly_any_free_most_get_null),
+        cmocka_unit_test(those_that_fail_together_share_the_proof),
     };
     base_target = test_target();
     return cmocka_run_group_tests_name("full", tests, NULL, NULL) != 0;

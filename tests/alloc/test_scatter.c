@@ -183,6 +183,34 @@ static void a_page_that_empties_becomes_another(void **state)
     plain_options();
 }
 
+/* As before, by some lanes of each warp, of 33 chunks in two fields, and in the end each holds one: a bit
+ * that a free clears after others have emptied the page and taken it anew would be one of theirs, and the
+ * check sees it. */
+static void a_free_is_done_with_a_page_before_others_may_empty_it(void **state)
+{
+    (void)state;
+    choose();
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
+        uint32_t warps = 2 + (uint32_t)seed % 2;
+        base_target.bug_depth = seed % 4 ? 2 + (uint32_t)(seed / 4 % 3) : 0;
+        f.block_threads = SIMT_LANES;
+        begin(1, 544, warps * SIMT_LANES, seed);
+        f.device.lanes = (2u << seed % 8) - 1; /* all at once hold 24 */
+        f.device.bytes = 16;
+        f.device.turns = 1 + (uint32_t)seed % 3;
+        f.device.keeps = 1;
+        expect_equal(run(&promise_churn, warps * SIMT_LANES).nulls, 0);
+        if (quarry_heap_check(f.heap) != QUARRY_OK)
+            fail_msg("%s: %s", naming(), quarry_error_detail());
+        run(&promise_verify, warps * SIMT_LANES);
+        run(&promise_free, warps * SIMT_LANES);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+    plain_options();
+}
+
 /* ---- which pages a request may use ---- */
 
 /* Half of one page's chunks of `other` bytes are taken; there is no second page. */
@@ -348,6 +376,7 @@ int main(void)
         cmocka_unit_test(an_aligned_page_has_as_many_chunks_as_fit),
         cmocka_unit_test(chunks_are_neither_shared_nor_lost),
         cmocka_unit_test(a_page_that_empties_becomes_another),
+        cmocka_unit_test(a_free_is_done_with_a_page_before_others_may_empty_it),
         cmocka_unit_test(the_last_chunks_are_found_by_whoever_is_entitled),
         cmocka_unit_test(a_chunk_wastes_no_more_than_the_factor_allows),
         cmocka_unit_test(every_access_block_is_reached),

@@ -10,6 +10,8 @@
  * without waiting; and a page whose count is 0 has no bits and nobody in it.  Count and class are in one
  * word, so nobody enters a page whose class is no longer what he saw.  (mallocMC's later rule is to enter the
  * page before looking at its chunk size; the original looked first.)
+ * A word says all of a page but which chunks of its fields are live, so a compare-exchange that finds the
+ * same word again is right; the two counters of versions are for the sweep alone.
  *
  * Order.  Every change of a word is a compare-exchange or a fetch-and, -sub; only BUSY pages,
  * which are one thread's alone, are stored to.  A free clears its bit with release, uncounts
