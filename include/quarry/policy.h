@@ -66,7 +66,7 @@ struct quarry_request {
 };
 
 /* Counts a NULL, once for all lanes that fail together with the same heap. */
-SIMT_NOINLINE_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t bytes)
+SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t bytes)
 {
     uint32_t group = quarry_group((uintptr_t)counter);
     if (simt_rank(group) == 0) {
