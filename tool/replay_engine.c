@@ -7,19 +7,18 @@
 #include <string.h>
 
 /* Of plain heaps, and of those with policies. */
-static const struct replay_heap_kernels *const kernels_of[][2] = {
+static const struct simt_kernel *const kernels[][2] = {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    {&EACH_OF(replay_heap_kernels, id), &EACH_COMPOSED_OF(replay_heap_kernels, id)},
+    {&EACH_OF(replay_run, id), &EACH_COMPOSED_OF(replay_run, id)},
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
 };
 
-/* Pages that are aligned need no policy, but kernels of plain heaps are compiled for an alignment of 16. */
+/* Pages that are aligned need no policy, but kernels of plain heaps are compiled for an alignment of 16; and
+ * those of heaps with policies run plain ones, too. */
 static const struct simt_kernel *kernel_for(const struct quarry_handle *heap, int check)
 {
-    const int composed = check || heap->policy || heap->shrink > 16;
-    const struct replay_heap_kernels *kernels = kernels_of[heap->allocator][composed];
-    return check ? kernels->check : kernels->run;
+    return kernels[heap->allocator][check || heap->policy || heap->shrink > 16];
 }
 
 /* Launches take the host about 3 us each, and a stream holds about a thousand. */
@@ -73,7 +72,7 @@ void replay_close(struct replay *replay)
 }
 
 static enum quarry_status run_batch(const struct replay *replay, const struct simt_kernel *kernel,
-                                    const struct quarry_handle *heap, uint64_t number)
+                                    const struct quarry_handle *heap, uint64_t number, int check)
 {
     const struct replay_batch *batch = &replay->plan->batches[number];
     struct replay_job job;
@@ -86,6 +85,7 @@ static enum quarry_status run_batch(const struct replay *replay, const struct si
     job.blocks = (void **)replay->blocks;
     job.tally = (struct replay_tally *)replay->tally;
     job.threads = batch->threads;
+    job.check = (uint32_t)check;
     return quarry_launch(kernel, &replay->target, quarry_grid_for(batch->threads), &job);
 }
 
@@ -103,11 +103,11 @@ static enum quarry_status time_once(const struct replay *replay, const struct si
     if (status == QUARRY_OK)
         status = quarry_event_record(replay->begin);
     for (uint64_t i = 0; i < batches && status == QUARRY_OK; i++)
-        status = run_batch(replay, kernel, heap, i);
+        status = run_batch(replay, kernel, heap, i, 0);
     if (status == QUARRY_OK)
         status = quarry_event_record(replay->end);
     if (status == QUARRY_OK)
-        status = run_batch(replay, kernel, heap, batches);
+        status = run_batch(replay, kernel, heap, batches, 0);
     return status == QUARRY_OK ? quarry_event_elapsed(replay->begin, replay->end, microseconds) : status;
 }
 
@@ -134,7 +134,7 @@ static enum quarry_status look_once(const struct replay *replay, quarry_heap *he
     enum quarry_status status =
         quarry_memory_fill(&replay->target, replay->tally, 0, sizeof(struct replay_tally));
     for (uint64_t i = 0; i <= replay->plan->batch_count && status == QUARRY_OK; i++) {
-        status = run_batch(replay, kernel, &handle, i);
+        status = run_batch(replay, kernel, &handle, i, check);
         if (status == QUARRY_OK && i == replay->plan->fullest) {
             status = quarry_heap_statistics(heap, &statistics);
             result->occupied = statistics.live_bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of `quarry replay` that allocate and free.  Compiled for the CPU and for CUDA, once for each
+/* The kernel of `quarry replay` that allocates and frees.  Compiled for the CPU and for CUDA, once for each
  * allocator.
  *
  * Order.  A thread frees what it has allocated itself or what a kernel before has: no atomic is needed for
@@ -33,17 +33,23 @@ SIMT_FN int replay_is_broken(const struct replay_step *step, const void *block)
     return broken;
 }
 
-SIMT_FN void replay_free(const struct replay_job *a, const struct replay_step *step, void *block, int check)
+#ifdef QUARRY_OOM /* what is for plain heaps only is for the time */
+#define REPLAY_CHECKS(job) 0
+#else
+#define REPLAY_CHECKS(job) ((job)->check)
+#endif
+
+SIMT_FN void replay_free(const struct replay_job *a, const struct replay_step *step, void *block)
 {
-    if (check && block && replay_is_broken(step, block))
+    if (REPLAY_CHECKS(a) && block && replay_is_broken(step, block))
         simt_add_u64(&a->tally->broken, 1, relaxed);
     quarry_free(a->heap, block);
 }
 
-SIMT_FN void *replay_malloc(const struct replay_job *a, const struct replay_step *step, int check)
+SIMT_FN void *replay_malloc(const struct replay_job *a, const struct replay_step *step)
 {
     void *block = quarry_malloc(a->heap, step->bytes);
-    if (check && block) {
+    if (REPLAY_CHECKS(a) && block) {
         if ((uintptr_t)block % a->heap.shrink != 0)
             simt_add_u64(&a->tally->misaligned, 1, relaxed);
         replay_write(step, block);
@@ -51,35 +57,16 @@ SIMT_FN void *replay_malloc(const struct replay_job *a, const struct replay_step
     return block;
 }
 
-SIMT_FN void replay_steps(const struct replay_job *a, int check)
-{
-    uint32_t i = simt_thread();
-    if (i >= a->threads)
-        return;
-    for (uint32_t at = a->starts[i]; at < a->starts[i + 1]; at++) {
-        const struct replay_step step = a->steps[at];
-        if (step.is_free)
-            replay_free(a, &step, a->blocks[step.block], check);
-        else
-            a->blocks[step.block] = replay_malloc(a, &step, check);
-    }
-}
-
 EACH_KERNEL(replay_run, struct replay_job, a)
 {
-    replay_steps(&a, 0);
+    uint32_t i = simt_thread();
+    if (i >= a.threads)
+        return;
+    for (uint32_t at = a.starts[i]; at < a.starts[i + 1]; at++) {
+        const struct replay_step step = a.steps[at];
+        if (step.is_free)
+            replay_free(&a, &step, a.blocks[step.block]);
+        else
+            a.blocks[step.block] = replay_malloc(&a, &step);
+    }
 }
-
-#ifdef QUARRY_OOM /* what is for plain heaps only is for the time */
-#define REPLAY_CHECK SIMT_NULL
-#else
-#define REPLAY_CHECK &EACH_NAME(replay_check)
-EACH_KERNEL(replay_check, struct replay_job, a)
-{
-    replay_steps(&a, 1);
-}
-#endif
-
-#if SIMT_C_VIEW
-const struct replay_heap_kernels EACH_NAME(replay_heap_kernels) = {&EACH_NAME(replay_run), REPLAY_CHECK};
-#endif

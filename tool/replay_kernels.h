@@ -11,7 +11,7 @@ struct replay_step {
     uint32_t is_free;
 };
 
-/* What replay_check finds.  Zeroed by the host before. */
+/* What a check finds.  Zeroed by the host before. */
 struct replay_tally {
     uint64_t misaligned; /* blocks */
     uint64_t broken;     /* blocks whose pattern someone else wrote over */
@@ -25,21 +25,17 @@ struct replay_job {
     void **blocks; /* of the trace, by their numbers */
     struct replay_tally *tally;
     uint32_t threads;
+    uint32_t check; /* each block has a pattern of its own while it lives */
 };
 
 #if SIMT_HAS_HOST
 SIMT_KERNEL_DECLARE(replay_floor); /* the same steps, but a malloc stores an address and a free loads it */
 
-/* Each allocator's: replay_heap_kernels.c */
-struct replay_heap_kernels {
-    const struct simt_kernel *run;   /* timed: mallocs and frees */
-    const struct simt_kernel *check; /* the same, and each block has a pattern of its own while it lives; NULL
-                                        of those for plain heaps, which the others run, too */
-};
-
+/* Each allocator's mallocs and frees: replay_heap_kernels.c.  Those for heaps with policies look at
+ * job.check. */
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    extern const struct replay_heap_kernels EACH_OF(replay_heap_kernels, id);                                \
-    extern const struct replay_heap_kernels EACH_COMPOSED_OF(replay_heap_kernels, id);
+    SIMT_KERNEL_DECLARE(EACH_OF(replay_run, id));                                                            \
+    SIMT_KERNEL_DECLARE(EACH_COMPOSED_OF(replay_run, id));
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
 #endif
