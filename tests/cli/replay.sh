@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `quarry replay`, `quarry tune` and --trace of `quarry groupby` and `quarry join` promise.
 #
-#   replay.sh QUARRY
+#   replay.sh QUARRY QUARRY_WITH_BROKEN
+#     QUARRY              the binary
+#     QUARRY_WITH_BROKEN  one that also has the allocators of tests/alloc/plain.h, which break a promise each
 #
 # QUARRY_TEST_BACKEND picks the backend (cpu).
 set -u
 export LC_ALL=C
 
 quarry=$1
+with_broken=$2
 backend=${QUARRY_TEST_BACKEND:-cpu}
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
@@ -44,6 +47,14 @@ done
 run 0 replay --backend "$backend" --runs 1 --distribute warp --align 64 --check --window 100 "$data/groupby.trace"
 prints '^batches +1[0-9] of 5 launches$'
 prints '^failures +0 '
+
+# --check finds blocks that overlap, and those that are aligned to 8.
+for broken in 'plain 0' 'plain-narrow 1 0 blocks .* [1-9][0-9]* were overwritten' 'plain-crooked 1 [1-9][0-9]* blocks are misaligned'; do
+    read -r allocator code sentence <<<"$broken"
+    quarry=$with_broken run "$code" replay --backend "$backend" --runs 1 --page 256 --heap 128K --check \
+        --allocator "$allocator" "$data/join.trace"
+    [ "$code" = 0 ] || says "$sentence"
+done
 
 # A heap in which not all fits; pages that are too small.
 run 0 replay --backend "$backend" --runs 1 --heap 16K "$data/groupby.trace"
