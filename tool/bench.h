@@ -66,29 +66,30 @@ struct cell {
 struct bench {
     /* options; 0 or empty: not given */
     enum quarry_backend backend;
+    int full;               /* all tests, and more of their axes */
     struct list allocators; /* numbers */
     struct list tests;      /* in bench_tests */
-    int full;               /* all tests, and more of their axes */
     struct axes axes;       /* those that were given stand for the tests' own */
     uint32_t probe_lanes;
-    double low_free; /* 0: fullness is proven */
     int steps;       /* count them */
+    double low_free; /* 0: fullness is proven */
     int debug;       /* heaps in debug mode */
+    uint32_t word_bits;
     struct policy_options policies;
     uint64_t heap_bytes;
     uint64_t page_bytes;
-    uint32_t word_bits;
     uint32_t runs;
-    double watchdog_s;
     int quick;
+    double watchdog_s;
     const char *csv;  /* file, "" for standard output, NULL: none */
     const char *json; /* the same */
     int compare;
+    unsigned argument_count;
     double tolerance; /* of --compare, a share; negative: not given */
     const char *arguments[2];
-    unsigned argument_count;
 
     int heap_given;
+    int shows_rates; /* of the CPU backend itself: with all allocators, and a table */
     struct quarry_target target;
     struct quarry_device_info info;
     uint64_t heap_pages; /* 0: as many as heap_bytes hold */
@@ -97,13 +98,12 @@ struct bench {
 
     struct cell *cells; /* in the order of the output */
     unsigned cell_count;
+    int code;
     unsigned *order; /* in which they are measured: heaps and what fills them serve many */
     struct list floor_threads;
     struct workload_floor floors[MAX_LIST];
     double clock_mhz;
-    int shows_rates; /* of the CPU backend itself: with all allocators, and a table */
     double rates[3]; /* CPU: lanes launched, pages allocated and freed, million a second; 0: not measured */
-    int code;
 };
 
 /* Parses the command line.  Returns TOOL_OK, or an exit code with the sentence printed. */
