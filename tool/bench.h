@@ -81,8 +81,10 @@ struct bench {
     uint32_t runs;
     int quick;
     double watchdog_s;
-    const char *csv;  /* file, "" for standard output, NULL: none */
-    const char *json; /* the same */
+    const char *csv;    /* file, "" for standard output, NULL: none */
+    const char *json;   /* the same */
+    const char *report; /* folder; NULL: none */
+    char *command;      /* that runs, as a shell takes it */
     int compare;
     unsigned argument_count;
     double tolerance; /* of --compare, a share; negative: not given */

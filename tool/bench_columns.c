@@ -127,6 +127,7 @@ GET(driver, text(value, bench->info.driver);)
 GET(compiler, text(value, build_compiler);)
 GET(commit, text(value, build_commit);)
 GET(fault, text(value, cell->result.fault);)
+GET(command, text(value, bench->command);)
 /* clang-format on */
 
 #define COLUMN(name, quoted, format)                                                                         \
@@ -180,5 +181,6 @@ const struct column bench_columns[] = {
     COLUMN(compiler, 1, NULL),
     COLUMN(commit, 0, NULL),
     COLUMN(fault, 1, NULL),
+    COLUMN(command, 1, NULL),
 };
 const unsigned bench_column_count = sizeof bench_columns / sizeof *bench_columns;

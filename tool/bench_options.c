@@ -26,7 +26,8 @@ enum {
     OPTION_WATCHDOG,
     OPTION_COMPARE,
     OPTION_TOLERANCE,
-    OPTION_DEBUG
+    OPTION_DEBUG,
+    OPTION_REPORT
 };
 
 static const struct argp_option options[] = {
@@ -63,6 +64,9 @@ static const struct argp_option options[] = {
     {"csv", OPTION_CSV, "FILE", OPTION_ARG_OPTIONAL,
      "Write one line for each result to FILE, or, without FILE, to standard output instead of the table", 0},
     {"json", OPTION_JSON, "FILE", OPTION_ARG_OPTIONAL, "Write the same as JSON", 0},
+    {"report", OPTION_REPORT, "DIR", 0,
+     "Write DIR/index.html, drawings of the results, and DIR/results.csv (needs Python 3 with matplotlib)",
+     0},
     {"quick", OPTION_QUICK, NULL, 0, "Fewer threads, sizes and runs", 0},
     {"compare", OPTION_COMPARE, NULL, 0, "Show the ratios of two CSV files, A and B, and measure nothing", 1},
     {"tolerance", OPTION_TOLERANCE, "PERCENT", 0, "Exit with 1 if B is worse than A by more than this (10)",
@@ -134,6 +138,8 @@ static error_t finish_options(const struct bench *bench)
         return tool_refuse("bench takes no argument, but got '%s'", bench->arguments[0]);
     if (!bench->compare && bench->tolerance >= 0)
         return tool_refuse("--tolerance is one of --compare");
+    if (bench->compare && bench->report)
+        return tool_refuse("--compare measures nothing: `quarry report` draws files");
     if (bench->csv && bench->json && !*bench->csv && !*bench->json)
         return tool_refuse("--csv and --json can't both be on standard output: name a file");
     if (bench->full && (bench->quick || bench->tests.count))
@@ -216,6 +222,11 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return parse_file(&bench->csv, "csv", text);
     case OPTION_JSON:
         return parse_file(&bench->json, "json", text);
+    case OPTION_REPORT:
+        if (!*text)
+            return tool_refuse("--report=: name a folder");
+        bench->report = text;
+        return 0;
     case OPTION_QUICK:
         bench->quick = 1;
         return 0;

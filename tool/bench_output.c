@@ -3,11 +3,13 @@
 #include "bench.h"
 #include "build.h"
 #include "output.h"
+#include "report.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- tables ---- */
 
@@ -418,6 +420,27 @@ int bench_check_outputs(const struct bench *bench)
     int code = bench->csv && *bench->csv ? output_check(bench->csv) : TOOL_OK;
     if (code == TOOL_OK && bench->json && *bench->json)
         code = output_check(bench->json);
+    if (code == TOOL_OK && bench->report)
+        code = report_check(bench->report);
+    return code;
+}
+
+static int write_report(const struct bench *bench)
+{
+    static const char name[] = "/results.csv";
+    const size_t bytes = strlen(bench->report) + sizeof name;
+    if (mkdir(bench->report, 0777) != 0 && errno != EEXIST)
+        return tool_error(TOOL_FAILED, "%s: can't make the folder: %s", bench->report, strerror(errno));
+    char *path = malloc(bytes);
+    if (!path)
+        return tool_error(TOOL_FAILED, "no memory for a name");
+    snprintf(path, bytes, "%s%s", bench->report, name);
+    int code = write_one(bench, print_csv, path);
+    if (code == TOOL_OK) {
+        const char *const files[] = {path};
+        code = report_write(bench->report, files, 1);
+    }
+    free(path);
     return code;
 }
 
@@ -433,5 +456,7 @@ int bench_write_outputs(const struct bench *bench)
         code = write_one(bench, print_csv, bench->csv);
     if (code == TOOL_OK && bench->json)
         code = write_one(bench, print_json, bench->json);
+    if (code == TOOL_OK && bench->report)
+        code = write_report(bench);
     return code;
 }

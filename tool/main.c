@@ -13,6 +13,7 @@ static const struct command {
     {"groupby", tool_groupby, "group the rows of a file by a column and count them"},
     {"join", tool_join, "join the rows of two files that have the same key"},
     {"bench", tool_bench, "measure every allocator: time, fragmentation, utilisation"},
+    {"report", tool_report, "draw the results of bench as a page"},
     {"model", tool_model, "show how many steps theory predicts, beside what is measured"},
     {"replay", tool_replay, "run a trace of mallocs and frees on any allocator"},
     {"tune", tool_tune, "rank allocators and options by a trace"},

@@ -13,6 +13,7 @@ enum { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 int tool_groupby(int argc, char **argv);
 int tool_join(int argc, char **argv);
 int tool_bench(int argc, char **argv);
+int tool_report(int argc, char **argv);
 int tool_model(int argc, char **argv);
 int tool_replay(int argc, char **argv);
 int tool_tune(int argc, char **argv);
