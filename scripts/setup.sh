@@ -6,6 +6,7 @@
 #   scripts/setup.sh build            to build the library and the command
 #   scripts/setup.sh test             also to build and run the tests
 #   scripts/setup.sh lint             also to check format and style
+#   scripts/setup.sh ci               also to look at a report in a browser
 #   scripts/setup.sh unpack DIR       installs nothing: unpacks the libraries for a machine of the same kind of
 #                                     processor that has no packages, into DIR/include and DIR/lib
 set -eu
@@ -13,6 +14,7 @@ set -eu
 build='gcc libc6-dev make cmake libboost-context-dev zlib1g-dev libjansson-dev'
 test="$build g++ gzip libcmocka-dev pkgconf"
 lint="$test clang clang-format clang-tidy shellcheck"
+ci="$lint python3-matplotlib python3-selenium chromium chromium-driver"
 
 say() {
     echo "setup: $*" >&2
@@ -58,13 +60,14 @@ case "${1:-}" in
 build) wanted=$build ;;
 test) wanted=$test ;;
 lint) wanted=$lint ;;
+ci) wanted=$ci ;;
 unpack)
     [ $# -eq 2 ] || { say 'unpack: name a folder'; exit 2; }
     unpack "$2"
     exit 0
     ;;
 *)
-    say "usage: $0 build|test|lint|unpack DIR"
+    say "usage: $0 build|test|lint|ci|unpack DIR"
     exit 2
     ;;
 esac

@@ -84,10 +84,10 @@ def read(path, rows, places):
                 if rows and (row["device"], row["backend"]) != (rows[0]["device"], rows[0]["backend"]):
                     raise Refused(f"measured on {row['device']} ({row['backend']}), but results before on {rows[0]['device']} "
                                   f"({rows[0]['backend']}): a report is of one device")
-                place = places.setdefault((row["test"], row["op"], row["allocator"], *(row[name] for name in CASE)),
-                                          f"{path}, line {lines.line_num}")
-                if place != f"{path}, line {lines.line_num}":
-                    raise Refused(f"the result of {place} again")
+                what = (row["test"], row["op"], row["allocator"], *case(row))
+                if what in places:
+                    raise Refused(f"the result of {places[what]} again")
+                places[what] = f"{path}, line {lines.line_num}"
                 rows.append(row)
     except OSError as error:
         raise Refused(f"{path}: can't be read: {error.strerror}") from None
@@ -556,6 +556,8 @@ use:hover{stroke:var(--c01)!important;stroke-width:1.5}
 table{border-collapse:separate;border-spacing:2px;font-size:.88rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:.2rem 0}
 th{font-weight:500;text-align:left;padding:.15rem .6rem .15rem 0;white-space:nowrap}
+tbody th{position:sticky;left:0;background:var(--page)}
+@media(max-width:40rem){tbody th{white-space:normal;min-width:6rem}}
 thead th{padding:.15rem .45rem;text-align:right}
 thead th:first-child,table:has(.text) thead th{text-align:left;padding-left:0}
 td{text-align:right;padding:.2rem .45rem;white-space:nowrap;border-radius:3px}
