@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
 extern const unsigned char report_script[]; /* made of report.py by CMakeLists.txt */
 
 /* Python's -c looks for modules in the current folder, too. */
