@@ -40,6 +40,15 @@
 #define EACH_PASTE(name, suffix) EACH_PASTE_(name, suffix)
 #define EACH_NAME(name) EACH_PASTE(name, EACH_SUFFIX)
 
+#if SIMT_HAS_HOST
+/* Whether a heap is for the composed kernels.  Pages that are aligned need no policy, but kernels for plain
+ * heaps are compiled for an alignment of 16. */
+static inline int each_is_composed(const struct quarry_handle *heap)
+{
+    return heap->policy != SIMT_NULL || heap->shrink > 16;
+}
+#endif
+
 #define EACH_KERNEL_(name, type, argument) SIMT_KERNEL(name, type, argument)
 #define EACH_KERNEL(name, type, argument) EACH_KERNEL_(EACH_NAME(name), type, argument)
 #define EACH_KERNEL_RESIDENT_(name, type, argument, threads, blocks)                                         \

@@ -16,7 +16,7 @@ const struct bench_kernels *bench_kernels_of(const struct quarry_handle *heap)
 #include "quarry/alloc/list.def"
 #undef QUARRY_ALLOCATOR_ENTRY
     };
-    return &kernels[heap->allocator][heap->policy != NULL];
+    return &kernels[heap->allocator][each_is_composed(heap)];
 }
 
 /* scratch: the tally and the counter lie in different 256-byte lines. */

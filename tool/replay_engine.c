@@ -14,11 +14,10 @@ static const struct simt_kernel *const kernels[][2] = {
 #undef QUARRY_ALLOCATOR_ENTRY
 };
 
-/* Pages that are aligned need no policy, but kernels of plain heaps are compiled for an alignment of 16; and
- * those of heaps with policies run plain ones, too. */
+/* The composed ones run plain heaps, too. */
 static const struct simt_kernel *kernel_for(const struct quarry_handle *heap, int check)
 {
-    return kernels[heap->allocator][check || heap->policy || heap->shrink > 16];
+    return kernels[heap->allocator][check || each_is_composed(heap)];
 }
 
 /* Launches take the host about 3 us each, and a stream holds about a thousand. */
