@@ -18,8 +18,9 @@ look() {
 export -f look
 export build tidy
 
+# Sources that the build writes are left out: they include those that are read.
 # shellcheck disable=SC2016 # for the inner shell
-sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | sort -u |
+sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | grep -v "^$(realpath "$build")/" | sort -u |
     xargs -P "${JOBS:-$(nproc)}" -I '{}' bash -c 'look "$1"' look '{}'
 
 if command -v shellcheck >/dev/null 2>&1; then
