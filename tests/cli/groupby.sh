@@ -15,8 +15,9 @@ set -u
 export LC_ALL=C
 
 quarry=$1
-with_null=${2:-}
 backend=${QUARRY_TEST_BACKEND:-cpu}
+with_null=
+[ "$backend" != cpu ] || with_null=${2:-}
 small=$(dirname "$0")/../data/debian-sections.tsv.gz
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
