@@ -39,9 +39,15 @@ SIMT_FN int replay_is_broken(const struct replay_step *step, const void *block)
 #define REPLAY_CHECKS(job) ((job)->check)
 #endif
 
+/* Blocks that are not are left alone: what is behind them may not be the heap's. */
+SIMT_FN int replay_is_aligned(const struct replay_job *a, const void *block)
+{
+    return (uintptr_t)block % a->heap.shrink == 0;
+}
+
 SIMT_FN void replay_free(const struct replay_job *a, const struct replay_step *step, void *block)
 {
-    if (REPLAY_CHECKS(a) && block && replay_is_broken(step, block))
+    if (REPLAY_CHECKS(a) && block && replay_is_aligned(a, block) && replay_is_broken(step, block))
         simt_add_u64(&a->tally->broken, 1, relaxed);
     quarry_free(a->heap, block);
 }
@@ -50,9 +56,10 @@ SIMT_FN void *replay_malloc(const struct replay_job *a, const struct replay_step
 {
     void *block = quarry_malloc(a->heap, step->bytes);
     if (REPLAY_CHECKS(a) && block) {
-        if ((uintptr_t)block % a->heap.shrink != 0)
+        if (replay_is_aligned(a, block))
+            replay_write(step, block);
+        else
             simt_add_u64(&a->tally->misaligned, 1, relaxed);
-        replay_write(step, block);
     }
     return block;
 }
