@@ -544,7 +544,7 @@ run 2 --method three-pass "$in"
 says "--method 'three-pass': give paged or two-pass"
 for option in --prefill=50 --heap=1M --page=64 --allocator=rw; do
     run 2 --synthetic 5 $option --method two-pass
-    says '--allocator, --heap, --page and --prefill are about the pages of --method paged'
+    says '--allocator, --heap, --page, --prefill and --trace are about the pages of --method paged'
 done
 for option in --column=2 --delimiter=x --header; do
     run 2 --synthetic 5 $option

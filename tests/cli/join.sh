@@ -416,7 +416,7 @@ for percent in 100 -1 x ''; do
 done
 for option in --prefill=50 --heap=1M --page=64 --allocator=rw; do
     run 2 $option --method two-pass "$left" "$right"
-    says '--allocator, --heap, --page and --prefill are about the pages of --method paged'
+    says '--allocator, --heap, --page, --prefill and --trace are about the pages of --method paged'
 done
 for option in --on=2=1 --integers --delimiter=x --header; do
     run 2 --synthetic 1K $option
