@@ -30,6 +30,7 @@ SIMT_FN int grow(const struct simulation *a, struct list *l)
             top->next = l->top;
     }
     top = (struct frame *)(uintptr_t)simt_shuffle_u64(SIMT_ALL_LANES, (uint64_t)(uintptr_t)top, 0);
+    simt_sync(SIMT_ALL_LANES); /* all lanes come after lane 0's malloc, and so after the frame's last owner */
     if (!top)
         return 0;
     l->top = top;
@@ -110,6 +111,7 @@ SIMT_FN struct list *list_of(const struct simulation *a, uint32_t cell, uint32_t
 
 SIMT_FN void store(const struct simulation *a, uint32_t i, struct list l)
 {
+    simt_sync(SIMT_ALL_LANES); /* all lanes have read the list that was there */
     if (simt_lane() == 0)
         *list_of(a, my_cell(), i) = l;
 }
