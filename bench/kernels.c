@@ -60,15 +60,7 @@ SIMT_KERNEL(bench_check, struct bench_cell, a)
         simt_add_u64(&a.tally->misaligned, 1, relaxed);
         return;
     }
-    uint64_t key = bench_mix(i);
-    uint64_t bytes = bench_size(&a, i), count = bytes / 8;
-    int broken = 0;
-    for (uint64_t w = 0; w < count; w++)
-        broken |= words[w] != key + w;
-    const unsigned char *rest = (const unsigned char *)(words + count);
-    for (uint32_t b = 0; b < bytes % 8; b++)
-        broken |= rest[b] != (unsigned char)(key >> (56 - 8 * b));
-    if (broken)
+    if (!bench_has_pattern(words, i, bench_size(&a, i)))
         simt_add_u64(&a.tally->broken, 1, relaxed);
 }
 

@@ -94,6 +94,20 @@ SIMT_FN void bench_put_pattern(void *block, uint64_t i, uint64_t bytes)
         rest[b] = (unsigned char)(key >> (56 - 8 * b));
 }
 
+/* Is block i's pattern as bench_put_pattern left it? */
+SIMT_FN int bench_has_pattern(const void *block, uint64_t i, uint64_t bytes)
+{
+    const uint64_t *words = (const uint64_t *)block;
+    uint64_t key = bench_mix(i), count = bytes / 8;
+    int broken = 0;
+    for (uint64_t w = 0; w < count; w++)
+        broken |= words[w] != key + w;
+    const unsigned char *rest = (const unsigned char *)(words + count);
+    for (uint32_t b = 0; b < bytes % 8; b++)
+        broken |= rest[b] != (unsigned char)(key >> (56 - 8 * b));
+    return !broken;
+}
+
 SIMT_FN int bench_works(const struct bench_cell *a)
 {
     return simt_thread() < a->threads && simt_lane() < a->lanes;

@@ -7,32 +7,6 @@
 #include "kernels.h"
 #include "replay_kernels.h"
 
-/* The pattern: 8-byte words key + w, and of the bytes left over the top ones of the key.  Two overlapping
- * blocks differ in the key wherever they meet, whatever their distance. */
-SIMT_FN void replay_write(const struct replay_step *step, void *block)
-{
-    uint64_t *words = (uint64_t *)block;
-    const uint64_t key = bench_mix(step->block), count = step->bytes / 8;
-    for (uint64_t w = 0; w < count; w++)
-        words[w] = key + w;
-    unsigned char *rest = (unsigned char *)(words + count);
-    for (uint32_t b = 0; b < step->bytes % 8; b++)
-        rest[b] = (unsigned char)(key >> (56 - 8 * b));
-}
-
-SIMT_FN int replay_is_broken(const struct replay_step *step, const void *block)
-{
-    const uint64_t *words = (const uint64_t *)block;
-    const uint64_t key = bench_mix(step->block), count = step->bytes / 8;
-    int broken = 0;
-    for (uint64_t w = 0; w < count; w++)
-        broken |= words[w] != key + w;
-    const unsigned char *rest = (const unsigned char *)(words + count);
-    for (uint32_t b = 0; b < step->bytes % 8; b++)
-        broken |= rest[b] != (unsigned char)(key >> (56 - 8 * b));
-    return broken;
-}
-
 #ifdef QUARRY_OOM /* what is for plain heaps only is for the time */
 #define REPLAY_CHECKS(job) 0
 #else
@@ -47,7 +21,8 @@ SIMT_FN int replay_is_aligned(const struct replay_job *a, const void *block)
 
 SIMT_FN void replay_free(const struct replay_job *a, const struct replay_step *step, void *block)
 {
-    if (REPLAY_CHECKS(a) && block && replay_is_aligned(a, block) && replay_is_broken(step, block))
+    if (REPLAY_CHECKS(a) && block && replay_is_aligned(a, block) &&
+        !bench_has_pattern(block, step->block, step->bytes))
         simt_add_u64(&a->tally->broken, 1, relaxed);
     quarry_free(a->heap, block);
 }
@@ -57,7 +32,7 @@ SIMT_FN void *replay_malloc(const struct replay_job *a, const struct replay_step
     void *block = quarry_malloc(a->heap, step->bytes);
     if (REPLAY_CHECKS(a) && block) {
         if (replay_is_aligned(a, block))
-            replay_write(step, block);
+            bench_put_pattern(block, step->block, step->bytes);
         else
             simt_add_u64(&a->tally->misaligned, 1, relaxed);
     }
