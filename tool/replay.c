@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEFAULT_RUNS 5u
-
 struct command {
     struct replay_input input;
     struct method_options heap; /* the part that is about one */
@@ -78,15 +76,10 @@ const char *replay_fault(enum quarry_status status, const struct replay_result *
 
 enum { KEY_LOSSY = 256, KEY_WINDOW, KEY_RUNS, KEY_CHECK };
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_input(int key, char *text, struct argp_state *state)
 {
-    struct command *command = (struct command *)state->input;
-    struct replay_input *input = &command->input;
+    struct replay_input *input = (struct replay_input *)state->input;
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &command->heap;
-        state->child_inputs[1] = &command->policies;
-        return 0;
     case KEY_LOSSY:
         input->lossy = 1;
         return 0;
@@ -94,9 +87,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return tool_parse_range(&input->window, "window", text, 1, UINT32_MAX);
     case KEY_RUNS:
         return tool_parse_range(&input->runs, "runs", text, 1, REPLAY_MAX_RUNS);
-    case KEY_CHECK:
-        command->check = 1;
-        return 0;
     case ARGP_KEY_ARG:
         if (input->path)
             return tool_refuse("two traces given, '%s' and '%s'; give one", input->path, text);
@@ -104,6 +94,31 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         return input->path ? 0 : tool_refuse("no trace given");
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option input_list[] = {
+    {"runs", KEY_RUNS, "N", 0, "Times are medians of N runs (default: 5)", 0},
+    {"window", KEY_WINDOW, "N", 0, "Run at most N events at the same time (default: those of a launch)", 0},
+    {"lossy", KEY_LOSSY, NULL, 0, "Take a trace that lacks events", 0},
+    {NULL, 0, NULL, 0, NULL, 0}};
+const struct argp replay_input_argp = {input_list, parse_input, NULL, NULL, NULL, NULL, NULL};
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    struct command *command = (struct command *)state->input;
+    (void)text;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &command->input;
+        state->child_inputs[1] = &command->heap;
+        state->child_inputs[2] = &command->policies;
+        return 0;
+    case KEY_CHECK:
+        command->check = 1;
+        return 0;
     case ARGP_KEY_ERROR:
         return tool_option_error(state);
     default:
@@ -112,10 +127,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option option_list[] = {
-    {"runs", KEY_RUNS, "N", 0, "Times are medians of N runs (default: 5)", 0},
-    {"window", KEY_WINDOW, "N", 0, "Run at most N events at the same time (default: those of a launch)", 0},
     {"check", KEY_CHECK, NULL, 0, "Fill each block in a first run, and look at it before it is freed", 0},
-    {"lossy", KEY_LOSSY, NULL, 0, "Take a trace that lacks events", 0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static const char documentation[] =
@@ -124,8 +136,10 @@ static const char documentation[] =
     "docs/traces.md says what a replay keeps of the program.\n\n"
     "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
-static const struct argp_child children[] = {
-    {&options_heap, 0, NULL, 0}, {&options_policies, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+static const struct argp_child children[] = {{&replay_input_argp, 0, NULL, 0},
+                                             {&options_heap, 0, NULL, 0},
+                                             {&options_policies, 0, NULL, 0},
+                                             {NULL, 0, NULL, 0}};
 static const struct argp argument_parser = {option_list, parse, "TRACE", documentation, children, NULL, NULL};
 
 /* ---- the command ---- */
@@ -212,7 +226,7 @@ int tool_replay(int argc, char **argv)
     struct replay_plan plan;
     static char name[] = "quarry replay";
     memset(&command, 0, sizeof command);
-    command.input.runs = DEFAULT_RUNS;
+    command.input.runs = REPLAY_RUNS;
     argv[0] = name;
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)

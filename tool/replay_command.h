@@ -6,6 +6,8 @@
 #include "options.h"
 #include "replay_engine.h"
 
+#define REPLAY_RUNS 5u /* unless --runs is given */
+
 struct replay_input {
     const char *path; /* NULL: none was given */
     int lossy;
@@ -14,6 +16,9 @@ struct replay_input {
     uint64_t runs;       /* of which times are medians */
     enum quarry_backend backend;
 };
+
+/* The options and the argument that fill a struct replay_input but for its heap_bytes and backend. */
+extern const struct argp replay_input_argp;
 
 /* Reads the trace and makes its plan.  Returns 0, or prints one sentence and returns TOOL_FAILED.  Either way
  * replay_close_input may follow. */

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_RUNS 3u
 #define MAX_CANDIDATES 128u
 #define PRECISION 64u /* the least heap is found to a 64th */
 
@@ -42,7 +41,7 @@ struct tuner {
 
 /* ---- options ---- */
 
-enum { KEY_LOSSY = 256, KEY_WINDOW, KEY_RUNS, KEY_OBJECTIVE };
+enum { KEY_OBJECTIVE = 512 };
 
 static error_t parse_objective(struct command *command, const char *text)
 {
@@ -59,6 +58,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
     struct command *command = (struct command *)state->input;
     struct replay_input *input = &command->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = input;
+        return 0;
     case 'b':
         return tool_parse_backend(text, &input->backend)
                    ? tool_refuse("--backend '%s': give auto, cuda or cpu", text)
@@ -69,20 +71,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
                    : 0;
     case KEY_OBJECTIVE:
         return parse_objective(command, text);
-    case KEY_LOSSY:
-        input->lossy = 1;
-        return 0;
-    case KEY_WINDOW:
-        return tool_parse_range(&input->window, "window", text, 1, UINT32_MAX);
-    case KEY_RUNS:
-        return tool_parse_range(&input->runs, "runs", text, 1, REPLAY_MAX_RUNS);
-    case ARGP_KEY_ARG:
-        if (input->path)
-            return tool_refuse("two traces given, '%s' and '%s'; give one", input->path, text);
-        input->path = text;
-        return 0;
-    case ARGP_KEY_END:
-        return input->path ? 0 : tool_refuse("no trace given");
     case ARGP_KEY_ERROR:
         return tool_option_error(state);
     default:
@@ -96,16 +84,14 @@ static const struct argp_option option_list[] = {
     {"objective", KEY_OBJECTIVE, "WHAT", 0,
      "time in that heap, memory: the least heap in which no malloc fails, or product of both (default: time)",
      0},
-    {"runs", KEY_RUNS, "N", 0, "Times are medians of N runs (default: 3)", 0},
-    {"window", KEY_WINDOW, "N", 0, "Run at most N events at the same time (default: those of a launch)", 0},
-    {"lossy", KEY_LOSSY, NULL, 0, "Take a trace that lacks events", 0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static const char documentation[] =
     "Runs a trace on every allocator and option that suits it, and ranks them.\v"
     "docs/traces.md says what is tried.  Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
-static const struct argp argument_parser = {option_list, parse, "TRACE", documentation, NULL, NULL, NULL};
+static const struct argp_child children[] = {{&replay_input_argp, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+static const struct argp argument_parser = {option_list, parse, "TRACE", documentation, children, NULL, NULL};
 
 /* ---- candidates ---- */
 
@@ -290,7 +276,7 @@ int tool_tune(int argc, char **argv)
     struct quarry_trace_file trace;
     static char name[] = "quarry tune";
     memset(&command, 0, sizeof command);
-    command.input.runs = DEFAULT_RUNS;
+    command.input.runs = REPLAY_RUNS;
     argv[0] = name;
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)
