@@ -6,7 +6,7 @@ Systems", and, by names such as 5.1, C. Eckert's thesis on ScatterAlloc and mall
     scripts/figures.py QUARRY OUT    measures: writes OUT/figureN.csv, then draws
     scripts/figures.py OUT           draws: OUT/figureN.svg of the figureN.csv that are there
 
-QUARRY is the command `quarry`; figures 5.1, 5.2 and B.1 take `quarry-overhead` from its folder, 5.4 and 5.5 the example
+QUARRY is the command `quarry`; figures 5.1, 5.2 and B.1 take `quarry-overhead` from its folder, 5.3 to 5.5 the example
 `particles` from below it. Measuring needs only Python's own library, drawing matplotlib; where that is missing the first
 form only measures. Exits 1 if a figure failed; the others are written all the same.
 """
@@ -408,11 +408,15 @@ def overheads_closely(tool):
 PARTICLES = "ring", "scatter", "corw", "rw-malloc"
 
 
-def steps_of_particles(tool):
+def steps_of_particles(tool, allocators=PARTICLES):
     """Steps of the example; the one that makes the atoms is none."""
-    return [row for allocator in PARTICLES
+    return [row for allocator in allocators
             for row in tool.beside(("tests", "particles", "particles"), "--allocator", allocator, "--steps", tool.scale["steps"])
             if int(row["step"]) > 0]
+
+
+def steps_beside_toolkit(tool):
+    return steps_of_particles(tool, PARTICLES + ("cuda",))
 
 
 def steps_beside_ring(tool):
@@ -523,6 +527,8 @@ FIGURES = {
                   WORKERS, (MALLOC,), of_contestants, "bytes", heading="{} bytes"),
     "5.2": Figure("free: scatter bare, behind quarry_free, composed with policies; the CUDA toolkit", overheads("free"),
                   WORKERS, (FREE,), of_contestants, "bytes", heading="{} bytes"),
+    "5.3": Figure("Time of a step of the example particles, the CUDA toolkit's malloc beside", steps_beside_toolkit,
+                  ("step", "step"), (("microseconds", "us"),), panel="", scales=("linear", "log")),
     "5.4": Figure("Time of a step of the example particles", steps_of_particles, ("step", "step"), (("microseconds", "us"),),
                   panel="", scales=("linear", "linear")),
     "5.5": Figure("Time of a step, in per cent of that with ring", steps_beside_ring, ("percent", "% of the time with ring"),

@@ -21,6 +21,7 @@
 struct allocator {
     const char *name;
     uint64_t page_bytes;
+    int counts; /* 0: can't say how many blocks there are, nor how many more fit */
     const struct simt_kernel *create, *move, *arrive, *discard, *count, *judge;
 };
 
@@ -31,25 +32,28 @@ struct allocator {
     SIMT_KERNEL_DECLARE(id##_discard);                                                                       \
     SIMT_KERNEL_DECLARE(id##_count);                                                                         \
     SIMT_KERNEL_DECLARE(id##_judge);
-#define ALLOCATOR(id, name, page_bytes)                                                                      \
+#define ALLOCATOR(id, name, page_bytes, counts)                                                              \
     {                                                                                                        \
-        name, page_bytes, &id##_create, &id##_move, &id##_arrive, &id##_discard, &id##_count, &id##_judge    \
+        name, page_bytes, counts, &id##_create, &id##_move, &id##_arrive, &id##_discard, &id##_count,        \
+            &id##_judge                                                                                      \
     }
 
 DECLARE(ring)
 DECLARE(scatter)
 DECLARE(corw)
 DECLARE(rw_malloc)
+DECLARE(cuda)
 DECLARE(traced) /* corw's */
 
 static const struct allocator allocators[] = {
-    ALLOCATOR(ring, "ring", FRAME_BYTES),
-    ALLOCATOR(scatter, "scatter", FRAME_BYTES * 32), /* as in the thesis, section 5.2.1 */
-    ALLOCATOR(corw, "corw", FRAME_BYTES),
-    ALLOCATOR(rw_malloc, "rw-malloc", FRAME_BYTES),
+    ALLOCATOR(ring, "ring", FRAME_BYTES, 1),
+    ALLOCATOR(scatter, "scatter", FRAME_BYTES * 32, 1), /* as in the thesis, section 5.2.1 */
+    ALLOCATOR(corw, "corw", FRAME_BYTES, 1),
+    ALLOCATOR(rw_malloc, "rw-malloc", FRAME_BYTES, 1),
+    ALLOCATOR(cuda, "cuda", FRAME_BYTES, 0),
 };
 #define ALLOCATORS (sizeof allocators / sizeof *allocators)
-static const struct allocator recorded = ALLOCATOR(traced, "", 0);
+static const struct allocator recorded = ALLOCATOR(traced, "", 0, 1);
 
 /* A run, and a line of what it prints. */
 struct run {
@@ -62,7 +66,7 @@ struct run {
     struct simulation device; /* argument of the kernels */
     quarry_event *begin, *end;
     uint64_t energy; /* at the beginning */
-    uint64_t room;   /* frames that the empty heap has room for */
+    uint64_t room;   /* frames that the empty heap has room for; if it counts */
 };
 
 struct row {
@@ -95,7 +99,7 @@ static const char usage[] =
     "Moves particles through cells, in frames that kernels allocate and free, and prints what each step did "
     "as CSV.\n"
     "\n"
-    "  --allocator NAME  ring, scatter, corw (default) or rw-malloc\n"
+    "  --allocator NAME  ring, scatter, corw (default), rw-malloc or cuda\n"
     "  --backend NAME    cuda or cpu (default: cuda if there is a GPU)\n"
     "  --atoms N         atoms at the beginning, 1 to 256M (default: 1M, cpu: 8K)\n"
     "  --cells N         the world has N x N cells, 3 to 1024 (default: 64, cpu: 4)\n"
@@ -123,7 +127,7 @@ static const struct allocator *parse_allocator(const char *text)
     for (size_t i = 0; i < ALLOCATORS; i++)
         if (strcmp(text, allocators[i].name) == 0)
             return &allocators[i];
-    quit(2, "--allocator %s: give ring, scatter, corw or rw-malloc", text);
+    quit(2, "--allocator %s: give ring, scatter, corw, rw-malloc or cuda", text);
 }
 
 static enum quarry_backend parse_backend(const char *text)
@@ -197,6 +201,14 @@ static void parse(int argc, char **argv, struct run *run)
 
 /* ---- a run ---- */
 
+static uint64_t room(const struct run *run)
+{
+    uint64_t frames = 0;
+    if (run->allocator->counts)
+        CHECK(quarry_heap_slots(run->heap, FRAME_BYTES, &frames));
+    return frames;
+}
+
 /* A heap for as many frames as there can be: those of all particles twice, as they are in a cell and leave
  * another, and one of each list that is not full, of those that a step takes apart and of those that it
  * makes. */
@@ -223,7 +235,7 @@ static void begin(struct run *run)
     options.page_bytes = run->allocator->page_bytes;
     options.pool_bytes = run->heap_bytes ? run->heap_bytes : enough(s);
     CHECK(quarry_heap_create(&run->heap, &options));
-    CHECK(quarry_heap_slots(run->heap, FRAME_BYTES, &run->room));
+    run->room = room(run);
     run->heap_bytes = options.pool_bytes;
     s->heap = quarry_heap_handle(run->heap);
     s->list = reserve(run, sizeof *s->list * LISTS * s->side * s->side);
@@ -272,14 +284,12 @@ static void end_trace(int keep)
  *   keep  the trace */
 static void finish(struct run *run, int keep)
 {
-    uint64_t room;
     run->device.forget = 0;
     launch(run, run->kernels->discard, (uint64_t)SIMT_LANES * run->device.side * run->device.side);
     end_trace(keep);
     CHECK(quarry_heap_check(run->heap));
-    CHECK(quarry_heap_slots(run->heap, FRAME_BYTES, &room));
-    if (room != run->room)
-        quit(1, "the empty heap has room for %" PRIu64 " frames, and had for %" PRIu64, room, run->room);
+    if (room(run) != run->room)
+        quit(1, "the empty heap has room for %" PRIu64 " frames, and had for %" PRIu64, room(run), run->room);
     CHECK(quarry_memory_destroy(&run->target, QUARRY_POOL_DEVICE, run->device.list));
     CHECK(quarry_memory_destroy(&run->target, QUARRY_POOL_DEVICE, run->device.tally));
     CHECK(quarry_memory_destroy(&run->target, QUARRY_POOL_DEVICE, run->device.seen));
@@ -295,25 +305,24 @@ static struct row inspect(struct run *run)
     struct quarry_statistics statistics;
     struct tally tally;
     struct row row;
-    uint64_t slots;
     CHECK(quarry_memory_fill(&run->target, s->tally, 0, sizeof tally));
     launch(run, run->kernels->count, (uint64_t)SIMT_LANES * s->side * s->side);
     launch(run, run->kernels->judge, 2ull * s->atoms);
     CHECK(quarry_memory_copy(&run->target, &tally, s->tally, sizeof tally));
     CHECK(quarry_heap_statistics(run->heap, &statistics));
-    CHECK(quarry_heap_slots(run->heap, FRAME_BYTES, &slots));
     if (s->step == 0)
         run->energy = tally.energy;
     if (tally.wrong || tally.energy != run->energy)
         quit(1, "step %u: %" PRIu64 " particles or ids are wrong, and the energy is %" PRIu64 " of %" PRIu64,
              s->step, tally.wrong, tally.energy, run->energy);
-    if (statistics.live_blocks != tally.frames || slots + tally.frames != run->room)
+    if (run->allocator->counts &&
+        (statistics.live_blocks != tally.frames || room(run) + tally.frames != run->room))
         quit(1,
              "step %u: %" PRIu64 " frames, but %" PRIu64 " blocks, and %" PRIu64 " of %" PRIu64 " are free",
-             s->step, tally.frames, statistics.live_blocks, slots, run->room);
+             s->step, tally.frames, statistics.live_blocks, room(run), run->room);
     memcpy(row.population, tally.population, sizeof row.population);
     row.frames = tally.frames;
-    row.used_bytes = statistics.live_bytes;
+    row.used_bytes = run->allocator->counts ? statistics.live_bytes : tally.frames * FRAME_BYTES;
     CHECK(quarry_event_elapsed(run->begin, run->end, &row.microseconds));
     return row;
 }

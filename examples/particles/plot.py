@@ -10,7 +10,7 @@ import argparse
 import csv
 
 SPECIES = {"atoms": "#3c82d6", "ions": "#e0564a", "electrons": "#d98c1f"}
-RUNS = ("#3c82d6", "#e0564a", "#3d9a50", "#d98c1f")
+RUNS = ("#3c82d6", "#e0564a", "#3d9a50", "#d98c1f", "#b07cc6")
 INK = "#808080"  # readable on white and on black
 
 

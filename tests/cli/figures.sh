@@ -64,9 +64,10 @@ head_of B.1 $cycles,malloc_cycles,free_cycles,slots_before,slots_after
 head_of 5.6 allocator,species,percent
 drawn=(1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 5.6 B.1)
 if [ -x "$(dirname "$quarry")/tests/particles/particles" ]; then
+    head_of 5.3 allocator,backend,step
     head_of 5.4 allocator,backend,step
     head_of 5.5 allocator,percent,steps,median,mean
-    drawn+=(5.4 5.5)
+    drawn+=(5.3 5.4 5.5)
 fi
 for number in "${drawn[@]}"; do
     prints "^figure $number: [1-9][0-9]* rows$"
@@ -108,6 +109,7 @@ done
     done
     look B.1 'seen[r["contestant"], r["bytes"]]++; good = seen["bare", 16] == 2 && seen["direct", 128] == 2' 'contestants'
     if [[ ${drawn[*]} == *5.4* ]]; then
+        look 5.3 'seen[r["allocator"]]++; good = seen["ring"] == 3 && seen["cuda"] == 3' 'steps with the toolkit'
         look 5.4 'seen[r["allocator"]]++; good = seen["ring"] == 3 && seen["scatter"] == 3 && r["microseconds"] > 0' 'steps'
         look 5.5 'seen[r["allocator"]] += r["steps"]; good = seen["scatter"] == 3 && seen["corw"] == 3 && !seen["ring"]' 'steps'
     fi
