@@ -2,13 +2,31 @@
 # Decides whether the GPU backend is built.
 #
 # Input   QUARRY_CUDA                 AUTO (use CUDA if it is found), ON (fail without) or OFF
-#         QUARRY_CUDA_ARCHITECTURES   numbers such as 75;80;90, or native
+#         QUARRY_CUDA_ARCHITECTURES   numbers such as 75;80;90, or native; default: the GPUs of this machine, or else
+#                                     what a package should have
 # Output  what QuarryKernel.cmake reads
 
 include(QuarryKernel)
 
 set(QUARRY_CUDA AUTO CACHE STRING "GPU backend: AUTO, ON or OFF")
-set(QUARRY_CUDA_ARCHITECTURES "75;80;90" CACHE STRING "GPU architectures, or native")
+
+# Those of this machine's GPUs, if nvcc and Quarry know them all.
+function(quarry_default_architectures result)
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                    RESULT_VARIABLE failed OUTPUT_VARIABLE here ERROR_QUIET TIMEOUT 30)
+    execute_process(COMMAND "${CUDAToolkit_NVCC_EXECUTABLE}" --list-gpu-code OUTPUT_VARIABLE known ERROR_QUIET)
+    string(REGEX MATCHALL "[0-9]+\\.[0-9]" here "${here}")
+    string(REPLACE "." "" here "${here}")
+    list(REMOVE_DUPLICATES here)
+    string(REGEX MATCHALL "[0-9]+" known "${known}")
+    list(FILTER known EXCLUDE REGEX "^([1-6].|7[0-4])$")
+    set(unknown "${here}")
+    list(REMOVE_ITEM unknown ${known})
+    if(NOT failed STREQUAL "0" OR NOT here OR unknown)
+        set(here 75 80 90)
+    endif()
+    set(${result} "${here}" PARENT_SCOPE)
+endfunction()
 
 set(QUARRY_WITH_CUDA OFF)
 set(quarry_no_cuda "")
@@ -37,6 +55,8 @@ else()
 endif()
 
 if(QUARRY_WITH_CUDA)
+    quarry_default_architectures(quarry_here)
+    set(QUARRY_CUDA_ARCHITECTURES "${quarry_here}" CACHE STRING "GPU architectures, or native")
     message(STATUS "GPU backend: CUDA ${CUDAToolkit_VERSION}, architectures ${QUARRY_CUDA_ARCHITECTURES}")
     # A static runtime inside a shared library is invisible to the program's own kernels.
     if(BUILD_SHARED_LIBS)
