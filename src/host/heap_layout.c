@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes where in a pool. */
+#include "host/backend.h"
+#include "host/heap_plan.h"
+#include "host/internal.h"
+#include "host/machine.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SECTION_BYTES(type)                                                                                  \
+    ((sizeof(type) + QUARRY_SECTION_ALIGN - 1) / QUARRY_SECTION_ALIGN * QUARRY_SECTION_ALIGN)
+
+/* Stands for the allocator's sections while there is no pool: aligned like them, and not NULL, on which
+ * addresses may not be computed. */
+#define ABSENT_SECTIONS ((unsigned char *)(uintptr_t)QUARRY_MAX_ALIGNMENT)
+
+SIMT_STATIC_ASSERT(QUARRY_DEBUG_PAGE_BYTES == QUARRY_DEBUG_OVERHEAD, "host and device speak of the same");
+
+uint64_t quarry_heap_block_overhead(const struct quarry_heap_options *options)
+{
+    if (options->debug)
+        return QUARRY_DEBUG_OVERHEAD;
+    return options->distribution == QUARRY_DISTRIBUTION_WARP
+               ? quarry_pieces_alone(0, (uint32_t)options->alignment)
+               : 0;
+}
+
+uint64_t quarry_heap_policy_offset(void)
+{
+    return HEAP_HEADER_BYTES;
+}
+
+uint64_t quarry_heap_debug_offset(void)
+{
+    return HEAP_HEADER_BYTES + SECTION_BYTES(struct quarry_policy);
+}
+
+uint64_t quarry_heap_head_bytes(const struct quarry_heap_options *options)
+{
+    int composed = options->debug || options->alignment > NATURAL_ALIGNMENT ||
+                   options->distribution != QUARRY_DISTRIBUTION_NONE || options->oom != QUARRY_OOM_NULL;
+    return HEAP_HEADER_BYTES + (composed ? SECTION_BYTES(struct quarry_policy) : 0) +
+           (options->debug ? SECTION_BYTES(struct quarry_debug) : 0);
+}
+
+/* What divides the addresses of all blocks: the power of two in where the first begins, behind `lead` bytes
+ * of its own, and in the distance from one to the next. */
+static uint32_t block_alignment(const struct quarry_layout *layout, uint64_t lead)
+{
+    uint64_t bits = ((uint64_t)(uintptr_t)layout->places + lead) | layout->unit | QUARRY_SECTION_ALIGN;
+    uint32_t alignment = (uint32_t)(bits & (0 - bits));
+    return layout->unit && alignment > QUARRY_PAGE_UNIT ? alignment : QUARRY_PAGE_UNIT;
+}
+
+/* What the sections are aligned to. */
+static uint64_t section_align(const struct quarry_heap_options *options)
+{
+    return options->alignment > QUARRY_SECTION_ALIGN ? options->alignment : QUARRY_SECTION_ALIGN;
+}
+
+/* Bytes of the head that lie in the pool. */
+static uint64_t head_in_pool(const struct quarry_heap_options *options)
+{
+    return options->pool == QUARRY_POOL_MALLOC ? 0 : quarry_heap_head_bytes(options);
+}
+
+/* Bytes before what the pool begins with, so that the sections are aligned.  Memory that isn't there yet
+ * (NULL) will be aligned to 256, or 16, and at worst lie just behind a multiple of more. */
+static uint64_t pool_lead(const struct quarry_heap_options *options, const void *memory)
+{
+    if (!memory)
+        return section_align(options) -
+               (options->pool == QUARRY_POOL_MALLOC ? NATURAL_ALIGNMENT : QUARRY_SECTION_ALIGN);
+    return (uint64_t)(-((uintptr_t)memory + head_in_pool(options))) % section_align(options);
+}
+
+/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) from `sections` on. */
+static enum quarry_layout_result lay_out(const struct quarry_heap_options *options, unsigned char *sections,
+                                         uint64_t bytes, uint64_t pages, struct quarry_handle *handle,
+                                         struct quarry_layout *layout)
+{
+    memset(layout, 0, sizeof *layout);
+    layout->base = sections;
+    layout->bytes = bytes;
+    layout->overhead = quarry_heap_block_overhead(options);
+    layout->debug = options->debug != 0;
+    layout->alignment = options->alignment;
+    layout->page_bytes = options->page_bytes;
+    /* A size that no page can have stays one, whatever is added. */
+    if (options->page_bytes && options->page_bytes <= QUARRY_MAX_PAGE_BYTES)
+        layout->page_bytes += layout->overhead;
+    layout->pages = pages;
+    layout->word_bits = options->word_bits;
+    layout->probes = options->probes;
+    layout->probe_lanes = options->probe_lanes;
+    layout->low_free = options->low_free;
+    layout->chunks.access_blocks = options->scatter.access_blocks;
+    layout->chunks.region_pages = options->scatter.region_pages;
+    layout->chunks.waste_factor = options->scatter.waste_factor;
+    layout->chunks.hash_size = options->scatter.hash_size;
+    layout->chunks.hash_sm = options->scatter.hash_sm;
+    layout->chunks.hash_warp = options->scatter.hash_warp;
+    layout->chunks.hash_pages = options->scatter.hash_pages;
+    layout->chunks.keep_pages = options->scatter.keep_pages;
+    layout->chunks.serial = options->scatter.serial;
+    enum quarry_layout_result result = quarry_registry_layout(handle, layout);
+    if (result == QUARRY_LAYOUT_OK && options->alignment > NATURAL_ALIGNMENT &&
+        !quarry_layout_is_aligned(layout))
+        return QUARRY_LAYOUT_ALIGNMENT;
+    handle->alignment = block_alignment(layout, options->debug ? QUARRY_DEBUG_HEADER_BYTES : 0);
+    handle->free_reach = layout->free_reach;
+    if (options->distribution ==
+        QUARRY_DISTRIBUTION_WARP) { /* where a piece begins is where its header ends */
+        handle->alignment = (uint32_t)options->alignment;
+        handle->free_reach = 0;
+    }
+    if (result == QUARRY_LAYOUT_OK)
+        handle->max_block -= handle->max_block % options->alignment + quarry_heap_block_overhead(options);
+    return result;
+}
+
+/* Turns what a layout found wrong into a status and a sentence. */
+static enum quarry_status fail_layout(enum quarry_layout_result result,
+                                      const struct quarry_heap_options *options, uint64_t lead,
+                                      uint32_t allocator)
+{
+    struct quarry_allocator_info info;
+    struct quarry_layout needed;
+    struct quarry_handle scratch = {0};
+    uint64_t pages = options->pages ? options->pages : 1;
+    quarry_allocator_describe((int)allocator, &info);
+    scratch.allocator = allocator;
+    switch (result) {
+    case QUARRY_LAYOUT_OK:
+        return QUARRY_OK;
+    case QUARRY_LAYOUT_PAGE_BYTES:
+        return quarry_fail(
+            QUARRY_ERROR_ARGUMENT,
+            "page_bytes is %" PRIu64 ": allocator %s takes multiples of %u from %" PRIu64 " to %" PRIu64,
+            options->page_bytes, info.name, QUARRY_MIN_PAGE_BYTES, info.min_page_bytes, info.max_page_bytes);
+    case QUARRY_LAYOUT_PAGES:
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "pages is %" PRIu64 ": allocator %s takes 1 to %" PRIu64
+                           ", or 0 for as many as the pool holds",
+                           options->pages, info.name, (uint64_t)QUARRY_MAX_PAGES);
+    case QUARRY_LAYOUT_WORD_BITS:
+        return quarry_heap_fail_word_bits(options);
+    case QUARRY_LAYOUT_LOW_FREE:
+        return quarry_fail(
+            QUARRY_ERROR_ARGUMENT,
+            "low_free is %g: to infer so low a share takes more than the %u probes that allocator "
+            "%s makes at most",
+            options->low_free, QUARRY_MAX_PROBES, info.name);
+    case QUARRY_LAYOUT_ALIGNMENT:
+        if (options->page_bytes % options->alignment != 0)
+            return quarry_fail(QUARRY_ERROR_COMBINATION,
+                               "page_bytes is %" PRIu64 ", which is no multiple of the alignment of %" PRIu64
+                               ": not every page of allocator %s would begin at one",
+                               options->page_bytes, options->alignment, info.name);
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "alignment is %" PRIu64
+                           ", but allocator %s can't align its blocks to more than %u",
+                           options->alignment, info.name, info.alignment);
+    case QUARRY_LAYOUT_POOL:
+        break;
+    }
+    if (lay_out(options, ABSENT_SECTIONS, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
+        return quarry_fail(QUARRY_ERROR_POOL, "a pool of %" PRIu64 " bytes is too small for allocator %s",
+                           options->pool_bytes, info.name);
+    return quarry_fail(QUARRY_ERROR_POOL,
+                       "a pool of %" PRIu64 " bytes is too small: %" PRIu64 " page%s of %" PRIu64
+                       " bytes need%s at least %" PRIu64 " with allocator %s, metadata included",
+                       options->pool_bytes, pages, pages == 1 ? "" : "s", needed.page_bytes - needed.overhead,
+                       pages == 1 ? "s" : "", needed.used_bytes + quarry_heap_head_bytes(options) + lead,
+                       info.name);
+}
+
+/* The device's default, or as many bytes as the pages need. */
+static enum quarry_status complete_pool_bytes(const struct backend_ops *ops,
+                                              struct quarry_heap_options *options, uint64_t lead,
+                                              struct quarry_handle *handle)
+{
+    struct quarry_device_info device = {0};
+    if (options->pages != 0) {
+        struct quarry_layout layout;
+        enum quarry_layout_result result =
+            lay_out(options, ABSENT_SECTIONS, UINT64_MAX, options->pages, handle, &layout);
+        options->pool_bytes = layout.used_bytes + quarry_heap_head_bytes(options) + lead;
+        return fail_layout(result, options, lead, handle->allocator);
+    }
+    enum quarry_status status = ops->describe(&options->target, &device);
+    if (status != QUARRY_OK)
+        return status;
+    options->pool_bytes = device.heap_bytes;
+    if (options->pool == QUARRY_POOL_PINNED) {
+        /* Pinned memory is the host's, and a large GPU's share may be more than that has. */
+        uint64_t host_bytes = quarry_machine_memory().heap_bytes;
+        if (host_bytes < options->pool_bytes)
+            options->pool_bytes = host_bytes;
+    }
+    if (options->pool_bytes == 0)
+        return quarry_fail(QUARRY_ERROR_MEMORY,
+                           "%s has only %" PRIu64 " bytes available: too few for a heap of default size",
+                           device.name, device.available_bytes);
+    return QUARRY_OK;
+}
+
+enum quarry_status quarry_heap_plan(const struct backend_ops *ops, struct quarry_heap_options *options,
+                                    void *memory, struct quarry_handle *handle, struct quarry_layout *layout)
+{
+    uint64_t lead = pool_lead(options, memory), head = quarry_heap_head_bytes(options);
+    if (options->pool_bytes == 0) {
+        enum quarry_status status = complete_pool_bytes(ops, options, lead, handle);
+        if (status != QUARRY_OK)
+            return status;
+    }
+    uint64_t rest = options->pool_bytes > lead + head ? options->pool_bytes - lead - head : 0;
+    unsigned char *sections =
+        memory ? (unsigned char *)memory + lead + head_in_pool(options) : ABSENT_SECTIONS;
+    enum quarry_layout_result result = lay_out(options, sections, rest, options->pages, handle, layout);
+    return fail_layout(result, options, lead, handle->allocator);
+}

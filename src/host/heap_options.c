@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of a heap: their defaults, and whatever is wrong with one of them, or with two together, before a
+ * layout looks at the rest. */
+#include "host/heap_plan.h"
+#include "host/internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define DEFAULT_ALLOCATOR "corw"
+#define DEFAULT_LOW_FREE 0.005
+#define DEFAULT_OOM_TRIES 1000u
+#define MAX_OOM_TRIES (1u << 24)
+#define MAX_SCATTER 4096u       /* region_pages, waste_factor */
+#define MAX_OPTIONS_BYTES 4096u /* an options struct said to be larger is one that nobody initialised */
+
+SIMT_STATIC_ASSERT((int)QUARRY_DISTRIBUTION_WARP == (int)QUARRY_DISTRIBUTION_NUMBER_warp &&
+                       (int)QUARRY_OOM_WAIT == (int)QUARRY_OOM_NUMBER_wait &&
+                       (int)QUARRY_OOM_TRAP == (int)QUARRY_OOM_NUMBER_trap &&
+                       (int)QUARRY_OOM_CALL == (int)QUARRY_OOM_NUMBER_hook,
+                   "host and device speak of the same");
+
+enum quarry_status quarry_heap_options_read(const struct quarry_heap_options *options,
+                                            struct quarry_heap_options *full)
+{
+    const struct quarry_heap_options initial = QUARRY_HEAP_OPTIONS_INIT;
+    size_t given = options ? options->struct_bytes : sizeof initial;
+    *full = initial;
+    if (given < sizeof options->struct_bytes || given > MAX_OPTIONS_BYTES)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "options.struct_bytes is %zu: initialise options with QUARRY_HEAP_OPTIONS_INIT",
+                           given);
+    /* Every default is 0, so a short struct's missing tail keeps the initialiser's. */
+    if (options)
+        memcpy(full, options, given < sizeof *full ? given : sizeof *full);
+    for (size_t i = sizeof *full; i < given; i++)
+        if (((const unsigned char *)options)[i] != 0)
+            return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                               "options has %zu bytes and sets some after the %zu that this library knows: "
+                               "the program was compiled for a newer one",
+                               given, sizeof *full);
+    full->struct_bytes = sizeof *full;
+    if (!full->allocator)
+        full->allocator = DEFAULT_ALLOCATOR;
+    if (full->alignment == 0)
+        full->alignment = NATURAL_ALIGNMENT;
+    if (full->full == QUARRY_FULL_INFERRED && full->low_free == 0)
+        full->low_free = DEFAULT_LOW_FREE;
+    if (full->oom == QUARRY_OOM_WAIT && full->oom_tries == 0)
+        full->oom_tries = DEFAULT_OOM_TRIES;
+    return QUARRY_OK;
+}
+
+enum quarry_status quarry_heap_fail_word_bits(const struct quarry_heap_options *options)
+{
+    return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                       "word_bits is %" PRIu32 ": it must be 32 or 64, or 0 for the faster",
+                       options->word_bits);
+}
+
+/* Checks each policy, and which of them exclude one another or the page size. */
+static enum quarry_status check_policies(const struct quarry_heap_options *options)
+{
+    if (options->alignment < NATURAL_ALIGNMENT || options->alignment > QUARRY_MAX_ALIGNMENT ||
+        (options->alignment & (options->alignment - 1)) != 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "alignment is %" PRIu64 ": it must be a power of two from %u to %u, or 0 for %u",
+                           options->alignment, NATURAL_ALIGNMENT, QUARRY_MAX_ALIGNMENT, NATURAL_ALIGNMENT);
+    if (options->debug && options->alignment > NATURAL_ALIGNMENT)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "alignment is %" PRIu64 ", but debug mode, which writes in front of every block, "
+                           "leaves them aligned to %u only",
+                           options->alignment, NATURAL_ALIGNMENT);
+    if ((unsigned int)options->distribution > (unsigned int)QUARRY_DISTRIBUTION_WARP)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "distribution %d does not exist: it must be %d or %d",
+                           (int)options->distribution, QUARRY_DISTRIBUTION_NONE, QUARRY_DISTRIBUTION_WARP);
+    if ((unsigned int)options->oom > (unsigned int)QUARRY_OOM_CALL)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "oom %d does not exist: it must be %d to %d",
+                           (int)options->oom, QUARRY_OOM_NULL, QUARRY_OOM_CALL);
+    if (options->oom_tries > MAX_OOM_TRIES)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "oom_tries is %" PRIu32 ": it must be at most %u, or 0 for %u", options->oom_tries,
+                           MAX_OOM_TRIES, DEFAULT_OOM_TRIES);
+    if (options->oom_tries && options->oom != QUARRY_OOM_WAIT)
+        return quarry_fail(QUARRY_ERROR_COMBINATION, "oom_tries was given, but oom is not QUARRY_OOM_WAIT");
+    if (options->debug && options->distribution != QUARRY_DISTRIBUTION_NONE)
+        return quarry_fail(
+            QUARRY_ERROR_COMBINATION,
+            "debug was given, but debug mode knows the allocator's blocks and not the pieces of "
+            "QUARRY_DISTRIBUTION_WARP");
+    if (options->page_bytes <= QUARRY_MAX_PAGE_BYTES &&
+        options->page_bytes > QUARRY_MAX_PAGE_BYTES - quarry_heap_block_overhead(options))
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "page_bytes is %" PRIu64 ", which leaves no room for the %" PRIu64
+                           " bytes that %s adds: it must be at most %" PRIu64,
+                           options->page_bytes, quarry_heap_block_overhead(options),
+                           options->debug ? "debug mode" : "QUARRY_DISTRIBUTION_WARP",
+                           QUARRY_MAX_PAGE_BYTES - quarry_heap_block_overhead(options));
+    return QUARRY_OK;
+}
+
+/* Checks what no layout looks at: the word size, which allocators without a bitmap ignore, and the pool
+ * against the options that belong to one kind of it. */
+static enum quarry_status check_options(const struct quarry_heap_options *options)
+{
+    if (options->word_bits != 0 && options->word_bits != 32 && options->word_bits != 64)
+        return quarry_heap_fail_word_bits(options);
+    if (options->probes > QUARRY_MAX_PROBES)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "probes is %" PRIu32 ": it must be at most %u, or 0 for the default",
+                           options->probes, QUARRY_MAX_PROBES);
+    if (options->probe_lanes > SIMT_LANES)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "probe_lanes is %" PRIu32 ": it must be 1 to %u, or 0 for the default",
+                           options->probe_lanes, SIMT_LANES);
+    if (options->scatter.region_pages > MAX_SCATTER || options->scatter.waste_factor > MAX_SCATTER)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "scatter.region_pages is %" PRIu32 " and scatter.waste_factor %" PRIu32
+                           ": each must be at most %u, or 0 for the default",
+                           options->scatter.region_pages, options->scatter.waste_factor, MAX_SCATTER);
+    if ((unsigned int)options->full > (unsigned int)QUARRY_FULL_INFERRED)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "full %d does not exist: it must be %d or %d",
+                           (int)options->full, QUARRY_FULL_PROVEN, QUARRY_FULL_INFERRED);
+    if (!(options->low_free >= 0 && options->low_free < 1))
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "low_free is %g: it must be a share between 0 and 1, or 0 for %g",
+                           options->low_free, DEFAULT_LOW_FREE);
+    if (options->full == QUARRY_FULL_PROVEN && options->low_free > 0)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "low_free was given, but full is not QUARRY_FULL_INFERRED");
+    if (options->full == QUARRY_FULL_INFERRED && options->probes)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "probes was given, but with QUARRY_FULL_INFERRED they follow from low_free");
+    if ((unsigned int)options->pool > (unsigned int)QUARRY_POOL_MALLOC)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool %d does not exist: it must be %d to %d",
+                           (int)options->pool, QUARRY_POOL_DEVICE, QUARRY_POOL_MALLOC);
+    if (options->pool != QUARRY_POOL_BUFFER) {
+        if (options->buffer)
+            return quarry_fail(QUARRY_ERROR_COMBINATION,
+                               "a buffer was given, but the pool is not QUARRY_POOL_BUFFER");
+        return QUARRY_OK;
+    }
+    if (!options->buffer)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "the pool is QUARRY_POOL_BUFFER, but buffer is NULL");
+    if ((uintptr_t)options->buffer % NATURAL_ALIGNMENT != 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "buffer %p is not aligned to %u bytes", options->buffer,
+                           NATURAL_ALIGNMENT);
+    if (options->pool_bytes == 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool_bytes is 0: it must say how large the buffer is");
+    if (options->pool_bytes > UINTPTR_MAX - (uintptr_t)options->buffer)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "pool_bytes is %" PRIu64 ": the buffer at %p can't be so large",
+                           options->pool_bytes, options->buffer);
+    return QUARRY_OK;
+}
+
+enum quarry_status quarry_heap_options_check(const struct quarry_heap_options *options)
+{
+    enum quarry_status status = check_options(options);
+    return status == QUARRY_OK ? check_policies(options) : status;
+}
