@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Programs that find the installed tree by find_package(quarry), as docs/linking.md says.
+# Programs that find the installed tree by find_package(quarry), or have the sources in a folder, as docs/linking.md says.
 #
 #   cmake.sh cpu|cuda SETTINGS
 # shellcheck source=tests/package/common.sh
@@ -8,6 +8,7 @@
 
 build_by_cmake() {
     enter "$1"
+    ln -s "$SOURCE" quarry
     block "$1" >CMakeLists.txt
     block cmake-build >commands.sh
     bash -eu commands.sh >log 2>&1 || { cat log; fail "$1"; }
@@ -31,6 +32,11 @@ if command -v g++ >/dev/null; then
     fi
 fi
 [ "$backend" = cpu ] || exit 0
+
+build_by_cmake cmake-part
+# shellcheck disable=SC2086
+runs build/app $both
+[ ! -e build/quarry/quarry ] || fail 'cmake-part: the command was built, too'
 
 # Kernels in a library of the user's, from a folder beside it, with a definition.
 in_library() {
