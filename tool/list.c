@@ -13,17 +13,17 @@ static void list_allocators(void)
         char smallest[32], largest[32];
         if (quarry_allocator_describe(i, &info) != QUARRY_OK)
             continue;
-        printf("  %-8s %s\n", info.name, info.summary);
+        printf("  %-9s %s\n", info.name, info.summary);
         if (!info.counts_slots) {
-            printf("  %-8s blocks outside the heap's pool, aligned to %u bytes, not counted\n", "",
+            printf("  %-9s blocks outside the heap's pool, aligned to %u bytes, not counted\n", "",
                    info.alignment);
             continue;
         }
-        printf("  %-8s pages of %s to %s, %s\n", "", tool_format_bytes(info.min_page_bytes, smallest),
+        printf("  %-9s pages of %s to %s, %s\n", "", tool_format_bytes(info.min_page_bytes, smallest),
                tool_format_bytes(info.max_page_bytes, largest),
                info.whole_pages ? "each a block" : "blocks smaller and larger than one");
-        printf("  %-8s aligned to %u bytes, by option to %s; %s slots; frees blocks %s\n", "", info.alignment,
-               tool_format_bytes(info.max_alignment, largest), info.counts_slots ? "counts" : "can't count",
+        printf("  %-9s aligned to %u bytes, by option to %s; counts slots; frees blocks %s\n", "",
+               info.alignment, tool_format_bytes(info.max_alignment, largest),
                info.frees_individually ? "one by one" : "all at once");
     }
 }
@@ -33,12 +33,12 @@ static void list_backend(enum quarry_backend backend, const char *name)
     struct quarry_target target = {.backend = backend};
     enum quarry_status status = quarry_target_resolve(&target);
     if (status == QUARRY_ERROR_BACKEND)
-        printf("  %-8s not built in\n", name);
+        printf("  %-9s not built in\n", name);
     else if (status != QUARRY_OK)
-        printf("  %-8s built in, unusable here: %s\n", name,
+        printf("  %-9s built in, unusable here: %s\n", name,
                *quarry_error_detail() ? quarry_error_detail() : quarry_status_string(status));
     else
-        printf("  %-8s built in\n", name);
+        printf("  %-9s built in\n", name);
 }
 
 /* Returns the exit code: a device that can't be described is a failure, none at all is not. */
