@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where our allocators stand beside those published before: prints docs/reproduction/standing.md.
+
+    scripts/standing.py                  of docs/reproduction/survey-h200.csv.gz
+    scripts/standing.py SURVEY.csv...    of other CSV files of `quarry bench`; of a cell measured twice the later row counts
+
+The peers are those of docs/reproduction/peers-h100.csv. Exits 1, with one sentence and no page, if a file can't be read.
+"""
+import argparse
+import csv
+import gzip
+import math
+import os
+import sys
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "reproduction")
+PEERS = os.path.join(FOLDER, "peers-h100.csv")
+SURVEY = os.path.join(FOLDER, "survey-h200.csv.gz")
+NUMBERS = ("threads", "bytes_least", "bytes", "heap_bytes", "median_us", "store_floor_us", "utilisation", "registers")
+TEXTS = ("device", "driver", "allocator", "test", "op", "draw", "status", "fault")
+OURS = ("backend", "free_percent", "lanes", "commit", "command")  # columns that the peers lack
+TOOLKIT = "CUDA malloc"
+NONE = "—"
+
+
+class Refused(Exception):
+    """A sentence for the user."""
+
+
+def number(text):
+    """NaN if it is empty."""
+    value = float(text or "nan")
+    if text and not 0 <= value < math.inf:
+        raise ValueError(f"'{text}' is no number it can have")
+    return value
+
+
+def read(path, columns):
+    """The rows of a file, numbers as such: NaN where there is none."""
+    try:
+        with (gzip.open if path.endswith(".gz") else open)(path, "rt", newline="", encoding="utf-8") as file:
+            lines = csv.DictReader(file, strict=True)
+            for name in columns:
+                if name not in (lines.fieldnames or ()):
+                    raise Refused(f"{path}: there is no column '{name}'")
+            rows = list(lines)
+            for line, row in enumerate(rows, 2):
+                if None in row or None in row.values():
+                    raise Refused(f"{path}: row {line}: not as many values as columns")
+                row.update({name: number(row[name]) for name in NUMBERS})
+    except OSError as error:
+        raise Refused(f"{path}: can't be read: {error.strerror or error}") from None
+    except (ValueError, EOFError, csv.Error) as error:
+        raise Refused(f"{path}: {error}") from None
+    if not rows:
+        raise Refused(f"{path}: there are no results")
+    return rows
+
+
+def cell(row):
+    """What tells a cell from others of its test and operation: it has this place in the tables, too."""
+    known = (0 if math.isnan(row[name]) else row[name] for name in ("threads", "bytes", "bytes_least"))
+    return (row["draw"] == "uniform", *known)
+
+
+def cells(rows, *operations):
+    """{(test, op, cell): {allocator: rows}} of some tests and operations, in order."""
+    found = {}
+    for row in rows:
+        if (row["test"], row["op"]) in operations:
+            found.setdefault((row["test"], row["op"], cell(row)), {}).setdefault(row["allocator"], []).append(row)
+    return dict(sorted(found.items()))
+
+
+def three(value):
+    """A number with three digits, or one behind the point."""
+    if value >= 100:
+        value = round(value, 2 - math.floor(math.log10(value)))
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def sizes(row):
+    least, most = int(row["bytes_least"]), int(row["bytes"])
+    return f"{most}" if least == most else f"{least}-{most}"
+
+
+def of_floor(row):
+    return row["median_us"] / row["store_floor_us"]
+
+
+def timed(row):
+    return row["status"] == "ok" and row["median_us"] > 0
+
+
+def best(rows):
+    return min((row for row in rows if timed(row)), key=lambda row: row["median_us"], default=None)
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(line) + " |" for line in [head, *rows]]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]]) + "\n"
+
+
+def shares(ratios):
+    """How many of them are ahead, and their geometric mean."""
+    if not ratios:
+        return NONE
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    return f"{sum(ratio < 1 for ratio in ratios)} of {len(ratios)}, {mean:.2f}"
+
+
+class Standing:
+    """The tables of one page."""
+
+    def __init__(self, peers, survey):
+        self.peers = peers
+        # As the peers were measured: on an empty heap, by all lanes, one size or a uniform range.
+        self.rows = [row for row in survey if row["free_percent"] == "100" and row["lanes"] == "32" and row["draw"] != "octaves"]
+        self.names = list(dict.fromkeys(row["allocator"] for row in survey))
+
+    def ours(self, test, op, of):
+        """{allocator: row}"""
+        return {row["allocator"]: row for row in self.rows if (row["test"], row["op"]) == (test, op) and cell(row) == of}
+
+    def times(self, *operations):
+        """Ratios to the floor, and to the best peer; then the cells that are missing, and those where we are behind."""
+        lines, missing, behind = [], [], []
+        ratios = {name: [] for name in ["best", *self.names]}
+        for (test, op, of), peers in cells(self.peers, *operations).items():
+            rows = [row for some in peers.values() for row in some]
+            peer, own = best(rows), self.ours(test, op, of)
+            what = f"{rows[0]['threads']:.0f} x {sizes(rows[0])}"
+            toolkit = [f"{three(of_floor(row))}x" if timed(row) else row["fault"] for row in peers.get(TOOLKIT, [])]
+            line = [what, f"{peer['allocator']} {peer['median_us']:g} us", f"{three(of_floor(peer))}x", *(toolkit or [NONE])]
+            for name in self.names:
+                if name not in own or not timed(own[name]):
+                    line.append(NONE)
+                    continue
+                ratio = own[name]["median_us"] / peer["median_us"]
+                ratios[name].append(ratio)
+                text = f"{three(of_floor(own[name]))}x · {ratio:.2f}"
+                line.append(f"**{text}**" if ratio < 1 else text)
+            first = best(own.values())
+            if first:
+                ratio = first["median_us"] / peer["median_us"]
+                ratios["best"].append(ratio)
+                line.append(f"{ratio:.2f}")
+                if ratio > 1:
+                    behind.append(f"- {what}: `{first['allocator']}` takes {three(first['median_us'])} us, {ratio:.2f} times "
+                                  f"{peer['allocator']}'s {peer['median_us']:g}.\n")
+            else:
+                line.append(NONE)
+                missing.append((what, f"quarry bench --backend cuda --test {test} --threads {rows[0]['threads']:.0f} "
+                                      f"--size {sizes(rows[0])} --csv"))
+            lines.append(line)
+        lines.append(["ahead in, mean", "", "", "", *(shares(ratios[name]) for name in [*self.names, "best"])])
+        text = table(["threads x bytes", "best peer", "of the floor", TOOLKIT, *(f"`{name}`" for name in self.names),
+                      "best of ours / best peer"], lines)
+        if missing:
+            text += "\nThe survey has no row for " + ", ".join(what for what, _ in missing) + ". They are measured by\n\n```sh\n"
+            text += "".join(command + "\n" for _, command in missing) + "```\n"
+        won = sum(ratio < 1 for ratio in ratios["best"])
+        text += f"\nThe best of ours is ahead of every peer in {won} of {len(ratios['best'])} cells"
+        return text + (" and behind in these:\n\n" + "".join(behind) if behind else ".\n")
+
+    def single_peers(self):
+        """Of the numbers of threads that one peer has five sizes of."""
+        found = cells(self.peers, ("alloc", "malloc"))
+        columns = [key for key in found if key[2][1] in (131072, 1048576) and key[2][2] in (16, 64, 256, 1024, 4096)]
+        names = dict.fromkeys(name for key in columns for name in found[key])
+        lines = [[name, *(", ".join(f"{three(of_floor(row))}x" if timed(row) else row["fault"]
+                                    for row in found[key].get(name, [])) or NONE for key in columns)] for name in names]
+        return table(["", *(f"{key[2][1]:.0f} x {key[2][2]:.0f}" for key in columns)], lines)
+
+    def utilisation(self):
+        found = cells(self.peers, ("fill", "fill"))
+        names = dict.fromkeys(name for peers in found.values() for name in peers)
+        own = {of: {row["allocator"]: row for row in self.rows if row["test"] == "fill" and cell(row)[2:] == of[2:]}
+               for _, _, of in found}
+        lines = [[name + (" (then it crashes)" if any(row["status"] == "crashed" for peers in found.values()
+                                                      for row in peers.get(name, [])) else ""),
+                  *(", ".join(f"{row['utilisation']:.2f}" if row["utilisation"] >= 0 else row["fault"]
+                              for row in peers.get(name, [])) or NONE for peers in found.values())] for name in names]
+        lines += [[f"`{name}`", *(f"{math.floor(1e4 * some[name]['utilisation']) / 1e4:.4f}" if name in some and some[name]["utilisation"] >= 0 else NONE
+                                  for some in own.values())] for name in self.names]
+        text = table(["", *(f"{of[2]:.0f} B" for _, _, of in found)], lines)
+        heaps = sorted({int(row["heap_bytes"]) >> 20 for some in own.values() for row in some.values()})
+        if heaps != [1024]:
+            text += f"\nOurs is of heaps of {' and '.join(map(str, heaps)) or 'no'} MiB, the peers' of 1024 MiB. "
+            text += "The same heap is measured by\n\n```sh\nquarry bench --backend cuda --test fill --size "
+            text += ",".join(f"{of[2]:.0f}" for _, _, of in found) + " --heap 1G --csv\n```\n"
+        return text
+
+    def once(self, test, op, column, text):
+        """Peers and ours by a quantity, the least first."""
+        own = {row["allocator"]: row for row in self.rows if (row["test"], row["op"]) == (test, op)}
+        rows = [row for row in self.peers if (row["test"], row["op"]) == (test, op)] + list(own.values())
+        rows = sorted((row for row in rows if row[column] >= 0), key=lambda row: row[column])
+        return table(["", *(f"`{row['allocator']}`" if row["allocator"] in self.names else row["allocator"] for row in rows)],
+                     [[test if test == "registers" else "ms", *(text(row[column]) for row in rows)]])
+
+
+def page(peers, survey, files):
+    standing = Standing(peers, survey)
+    sources = "; ".join(dict.fromkeys(f"`{row['command']}`, {row['device']}, driver {row['driver']}, commit `{row['commit']}`"
+                                      for row in survey))
+    floors = [row["store_floor_us"] for row in survey if row["store_floor_us"] > 0]
+    return f"""<!-- Printed by scripts/standing.py, with which a test compares it. -->
+# Where each allocator stands
+
+Our allocators beside device allocators published before, here called peers, cell by cell: times as ratios to the store floor, that is, to the
+time in which as many threads store one pointer each on the same machine.
+
+- **Ours**: {sources}; {files}.
+  Pages are as large as blocks, but 4096 bytes with `scatter` and 64 with `rw-malloc`. In mixed cells `rw`, `rw-bm`, `crw`, `corw` and `ring`
+  give every request a page of the largest size. [How it is measured](../benchmarks.md#method).
+- **Peers**: one {peers[0]['device']}, driver {peers[0]['driver']}; [peers-h100.csv](peers-h100.csv). The toolkit's malloc, Gallatin
+  (PPoPP'24), six variants of Ouroboros, ScatterAlloc (mallocMC 2.4), Halloc, RegEff and XMalloc, each changed only so far as it had to be to compile
+  there and to be correct. Every thread allocates one block and stores its pointer, a second kernel frees; heap of 8 GiB; kernels timed by device
+  events, the launch hidden behind a kernel that spins for 15 us; 3 warm-ups, then the median of 15 runs. The best peer of a cell is the fastest that
+  passed verification in it. None passes everything: each fails, crashes or hangs in some cell.
+
+The peers' floor is known to one or two digits: 3 us up to 131072 threads and 5.5 at 1048576. Ours is each row's own, {min(floors):.1f} to {max(floors):.1f} us.
+So allocators are compared by their times: ratios to floors would flatter ours. For scale: one counter that each warp bumps once, without a free,
+takes 6.6 us on the H100 with 131072 threads and 28 with 1048576. {NONE} stands for no number.
+
+## malloc on an empty heap
+
+In a cell: ratio to the store floor · time over the best peer's, bold where ours is faster. In the last row: in how many cells that is so, and the
+geometric mean of the times over the best peer's. At 1048576 x 64 and x 1024 the best peer is that of only three: ScatterAlloc, Gallatin and
+Ouroboros P-S.
+
+{standing.times(("alloc", "malloc"), ("mixed", "malloc"))}
+What limits [the random walks](../benchmarks.md#what-limits-what), and [`rw-malloc`](../alloc/rw_malloc.md#what-limits-it), which is also compared
+[with the best page size of each cell](../alloc/rw_malloc.md#against-the-best-published-allocators).
+
+### The peers one by one
+
+Ratios to the store floor. ScatterAlloc has two numbers for 131072 x 64, which differ; the smaller is the best peer above.
+
+{standing.single_peers()}
+## free
+
+As for malloc.
+
+{standing.times(("free", "free"))}
+## Utilisation
+
+Bytes asked for at the first NULL over bytes of the heap.
+
+{standing.utilisation()}
+## Making a heap
+
+Of 8 GiB; ours by the host's clock. Of Ouroboros the fastest variant and the slowest. The toolkit's malloc does it later, and has no such
+time.
+
+{standing.once("init", "create", "median_us", lambda value: f"{value / 1000:.3g}")}
+## Registers
+
+Of a thread of a kernel that only allocates.
+
+{standing.once("registers", "malloc", "registers", lambda value: f"{value:.0f}")}"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("survey", nargs="*", metavar="SURVEY.csv", help="of `quarry bench` on a GPU; .gz is unpacked")
+    paths = parser.parse_args().survey
+    try:
+        peers = read(PEERS, NUMBERS + TEXTS)
+        survey = []
+        for path in paths or [SURVEY]:
+            survey += read(path, NUMBERS + TEXTS + OURS)
+            if any(row["backend"] != "cuda" for row in survey):
+                raise Refused(f"{path}: not all of it was measured on a GPU")
+    except Refused as refused:
+        sys.exit(f"standing.py: {refused}")
+    names = [os.path.basename(path) for path in paths or [SURVEY]]
+    print(page(peers, survey, ", ".join(names) if paths else f"[{names[0]}]({names[0]})"), end="")
+
+
+main()
