@@ -265,12 +265,6 @@ static struct workload_op *add_op(struct run *run, const struct bench_step *step
     return op;
 }
 
-static int writes(enum bench_action action)
-{
-    return action == ACTION_WRITE || action == ACTION_WRITE_OTHERS || action == ACTION_PRODUCE ||
-           action == ACTION_PREFIX_SUM;
-}
-
 static enum quarry_status time_steps(struct run *run)
 {
     const struct bench_step *steps = run->test->steps;
@@ -297,7 +291,7 @@ static enum quarry_status time_steps(struct run *run)
             continue;
         struct workload_op *op = add_op(run, &steps[i]);
         op->time = summaries[i];
-        op->asked_bytes = writes(steps[i].action) ? run->asked_bytes : 0;
+        op->asked_bytes = run->test->kind == BENCH_WRITE ? run->asked_bytes : 0;
     }
     return status;
 }
@@ -388,7 +382,7 @@ static enum quarry_status measure_registers(struct run *run)
 
 int workload_resets(const struct bench_test *test)
 {
-    return (test->kind != BENCH_TIMED && test->kind != BENCH_REGISTERS) ||
+    return test->kind == BENCH_FILL || test->kind == BENCH_FRAG || test->kind == BENCH_INIT ||
            test->steps[0].action == ACTION_RESET;
 }
 
@@ -467,6 +461,7 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
     if (status == QUARRY_OK) {
         switch (test->kind) {
         case BENCH_TIMED:
+        case BENCH_WRITE:
         case BENCH_INIT:
             status = measure_steps(&run);
             break;

@@ -38,6 +38,12 @@
         value, value, value, value                                                                           \
     }
 
+const struct bench_measure bench_measures[] = {
+    [BENCH_TIMED] = {"time", "us", 0},     [BENCH_WRITE] = {"bandwidth", "GB/s", 1},
+    [BENCH_FILL] = {"utilisation", "", 1}, [BENCH_FRAG] = {"range", "B", 0},
+    [BENCH_INIT] = {"time", "us", 0},      [BENCH_REGISTERS] = {"registers", "", 0},
+};
+
 const struct bench_test bench_tests[] = {
     {.name = "alloc",
      .what = "every thread allocates one block",
@@ -140,11 +146,13 @@ const struct bench_test bench_tests[] = {
      .sizes = ONE("256")},
     {.name = "workload",
      .what = "every thread writes as many bytes as it draws: to a block, or, counted before, to one array",
+     .kind = BENCH_WRITE,
      .steps = {{ACTION_PRODUCE, "malloc+write"}, {ACTION_PREFIX_SUM, "prefix-sum"}, {ACTION_FREE, NULL}},
      .threads = {"4K", "1K,16K", "16K,128K", "1K,16K,128K,1M"},
      .sizes = {"4-64", "4-64,4-1K", "4-64,4-1K", RANGES("4")}},
     {.name = "write",
      .what = "every thread writes to its block, or to its place in one array",
+     .kind = BENCH_WRITE,
      .steps = {{ACTION_MALLOC, NULL},
                {ACTION_WRITE, "write"},
                {ACTION_PACK, NULL},

@@ -30,8 +30,10 @@ struct bench_step {
     const char *op; /* name of what is timed; NULL: nothing */
 };
 
+/* How a test runs; which decides what its results are, bench_measures[kind]. */
 enum bench_kind {
     BENCH_TIMED,    /* runs of all steps in order, after one that is verified */
+    BENCH_WRITE,    /* as BENCH_TIMED; what is timed writes blocks */
     BENCH_FILL,     /* each thread allocates until it gets NULL */
     BENCH_FRAG,     /* address ranges after rounds of freeing and allocating */
     BENCH_INIT,     /* heaps are created; then as BENCH_TIMED */
@@ -58,6 +60,13 @@ struct bench_test {
     uint32_t heap_mib; /* at most: of a heap that is to be filled; 0: the command's */
     int not_by_default;
 };
+
+struct bench_measure {
+    const char *name; /* as tool/report.py knows it */
+    const char *unit;
+    int more_is_better;
+};
+extern const struct bench_measure bench_measures[];
 
 extern const struct bench_test bench_tests[];
 extern const unsigned bench_test_count;

@@ -17,23 +17,20 @@ static const char *const key_columns[] = {"test",    "op",           "backend", 
                                           "lanes",   "free_percent", "rounds"};
 enum { KEYS = sizeof key_columns / sizeof *key_columns };
 
-/* What a result may be; the first one of these that it has is compared. */
-static const struct quantity {
-    const char *column;
-    const char *unit;
-    int more_is_better;
-} quantities[] = {
-    {"median_us", "us", 0}, {"utilisation", "", 1}, {"range_bytes", "B", 0}, {"registers", "", 0}};
-enum { QUANTITIES = sizeof quantities / sizeof *quantities, MEDIAN = 0 };
+/* What a value is made of. */
+enum { STATUS, MEDIAN, Q1, Q3, ASKED, UTILISATION, RANGE, REGISTERS, VALUES };
+static const char *const value_columns[VALUES] = {"status",      "median_us",   "q1_us",       "q3_us",
+                                                  "asked_bytes", "utilisation", "range_bytes", "registers"};
 
 struct result {
     char key[MAX_KEY]; /* its columns, separated by spaces */
     unsigned line;
     int ok;
-    int quantity; /* -1: none */
+    enum bench_kind kind;
+    /* of bench_measures[kind]; NaN: none */
     double value;
-    double q1;
-    double q3; /* of a median */
+    double least; /* quartiles */
+    double most;
 };
 
 struct results {
@@ -41,8 +38,7 @@ struct results {
     unsigned line; /* that is read */
     unsigned columns;
     int keys[KEYS]; /* columns */
-    int values[QUANTITIES];
-    int status, q1, q3;
+    int values[VALUES];
     struct result *list;
     size_t count, room;
 };
@@ -82,46 +78,65 @@ static int bad_line(const struct results *results, const char *what, const char 
                       which ? " '" : "", which ? which : "", which ? "'" : "");
 }
 
-static int find_column(char *const *names, unsigned count, const char *name)
+static int find_columns(const struct results *results, char *const *names, const char *const *wanted,
+                        unsigned count, int *columns)
 {
     for (unsigned i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0)
-            return (int)i;
+        unsigned at = 0;
+        while (at < results->columns && strcmp(names[at], wanted[i]) != 0)
+            at++;
+        if (at == results->columns)
+            return bad_line(results, "there is no column", wanted[i]);
+        columns[i] = (int)at;
     }
-    return -1;
+    return TOOL_OK;
 }
 
 static int read_header(struct results *results, char *const *names)
 {
-    const struct {
-        const char *name;
-        int *column;
-    } others[] = {{"status", &results->status}, {"q1_us", &results->q1}, {"q3_us", &results->q3}};
-    for (unsigned i = 0; i < KEYS; i++) {
-        results->keys[i] = find_column(names, results->columns, key_columns[i]);
-        if (results->keys[i] < 0)
-            return bad_line(results, "there is no column", key_columns[i]);
-    }
-    for (unsigned i = 0; i < QUANTITIES; i++) {
-        results->values[i] = find_column(names, results->columns, quantities[i].column);
-        if (results->values[i] < 0)
-            return bad_line(results, "there is no column", quantities[i].column);
-    }
-    for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
-        *others[i].column = find_column(names, results->columns, others[i].name);
-        if (*others[i].column < 0)
-            return bad_line(results, "there is no column", others[i].name);
-    }
-    return TOOL_OK;
+    const int code = find_columns(results, names, key_columns, KEYS, results->keys);
+    return code == TOOL_OK ? find_columns(results, names, value_columns, VALUES, results->values) : code;
 }
 
+/* NaN if it is empty. */
 static int read_number(const struct results *results, const char *text, double *number)
 {
     char *end;
-    *number = strtod(text, &end);
-    if (end == text || *end || !isfinite(*number) || *number < 0)
+    *number = *text ? strtod(text, &end) : NAN;
+    if (*text && (*end || !isfinite(*number) || *number < 0))
         return bad_line(results, "no number:", text);
     return TOOL_OK;
+}
+
+/* Its value and quartiles from the numbers of its line. */
+static void set_value(struct result *result, const double *numbers)
+{
+    const double megabytes = numbers[ASKED] / 1e3; /* of 1000 bytes: over microseconds GB/s */
+    result->least = result->most = NAN;
+    switch (result->kind) {
+    case BENCH_TIMED:
+    case BENCH_INIT:
+        result->value = numbers[MEDIAN];
+        result->least = numbers[Q1];
+        result->most = numbers[Q3];
+        break;
+    case BENCH_WRITE:
+        result->value = megabytes / numbers[MEDIAN];
+        result->least = megabytes / numbers[Q3];
+        result->most = megabytes / numbers[Q1];
+        break;
+    case BENCH_FILL:
+        result->value = numbers[UTILISATION];
+        break;
+    case BENCH_FRAG:
+        result->value = numbers[RANGE];
+        break;
+    case BENCH_REGISTERS:
+        result->value = numbers[REGISTERS];
+        break;
+    }
+    if (!isfinite(result->value))
+        result->value = NAN;
 }
 
 static int read_row(struct results *results, char *const *values)
@@ -137,8 +152,9 @@ static int read_row(struct results *results, char *const *values)
     struct result *result = &results->list[results->count];
     memset(result, 0, sizeof *result);
     result->line = results->line;
-    result->ok = strcmp(values[results->status], "ok") == 0;
-    result->quantity = -1;
+    result->ok = strcmp(values[results->values[STATUS]], "ok") == 0;
+    const struct bench_test *test = bench_test_find(values[results->keys[0]]);
+    result->kind = test ? test->kind : BENCH_TIMED;
     size_t used = 0;
     for (unsigned i = 0; i < KEYS; i++) {
         const int put =
@@ -146,20 +162,15 @@ static int read_row(struct results *results, char *const *values)
         if (put < 0 || (used += (size_t)put) >= MAX_KEY)
             return bad_line(results, "too long", NULL);
     }
-    for (int i = 0; i < QUANTITIES && result->quantity < 0; i++) {
-        if (*values[results->values[i]])
-            result->quantity = i;
+    double numbers[VALUES];
+    for (unsigned i = STATUS + 1; i < VALUES; i++) {
+        const int code = read_number(results, values[results->values[i]], &numbers[i]);
+        if (code != TOOL_OK)
+            return code;
     }
-    int code = TOOL_OK;
-    if (result->quantity >= 0)
-        code = read_number(results, values[results->values[result->quantity]], &result->value);
-    if (code == TOOL_OK && result->quantity == MEDIAN)
-        code = read_number(results, values[results->q1], &result->q1);
-    if (code == TOOL_OK && result->quantity == MEDIAN)
-        code = read_number(results, values[results->q3], &result->q3);
-    if (code == TOOL_OK)
-        results->count++;
-    return code;
+    set_value(result, numbers);
+    results->count++;
+    return TOOL_OK;
 }
 
 static int read_lines(struct results *results, FILE *file)
@@ -247,9 +258,9 @@ struct counts {
 static void print_ratio(const struct result *a, const struct result *b, double tolerance,
                         struct counts *counts)
 {
-    const struct quantity *quantity = &quantities[a->quantity];
+    const struct bench_measure *measure = &bench_measures[a->kind];
     const double ratio = a->value > 0 ? b->value / a->value : b->value > 0 ? INFINITY : 1;
-    const double cost = quantity->more_is_better ? 1 / ratio : ratio;
+    const double cost = measure->more_is_better ? 1 / ratio : ratio;
     const char *verdict = "";
     char spread[32] = "";
     counts->both++;
@@ -260,9 +271,10 @@ static void print_ratio(const struct result *a, const struct result *b, double t
         counts->better++;
         verdict = "better";
     }
-    if (a->quantity == MEDIAN && a->q1 > 0 && a->q3 > 0)
-        snprintf(spread, sizeof spread, "%.3f-%.3f", b->q1 / a->q3, b->q3 / a->q1);
-    printf("%12.6g %12.6g %-2s %7.3f %-13s %-6s %s\n", a->value, b->value, quantity->unit, ratio, spread,
+    const double low = b->least / a->most, high = b->most / a->least;
+    if (isfinite(low) && isfinite(high))
+        snprintf(spread, sizeof spread, "%.3f-%.3f", low, high);
+    printf("%12.6g %12.6g %-4s %7.3f %-13s %-6s %s\n", a->value, b->value, measure->unit, ratio, spread,
            verdict, a->key);
 }
 
@@ -272,7 +284,7 @@ static struct counts print_ratios(struct results *a, const struct results *b, do
     size_t found = 0;
     if (a->count)
         qsort(a->list, a->count, sizeof *a->list, compare_lines);
-    printf("%12s %12s %-2s %7s %-13s %-6s ", "A", "B", "", "B/A", "spread", "");
+    printf("%12s %12s %-4s %7s %-13s %-6s ", "A", "B", "", "B/A", "spread", "");
     for (unsigned i = 0; i < KEYS; i++)
         printf("%s%s", key_columns[i], i + 1 < KEYS ? " " : "\n");
     for (size_t i = 0; i < a->count; i++) {
@@ -281,12 +293,12 @@ static struct counts print_ratios(struct results *a, const struct results *b, do
         found += two != NULL;
         if (!two) {
             counts.only_a++;
-        } else if (one->ok && one->quantity >= 0 && (!two->ok || two->quantity != one->quantity)) {
+        } else if (one->ok && !isnan(one->value) && (!two->ok || isnan(two->value))) {
             counts.both++;
             counts.worse++;
-            printf("%12.6g %12s %-2s %7s %-13s %-6s %s\n", one->value, "-", quantities[one->quantity].unit,
+            printf("%12.6g %12s %-4s %7s %-13s %-6s %s\n", one->value, "-", bench_measures[one->kind].unit,
                    "-", "", "worse", one->key);
-        } else if (!one->ok || one->quantity < 0) {
+        } else if (!one->ok || isnan(one->value)) {
             counts.no_value++;
         } else {
             print_ratio(one, two, tolerance, &counts);

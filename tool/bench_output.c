@@ -97,23 +97,34 @@ static void print_row_title(const struct table *table, const struct cell *cell, 
             tool_format_share(cell->free_share, share));
 }
 
-static void print_time(const struct table *table, const struct statistics *time, double store)
+/* What a time is, and a word behind it. */
+static void print_timed(const struct table *table, const struct statistics *time, double value,
+                        const char *word)
 {
     const struct timing_rule *rule = &table->bench->rule;
-    char ratio[16];
-    const double times = time->median / store;
     double spread = time->median > 0 ? 50 * (time->q3 - time->q1) / time->median : 0;
     if (spread > 99)
         spread = 99;
+    fprintf(table->file, " %9.*f ±%2.0f%%%c%6s", value < 1 ? 3 : 1, value, spread,
+            time->stable || rule->most == rule->least ? ' ' : '!', word);
+}
+
+static void print_time(const struct table *table, const struct statistics *time, double store)
+{
+    char ratio[16];
+    const double times = time->median / store;
     snprintf(ratio, sizeof ratio, "%.*fx", times < 100 ? 1 : 0, times);
-    fprintf(table->file, " %9.1f ±%2.0f%%%c%6s", time->median, spread,
-            time->stable || rule->most == rule->least ? ' ' : '!', ratio);
+    print_timed(table, time, time->median, ratio);
 }
 
 static void print_result(const struct table *table, const struct cell *cell, const struct workload_op *op)
 {
     char text[48], bytes[32];
     switch (cell->result.status == CELL_OK ? cell->test->kind : BENCH_TIMED) {
+    case BENCH_WRITE: /* bytes a microsecond are megabytes a second */
+        print_timed(table, &op->time, (double)op->asked_bytes / op->time.median / 1e3,
+                    bench_measures[BENCH_WRITE].unit);
+        return;
     case BENCH_FILL:
         snprintf(text, sizeof text, "%.2f%% %10" PRIu64,
                  100 * (double)op->asked_bytes / (double)cell->result.heap.pool_bytes, op->blocks);
@@ -230,7 +241,8 @@ static void print_table(struct table *table)
         if (t == table->threads.count)
             lists_add(&table->threads, table->cells[i].threads);
     }
-    fprintf(table->file, "\n%s: %s\n", table->test->name, table->test->what);
+    fprintf(table->file, "\n%s: %s%s\n", table->test->name, table->test->what,
+            table->test->kind == BENCH_WRITE ? "; 10^9 bytes a second by the median time" : "");
     for (unsigned from = 0; from < table->threads.count; from += COLUMNS_AT_ONCE) {
         const unsigned to =
             from + COLUMNS_AT_ONCE < table->threads.count ? from + COLUMNS_AT_ONCE : table->threads.count;

@@ -107,7 +107,8 @@ static int make_axes(const struct bench *bench, const struct bench_test *test, s
         error |= bench_parse_sizes(&axes->sizes, text);
     }
     const int is_full = test->free && strcmp(test->free, "0") == 0;
-    if (bench->axes.free_shares.count && !workload_resets(test) && !is_full && test->kind == BENCH_TIMED) {
+    if (bench->axes.free_shares.count && !workload_resets(test) && !is_full &&
+        test->kind != BENCH_REGISTERS) {
         axes->free_shares = bench->axes.free_shares;
     } else {
         snprintf(text, sizeof text, "%s", test->free ? test->free : "100");

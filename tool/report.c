@@ -10,7 +10,6 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,17 +64,9 @@ static int run_report(const char *option, const char *folder, const char *const 
     const char *python = find_python();
     if (!python)
         return TOOL_FAILED;
-    const char **arguments = calloc(BEFORE + 2 * bench_test_count + AFTER + count, sizeof *arguments);
-    char *about = NULL;
-    size_t bytes = 0;
-    FILE *stream = open_memstream(&about, &bytes);
-    int code = TOOL_FAILED;
-    if (!arguments || !stream)
-        goto end;
-    for (unsigned i = 0; i < bench_test_count; i++)
-        fprintf(stream, "%s=%s%c", bench_tests[i].name, bench_tests[i].what, '\0');
-    if (fflush(stream) != 0 || ferror(stream))
-        goto end;
+    const char **arguments = calloc(BEFORE + 4 * bench_test_count + AFTER + count, sizeof *arguments);
+    if (!arguments)
+        return tool_error(TOOL_FAILED, "no memory for the names of %u files", count);
     unsigned n = 0;
     arguments[n++] = python;
     arguments[n++] = "-c";
@@ -83,26 +74,21 @@ static int run_report(const char *option, const char *folder, const char *const 
     arguments[n++] = (const char *)report_script;
     if (option)
         arguments[n++] = option;
-    const char *next = about;
     for (unsigned i = 0; i < bench_test_count; i++) {
-        arguments[n++] = "--about";
-        arguments[n++] = next;
-        next += strlen(next) + 1;
+        arguments[n++] = "--test";
+        arguments[n++] = bench_tests[i].name;
+        arguments[n++] = bench_measures[bench_tests[i].kind].name;
+        arguments[n++] = bench_tests[i].what;
     }
     arguments[n++] = "--";
     arguments[n++] = folder;
     for (unsigned i = 0; i < count; i++)
         arguments[n++] = files[i];
     const int ended = run(python, arguments, 0);
-    code = ended == 127 ? tool_error(TOOL_FAILED, "%s can't be run, or was ended", python)
-           : ended == 0 ? TOOL_OK
-                        : TOOL_FAILED;
-end:
-    if (stream)
-        fclose(stream);
-    free(about);
     free(arguments);
-    return code;
+    if (ended == 127)
+        return tool_error(TOOL_FAILED, "%s can't be run, or was ended", python);
+    return ended == 0 ? TOOL_OK : TOOL_FAILED;
 }
 
 int report_check(const char *folder)

@@ -155,17 +155,30 @@ class Metric(NamedTuple):
     text: Callable  # of a value
     more_is_better: bool = False
     log: bool = True
-    spread: bool = False  # it has quartiles and floors
+    spread: Callable = None  # of a result: its quartiles
+    floors: bool = False
 
 
-METRICS = (
-    Metric("Time of a kernel", "µs", lambda row: row["median_us"], duration, spread=True),
-    Metric("Bytes asked for at the first NULL, of those of the heap", "%", lambda row: 100 * row["utilisation"],
-           lambda value: f"{value:.1f} %", more_is_better=True, log=False),
-    Metric("Address range over the bytes of live blocks", "×",
-           lambda row: row["range_bytes"] / row["asked_bytes"] if row["asked_bytes"] else math.nan, lambda value: f"{digits(value)}×"),
-    Metric("Registers of a thread", "registers", lambda row: row["registers"], lambda value: f"{value:.0f}", log=False),
-)
+def quotient(row, numerator, denominator):
+    return row[numerator] / row[denominator] if row[denominator] else math.nan
+
+
+def gigabytes(row, time):
+    """10^9 bytes a second."""
+    return quotient(row, "asked_bytes", time) / 1e3
+
+
+METRICS = {  # by what tests say they measure
+    "time": Metric("Time of a kernel", "µs", lambda row: row["median_us"], duration, spread=lambda row: (row["q1_us"], row["q3_us"]),
+                   floors=True),
+    "bandwidth": Metric("Bandwidth of writes", "GB/s", lambda row: gigabytes(row, "median_us"), lambda value: f"{digits(value)} GB/s",
+                        more_is_better=True, spread=lambda row: (gigabytes(row, "q3_us"), gigabytes(row, "q1_us"))),
+    "utilisation": Metric("Bytes asked for at the first NULL, of those of the heap", "%", lambda row: 100 * row["utilisation"],
+                          lambda value: f"{value:.1f} %", more_is_better=True, log=False),
+    "range": Metric("Address range over the bytes of live blocks", "×", lambda row: quotient(row, "range_bytes", "asked_bytes"),
+                    lambda value: f"{digits(value)}×"),
+    "registers": Metric("Registers of a thread", "registers", lambda row: row["registers"], lambda value: f"{value:.0f}", log=False),
+}
 STEPS = (
     Metric("TAS: random probes of a thread", "probes", lambda row: row["tas"], digits),
     Metric("WAS: the most of a warp's threads", "probes", lambda row: row["was"], digits),
@@ -188,12 +201,12 @@ def case(row, without=()):
 class Group:
     """The results of one operation of a test."""
 
-    def __init__(self, rows):
+    def __init__(self, rows, metric):
         self.rows = rows
         self.test, self.op = rows[0]["test"], rows[0]["op"]
         self.name = name_of(rows[0])
         self.key = f"{self.test}-{self.op}".replace("+", "-")
-        self.metric = next((metric for metric in METRICS if any(has(row, metric) for row in rows)), METRICS[0])
+        self.metric = metric
         words = [parts(row) for row in rows]
         self.varied = [name for name in words[0] if len({word[name] for word in words}) > 1]
         shown = ["size", "threads"] + (["free"] if rows[0]["free_percent"] < 100 else []) + (["lanes"] if rows[0]["lanes"] < 32 else [])
@@ -220,12 +233,12 @@ class Group:
         return {name: value / best for name, value in values.items()}
 
 
-def groups_of(rows):
-    """In the order of the file, the operations of a test together."""
+def groups_of(rows, measures):
+    """In the order of the file, the operations of a test together; measures: {test: key of METRICS}."""
     tests = {}
     for row in rows:
         tests.setdefault(row["test"], {}).setdefault(row["op"], []).append(row)
-    return [Group(rows) for operations in tests.values() for rows in operations.values()]
+    return [Group(rows, METRICS[measures.get(test, "time")]) for test, operations in tests.items() for rows in operations.values()]
 
 
 # ---- drawings ------------------------------------------------------------------------------------
@@ -387,12 +400,11 @@ class Artist:
             texts = [f"{name}, {parts(row)[panel.axis.words]}: {self.words(metric, row)}" for _, row in points if row]
             self.line(axes, [x for x, _ in points], heights, self.styles[name], texts, joined)
             if metric.spread and joined:
-                axes.fill_between([x for x, _ in points], *([row[quartile] if row else math.nan for _, row in points]
-                                                           for quartile in ("q1_us", "q3_us")),
+                axes.fill_between([x for x, _ in points], *zip(*(metric.spread(row) if row else (math.nan, math.nan) for _, row in points)),
                                   color=self.styles[name].color, alpha=0.16, linewidth=0)
             last = max(i for i, (_, row) in enumerate(points) if row)
             ends.append((name, points[last][0], heights[last], self.styles[name].color))
-        if metric.spread:
+        if metric.floors:
             for column, name in (("store_floor_us", "a store"), ("bump_us", "one counter")):
                 floor = [(at[value], distinct[value][column]) for value in values]
                 floor = [(x, y) for x, y in floor if y > 0]
@@ -432,13 +444,12 @@ class Artist:
         names = [name for name in self.styles if name in rows]
         values = [metric.value(rows[name]) for name in names]
         floors = [(title, panel.rows[0][column]) for column, title in (("store_floor_us", "a store"), ("bump_us", "one counter"))
-                  if metric.spread and panel.rows[0][column] > 0]
+                  if metric.floors and panel.rows[0][column] > 0]
         self.scale(axes, metric, values + [value for _, value in floors], "x")
         for i, (name, value) in enumerate(zip(names, values)):
             style = self.styles[name]
             if metric.spread:
-                axes.plot([rows[name]["q1_us"], rows[name]["q3_us"]], [i, i], color=style.color, linewidth=3, alpha=0.4,
-                          solid_capstyle="butt")
+                axes.plot(metric.spread(rows[name]), [i, i], color=style.color, linewidth=3, alpha=0.4, solid_capstyle="butt")
             self.line(axes, [value], [i], style, [f"{name}: {self.words(metric, rows[name])}"])
             axes.text(1.06, i, metric.text(value), color=style.color, va="center", transform=axes.get_yaxis_transform())
         for title, value in floors:
@@ -453,7 +464,8 @@ class Artist:
     def words(metric, row):
         text = metric.text(metric.value(row))
         if metric.spread:
-            text += f" ({duration(row['q1_us'])} to {duration(row['q3_us'])}, {row['n']:.0f} runs)"
+            low, high = metric.spread(row)
+            text += f" ({metric.text(low)} to {metric.text(high)}, {row['n']:.0f} runs)"
         return text
 
     def draw(self, panel, metric, key, label):
@@ -628,7 +640,7 @@ def all_cells(group, styles):
     """The heat map of one operation, which is its table, too."""
     metric = group.metric
     names = [name for name in styles if any(row["allocator"] == name for row in group.rows)]
-    floors = [("a store", "store_floor_us"), ("one counter", "bump_us")] if metric.spread else []
+    floors = [("a store", "store_floor_us"), ("one counter", "bump_us")] if metric.floors else []
     lines = []
     for cell in group.cells.values():
         ratios = group.ratios(cell)
@@ -718,10 +730,11 @@ def method(rows):
             "free slots, or not asked for.</p>")
 
 
-def page(rows, about):
+def page(rows, tests):
+    """tests: {name: (key of METRICS, what it is)}"""
     styles = styles_of(rows)
     artist = make_artist(styles)
-    groups = groups_of(rows)
+    groups = groups_of(rows, {test: measure for test, (measure, _) in tests.items()})
     title = f"Quarry benchmark: {rows[0]['device']}"
     out = ['<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
            '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; img-src data:">',
@@ -731,8 +744,9 @@ def page(rows, about):
            '<h2 id="summary">Which allocator where</h2>', key(), summary(groups, styles), *wrongs(rows)]
     for test, of in itertools.groupby(groups, key=lambda group: group.test):
         out.append(f'<section><h2 id="{e(test)}">{e(test)}</h2>')
-        if about.get(test):
-            out.append(f"<p>{e(about[test][:1].upper() + about[test][1:])}.</p>")
+        if test in tests:
+            about = tests[test][1]
+            out.append(f"<p>{e(about[:1].upper() + about[1:])}.</p>")
         for group in of:
             out.append(f'<h3 id="{e(group.key)}">{e(group.op)}</h3>')
             if group.common:
@@ -781,7 +795,7 @@ def write(folder, text):
 def main():
     parser = argparse.ArgumentParser(prog="quarry report")
     parser.add_argument("--check", action="store_true", help="only whether a report could be made")
-    parser.add_argument("--about", action="append", default=[], metavar="TEST=TEXT", help="what a test is")
+    parser.add_argument("--test", action="append", default=[], nargs=3, metavar=("NAME", "MEASURE", "TEXT"), help="what a test is")
     parser.add_argument("folder")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
@@ -796,7 +810,7 @@ def main():
             read(path, rows, places)
         if not rows:
             raise Refused(f"{options.files[0] if options.files else 'no file'}: there are no results")
-        write(options.folder, page(rows, dict(text.split("=", 1) for text in options.about)))
+        write(options.folder, page(rows, {name: (measure, text) for name, measure, text in options.test}))
     except Refused as refused:
         print(f"quarry: {refused}", file=sys.stderr)
         return 1

@@ -151,6 +151,13 @@ prints '^rw +exchange +64 '
 ops='alloc:malloc free:free used:malloc used:free warp:malloc warp:free mixed:malloc mixed:free scaling:malloc '
 ops+='scaling:free first-vs-warm:first first-vs-warm:warm shuffled:free churn:churn producer-consumer:exchange '
 ops+='frag:range fill:fill oom:malloc init:create init:reset workload:malloc+write workload:prefix-sum write:write '
+# Bandwidths are those of the CSV's bytes and medians, and have no floors in microseconds above them.
+awk -F, '$33 ~ /^w(rite|orkload)$/ { print $3, $4, $38 / $10 / 1e3 }' "$scratch/all" >"$scratch/wanted"
+awk '$NF == "GB/s" { print $1, $2, $5 }' "$out" | awk 'NR == FNR { wanted[$1, $2] = $3; next }
+    { off = $3 - wanted[$1, $2]; good += off * off < ($3 < 1 ? 1e-6 : 0.01) } END { exit !(good == 8) }' "$scratch/wanted" - || fail 'bandwidths'
+checks=$((checks + 1))
+same "$(grep -A2 -E '^w[a-z]+: every thread writes .*; 10\^9 bytes a second' "$out" | cut -d' ' -f1 | sort | uniq -c | tr -s ' \n' ' ')" \
+    ' 1 -- 2 allocator 2 rw 1 workload: 1 write: ' 'what is above bandwidths'
 same "$(tests "$scratch/all")" "${ops}write:packed " 'tests and their operations'
 same "$(sed 1d "$scratch/all" | awk -F, '$34 != "ok" || $15 != 1' | wc -l)" 0 'rows that are not ok'
 # Each thread's block, or its share of one array: 64 bytes. A heap's range is at least what the blocks were asked for.
@@ -246,17 +253,19 @@ fi
 
 a=$scratch/a.csv
 b=$scratch/b.csv
-# row FILE TEST US Q1 Q3 STATUS UTILISATION: appends a result of corw.
+# row FILE TEST US Q1 Q3 STATUS UTILISATION [BYTES]: appends a result of corw.
 row() {
-    echo "corw,x,1024,16,16,100,$3,$4,$5,$2,$6,one,0,$7,,,32,cpu" >>"$1"
+    echo "corw,x,1024,16,16,100,$3,$4,$5,$2,$6,one,0,$7,,${8:-},,32,cpu" >>"$1"
 }
-echo 'allocator,op,threads,bytes,bytes_least,free_percent,median_us,q1_us,q3_us,test,status,draw,rounds,utilisation,range_bytes,registers,lanes,backend' |
+echo 'allocator,op,threads,bytes,bytes_least,free_percent,median_us,q1_us,q3_us,test,status,draw,rounds,utilisation,range_bytes,asked_bytes,registers,lanes,backend' |
     tee "$a" >"$b"
 row "$a" alloc 10 9 11 ok ''
 row "$a" free 10 9 11 ok ''
 row "$a" fill '' '' '' ok 0.5
 row "$a" mixed 5 5 5 ok ''
 row "$a" scaling '' '' '' hung ''
+row "$a" write 10 8 12 ok '' 50000
+row "$b" write 8 7 9 ok '' 50000
 row "$b" fill '' '' '' ok 0.5
 row "$b" alloc 10.5 10 11 ok ''
 row "$b" free 8 7 9 ok ''
@@ -266,12 +275,14 @@ run 0 bench --compare "$a" "$b"
 prints '^ +10 +10.5 us +1\.050 0\.909-1\.222 +alloc x cpu corw '
 prints '^ +10 +8 us +0\.800 0\.636-1\.000 +better free '
 prints '^ +0\.5 +0\.5 +1\.000 +fill '
-prints '^3 results in both: 0 worse and 1 better by more than 10 %; 1 only in A, 1 only in B, 1 without a value in A$'
+prints '^ +5 +6\.25 GB/s +1\.250 0\.889-1\.714 +better +write '
+prints '^4 results in both: 0 worse and 2 better by more than 10 %; 1 only in A, 1 only in B, 1 without a value in A$'
 run 1 bench --compare --tolerance 4.9 "$a" "$b"
 prints '1\.050 .* worse +alloc '
 run 0 bench --compare --tolerance 5.1 "$a" "$b"
 run 1 bench --compare --tolerance 20 "$b" "$a"
 prints ' worse +free ' # 10 beside 8
+prints ' worse +write '
 prints '^ +1 +- us +- +worse +scaling ' # it hangs now
 sed -i 's/,0\.5,/,0.4,/' "$b"
 run 1 bench --compare "$a" "$b"
@@ -293,7 +304,7 @@ run 1 bench --compare "$scratch/bad" "$a"
 says "bad: line 3: no number: 'ten'"
 sed '4s/,cpu$//' "$a" >"$scratch/bad"
 run 1 bench --compare "$scratch/bad" "$a"
-says 'bad: line 4: 17 values instead of 18'
+says 'bad: line 4: 18 values instead of 19'
 sed '2s/corw/"corw/' "$a" >"$scratch/bad"
 run 1 bench --compare "$scratch/bad" "$a"
 says 'bad: line 2: a quote is wrong'

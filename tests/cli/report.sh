@@ -76,7 +76,7 @@ has_not() {
 
 page=$scratch/a/index.html
 csv=$scratch/a/results.csv
-run 0 bench --backend cpu --quick --allocator rw,corw,scatter --test alloc,mixed,frag,fill,oom,init --heap 16M --runs 2 --steps \
+run 0 bench --backend cpu --quick --allocator rw,corw,scatter --test alloc,mixed,frag,fill,oom,init,write --heap 16M --runs 2 --steps \
     --report "$scratch/a"
 prints '^rw +malloc '
 
@@ -90,15 +90,16 @@ fi
 # ---- page ----
 
 # alloc: 2 sizes over threads, 2 numbers of threads over sizes, and 2 sizes each of TAS and WAS.  One each, and of TAS and WAS, of the
-# mallocs of mixed, of frag, fill and oom; one each of the frees of mixed, create and reset.  A table for each operation, one for all.
+# mallocs of mixed, of frag, fill and oom; one each of the frees of mixed, create and reset, write and packed.  A table for each operation,
+# one for all.
 structure "$page" >"$out" || fail 'the structure of the page'
-prints '^23 [0-9]+ 9$'
+prints '^25 [0-9]+ 11$'
 same "$(cut -d' ' -f1 "$out")" "$(grep -o '<figure>' "$page" | wc -l)" 'drawings in figures'
 same "$(basename -a "$scratch"/a/*)" "$(printf 'index.html\nresults.csv')" 'files of a report'
 for text in '<h1>Quarry benchmark: ' "quarry bench --backend cpu --quick --allocator rw,corw,scatter" 'Times are by the host' \
     'Every thread allocates one block.' 'TAS: random probes of a thread, over threads' 'WAS: the most of a warp' \
     'Time of a kernel, over threads' 'Time of a kernel, over size of a block' 'Address range over the bytes of live blocks, over rounds' \
-    'Bytes asked for at the first NULL' 'prefers-color-scheme:dark' 'results were verified' '>a store</text>' '>one counter</text>' \
+    'Bandwidth of writes, over size of a block' 'Bytes asked for at the first NULL' 'prefers-color-scheme:dark' 'results were verified' '>a store</text>' '>one counter</text>' \
     "$(cut -d, -f45 "$csv" | tail -1)"; do
     has "$text"
 done
@@ -119,6 +120,15 @@ echo 'raise SystemExit("wrong module")' >"$scratch/csv.py"
 page=$scratch/c/index.html
 has 'id="fill"'
 has_not 'id="frag"'
+
+# A bandwidth: the most is best, and floors are none of it.
+awk -F, 'NR == 1 || $33 == "write"' "$csv" >"$scratch/write.csv"
+run 0 report -o "$scratch/c" "$scratch/write.csv"
+has_not 'a store</t'
+best=$(awk -F, '$4 == "write" && $6 == 16 && $38 / $10 > most { most = $38 / $10; name = $3 } END { print name }' "$csv")
+same "$(grep -oE '<th scope="col">[a-z]+</th>|<td class="h[0-6]" title="[0-9.]+ GB/s \([0-9.]+ GB/s to ' "$page" |
+    awk -v best="$best" -F'[<>"]' '/<th/ { name[n++] = $5 } /<td/ && !found { found = name[n - 3 + k++] == best ? $3 : "" } END { print found }')" h0 \
+    'the best bandwidth'
 
 # ---- gaps ----
 
