@@ -3,6 +3,7 @@
  */
 #include "bench.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,10 +52,12 @@ int tool_bench(int argc, char **argv)
         code = bench_plan(&bench);
     if (code == TOOL_OK)
         code = bench_measure(&bench);
-    if (code == TOOL_OK)
+    if (code == TOOL_OK && bench.cell_count)
         code = bench_write_outputs(&bench);
     free(bench.command);
     free(bench.cells);
     free(bench.order);
+    if (bench.signal)
+        raise(bench.signal); /* so that a shell's loop ends, too */
     return code == TOOL_OK ? bench.code : code;
 }

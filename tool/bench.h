@@ -101,6 +101,7 @@ struct bench {
     struct cell *cells; /* in the order of the output */
     unsigned cell_count;
     int code;
+    int signal;      /* that ended the measuring; 0: none did */
     unsigned *order; /* in which they are measured: heaps and what fills them serve many */
     struct list floor_threads;
     struct workload_floor floors[MAX_LIST];
@@ -139,7 +140,9 @@ void bench_heap_options(const struct bench *bench, const struct cell *cell,
                         struct quarry_heap_options *create);
 
 /* Learns the target and its device; measures floors and all cells.  Each in a process of its own, or several,
- * so that this one never uses the device.  Return TOOL_OK, or an exit code with the sentence printed. */
+ * so that this one never uses the device.  SIGINT, SIGTERM and SIGHUP, unless ignored, end the measuring:
+ * then bench->signal is set, a sentence says how many cells are missing, and bench->cells are the others.
+ * Return TOOL_OK, or an exit code with the sentence printed. */
 int bench_find_target(struct bench *bench);
 int bench_measure(struct bench *bench);
 

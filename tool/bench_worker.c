@@ -6,7 +6,10 @@
  * survive a fork.  What a child finds out comes through a pipe in messages of one size, each written at once.
  * One child finds the target, one measures the floors; those for cells say when each one begins, and its
  * result.  The cells of one allocator share a child until one of them goes wrong; the next child goes on
- * behind it. */
+ * behind it.
+ *
+ * A signal that asks for the end, from the terminal to all of these processes, is this one's to obey: it ends
+ * the child and keeps the cells that are done. */
 #include "bench.h"
 
 #include <errno.h>
@@ -48,7 +51,30 @@ struct child {
     int pipe;
 };
 
-enum listen_result { LISTEN_MESSAGE, LISTEN_END, LISTEN_TIMEOUT };
+enum listen_result { LISTEN_MESSAGE, LISTEN_END, LISTEN_TIMEOUT, LISTEN_STOPPED };
+
+/* The signal that came; 0: none. */
+static volatile sig_atomic_t stopped_by;
+
+static void stop(int number)
+{
+    stopped_by = number;
+}
+
+/* Gives the signals that ask for the end to a handler, but for those that the caller ignores, such as SIGHUP
+ * under nohup. */
+static void handle_signals(void (*handler)(int))
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction action;
+        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+            action.sa_handler = handler;
+            action.sa_flags = SA_RESTART;
+            sigaction(numbers[i], &action, NULL);
+        }
+    }
+}
 
 static int start_child(struct bench *bench, child_body *body, unsigned first, struct child *child)
 {
@@ -66,6 +92,7 @@ static int start_child(struct bench *bench, child_body *body, unsigned first, st
     if (child->pid == 0) {
         close(ends[0]);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        handle_signals(SIG_IGN);
         _exit(body(bench, first, ends[1]));
     }
     close(ends[1]);
@@ -94,6 +121,8 @@ static enum listen_result listen_to(const struct child *child, double seconds, v
     while (got < sizeof *message) {
         struct pollfd ready = {child->pipe, POLLIN, 0};
         const double left = until - timing_now();
+        if (stopped_by)
+            return LISTEN_STOPPED;
         if (left <= 0)
             return LISTEN_TIMEOUT;
         if (tick)
@@ -143,7 +172,9 @@ static int find_target(struct bench *bench, unsigned first, int pipe)
 /* What becomes of a child that is not for cells. */
 static int finish_child(struct child *child, enum listen_result last, const char *what)
 {
-    const int status = end_child(child, last == LISTEN_TIMEOUT);
+    const int status = end_child(child, last == LISTEN_TIMEOUT || last == LISTEN_STOPPED);
+    if (last == LISTEN_STOPPED)
+        return TOOL_OK;
     if (last == LISTEN_TIMEOUT)
         return tool_error(TOOL_FAILED, "%s: it takes too long", what);
     if (WIFSIGNALED(status))
@@ -334,7 +365,9 @@ static int follow_cells(struct bench *bench, struct child *child, unsigned *next
             break;
         }
     }
-    const int status = end_child(child, result == LISTEN_TIMEOUT);
+    const int status = end_child(child, result != LISTEN_END);
+    if (result == LISTEN_STOPPED)
+        return TOOL_OK;
     if (!begun && result == LISTEN_END && *next > first)
         return TOOL_OK;
     if (!begun && result == LISTEN_END && WIFEXITED(status) && WEXITSTATUS(status))
@@ -358,16 +391,38 @@ static int follow_cells(struct bench *bench, struct child *child, unsigned *next
     return TOOL_OK;
 }
 
+/* Leaves the cells up to order[done], in their order. */
+static void keep_cells(struct bench *bench, unsigned done)
+{
+    unsigned kept = 0;
+    for (unsigned i = done; i < bench->cell_count; i++)
+        bench->cells[bench->order[i]].test = NULL;
+    for (unsigned i = 0; i < bench->cell_count; i++) {
+        if (bench->cells[i].test)
+            bench->cells[kept++] = bench->cells[i];
+    }
+    bench->cell_count = kept;
+}
+
 int bench_measure(struct bench *bench)
 {
+    unsigned next = 0;
+    handle_signals(stop);
     int code = get_floors(bench);
     progress_bench = bench;
-    for (unsigned next = 0; next < bench->cell_count && code == TOOL_OK;) {
+    while (next < bench->cell_count && code == TOOL_OK && !stopped_by) {
         struct child child = {0, -1};
         code = start_child(bench, measure_cells, next, &child);
         if (code == TOOL_OK)
             code = follow_cells(bench, &child, &next);
     }
     tool_progress_end();
+    handle_signals(SIG_DFL);
+    bench->signal = stopped_by;
+    if (code == TOOL_OK && bench->signal) {
+        tool_error(TOOL_FAILED, "interrupted: %u of %u cells are missing", bench->cell_count - next,
+                   bench->cell_count);
+        keep_cells(bench, next);
+    }
     return code;
 }

@@ -212,18 +212,36 @@ done | sort | tr '\n' ' ')" 'cells beside those that hang'
 same "$(grep -c '330 bytes, 100 % free, 64 threads: ended after 2 s$' "$err")" 2 'sentences about cells that hang'
 quarry=$testing run 1 bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330 --heap 1M --runs 2 --watchdog 2
 prints '^plain-stuck malloc +330 +100% +HUNG$'
+# start_stuck ARGUMENT...: begins a run, $whole, and waits until the process of its cells, $part, hangs in that of 330 bytes.
+start_stuck() {
+    env --default-signal=INT "$testing" bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330,16 --heap 1M --runs 2 \
+        --watchdog 60 "$@" >"$out" 2>"$err" & # with SIGINT, which a shell's background processes ignore
+    whole=$!
+    for _ in $(seq 100); do
+        part=$(pgrep -P $whole) && [ "$(ps -o time= -p "${part:-0}" 2>/dev/null | tail -c 3)" -ge 1 ] 2>/dev/null && break
+        sleep 0.1
+    done
+}
 # Its process killed by someone else.
-"$testing" bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330,16 --heap 1M --runs 2 --watchdog 60 \
-    --csv >"$out" 2>"$err" &
-whole=$!
-for _ in $(seq 100); do
-    part=$(pgrep -P $whole) && [ "$(ps -o time= -p "${part:-0}" 2>/dev/null | tail -c 3)" -ge 1 ] 2>/dev/null && break
-    sleep 0.1
-done
+start_stuck --csv
 kill -KILL "$part"
 wait $whole
 same $? 1 'exit code after a process was killed'
 same "$(sed 1d "$out" | cut -d, -f6,34 | tr '\n' ' ')" '330,crashed 16,ok ' 'cells beside one that was killed'
+# The run interrupted: what is done is written, and no process is left.
+for signal in INT TERM; do
+    start_stuck --csv="$scratch/csv" --json="$scratch/json"
+    kill -$signal $whole
+    wait $whole
+    same $? $((128 + $(kill -l $signal))) "exit code after SIG$signal"
+    same "$(cat "$err")" 'quarry: interrupted: 1 of 2 cells are missing' 'what is said of an interrupted run'
+    prints '^plain-stuck malloc +16 +100% .*x$'
+    prints_not '330'
+    same "$(sed 1d "$scratch/csv" | cut -d, -f6,34)" 16,ok 'cells of an interrupted run'
+    grep -q '"bytes": 16,' "$scratch/json" && [ "$(tail -1 "$scratch/json")" = '}' ] || fail 'JSON of an interrupted run'
+    ! kill -0 "$part" 2>/dev/null || fail 'a process is left'
+done
+checks=$((checks + 4))
 # Blocks at odd addresses: the cell fails, with a reason.
 quarry=$testing run 1 bench --backend cpu --test alloc,first-vs-warm --allocator plain-crooked,plain --threads 64 --size 256 --heap 1M \
     --runs 2 --csv
