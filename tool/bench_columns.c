@@ -72,115 +72,70 @@ const struct workload_floor *bench_floor(const struct bench *bench, const struct
     return &bench->floors[i];
 }
 
-/* One function for each column; clang-format would spread them over hundreds of lines. */
+/* COLUMN(name, whether it is quoted, format of a real number, statement that gets the value).  clang-format
+ * would spread them over hundreds of lines. */
 /* clang-format off */
-#define GET(name, ...)                                                                                              \
-    static void get_##name(const struct bench *bench, const struct cell *cell, const struct workload_op *op,        \
-                           struct value *value)                                                                     \
-    {                                                                                                               \
-        (void)bench, (void)cell, (void)op;                                                                          \
-        __VA_ARGS__                                                                                                 \
-    }
-GET(device, text(value, bench->info.name);)
-GET(backend, text(value, bench->target.backend == QUARRY_BACKEND_CUDA ? "cuda" : "cpu");)
-GET(allocator, text(value, cell->allocator.name);)
-GET(op, text(value, op->name);)
-GET(threads, number(value, cell->threads);)
-GET(bytes, number(value, cell->bytes);)
-GET(page, number(value, cell->result.heap.page_bytes);)
-GET(free_percent, real(value, (double)cell->free_share / 1000);)
-GET(word_bits, number(value, cell->result.heap.word_bits);)
-GET(median_us, if (op->time.n) real(value, op->time.median);)
-GET(q1_us, if (op->time.n) real(value, op->time.q1);)
-GET(q3_us, if (op->time.n) real(value, op->time.q3);)
-GET(n, number(value, op->time.n);)
-GET(nulls, number(value, cell->result.measured.nulls);)
-GET(verified, number(value, cell->result.status == CELL_OK);)
-GET(store_floor_us, real(value, bench_floor(bench, cell)->store.median);)
-GET(bump_us, real(value, bench_floor(bench, cell)->bump.median);)
-GET(heap_bytes, number(value, cell->result.heap.pool_bytes);)
-GET(lanes, number(value, cell->lanes);)
-GET(probe_lanes, number(value, cell->result.heap.probe_lanes);)
-GET(low_free_percent, real(value, 100 * cell->result.heap.low_free);)
-GET(debug, number(value, (uint64_t)bench->debug);)
-GET(tas, if (op->tas > 0) real(value, op->tas);)
-GET(was, if (op->was > 0) real(value, op->was);)
-GET(cycles, if (op->cycles > 0) real(value, op->cycles);)
-GET(alignment, number(value, cell->result.heap.alignment);)
-GET(distribution, text(value, options_distributions[bench->policies.distribution]);)
-GET(oom, text(value, options_ooms[bench->policies.oom]);)
-GET(free_slots, if (cell->result.slots != UINT64_MAX) number(value, cell->result.slots);)
-GET(bytes_least, number(value, cell->least ? cell->least : cell->bytes);)
-GET(blocks, if (op->blocks) number(value, op->blocks);)
-GET(utilisation, if (op->blocks && cell->test->kind == BENCH_FILL) real(value, (double)op->asked_bytes / (double)cell->result.heap.pool_bytes);)
-GET(test, text(value, cell->test->name);)
-GET(status, text(value, bench_status_words[cell->result.status]);)
-GET(draw, text(value, cell->octaves ? "octaves" : cell->least ? "uniform" : "one");)
-GET(rounds, number(value, op->rounds);)
-GET(range_bytes, if (op->range_bytes) number(value, op->range_bytes);)
-GET(asked_bytes, if (op->asked_bytes) number(value, op->asked_bytes);)
-GET(registers, if (cell->test->kind == BENCH_REGISTERS) number(value, op->registers);)
-GET(local_bytes, if (cell->test->kind == BENCH_REGISTERS) number(value, op->local_bytes);)
-GET(stable, if (op->time.n) number(value, (uint64_t)op->time.stable);)
-GET(clock_mhz, if (clock_of(bench) > 0) real(value, clock_of(bench));)
-GET(driver, text(value, bench->info.driver);)
-GET(compiler, text(value, build_compiler);)
-GET(commit, text(value, build_commit);)
-GET(fault, text(value, cell->result.fault);)
-GET(command, text(value, bench->command);)
+#define COLUMNS                                                                                             \
+    COLUMN(device, 1, NULL, text(value, bench->info.name);)                                                 \
+    COLUMN(backend, 0, NULL, text(value, bench->target.backend == QUARRY_BACKEND_CUDA ? "cuda" : "cpu");)   \
+    COLUMN(allocator, 0, NULL, text(value, cell->allocator.name);)                                          \
+    COLUMN(op, 0, NULL, text(value, op->name);)                                                             \
+    COLUMN(threads, 0, NULL, number(value, cell->threads);)                                                 \
+    COLUMN(bytes, 0, NULL, number(value, cell->bytes);)                                                     \
+    COLUMN(page, 0, NULL, number(value, cell->result.heap.page_bytes);)                                     \
+    COLUMN(free_percent, 0, "%.6g", real(value, (double)cell->free_share / 1000);)                          \
+    COLUMN(word_bits, 0, NULL, number(value, cell->result.heap.word_bits);)                                 \
+    COLUMN(median_us, 0, "%.3f", if (op->time.n) real(value, op->time.median);)                             \
+    COLUMN(q1_us, 0, "%.3f", if (op->time.n) real(value, op->time.q1);)                                     \
+    COLUMN(q3_us, 0, "%.3f", if (op->time.n) real(value, op->time.q3);)                                     \
+    COLUMN(n, 0, NULL, number(value, op->time.n);)                                                          \
+    COLUMN(nulls, 0, NULL, number(value, cell->result.measured.nulls);)                                     \
+    COLUMN(verified, 0, NULL, number(value, cell->result.status == CELL_OK);)                               \
+    COLUMN(store_floor_us, 0, "%.3f", real(value, bench_floor(bench, cell)->store.median);)                 \
+    COLUMN(bump_us, 0, "%.3f", real(value, bench_floor(bench, cell)->bump.median);)                         \
+    COLUMN(heap_bytes, 0, NULL, number(value, cell->result.heap.pool_bytes);)                               \
+    COLUMN(lanes, 0, NULL, number(value, cell->lanes);)                                                     \
+    COLUMN(probe_lanes, 0, NULL, number(value, cell->result.heap.probe_lanes);)                             \
+    COLUMN(low_free_percent, 0, "%g", real(value, 100 * cell->result.heap.low_free);)                       \
+    COLUMN(debug, 0, NULL, number(value, (uint64_t)bench->debug);)                                          \
+    COLUMN(tas, 0, "%.4f", if (op->tas > 0) real(value, op->tas);)                                          \
+    COLUMN(was, 0, "%.4f", if (op->was > 0) real(value, op->was);)                                          \
+    COLUMN(cycles, 0, "%.1f", if (op->cycles > 0) real(value, op->cycles);)                                 \
+    COLUMN(alignment, 0, NULL, number(value, cell->result.heap.alignment);)                                 \
+    COLUMN(distribution, 0, NULL, text(value, options_distributions[bench->policies.distribution]);)        \
+    COLUMN(oom, 0, NULL, text(value, options_ooms[bench->policies.oom]);)                                   \
+    COLUMN(free_slots, 0, NULL, if (cell->result.slots != UINT64_MAX) number(value, cell->result.slots);)   \
+    COLUMN(bytes_least, 0, NULL, number(value, cell->least ? cell->least : cell->bytes);)                   \
+    COLUMN(blocks, 0, NULL, if (op->blocks) number(value, op->blocks);)                                     \
+    COLUMN(utilisation, 0, "%.6f", if (op->blocks && cell->test->kind == BENCH_FILL)                        \
+           real(value, (double)op->asked_bytes / (double)cell->result.heap.pool_bytes);)                    \
+    COLUMN(test, 0, NULL, text(value, cell->test->name);)                                                   \
+    COLUMN(status, 0, NULL, text(value, bench_status_words[cell->result.status]);)                          \
+    COLUMN(draw, 0, NULL, text(value, cell->octaves ? "octaves" : cell->least ? "uniform" : "one");)        \
+    COLUMN(rounds, 0, NULL, number(value, op->rounds);)                                                     \
+    COLUMN(range_bytes, 0, NULL, if (op->range_bytes) number(value, op->range_bytes);)                      \
+    COLUMN(asked_bytes, 0, NULL, if (op->asked_bytes) number(value, op->asked_bytes);)                      \
+    COLUMN(registers, 0, NULL, if (cell->test->kind == BENCH_REGISTERS) number(value, op->registers);)      \
+    COLUMN(local_bytes, 0, NULL, if (cell->test->kind == BENCH_REGISTERS) number(value, op->local_bytes);)  \
+    COLUMN(stable, 0, NULL, if (op->time.n) number(value, (uint64_t)op->time.stable);)                      \
+    COLUMN(clock_mhz, 0, "%.0f", if (clock_of(bench) > 0) real(value, clock_of(bench));)                    \
+    COLUMN(driver, 1, NULL, text(value, bench->info.driver);)                                               \
+    COLUMN(compiler, 1, NULL, text(value, build_compiler);)                                                 \
+    COLUMN(commit, 0, NULL, text(value, build_commit);)                                                     \
+    COLUMN(fault, 1, NULL, text(value, cell->result.fault);)                                                \
+    COLUMN(command, 1, NULL, text(value, bench->command);)
 /* clang-format on */
 
-#define COLUMN(name, quoted, format)                                                                         \
+#define COLUMN(name, quoted, format, ...)                                                                    \
+    static void get_##name(const struct bench *bench, const struct cell *cell, const struct workload_op *op, \
+                           struct value *value)                                                              \
     {                                                                                                        \
-#name, quoted, format, get_##name                                                                    \
+        (void)bench, (void)cell, (void)op;                                                                   \
+        __VA_ARGS__                                                                                          \
     }
-const struct column bench_columns[] = {
-    COLUMN(device, 1, NULL),
-    COLUMN(backend, 0, NULL),
-    COLUMN(allocator, 0, NULL),
-    COLUMN(op, 0, NULL),
-    COLUMN(threads, 0, NULL),
-    COLUMN(bytes, 0, NULL),
-    COLUMN(page, 0, NULL),
-    COLUMN(free_percent, 0, "%.6g"),
-    COLUMN(word_bits, 0, NULL),
-    COLUMN(median_us, 0, "%.3f"),
-    COLUMN(q1_us, 0, "%.3f"),
-    COLUMN(q3_us, 0, "%.3f"),
-    COLUMN(n, 0, NULL),
-    COLUMN(nulls, 0, NULL),
-    COLUMN(verified, 0, NULL),
-    COLUMN(store_floor_us, 0, "%.3f"),
-    COLUMN(bump_us, 0, "%.3f"),
-    COLUMN(heap_bytes, 0, NULL),
-    COLUMN(lanes, 0, NULL),
-    COLUMN(probe_lanes, 0, NULL),
-    COLUMN(low_free_percent, 0, "%g"),
-    COLUMN(debug, 0, NULL),
-    COLUMN(tas, 0, "%.4f"),
-    COLUMN(was, 0, "%.4f"),
-    COLUMN(cycles, 0, "%.1f"),
-    COLUMN(alignment, 0, NULL),
-    COLUMN(distribution, 0, NULL),
-    COLUMN(oom, 0, NULL),
-    COLUMN(free_slots, 0, NULL),
-    COLUMN(bytes_least, 0, NULL),
-    COLUMN(blocks, 0, NULL),
-    COLUMN(utilisation, 0, "%.6f"),
-    COLUMN(test, 0, NULL),
-    COLUMN(status, 0, NULL),
-    COLUMN(draw, 0, NULL),
-    COLUMN(rounds, 0, NULL),
-    COLUMN(range_bytes, 0, NULL),
-    COLUMN(asked_bytes, 0, NULL),
-    COLUMN(registers, 0, NULL),
-    COLUMN(local_bytes, 0, NULL),
-    COLUMN(stable, 0, NULL),
-    COLUMN(clock_mhz, 0, "%.0f"),
-    COLUMN(driver, 1, NULL),
-    COLUMN(compiler, 1, NULL),
-    COLUMN(commit, 0, NULL),
-    COLUMN(fault, 1, NULL),
-    COLUMN(command, 1, NULL),
-};
+COLUMNS
+#undef COLUMN
+
+#define COLUMN(name, quoted, format, ...) {#name, quoted, format, get_##name},
+const struct column bench_columns[] = {COLUMNS};
 const unsigned bench_column_count = sizeof bench_columns / sizeof *bench_columns;

@@ -314,21 +314,17 @@ says 'nonesuch: can.t read'
 : >"$scratch/empty"
 run 1 bench --compare "$a" "$scratch/empty"
 says 'empty: line 1: the file is empty'
-sed 's/,status,/,state,/' "$a" >"$scratch/bad"
-run 1 bench --compare "$scratch/bad" "$a"
-says "bad: line 1: there is no column 'status'"
-sed '3s/,10,/,ten,/' "$a" >"$scratch/bad"
-run 1 bench --compare "$scratch/bad" "$a"
-says "bad: line 3: no number: 'ten'"
-sed '4s/,cpu$//' "$a" >"$scratch/bad"
-run 1 bench --compare "$scratch/bad" "$a"
-says 'bad: line 4: 18 values instead of 19'
-sed '2s/corw/"corw/' "$a" >"$scratch/bad"
-run 1 bench --compare "$scratch/bad" "$a"
-says 'bad: line 2: a quote is wrong'
-sed '2p' "$a" >"$scratch/bad"
-run 1 bench --compare "$scratch/bad" "$a"
-says 'bad: line 3: the same cell as in line 2'
+# refused SED PATTERN: the file, changed so, is refused.
+refused() {
+    sed "$1" "$a" >"$scratch/bad"
+    run 1 bench --compare "$scratch/bad" "$a"
+    says "bad: $2"
+}
+refused 's/,status,/,state,/' "line 1: there is no column 'status'"
+refused '3s/,10,/,ten,/' "line 3: no number: 'ten'"
+refused '4s/,cpu$//' 'line 4: 18 values instead of 19'
+refused '2s/corw/"corw/' 'line 2: a quote is wrong'
+refused '2p' 'line 3: the same cell as in line 2'
 
 # ---- usage ----
 
