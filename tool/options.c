@@ -203,14 +203,16 @@ static const struct argp_option method_list[] = {
      0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
+/* Their defaults are the command's. */
 static const struct argp_option heap_list[] = {
+    {"allocator", 'a', "NAME", 0, "The allocator; `quarry list` names them", 0},
+    {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 from 32 to 1M", 0},
     {"backend", 'b', "NAME", 0, "auto, cuda or cpu (default: auto, a GPU if there is one)", 0},
-    {"allocator", 'a', "NAME", 0, "The allocator; `quarry list` names them (default: corw)", 0},
-    {"heap", 'm', "SIZE", 0, "Size of the heap (default: 64M)", 0},
-    {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 from 32 to 1M (default: the allocator's)", 0},
+    {"heap", 'm', "SIZE", 0, "Size of the heap", 0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 const struct argp options_heap = {heap_list, parse_heap, NULL, NULL, NULL, NULL, NULL};
+const struct argp options_place = {heap_list + 2, parse_heap, NULL, NULL, NULL, NULL, NULL};
 const struct argp options_method = {method_list, parse_method, NULL, NULL, NULL, NULL, NULL};
 
 /* ---- policies ---- */

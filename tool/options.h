@@ -20,8 +20,10 @@ extern const struct argp options_input;
  * method takes. Input: a struct method_options, all zero before. */
 extern const struct argp options_method;
 
-/* --backend, --allocator, --heap and --page alone, of a heap that is not for a method.  Input: the same. */
+/* --backend, --allocator, --heap and --page alone, of a heap that is not for a method; --backend and --heap
+ * alone. Input: the same. */
 extern const struct argp options_heap;
+extern const struct argp options_place;
 
 /* --align, --distribute and --oom.  Input: a struct policy_options. */
 extern const struct argp options_policies;

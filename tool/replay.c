@@ -161,7 +161,7 @@ static void fill_options(const struct command *command, const struct quarry_trac
         if (strcmp(name, header->allocator) == 0)
             options->page_bytes = header->page_bytes;
         else if (info.whole_pages)
-            options->page_bytes = (plan->most + 15) / 16 * 16;
+            options->page_bytes = quarry_round_up(plan->most, QUARRY_MIN_PAGE_BYTES);
         break;
     }
 }

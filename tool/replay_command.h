@@ -12,12 +12,10 @@ struct replay_input {
     const char *path; /* NULL: none was given */
     int lossy;
     uint64_t window;
-    uint64_t heap_bytes; /* 0: the recording's */
-    uint64_t runs;       /* of which times are medians */
-    enum quarry_backend backend;
+    uint64_t runs; /* of which times are medians */
 };
 
-/* The options and the argument that fill a struct replay_input but for its heap_bytes and backend. */
+/* The options and the argument that fill a struct replay_input. */
 extern const struct argp replay_input_argp;
 
 /* Reads the trace and makes its plan.  Returns 0, or prints one sentence and returns TOOL_FAILED.  Either way

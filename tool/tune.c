@@ -19,6 +19,7 @@ static const char *const meanings[] = {
 
 struct command {
     struct replay_input input;
+    struct method_options place; /* backend and heap_bytes of it */
     enum objective objective;
 };
 
@@ -56,19 +57,11 @@ static error_t parse_objective(struct command *command, const char *text)
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct command *command = (struct command *)state->input;
-    struct replay_input *input = &command->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = input;
+        state->child_inputs[0] = &command->input;
+        state->child_inputs[1] = &command->place;
         return 0;
-    case 'b':
-        return tool_parse_backend(text, &input->backend)
-                   ? tool_refuse("--backend '%s': give auto, cuda or cpu", text)
-                   : 0;
-    case 'm':
-        return tool_parse_bytes(text, &input->heap_bytes) || !input->heap_bytes
-                   ? tool_refuse("--heap '%s': give a size such as 4096, 64K or 1.5G", text)
-                   : 0;
     case KEY_OBJECTIVE:
         return parse_objective(command, text);
     case ARGP_KEY_ERROR:
@@ -79,8 +72,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option option_list[] = {
-    {"backend", 'b', "NAME", 0, "auto, cuda or cpu (default: auto, a GPU if there is one)", 0},
-    {"heap", 'm', "SIZE", 0, "Size of the heap (default: the recording's)", 0},
     {"objective", KEY_OBJECTIVE, "WHAT", 0,
      "time in that heap, memory: the least heap in which no malloc fails, or product of both (default: time)",
      0},
@@ -88,9 +79,11 @@ static const struct argp_option option_list[] = {
 
 static const char documentation[] =
     "Runs a trace on every allocator and option that suits it, and ranks them.\v"
-    "docs/traces.md says what is tried.  Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
+    "The heap is as large as the recording's, unless --heap is given.  docs/traces.md says what is tried.  "
+    "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
-static const struct argp_child children[] = {{&replay_input_argp, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+static const struct argp_child children[] = {
+    {&replay_input_argp, 0, NULL, 0}, {&options_place, 0, NULL, 0}, {NULL, 0, NULL, 0}};
 static const struct argp argument_parser = {option_list, parse, "TRACE", documentation, children, NULL, NULL};
 
 /* ---- candidates ---- */
@@ -109,16 +102,12 @@ static void add(struct tuner *tuner, const char *allocator, uint64_t page_bytes,
     }
 }
 
-static uint64_t round_up(uint64_t bytes)
-{
-    return (bytes + 15) / 16 * 16;
-}
-
 /* Where a block is a page: pages that just hold the largest block, and the next power of two.  Else the
  * default, and pages of the smallest block. */
 static void add_all(struct tuner *tuner, uint64_t heap_bytes)
 {
-    const uint64_t smallest = round_up(tuner->plan.least), most = round_up(tuner->plan.most);
+    const uint64_t smallest = quarry_round_up(tuner->plan.least, QUARRY_MIN_PAGE_BYTES);
+    const uint64_t most = quarry_round_up(tuner->plan.most, QUARRY_MIN_PAGE_BYTES);
     const uint64_t least = smallest > OPTIONS_MIN_PAGE_BYTES ? smallest : OPTIONS_MIN_PAGE_BYTES;
     struct quarry_allocator_info info;
     for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
@@ -243,7 +232,7 @@ static void print_paste(const struct candidate *best, enum objective objective)
 
 static int tune(struct tuner *tuner, const struct command *command, const struct quarry_trace_file *trace)
 {
-    const uint64_t heap = command->input.heap_bytes ? command->input.heap_bytes : trace->header.pool_bytes;
+    const uint64_t heap = command->place.heap_bytes ? command->place.heap_bytes : trace->header.pool_bytes;
     struct statistics floor;
     char bytes[32];
     if (replay_measure_floor(&tuner->replay, (unsigned)command->input.runs, &floor) != QUARRY_OK)
@@ -284,7 +273,7 @@ int tool_tune(int argc, char **argv)
     code = replay_open_input(&command.input, &trace, &tuner.plan);
     if (code == 0 && tuner.plan.blocks == 0)
         code = tool_error(TOOL_FAILED, "%s: there is no malloc in it", command.input.path);
-    if (code == 0 && tool_target(command.input.backend, &target))
+    if (code == 0 && tool_target(command.place.backend, &target))
         code = TOOL_FAILED;
     if (code == 0 && replay_open(&tuner.replay, &target, &tuner.plan) != QUARRY_OK)
         code = tool_error(TOOL_FAILED, "%s", quarry_error_detail());
