@@ -25,7 +25,7 @@ include/quarry/trace\.h	include/quarry/quarry\.h|<.*>	the host's side is usable 
 include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's side is usable without device code
 include/quarry/.*	include/quarry/.*	public headers see no source folder
 src/device/.*	(include/quarry|src/device)/.*	kernels are device code
-src/cpu/(executor|fiber)\..*	src/cpu/(executor|fiber)\.h|include/quarry/simt/.*|<.*>	the executor knows no heaps
+src/cpu/(executor|fiber).*	src/cpu/(executor|fiber).*\.h|include/quarry/simt/.*|<.*>	the executor knows no heaps
 src/cpu/.*	(include/quarry|src/cpu|src/host)/.*|<[^c].*>|<c[^u].*>	one backend knows no other
 src/cuda/.*	(include/quarry|src/cuda|src/host)/.*|<.*>	one backend knows no other
 src/host/.*	(include/quarry|src/host|src/device)/.*|<[^c].*>|<c[^u].*>	the host's side reaches backends through their table
