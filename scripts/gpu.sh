@@ -117,7 +117,7 @@ stage_sanitize() {
             echo "$tool $quarry $join --heap 64M"
             echo "$tool $quarry $join --method two-pass"
         done
-        for program in simt heap; do
+        for program in simt launch; do
             echo "racecheck $build/tests/test_$program"
         done
     } | xargs -P 4 -I{} bash -c 'sanitize {}' || fail 'compute-sanitizer'

@@ -18,11 +18,16 @@
 
 #define TEST_SKIPPED 77
 
-/* The target named by QUARRY_TEST_BACKEND (cpu unless set); exits with 77 if it can't be used here. */
+/* The target named by QUARRY_TEST_BACKEND (cpu unless set); exits with 77 if it can't be used here, with 2 if
+ * there is none of that name. */
 static inline struct quarry_target test_target(void)
 {
     const char *name = getenv("QUARRY_TEST_BACKEND");
     struct quarry_target target = {0};
+    if (name && strcmp(name, "cuda") != 0 && strcmp(name, "cpu") != 0) {
+        fprintf(stderr, "QUARRY_TEST_BACKEND is \"%s\": it must be cpu or cuda\n", name);
+        exit(2);
+    }
     target.backend = name && strcmp(name, "cuda") == 0 ? QUARRY_BACKEND_CUDA : QUARRY_BACKEND_CPU;
     if (quarry_target_resolve(&target) != QUARRY_OK) {
         printf("skipped: %s\n", quarry_error_detail());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What test_heap.c asks of CUDA itself.  Without QUARRY_WITH_CUDA: nothing there, nothing wrong. */
+/* What tests of heaps ask of CUDA itself.  Without QUARRY_WITH_CUDA: nothing there, nothing wrong. */
 #ifndef QUARRY_TESTS_HEAP_TEST_CUDA_H
 #define QUARRY_TESTS_HEAP_TEST_CUDA_H
 

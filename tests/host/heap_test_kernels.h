@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of test_heap.c. */
+/* Kernels of the tests of heaps (heap_test.h). */
 #ifndef QUARRY_TESTS_HEAP_TEST_KERNELS_H
 #define QUARRY_TESTS_HEAP_TEST_KERNELS_H
 

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocators by name, and the options of a heap: what they mean, which are refused, and with what sentence.
+ */
+#include "heap_test.h"
+#include "heap_test_cuda.h"
+
+/* ---- allocators ---- */
+
+static void allocators_are_listed(void **state)
+{
+    struct quarry_allocator_info info;
+    struct quarry_allocator_info other;
+    int has_default = 0;
+    (void)state;
+    assert_true(quarry_allocator_count() >= 2);
+    for (int i = 0; i < quarry_allocator_count(); i++) {
+        assert_ok(quarry_allocator_describe(i, &info));
+        assert_true(strlen(info.name) > 0 && strlen(info.summary) > 0);
+        assert_true(info.min_page_bytes <= 256 && info.max_page_bytes >= 256);
+        assert_true(info.alignment >= 16);
+        has_default |= strcmp(info.name, "corw") == 0;
+        for (int j = 0; j < i; j++) {
+            assert_ok(quarry_allocator_describe(j, &other));
+            assert_string_not_equal(other.name, info.name);
+        }
+    }
+    assert_true(has_default);
+    expect(QUARRY_ERROR_ARGUMENT, quarry_allocator_describe(-1, &info));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_allocator_describe(quarry_allocator_count(), &info));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_allocator_describe(0, NULL));
+}
+
+/* An allocator whose blocks are the platform's has a heap all the same, and says what that can't do. */
+static void blocks_of_the_platform_are_not_counted(void **state)
+{
+    struct quarry_allocator_info info;
+    struct quarry_statistics statistics;
+    uint64_t slots;
+    (void)state;
+    for (int i = 0; i < quarry_allocator_count(); i++) {
+        struct quarry_heap_options options = the_options();
+        quarry_heap *heap;
+        assert_ok(quarry_allocator_describe(i, &info));
+        if (info.counts_slots)
+            continue;
+        options.allocator = info.name;
+        options.pool_bytes = 1 << 20;
+        heap = create(&options);
+        assert_true(quarry_heap_handle(heap).max_block > 1 << 19);
+        expect(QUARRY_ERROR_COMBINATION, quarry_heap_slots(heap, 16, &slots));
+        expect_detail(info.name);
+        expect(QUARRY_ERROR_COMBINATION, quarry_heap_reset(heap));
+        expect_detail("can't be reset");
+        assert_ok(quarry_heap_statistics(heap, &statistics));
+        assert_int_equal(0, statistics.live_blocks);
+        assert_int_equal(0, statistics.capacity_bytes);
+        assert_ok(quarry_heap_check(heap));
+        assert_ok(quarry_heap_destroy(heap));
+        options.debug = 1;
+        expect(QUARRY_ERROR_COMBINATION, quarry_heap_create(&heap, &options));
+        expect_detail("has no debug mode");
+        options.debug = 0;
+        options.pool = QUARRY_POOL_MANAGED;
+        expect(QUARRY_ERROR_COMBINATION, quarry_heap_create(&heap, &options));
+        expect_detail("QUARRY_POOL_DEVICE");
+        options.pool = QUARRY_POOL_DEVICE;
+        options.pool_bytes = (uint64_t)1 << 60;
+        expect(QUARRY_ERROR_MEMORY, quarry_heap_create(&heap, &options));
+        options.pool_bytes = 0;
+        options.pages = 10;
+        options.page_bytes = 20;
+        expect(QUARRY_ERROR_ARGUMENT, quarry_heap_create(&heap, &options));
+    }
+}
+
+/* With a heap on a GPU, and sources that ask for it: tests/package/override.sh. */
+static void a_heap_for_device_malloc_needs_sources_that_ask(void **state)
+{
+    struct quarry_heap_options options = the_options();
+    quarry_heap *heap = create(&options);
+    (void)state;
+    expect(QUARRY_ERROR_COMBINATION, quarry_override_set(heap));
+    expect_detail("override.h");
+    expect(QUARRY_ERROR_COMBINATION, quarry_override_clear(heap));
+    assert_ok(quarry_heap_destroy(heap));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_override_set(NULL));
+}
+
+static void unknown_allocator_names_the_known(void **state)
+{
+    struct quarry_heap_options options = the_options();
+    struct quarry_allocator_info info;
+    quarry_heap *heap;
+    char names[512] = "";
+    (void)state;
+    options.allocator = "no-such";
+    for (int i = 0; i < quarry_allocator_count(); i++) {
+        assert_ok(quarry_allocator_describe(i, &info));
+        strncat(names, i ? ", " : "", sizeof names - strlen(names) - 1);
+        strncat(names, info.name, sizeof names - strlen(names) - 1);
+    }
+    expect(QUARRY_ERROR_ALLOCATOR, quarry_heap_create(&heap, &options));
+    expect_detail("\"no-such\"");
+    expect_detail(names);
+}
+
+/* ---- options ---- */
+
+static void no_options_are_all_defaults(void **state)
+{
+    struct quarry_heap_description description;
+    quarry_heap *heap = create(NULL);
+    (void)state;
+    assert_ok(quarry_heap_describe(heap, &description));
+    assert_string_equal("corw", description.allocator);
+    assert_int_equal(256, description.page_bytes);
+    assert_int_equal(QUARRY_POOL_DEVICE, description.pool);
+    assert_true(description.target.backend != QUARRY_BACKEND_AUTO);
+    assert_true(description.pool_bytes >= 2 * MIB);
+    assert_true(description.pages > description.pool_bytes / 256 * 9 / 10);
+    assert_true(description.pages * 256 < description.pool_bytes);
+    assert_ok(quarry_heap_check(heap));
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+static void unsaid_size_is_the_devices(void **state)
+{
+    struct quarry_device_info info;
+    struct quarry_heap_description description;
+    struct quarry_heap_options options = the_options();
+    (void)state;
+    assert_ok(quarry_device_describe(&options.target, &info));
+    quarry_heap *heap = create(&options);
+    assert_ok(quarry_heap_describe(heap, &description));
+    /* What is available may have changed in between. */
+    assert_true(description.pool_bytes > info.heap_bytes / 10 * 9);
+    assert_true(description.pool_bytes < info.heap_bytes / 10 * 11);
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+struct wrong_option {
+    const char *text; /* in the sentence */
+    enum quarry_status status;
+    enum quarry_pool pool;
+    uint64_t pool_bytes;
+    uint64_t page_bytes;
+    uint64_t pages;
+    uint32_t word_bits;
+};
+
+static void wrong_options_are_named(void **state)
+{
+    static const struct wrong_option wrong[] = {
+        {"page_bytes is 8:", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_DEVICE, MIB, 8, 0, 0},
+        {"from 16 to 1048576", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_DEVICE, MIB, 24, 0, 0},
+        {"page_bytes is 1048592:", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_DEVICE, 0, MIB + 16, 10, 0},
+        {"page_bytes is 18446744073709551600:", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_DEVICE, MIB,
+         UINT64_MAX - 15, 0, 0},
+        {"pages is 4294967233:", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_DEVICE, 0, 16, (1ull << 32) - 63, 0},
+        {"pages is 18446744073709551615:", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_DEVICE, MIB, 0, UINT64_MAX, 0},
+        {"word_bits is 16:", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_DEVICE, MIB, 0, 0, 16},
+        {"pool 6 does not exist", QUARRY_ERROR_ARGUMENT, (enum quarry_pool)6, MIB, 0, 0, 0},
+        {"buffer is NULL", QUARRY_ERROR_ARGUMENT, QUARRY_POOL_BUFFER, MIB, 0, 0, 0},
+        {"a pool of 1048576 bytes is too small: 4097 pages of 256 bytes", QUARRY_ERROR_POOL,
+         QUARRY_POOL_DEVICE, MIB, 256, 4097, 0},
+        {"a pool of 1 bytes is too small: 1 page of ", QUARRY_ERROR_POOL, QUARRY_POOL_DEVICE, 1, 0, 0, 0},
+        {"", QUARRY_ERROR_MEMORY, QUARRY_POOL_DEVICE, 1ull << 60, 0, 0, 0},
+        {"", QUARRY_ERROR_MEMORY, QUARRY_POOL_STREAM, 1ull << 60, 0, 0, 0},
+        {"", QUARRY_ERROR_MEMORY, QUARRY_POOL_MANAGED, 1ull << 60, 0, 0, 0},
+        {"", QUARRY_ERROR_MEMORY, QUARRY_POOL_PINNED, 1ull << 60, 0, 0, 0},
+        {"device malloc has no", QUARRY_ERROR_MEMORY, QUARRY_POOL_MALLOC, 1ull << 60, 0, 0, 0},
+        {"", QUARRY_ERROR_MEMORY, QUARRY_POOL_DEVICE, 0, MIB, (1ull << 32) - 64, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct quarry_allocator_info info;
+        for (int a = 0; a < quarry_allocator_count(); a++) {
+            struct quarry_heap_options options = the_options();
+            quarry_heap *heap = (quarry_heap *)&options;
+            assert_ok(quarry_allocator_describe(a, &info));
+            if (!info.counts_slots) /* most options mean nothing to it */
+                continue;
+            options.allocator = info.name;
+            options.pool = wrong[i].pool;
+            options.pool_bytes = wrong[i].pool_bytes;
+            options.page_bytes = wrong[i].page_bytes;
+            options.pages = wrong[i].pages;
+            options.word_bits = wrong[i].word_bits;
+            expect(wrong[i].status, quarry_heap_create(&heap, &options));
+            expect_detail(wrong[i].text);
+            assert_null(heap);
+            assert_null(heap_test_left_error());
+        }
+    }
+}
+
+static void options_that_exclude_one_another(void **state)
+{
+    struct quarry_heap_options options = the_options();
+    quarry_heap *heap = NULL;
+    (void)state;
+    options.pool_bytes = MIB;
+    options.buffer = &options;
+    expect(QUARRY_ERROR_COMBINATION, quarry_heap_create(&heap, &options));
+    expect_detail("buffer was given");
+}
+
+static void options_struct_may_be_shorter_or_longer(void **state)
+{
+    struct {
+        struct quarry_heap_options options;
+        uint64_t later[4];
+    } longer;
+    struct quarry_heap_description description;
+    quarry_heap *heap = NULL;
+    (void)state;
+    memset(&longer, 0, sizeof longer);
+    longer.options = the_options();
+    longer.options.pool_bytes = MIB;
+    longer.options.page_bytes = 512;
+    longer.options.pages = 99; /* beyond what the shorter struct has */
+    longer.options.word_bits = 77;
+
+    longer.options.struct_bytes = offsetof(struct quarry_heap_options, pages);
+    assert_ok(quarry_heap_create(&heap, &longer.options));
+    assert_ok(quarry_heap_describe(heap, &description));
+    assert_int_equal(512, description.page_bytes);
+    assert_true(description.pages > 1000);
+    assert_ok(quarry_heap_destroy(heap));
+
+    longer.options.word_bits = 0;
+    longer.options.struct_bytes = sizeof longer;
+    assert_ok(quarry_heap_create(&heap, &longer.options));
+    assert_ok(quarry_heap_destroy(heap));
+    longer.later[3] = 1;
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_create(&heap, &longer.options));
+    expect_detail("newer");
+    longer.options.struct_bytes = 0;
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_create(&heap, &longer.options));
+    expect_detail("QUARRY_HEAP_OPTIONS_INIT");
+    longer.options.struct_bytes = SIZE_MAX;
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_create(&heap, &longer.options));
+}
+
+static void null_arguments_are_refused(void **state)
+{
+    quarry_heap *heap = create_pages(10);
+    struct quarry_statistics statistics;
+    struct quarry_heap_description description;
+    uint64_t slots;
+    (void)state;
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_create(NULL, NULL));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_reset(NULL));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_check(NULL));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_describe(NULL, &description));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_describe(heap, NULL));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_statistics(NULL, &statistics));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_statistics(heap, NULL));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_slots(NULL, 16, &slots));
+    expect(QUARRY_ERROR_ARGUMENT, quarry_heap_slots(heap, 16, NULL));
+    assert_ok(quarry_heap_destroy(NULL));
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(allocators_are_listed),
+        cmocka_unit_test(blocks_of_the_platform_are_not_counted),
+        cmocka_unit_test(a_heap_for_device_malloc_needs_sources_that_ask),
+        cmocka_unit_test(unknown_allocator_names_the_known),
+        cmocka_unit_test(no_options_are_all_defaults),
+        cmocka_unit_test(unsaid_size_is_the_devices),
+        cmocka_unit_test(wrong_options_are_named),
+        cmocka_unit_test(options_that_exclude_one_another),
+        cmocka_unit_test(options_struct_may_be_shorter_or_longer),
+        cmocka_unit_test(null_arguments_are_refused),
+    };
+    base_target = test_target();
+    return cmocka_run_group_tests_name("heap_options", tests, NULL, NULL) != 0;
+}
