@@ -319,32 +319,25 @@ SIMT_FN void quarry_scatter_sweep(const struct quarry_scatter *h, struct quarry_
 
 /* ---- finding ---- */
 
-/* Finds chunks for the lanes of the group, which all make the same request. */
-SIMT_FN void quarry_scatter_find_chunks(const struct quarry_scatter *h, struct quarry_context *context,
-                                        struct quarry_scatter_search *s, uint32_t group)
+/* Random regions, for lanes of the group that have no chunk yet; all make the same request. */
+SIMT_FN void quarry_scatter_probe_regions(const struct quarry_scatter *h, struct quarry_context *context,
+                                          struct quarry_scatter_search *s, struct quarry_random *r,
+                                          uint32_t group)
 {
-    struct quarry_random r = quarry_random_start();
-    uint32_t needs;
-    quarry_step(context);
-    needs = quarry_scatter_look_region(h, s, group, quarry_scatter_hash(h, &s->request));
+    uint32_t needs = group;
     for (uint32_t probe = 0; probe < h->probes && needs; probe++) {
         quarry_step(context);
-        needs = quarry_scatter_look_region(h, s, group, quarry_random_below(&r, h->pages.pages.count));
+        needs = quarry_scatter_look_region(h, s, group, quarry_random_below(r, h->pages.pages.count));
     }
-    if (needs)
-        quarry_scatter_sweep(h, s, &r, group);
-    simt_sync(group); /* what the lane that took a page acquired, those that got its chunks have */
 }
 
-/* Finds n pages for each lane of the group.  Each lane tries runs that begin at random multiples of n before
- * the end of an access block; then the lanes sweep together. */
-SIMT_FN void quarry_scatter_find_pages(const struct quarry_scatter *h, struct quarry_context *context,
-                                       struct quarry_scatter_search *s, uint32_t group, uint32_t n)
+/* Each lane tries runs of n pages that begin at random multiples of n before the end of an access block. */
+SIMT_FN void quarry_scatter_probe_runs(const struct quarry_scatter *h, struct quarry_context *context,
+                                       struct quarry_scatter_search *s, struct quarry_random *r, uint32_t n)
 {
-    struct quarry_random r = quarry_random_start();
     uint32_t count = h->pages.pages.count;
     for (uint32_t probe = 0; probe < h->probes * h->region && !s->block; probe++) {
-        uint32_t page = quarry_random_below(&r, count), end = page / h->block_pages * h->block_pages;
+        uint32_t page = quarry_random_below(r, count), end = page / h->block_pages * h->block_pages;
         end = count - end < h->block_pages ? count : end + h->block_pages;
         quarry_step(context);
         uint32_t back = (end - page + n - 1) / n * n; /* from `end` */
@@ -354,28 +347,38 @@ SIMT_FN void quarry_scatter_find_pages(const struct quarry_scatter *h, struct qu
         if (quarry_scatter_take_pages(h, end - back, n))
             s->block = (unsigned char *)quarry_page_address(&h->pages.pages, end - back);
     }
-    simt_sync(group);
-    if (simt_any(group, !s->block))
-        quarry_scatter_sweep(h, s, &r, group);
 }
 
-/* The same as the thesis says it: one searches, from the heap's end, and the others wait. */
-SIMT_FN void quarry_scatter_find_pages_serially(const struct quarry_scatter *h,
-                                                struct quarry_scatter_search *s)
+struct quarry_scatter_found {
+    unsigned char *block;
+    uint32_t steps; /* see quarry_steps */
+};
+
+/* Whatever the first look leaves to do: random probes, then the lanes sweep together.  With `serial` one lane
+ * of the heap sweeps at a time for several pages, from the heap's end, as the thesis says it.  Out of line:
+ * callers have its code once, and hardly ever run it. */
+SIMT_NOINLINE_FN struct quarry_scatter_found
+quarry_scatter_go_on(struct quarry_scatter h, struct quarry_scatter_search s, uint32_t group)
 {
+    struct quarry_context context = quarry_context_make(0);
     struct quarry_random r = quarry_random_start();
-    struct quarry_scatter_need need;
-    uint32_t page = QUARRY_NO_PAGE, group = 1u << simt_lane();
-    int dirty = 0;
-    need.heap = h;
-    need.search = s;
-    while (simt_cas_u32(&h->head->lock, 0, 1, acquire) != 0) /* pairs with the release below */
-        simt_backoff();
-    for (uint32_t i = 0; i < quarry_scatter_blocks(h) && page == QUARRY_NO_PAGE; i++)
-        (void)quarry_scatter_sweep_block(&need, &r, group, 0, i, s->request.pages, &page, &dirty);
-    if (page == QUARRY_NO_PAGE)
-        quarry_scatter_sweep(h, s, &r, group);
-    simt_store_u32(&h->head->lock, 0, release);
+    int serially = h.serial && s.request.pages > 1;
+    if (s.request.pages == 1)
+        quarry_scatter_probe_regions(&h, &context, &s, &r, group);
+    else if (!serially)
+        quarry_scatter_probe_runs(&h, &context, &s, &r, s.request.pages);
+    if (serially) {
+        group = 1u << simt_lane();
+        while (simt_cas_u32(&h.head->lock, 0, 1, acquire) != 0) /* pairs with the release below */
+            simt_backoff();
+    }
+    simt_sync(group); /* what the lane that took a page acquired, those that got its chunks have */
+    if (simt_any(group, !s.block))
+        quarry_scatter_sweep(&h, &s, &r, group);
+    if (serially)
+        simt_store_u32(&h.head->lock, 0, release);
+    struct quarry_scatter_found found = {s.block, context.steps};
+    return found;
 }
 
 /* ---- the contract ---- */
@@ -391,12 +394,16 @@ SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarr
     s.block = (unsigned char *)SIMT_NULL;
     uint32_t group = quarry_group((uintptr_t)h->pages.words);
     group = simt_match_u64(group, (uint64_t)s.request.pages << 32 | s.request.most << 16 | s.request.least);
-    if (s.request.pages == 1)
-        quarry_scatter_find_chunks(h, context, &s, group);
-    else if (h->serial)
-        quarry_scatter_find_pages_serially(h, &s);
-    else
-        quarry_scatter_find_pages(h, context, &s, group, s.request.pages);
+    if (s.request.pages == 1) {
+        quarry_step(context);
+        quarry_scatter_look_region(h, &s, group, quarry_scatter_hash(h, &s.request));
+        simt_sync(group); /* what the lane that took a page acquired, those that got its chunks have */
+    }
+    if (simt_any(group, !s.block)) {
+        struct quarry_scatter_found found = quarry_scatter_go_on(*h, s, group);
+        s.block = found.block;
+        quarry_steps(context, found.steps);
+    }
     return s.block;
 }
 
