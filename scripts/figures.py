@@ -3,15 +3,17 @@
 """The figures of two papers, with our implementations: Pham et al., "Dynamic Buffer Management in Massively Parallel
 Systems", and, by names such as 5.1, C. Eckert's thesis on ScatterAlloc and mallocMC.
 
-    scripts/figures.py QUARRY OUT    measures: writes OUT/figureN.csv, then draws
-    scripts/figures.py OUT           draws: OUT/figureN.svg of the figureN.csv that are there
+    scripts/figures.py QUARRY OUT                 measures: writes OUT/figureN.csv, then draws
+    scripts/figures.py QUARRY OUT --survey CSV    takes the rows of `quarry bench` from its CSV file, and measures nothing
+    scripts/figures.py OUT                        draws: OUT/figureN.svg of the figureN.csv that are there
 
 QUARRY is the command `quarry`; figures 5.1, 5.2 and B.1 take `quarry-overhead` from its folder, 5.3 to 5.5 the example
 `particles` from below it. Measuring needs only Python's own library, drawing matplotlib; where that is missing the first
-form only measures. Exits 1 if a figure failed; the others are written all the same.
+two forms only write CSV files. Exits 1 if a figure failed; the others are written all the same.
 """
 import argparse
 import csv
+import gzip
 import math
 import os
 import random
@@ -94,12 +96,15 @@ class Refused(RuntimeError):
 class Tool:
     """The command, on a backend, at a scale."""
 
+    page = ("--page", str(PAGE))  # of rw-malloc
+
     def __init__(self, quarry, backend, quick):
         self.quarry = quarry
         self.backend = backend
         self.quick = quick
         self.scale = SCALES["quick" if quick else backend]
         self.done = {}  # what each command printed: figures may share a run
+        self.lacking = []  # what there are no rows of
 
     def run(self, *arguments):
         """Standard output and standard error of the command; RuntimeError if it fails, Refused if that is no misuse."""
@@ -151,6 +156,61 @@ class Tool:
             row["free_percent"] = "" if queue else f"{100 * int(row['free']) / int(row['total']):g}"
         columns = "allocator", "total", "free_percent", "threads", "word_bits", "tas_predicted", "was_predicted"
         return [{name: row[name] for name in columns} for row in rows]
+
+
+# Tests in which an operation is the same measurement, at other points of the axes; the operation.
+SAME_TESTS = {"alloc": (("alloc", "scaling", "used", "warp", "mixed"), "malloc"),
+              "free": (("free", "scaling", "used", "warp", "mixed"), "free"),
+              "at-once": (("at-once",), "malloc+free"), "fill": (("fill",), "fill")}
+
+
+class Survey(Tool):
+    """Rows of a CSV file of `quarry bench` in the place of runs, chosen by the options that a run would get. Threads, heap and
+    the page of rw-malloc are those of the file. The theory is the command's."""
+
+    page = ()
+
+    def __init__(self, quarry, path):
+        with (gzip.open if path.endswith(".gz") else open)(path, "rt", newline="", encoding="utf-8") as file:
+            self.rows = list(csv.DictReader(file, strict=True))
+        if not self.rows:
+            raise ValueError("there are no results")
+        for name in ("backend", "allocator", "test", "op", "status", "draw", "threads", "bytes_least", "bytes", "free_percent", "lanes", "page"):
+            if None in (row.get(name) for row in self.rows):
+                raise ValueError(f"there is no column '{name}', or not in all rows")
+        for row in self.rows:
+            int(row["threads"]), float(row["free_percent"])
+        super().__init__(quarry, self.rows[0]["backend"], False)
+
+    def start(self, program, arguments):
+        if arguments[0] != "model":
+            raise Missing("a survey has no rows of it")
+        return super().start(program, arguments)
+
+    def csv(self, *arguments):
+        return super().csv(*arguments) if arguments[0] == "model" else self.chosen(dict(zip(arguments[1::2], arguments[2::2])))
+
+    def chosen(self, options):
+        """The rows, one for each point of the axes; values of an option that have none become `lacking`."""
+        tests, op = SAME_TESTS[options["--test"]]
+        wanted = {name: options.get(f"--{name}", "").split(",") for name in ("allocator", "size", "free", "lanes", "page")}
+        wanted = {name: values for name, values in wanted.items() if values != [""]}
+        wanted.setdefault("lanes", ["32"])
+        rows, found = {}, {name: set() for name in wanted}
+        for row in self.rows:
+            size = row["bytes"] if row["draw"] == "one" else f"{row['bytes_least']}-{row['bytes']}"
+            has = {**row, "size": size, "free": f"{float(row['free_percent']):g}"}
+            if (row["test"] in tests and row["op"] == op and row["status"] == "ok" and row["draw"] != "octaves" and
+                    all(has[name] in values for name, values in wanted.items())):
+                rows.setdefault((row["threads"], *(has[name] for name in ("allocator", "size", "free", "lanes"))), row)
+                for name in wanted:
+                    found[name].add(has[name])
+        lacking = [f"--{name} {','.join(value for value in values if value not in found[name])}"
+                   for name, values in wanted.items() if not found[name].issuperset(values)]
+        if lacking:
+            kept = "".join(f" --{name} {values[0]}" for name, values in wanted.items() if len(values) == 1 and found[name])
+            self.lacking.append(f"bench --test {options['--test']}{kept} with {' '.join(lacking)}")
+        return [dict(row) for row in rows.values()]
 
 
 # ---- rows of each figure ----
@@ -292,7 +352,7 @@ BITS = 0.15
 
 def steps_and_theory(tool):
     """The benchmark's rows; beside them TAS and WAS by the theory of the allocator, and of a queue."""
-    rows = tool.bench("malloc", "--steps", "--free", "50,10,1,0.5", "--threads", tool.scale["threads"])
+    rows = tool.bench("malloc", "--free", "50,10,1,0.5", "--threads", tool.scale["threads"], "--steps")
     for row in rows:
         total = int(int(row["heap_bytes"]) / (int(row["page"]) + OVERHEAD.get(row["allocator"], BITS)))
         free = int(total * float(row["free_percent"]) / 100)
@@ -310,11 +370,13 @@ def steps_and_theory(tool):
 
 
 def lanes(tool):
-    return tool.bench("malloc", "--steps", "--free", "5,1,0.8,0.5", "--allocator", "rw-bm,crw,corw", *tool.scale["lanes"])
+    rows = tool.bench("malloc", "--free", "5,1,0.8,0.5", "--allocator", "rw-bm,crw,corw", *tool.scale["lanes"], "--steps")
+    most = max((int(row["threads"]) for row in rows), default=0)  # of a survey, which may have others
+    return [row for row in rows if int(row["threads"]) == most]
 
 
 def frees(tool):
-    return tool.bench("free", "--steps", "--free", "50,10,1,0.5", "--threads", tool.scale["threads"])
+    return tool.bench("free", "--free", "50,10,1,0.5", "--threads", tool.scale["threads"], "--steps")
 
 
 def mallocs(tool):
@@ -322,7 +384,7 @@ def mallocs(tool):
     rows = []
     for size, test in *((size, "alloc") for size in ("16", "256", "1024", "4096", "8192", "4-8192")), ("4096", "at-once"):
         found = tool.csv("bench", "--backend", tool.backend, "--test", test, *tool.scale["malloc"], "--allocator", "rw-malloc",
-                         "--page", str(PAGE), "--free", "100,50,10", "--size", size)
+                         *tool.page, "--free", "100,50,10", "--size", size)
         name = size.replace("-", " to ") + " bytes" + (" freed at once" if test == "at-once" else "")
         rows += [{"scenario": name, **row} for row in found]
     return rows
@@ -482,7 +544,7 @@ def distributions(row):
 
 
 class Figure(NamedTuple):
-    title: str
+    title: str  # with columns of the first row
     rows: Callable  # of the CSV file, given a Tool
     x: tuple  # column, label
     y: tuple  # of (column, label): rows of diagrams
@@ -513,7 +575,7 @@ FIGURES = {
                (TIME, ("tas", "TAS"), ("was", "WAS")), beside_theory),
     12: Figure("malloc by some lanes of each warp", lanes, ("lanes", "lanes"), (TIME, ("was", "WAS")),
                scales=("linear", "linear")),
-    14: Figure("malloc by rw-malloc, pages of 256 bytes; one counter, bumped once a warp, stands for queues", mallocs, THREADS,
+    14: Figure("malloc by rw-malloc, pages of {page} bytes; one counter, bumped once a warp, stands for queues", mallocs, THREADS,
                (TIME,), of_free_shares, "scenario", heading="{}"),
     15: Figure("Memory utilisation of a full heap", fills, ("bytes", "bytes of a block"),
                (("utilisation", "bytes asked for / heap"),), of_pages, "sizes", ("log", "linear"), "{}"),
@@ -609,7 +671,7 @@ def draw(figure, rows, path, pyplot):
                 axis.set_title(figure.heading.format(panel))
             if down == len(figure.y) - 1:
                 axis.set_xlabel(figure.x[1])
-    drawing.suptitle(figure.title)
+    drawing.suptitle(figure.title.format(**rows[0]))
     drawing.legend(legend.values(), legend.keys(), loc="lower center", ncols=6, frameon=False)
     drawing.set_layout_engine("constrained", rect=(0, 0.4 / height, 1, 1 - 0.4 / height))
     drawing.savefig(path, metadata={"Date": None, "Creator": None}, transparent=True)
@@ -651,17 +713,23 @@ def main():
     parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda", help="where to measure (cuda)")
     parser.add_argument("--figure", type=numbers_of, default=list(FIGURES), metavar="N,...", help="only these")
     parser.add_argument("--quick", action="store_true", help="few and small settings: a test of this script")
+    parser.add_argument("--survey", metavar="CSV", help="file of `quarry bench` with the rows to take; .gz is unpacked")
     options = parser.parse_args()
+    if options.survey and not options.quarry:
+        parser.error("--survey takes the theory from QUARRY: name it")
 
     failed = False
     if options.quarry:
+        try:
+            tool = Survey(options.quarry, options.survey) if options.survey else Tool(options.quarry, options.backend, options.quick)
+        except (OSError, EOFError, ValueError, csv.Error) as error:
+            sys.exit(f"figures.py: {options.survey}: no CSV file of quarry bench: {error}")
         os.makedirs(options.out, exist_ok=True)
-        tool = Tool(options.quarry, options.backend, options.quick)
         for number in options.figure:
             try:
                 rows = FIGURES[number].rows(tool)
                 if not rows:
-                    raise RuntimeError("no rows")
+                    raise Missing("no rows") if tool.lacking else RuntimeError("no rows")
                 write(os.path.join(options.out, f"figure{number}.csv"), rows)
                 print(f"figure {number}: {len(rows)} rows", flush=True)
             except Missing as missing:
@@ -669,6 +737,9 @@ def main():
             except (RuntimeError, OSError) as error:
                 print(f"figures.py: figure {number} failed: {error}", file=sys.stderr)
                 failed = True
+            for what in tool.lacking:
+                print(f"figures.py: figure {number} has no rows of {what}", file=sys.stderr)
+            tool.lacking.clear()
     drawn = draw_all(options.figure, options.out)
     sys.exit(failed or not (drawn or options.quarry))
 

@@ -135,6 +135,46 @@ else
     grep -q 'matplotlib is not installed' "$err" || fail 'nothing said about matplotlib'
 fi
 
+# From rows of a survey, with a command that measures nothing: those of the H200, of which one hung; then the CPU's, as they are today.
+survey=$(dirname "$script")/../docs/reproduction/survey-h200.csv.gz
+# shellcheck disable=SC2016 # for sh
+printf '#!/bin/sh\n[ "$1" = model ] && exec "%s" "$@"\nexit 2\n' "$quarry" >"$scratch/theory"
+chmod +x "$scratch/theory"
+zcat "$survey" | sed '/,rw,malloc,1024,256,/s/,ok,/,hung,/' >"$scratch/survey.csv"
+(head -1 "$scratch/survey.csv" && tail -n +2 "$scratch/survey.csv" | tac) | gzip >"$scratch/survey.csv.gz" # other draws first
+measured=$csv
+csv=$scratch/survey
+figures 0 "$scratch/theory" "$csv" --survey "$scratch/survey.csv.gz" --figure 1,11,12,14,15,16,17
+same "$(basename -a "$csv"/*.csv | xargs)" 'figure1.csv figure11.csv figure14.csv figure15.csv figure16.csv' 'figures of a survey'
+for text in 'figure 11 has no rows of bench --test alloc --size 256 --lanes 32 with --free 50,1,0.5' 'no figure 12: no rows' \
+    'figure 12 has no rows of .* --free 5,1,0.8,0.5 ' 'no figure 17: a survey' 'figure 14 has no rows of bench --test at-once .*--size 4096'; do
+    checks=$((checks + 1))
+    grep -q "^figures.py: $text" "$err" || fail "nothing said like '$text'"
+done
+# shellcheck disable=SC2016 # for awk
+{
+    look 1 'rows++; wrong += r["bytes"] != 256 || r["allocator"] != "rw" || r["threads"] == 1024; good = !wrong && rows == 20' 'rows'
+    look 11 'rows++; near += r["free_percent"] == 10 && r["test"] == "used" && (r["tas_predicted"] > 0) == (r["allocator"] ~ "^(rw|rw-bm|corw)$")
+        good = near == rows && rows == 7' 'rows'
+    look 14 'seen[r["scenario"], r["free_percent"]]++; wrong += r["page"] != 64 || r["draw"] == "octaves"
+        good = !wrong && seen["16 bytes", 100] == 3 && seen["256 bytes", 100] == 21 && seen["256 bytes", 10] == 1 && seen["4 to 8192 bytes", 100] == 1' \
+        'scenarios'
+    look 15 'used[r["allocator"], r["pages"], r["bytes"]] = r["utilisation"]; good = used["rw-malloc", 64, 1050] == 0.961296 &&
+        used["scatter", 4096, 4096] == 0.998047 && used["corw", "as the block", 16] == 0.991765' 'utilisation'
+    look 16 'rows++; right += r["op"] == "free" && r["free_percent"] == 10; good = right == rows && rows == 7' 'frees'
+}
+run 0 bench --backend cpu --allocator rw --test alloc --size 256 --threads 32,64 --runs 1 --heap 1M --csv="$scratch/survey.csv"
+figures 0 "$scratch/theory" "$csv" --survey "$scratch/survey.csv" --figure 1
+# shellcheck disable=SC2016 # for awk
+look 1 'threads = threads " " r["threads"]; good = r["backend"] == "cpu" && threads == " 32 64"' 'rows of the CPU'
+csv=$measured
+figures 1 "$quarry" "$scratch/bad" --survey "$scratch/nonesuch.csv"
+grep -q '^figures.py: .*nonesuch.csv: no CSV file of quarry bench: ' "$err" || fail 'a survey that is not there'
+figures 1 "$quarry" "$scratch/bad" --survey "$csv/figure6.csv"
+grep -q "^figures.py: .*figure6.csv: no CSV file of quarry bench: there is no column 'backend'" "$err" || fail 'a CSV file of something else'
+figures 2 "$scratch/survey" --survey "$scratch/survey.csv"
+grep -q -- '--survey takes the theory from QUARRY' "$err" || fail 'a survey without the command'
+
 # One figure alone; one that fails, which leaves no file.
 figures 0 "$quarry" "$scratch/one" --quick --backend cpu --figure 5
 same "$(basename -a "$scratch"/one/*.csv)" figure5.csv 'files of one figure'
