@@ -86,6 +86,7 @@ struct bench {
     const char *report; /* folder; NULL: none */
     char *command;      /* that runs, as a shell takes it */
     int compare;
+    int measures; /* there are options that --compare does not take */
     unsigned argument_count;
     double tolerance; /* of --compare, a share; negative: not given */
     const char *arguments[2];

@@ -198,7 +198,7 @@ static int read_lines(struct results *results, FILE *file)
         }
     }
     free(line);
-    if (code == TOOL_OK && ferror(file))
+    if (code == TOOL_OK && !feof(file))
         code = tool_error(TOOL_FAILED, "%s: can't read: %s", results->path, strerror(errno));
     if (code == TOOL_OK && !results->line)
         code = tool_error(TOOL_FAILED, "%s: line 1: the file is empty", results->path);

@@ -81,11 +81,16 @@ int bench_parse_sizes(struct sizes *sizes, char *text)
         uint64_t bytes, least = 0;
         const int octaves = strchr(item, '~') != NULL;
         char *first = strpbrk(item, "-~") ? strsep(&item, "-~") : NULL;
+        const char *dash = !first ? "" : octaves ? "~" : "-";
         const uint64_t most = octaves ? UINT32_MAX : MAX_BENCH_BYTES;
         if (first && tool_parse_range(&least, "size", first, 1, most) != 0)
             return TOOL_REFUSED;
         if (tool_parse_range(&bytes, "size", item, first ? least : 1, most) != 0)
             return TOOL_REFUSED;
+        for (unsigned i = 0; i < sizes->bytes.count; i++) {
+            if (sizes->bytes.values[i] == bytes && sizes->least[i] == least && sizes->octaves[i] == octaves)
+                return tool_refuse("--size: '%s%s%s' is there twice", first ? first : "", dash, item);
+        }
         if (lists_add(&sizes->bytes, bytes) != 0)
             return tool_refuse("--size: more than %d values", MAX_LIST);
         sizes->least[sizes->bytes.count - 1] = least;
@@ -101,12 +106,8 @@ static error_t parse_tests(struct bench *bench, char *text)
         const struct bench_test *test = bench_test_find(item);
         if (!test)
             return tool_refuse("--test: no test '%s'; `quarry bench --help` lists them", item);
-        for (unsigned i = 0; i < bench->tests.count; i++) {
-            if (bench->tests.values[i] == (uint64_t)(test - bench_tests))
-                return tool_refuse("--test: '%s' is there twice", item);
-        }
-        if (lists_add(&bench->tests, (uint64_t)(test - bench_tests)) != 0)
-            return tool_refuse("--test: more than %d names", MAX_LIST);
+        if (lists_put(&bench->tests, "test", (uint64_t)(test - bench_tests), item) != 0)
+            return TOOL_REFUSED;
     }
     return 0;
 }
@@ -138,8 +139,11 @@ static error_t finish_options(const struct bench *bench)
         return tool_refuse("bench takes no argument, but got '%s'", bench->arguments[0]);
     if (!bench->compare && bench->tolerance >= 0)
         return tool_refuse("--tolerance is one of --compare");
-    if (bench->compare && bench->report)
-        return tool_refuse("--compare measures nothing: `quarry report` draws files");
+    if (bench->compare && bench->measures)
+        return tool_refuse(
+            "--compare measures nothing: --tolerance alone goes with it; `quarry report` draws files");
+    if (bench->csv && bench->json && *bench->csv && strcmp(bench->csv, bench->json) == 0)
+        return tool_refuse("--csv and --json can't both be '%s'", bench->csv);
     if (bench->csv && bench->json && !*bench->csv && !*bench->json)
         return tool_refuse("--csv and --json can't both be on standard output: name a file");
     if (bench->full && (bench->quick || bench->tests.count))
@@ -152,6 +156,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     struct bench *bench = state->input;
     uint64_t number;
 
+    bench->measures |=
+        key > ARGP_KEY_ARG && key <= OPTION_REPORT && key != OPTION_COMPARE && key != OPTION_TOLERANCE;
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &bench->policies;

@@ -16,6 +16,17 @@ int lists_add(struct list *list, uint64_t value)
     return 0;
 }
 
+int lists_put(struct list *list, const char *option, uint64_t value, const char *item)
+{
+    for (unsigned i = 0; i < list->count; i++) {
+        if (list->values[i] == value)
+            return tool_refuse("--%s: '%s' is there twice", option, item);
+    }
+    if (lists_add(list, value) != 0)
+        return tool_refuse("--%s: more than %d values", option, MAX_LIST);
+    return 0;
+}
+
 int tool_parse_range(uint64_t *value, const char *option, const char *text, uint64_t least, uint64_t most)
 {
     if (tool_parse_bytes(text, value) == 0 && *value >= least && *value <= most)
@@ -30,8 +41,8 @@ int lists_parse(struct list *list, const char *option, char *text, uint64_t leas
         uint64_t value;
         if (tool_parse_range(&value, option, item, least, most) != 0)
             return TOOL_REFUSED;
-        if (lists_add(list, value) != 0)
-            return tool_refuse("--%s: more than %d values", option, MAX_LIST);
+        if (lists_put(list, option, value, item) != 0)
+            return TOOL_REFUSED;
     }
     return 0;
 }
@@ -61,8 +72,8 @@ int lists_parse_shares(struct list *list, const char *option, char *text)
         if (tool_parse_share(item, &share) != 0)
             return tool_refuse("--%s: '%s' is no percentage from 0 to 100 with at most three decimals",
                                option, item);
-        if (lists_add(list, share) != 0)
-            return tool_refuse("--%s: more than %d values", option, MAX_LIST);
+        if (lists_put(list, option, share, item) != 0)
+            return TOOL_REFUSED;
     }
     return 0;
 }
@@ -77,8 +88,8 @@ int lists_parse_allocators(struct list *list, char *text)
             i++;
         if (i >= quarry_allocator_count())
             return tool_refuse("--allocator: no allocator '%s'; `quarry list` shows them", item);
-        if (lists_add(list, (uint64_t)i) != 0)
-            return tool_refuse("--allocator: more than %d names", MAX_LIST);
+        if (lists_put(list, "allocator", (uint64_t)i, item) != 0)
+            return TOOL_REFUSED;
     }
     return 0;
 }

@@ -22,8 +22,12 @@ int lists_add(struct list *list, uint64_t value);
 /* A number from least to most, with the suffixes of tool_parse_bytes. */
 int tool_parse_range(uint64_t *value, const char *option, const char *text, uint64_t least, uint64_t most);
 
-/* "a,b,c" into *list, which is emptied before; text is cut up.  Numbers from least to most; shares; and names
- * of allocators, as their numbers. */
+/* The same for the value of `item` in --option.  Returns 0, or TOOL_REFUSED with the sentence printed, also
+ * if the value is there before. */
+int lists_put(struct list *list, const char *option, uint64_t value, const char *item);
+
+/* "a,b,c" into *list, which is emptied before; text is cut up, and no value may be there twice.  Numbers from
+ * least to most; shares; and names of allocators, as their numbers. */
 int lists_parse(struct list *list, const char *option, char *text, uint64_t least, uint64_t most);
 int lists_parse_shares(struct list *list, const char *option, char *text);
 int lists_parse_allocators(struct list *list, char *text);

@@ -354,6 +354,18 @@ run 2 bench --json=
 says '--json=: name a file'
 run 2 bench --csv --json
 says 'name a file'
+run 2 bench --csv=x --json=x
+says "can't both be 'x'"
+run 2 bench --compare --csv=x a.csv b.csv
+says '--compare measures nothing'
+run 2 bench --threads 1K,2,1024
+says "--threads: '1024' is there twice"
+run 2 bench --size 4-8,4~8,4-8
+says "--size: '4-8' is there twice"
+run 2 bench --free 50,50.0
+says "--free: '50.0' is there twice"
+run 2 bench --allocator rw,corw,rw
+says "--allocator: 'rw' is there twice"
 run 2 bench --watchdog 0
 says "--watchdog: '0'"
 run 2 bench --size 4~5G
