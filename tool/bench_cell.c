@@ -180,7 +180,7 @@ void bench_run_cell(const struct bench *bench, struct cell_state *state, struct 
                                          .alignment = least <= 8 ? 8 : (uint32_t)result->heap.alignment,
                                          .full = cell->free_share == 0};
     enum quarry_status status = workload_measure(&state->workload, state->heap, cell->test, &shape, measured);
-    if (status == QUARRY_OK && measured->verified && bench->steps)
+    if (status == QUARRY_OK && measured->verified && bench->steps && cell->test->kind == BENCH_TIMED)
         status = workload_count(&state->workload, state->heap, &shape, measured);
     if (status == QUARRY_OK && measured->verified && cell->test->kind == BENCH_INIT)
         status = time_creation(bench, state, measured);

@@ -149,15 +149,17 @@ static uint64_t heap_for(const struct bench *bench, const struct bench_test *tes
     return most && !bench->heap_given && most < bench->heap_bytes ? most : bench->heap_bytes;
 }
 
-/* Whether there is anything to measure: the platform's allocator can't be filled, emptied or reset, and there
- * is nothing to free after mallocs that failed. */
-static int has_results(const struct cell *cell)
+/* Whether there is anything to measure: the platform's allocator can't be filled, emptied or reset, a malloc
+ * that traps for want of space returns no NULL, and there is nothing to free after mallocs that failed. */
+static int has_results(const struct bench *bench, const struct cell *cell)
 {
     const struct bench_test *test = cell->test;
     int mallocs = 0;
     for (unsigned i = 0; i < BENCH_MAX_STEPS; i++)
         mallocs |= test->steps[i].action == ACTION_MALLOC && test->steps[i].op;
     if (!cell->allocator.counts_slots && (workload_resets(test) || cell->free_share < TOOL_WHOLE))
+        return 0;
+    if (bench->policies.oom == QUARRY_OOM_TRAP && (test->kind == BENCH_FILL || !cell->free_share))
         return 0;
     return cell->free_share || mallocs;
 }
@@ -185,7 +187,7 @@ static int add_cells(struct bench *bench, const struct bench_test *test, const s
         cell.octaves = axes->sizes.octaves[rest];
         cell.heap_bytes = heap_for(bench, test);
         cell.page_bytes = page_for(bench, &cell.allocator, cell.bytes);
-        if (has_results(&cell))
+        if (has_results(bench, &cell))
             bench->cells[bench->cell_count++] = cell;
     }
     return TOOL_OK;
@@ -250,7 +252,9 @@ int bench_plan(struct bench *bench)
     if (code != TOOL_OK)
         return code;
     if (!bench->cell_count)
-        return tool_error(TOOL_FAILED, "these tests measure nothing of these allocators on this backend");
+        return tool_error(
+            TOOL_FAILED,
+            "these tests measure nothing of these allocators on this backend, with these options");
     bench->order = malloc((bench->cell_count + 1) * sizeof *bench->order);
     if (!bench->order)
         return tool_error(TOOL_FAILED, "no memory for %u cells", bench->cell_count);

@@ -183,6 +183,14 @@ run 0 bench --backend cpu --test fill --allocator scatter --threads 100 --size 4
 sed 1d "$out" | awk -F, '{ mean[$35] = $38 / $31 } END { exit !(mean["uniform"] > 3700 && mean["octaves"] < 1200) }' ||
     fail 'sizes that are drawn'
 
+# Only timed mallocs have steps. Mallocs that trap where they would return NULL are not measured.
+run 0 bench --backend cpu --test alloc,fill,frag --allocator corw --threads 100 --size 64 --heap 1M --runs 2 --steps --csv
+same "$(awk -F, 'NR > 1 && $23 != "" { print $4 }' "$out")" malloc 'operations with steps'
+run 0 bench --backend cpu --test alloc,fill,oom --allocator corw --threads 100 --size 64 --heap 1M --runs 2 --oom trap --csv
+same "$(sed 1d "$out" | cut -d, -f33,34)" alloc,ok 'tests of mallocs that trap'
+run 1 bench --backend cpu --test fill --oom trap
+says 'measure nothing'
+
 # What was said before stays where nothing can be written, and where nothing was measured.
 echo old >"$scratch/kept"
 run 1 bench --backend cpu --test alloc --allocator rw --threads 32 --size 16 --heap 1M --align 64 --page 48 --csv="$scratch/kept"

@@ -90,10 +90,10 @@ fi
 # ---- page ----
 
 # alloc: 2 sizes over threads, 2 numbers of threads over sizes, and 2 sizes each of TAS and WAS.  One each, and of TAS and WAS, of the
-# mallocs of mixed, of frag, fill and oom; one each of the frees of mixed, create and reset, write and packed.  A table for each operation,
+# mallocs of mixed and of oom; one each of the frees of mixed, frag, fill, create and reset, write and packed.  A table for each operation,
 # one for all.
 structure "$page" >"$out" || fail 'the structure of the page'
-prints '^25 [0-9]+ 11$'
+prints '^21 [0-9]+ 11$'
 same "$(cut -d' ' -f1 "$out")" "$(grep -o '<figure>' "$page" | wc -l)" 'drawings in figures'
 same "$(basename -a "$scratch"/a/*)" "$(printf 'index.html\nresults.csv')" 'files of a report'
 for text in '<h1>Quarry benchmark: ' "quarry bench --backend cpu --quick --allocator rw,corw,scatter" 'Times are by the host' \
