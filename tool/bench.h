@@ -175,8 +175,12 @@ const struct workload_floor *bench_floor(const struct bench *bench, const struct
 /* Whether a table is printed: not if standard output has the CSV or the JSON. */
 int bench_has_table(const struct bench *bench);
 
-/* Prints tables, CSV and JSON where they are wanted.  Returns an exit code. */
+/* Fails now, before anything is measured, if a file or the report could not be written.  Returns an exit
+ * code. */
 int bench_check_outputs(const struct bench *bench);
+
+/* Writes CSV, JSON and report to their files, each whatever becomes of the others, and last to standard
+ * output, whose reader may be gone, the table, CSV or JSON.  Returns TOOL_OK or TOOL_FAILED. */
 int bench_write_outputs(const struct bench *bench);
 
 extern const char *const bench_status_words[]; /* by enum cell_status */

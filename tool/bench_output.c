@@ -463,12 +463,17 @@ int bench_has_table(const struct bench *bench)
 
 int bench_write_outputs(const struct bench *bench)
 {
-    int code = bench_has_table(bench) ? write_one(bench, print_tables, "") : TOOL_OK;
-    if (code == TOOL_OK && bench->csv)
-        code = write_one(bench, print_csv, bench->csv);
-    if (code == TOOL_OK && bench->json)
-        code = write_one(bench, print_json, bench->json);
-    if (code == TOOL_OK && bench->report)
-        code = write_report(bench);
-    return code;
+    print_function *last = print_tables;
+    int code = TOOL_OK;
+    if (bench->csv && !*bench->csv)
+        last = print_csv;
+    else if (bench->csv)
+        code |= write_one(bench, print_csv, bench->csv);
+    if (bench->json && !*bench->json)
+        last = print_json;
+    else if (bench->json)
+        code |= write_one(bench, print_json, bench->json);
+    if (bench->report)
+        code |= write_report(bench);
+    return code | write_one(bench, last, "");
 }

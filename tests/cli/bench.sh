@@ -207,6 +207,11 @@ says 'measure nothing'
 run 0 bench --backend cpu --test alloc,fill,oom,shuffled --allocator cuda --threads 32 --size 16 --heap 1M --runs 2 --csv
 same "$(sed 1d "$out" | cut -d, -f4,29,33,34 | tr '\n' ' ')" 'malloc,,alloc,ok free,,shuffled,ok ' 'what the platform can do'
 
+# Files are written though nobody reads the table.
+"$quarry" bench --backend cpu --test alloc --allocator rw --threads 32 --size 16 --heap 1M --runs 2 --csv="$scratch/fine" \
+    --json="$scratch/fine.json" 2>"$err" | true
+same "$(wc -l <"$scratch/fine")$(tail -1 "$scratch/fine.json")" '2}' 'files without a reader of the table'
+
 # ---- broken allocators ----
 
 # One that hangs with pages of 336 bytes: those cells, and no others.
