@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- tables ---- */
 
-enum { COLUMNS_AT_ONCE = 6 }; /* numbers of threads side by side */
+enum { MOST_SIDE_BY_SIDE = 6, TITLE_WIDTH = 25, CELL_WIDTH = 21 };
 
 /* Rows of a table: the cells of one test, allocator, size, share and number of lanes, one for each number of
  * threads. */
@@ -241,11 +242,13 @@ static void print_table(struct table *table)
         if (t == table->threads.count)
             lists_add(&table->threads, table->cells[i].threads);
     }
+    const int room = tool_terminal_columns(STDOUT_FILENO) - TITLE_WIDTH - table->op_width;
+    const unsigned fit = room < 2 * CELL_WIDTH ? 1 : (unsigned)(room / CELL_WIDTH);
+    const unsigned most = fit < MOST_SIDE_BY_SIDE ? fit : MOST_SIDE_BY_SIDE;
     fprintf(table->file, "\n%s: %s%s\n", table->test->name, table->test->what,
             table->test->kind == BENCH_WRITE ? "; 10^9 bytes a second by the median time" : "");
-    for (unsigned from = 0; from < table->threads.count; from += COLUMNS_AT_ONCE) {
-        const unsigned to =
-            from + COLUMNS_AT_ONCE < table->threads.count ? from + COLUMNS_AT_ONCE : table->threads.count;
+    for (unsigned from = 0; from < table->threads.count; from += most) {
+        const unsigned to = from + most < table->threads.count ? from + most : table->threads.count;
         fprintf(table->file, "%-9s %-*s %8s %5s", "allocator", table->op_width, "op", "bytes", "free");
         for (unsigned t = from; t < to; t++) {
             char title[40];

@@ -6,9 +6,11 @@
 
 #include <argp.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* strtod is not used: it would round integers over 2^53 and accept "inf", "0x10" and "1e3". */
@@ -209,6 +211,12 @@ void tool_print_time(const char *what, double microseconds)
     fprintf(stderr, "  %-17s%10.3f ms\n", what, microseconds / 1e3);
 }
 
+int tool_terminal_columns(int descriptor)
+{
+    struct winsize size;
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : INT_MAX;
+}
+
 #define PROGRESS_AFTER_S 0.5
 #define PROGRESS_EVERY_S 0.1
 #define PROGRESS_CELLS 30
@@ -234,11 +242,15 @@ void tool_progress(const char *what, double share)
         !isatty(STDERR_FILENO))
         return;
     share = share < 0 ? 0 : share > 1 ? 1 : share;
-    const int full = (int)(share * PROGRESS_CELLS);
+    /* Around the bar, "what [] 100%, 100:00 left", and one column for the cursor: a line that wraps can't be
+     * overwritten. */
+    const int room = tool_terminal_columns(STDERR_FILENO) - (int)strlen(what) - 23;
+    const int cells = room < 0 ? 0 : room < PROGRESS_CELLS ? room : PROGRESS_CELLS;
+    const int full = (int)(share * cells);
     char bar[PROGRESS_CELLS + 1];
-    for (int i = 0; i < PROGRESS_CELLS; i++)
+    for (int i = 0; i < cells; i++)
         bar[i] = i < full ? '#' : '.';
-    bar[PROGRESS_CELLS] = '\0';
+    bar[cells] = '\0';
     /* As if the rest took as long as what is done; a tenth is too little to tell. */
     char left[32] = "";
     const double seconds = share > 0 ? (now - progress.began) * (1 - share) / share : 0;

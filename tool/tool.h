@@ -62,6 +62,9 @@ int tool_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line of --stats. */
 void tool_print_time(const char *what, double microseconds);
 
+/* Columns of the terminal behind a descriptor; of what is none, or does not say, INT_MAX. */
+int tool_terminal_columns(int descriptor);
+
 /* A progress bar with the time left, on stderr: shown only if stderr is a terminal and the work takes over
  * half a second.  share is 0..1; tool_progress_end clears the line. */
 void tool_progress(const char *what, double share);
