@@ -251,7 +251,8 @@ for signal in INT TERM; do
     prints '^plain-stuck malloc +16 +100% .*x$'
     prints_not '330'
     same "$(sed 1d "$scratch/csv" | cut -d, -f6,34)" 16,ok 'cells of an interrupted run'
-    grep -q '"bytes": 16,' "$scratch/json" && [ "$(tail -1 "$scratch/json")" = '}' ] || fail 'JSON of an interrupted run'
+    grep -q '"bytes": 16,' "$scratch/json" || fail 'JSON of an interrupted run'
+    same "$(tail -1 "$scratch/json")" '}' 'end of the JSON of an interrupted run'
     ! kill -0 "$part" 2>/dev/null || fail 'a process is left'
 done
 checks=$((checks + 4))
