@@ -1,26 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "alloc/promises.h"
 
-/* The allocator that the kernels call directly, if they were compiled so. */
-#define DIRECT_TEXT_(name) #name
-#define DIRECT_TEXT(name) DIRECT_TEXT_(name)
-#ifdef QUARRY_ALLOCATOR
-#define DIRECT DIRECT_TEXT(QUARRY_ALLOCATOR)
-#else
-#define DIRECT ""
-#endif
-
-/* Those of the library: without what tests add. */
-#undef QUARRY_EXTRA_ALLOCATORS
-static const struct {
-    const char *id;
-    const char *name;
-} listed[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) {#id, name},
-#include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
-};
-
 #ifdef QUARRY_DISTRIBUTION /* the policies, too */
 struct fixture f = {.alignment = QUARRY_ALIGNMENT,
                     .distribution = (enum quarry_distribution)QUARRY_FIXED_DISTRIBUTION};
@@ -28,7 +8,6 @@ struct fixture f = {.alignment = QUARRY_ALIGNMENT,
 struct fixture f;
 #endif
 #define MOST_PAGES_FOR_FEW 65536u /* few lanes take long to count more */
-struct quarry_target base_target;
 
 const char *naming(void)
 {
@@ -214,19 +193,6 @@ struct quarry_heap_description describe_default(void)
     return about;
 }
 
-/* Is it to be tested? */
-static int is_chosen(const char *name)
-{
-    const char *asked = getenv("QUARRY_TEST_ALLOCATOR");
-    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
-        if (strcmp(name, listed[i].name) == 0) {
-            if (asked && strcmp(asked, name) != 0 && strcmp(asked, listed[i].id) != 0)
-                return 0;
-            return !*DIRECT || strcmp(DIRECT, listed[i].id) == 0;
-        }
-    return asked && strcmp(asked, name) == 0;
-}
-
 static void for_allocators(void (*test)(void), int uncounted)
 {
     static const uint32_t widths[] = {32, 64};
@@ -271,19 +237,4 @@ void for_each_allocator(void (*test)(void))
 void for_every_allocator(void (*test)(void))
 {
     for_allocators(test, 1);
-}
-
-uint64_t seeds(uint64_t unless_set)
-{
-    const char *text = getenv("QUARRY_TEST_SEEDS");
-    if (test_on_cuda(&base_target))
-        return 0;
-    return text ? strtoull(text, NULL, 10) : unless_set;
-}
-
-uint32_t capped(uint32_t threads)
-{
-    const char *text = getenv("QUARRY_TEST_THREADS");
-    uint32_t most = text ? (uint32_t)strtoul(text, NULL, 10) : threads;
-    return threads < most ? threads : most;
 }

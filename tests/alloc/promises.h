@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of all allocators share: a heap with everything that promise_kernels.c needs to judge it,
- * and the loop over alloc/list.def.
- *
- * Environment
- *   QUARRY_TEST_DISTRIBUTION  warp: in heaps with QUARRY_DISTRIBUTION_WARP
- *   QUARRY_TEST_ALLOCATOR   test this one only, which may be one of alloc/extra.def, if the program has it
- *   QUARRY_TEST_SEEDS       seeds of the deterministic scheduler; what they mean is up to each test
- *   QUARRY_TEST_THREADS     caps what runs at once: sanitizers are slow */
+ * and the loop over alloc/list.def.  From the environment comes what chosen.h says, and
+ * QUARRY_TEST_DISTRIBUTION: with "warp" all heaps have QUARRY_DISTRIBUTION_WARP. */
 #ifndef QUARRY_TESTS_PROMISES_H
 #define QUARRY_TESTS_PROMISES_H
 
 #include "alloc/promise_kernels.h"
 
-#include "common.h"
+#include "chosen.h"
 
 struct fixture {
     const char *allocator;
@@ -39,7 +34,6 @@ struct fixture {
 };
 
 extern struct fixture f;
-extern struct quarry_target base_target; /* without a seed */
 
 /* Says which allocator, options and seed: every failure does. */
 const char *naming(void);
@@ -88,9 +82,5 @@ void for_every_allocator(void (*test)(void));
 
 /* A heap with the fixture's options and two pages. */
 struct quarry_heap_description describe_default(void);
-
-/* QUARRY_TEST_SEEDS, or so many unless it is set; 0 on a GPU. */
-uint64_t seeds(uint64_t unless_set);
-uint32_t capped(uint32_t threads);
 
 #endif
