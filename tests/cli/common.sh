@@ -6,6 +6,7 @@ scratch=$(mktemp -d)
 trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
 out=$scratch/out
 err=$scratch/err
+true >"$out" 2>"$err"
 checks=0
 failures=0
 
@@ -26,6 +27,19 @@ run() {
     code=$?
     checks=$((checks + 1))
     [ "$code" -eq "$expected" ] || fail "quarry $*: exit code $code instead of $expected"
+}
+
+# run_on_heap COMMAND CODE ARGUMENT...: the same of a command on $backend, whose heap, if there is one, is small, for
+# speed.
+# shellcheck disable=SC2154 # backend, likewise
+run_on_heap() {
+    local command=$1 expected=$2 code heap=--heap=16M
+    shift 2
+    [[ " $* " != *' --method two-pass '* ]] || heap=
+    timeout 120 "$quarry" "$command" --backend "$backend" $heap "$@" >"$out" 2>"$err"
+    code=$?
+    checks=$((checks + 1))
+    [ "$code" -eq "$expected" ] || fail "$command $*: exit code $code instead of $expected"
 }
 
 # prints PATTERN: the last command's standard output has such a line.

@@ -23,15 +23,9 @@ small=$(dirname "$0")/../data/debian-sections.tsv.gz
 . "$(dirname "$0")/common.sh"
 in=$scratch/in
 
-# run CODE ARGUMENT...: runs groupby and checks its exit code.  The heap, if there is one, is small, for speed.
+# run CODE ARGUMENT...
 run() {
-    local expected=$1 code heap=--heap=16M
-    shift
-    [[ " $* " != *' --method two-pass '* ]] || heap=
-    timeout 120 "$quarry" groupby --backend "$backend" $heap "$@" >"$out" 2>"$err"
-    code=$?
-    checks=$((checks + 1))
-    [ "$code" -eq "$expected" ] || fail "groupby $*: exit code $code instead of $expected"
+    run_on_heap groupby "$@"
 }
 
 # gives TEXT: the last command printed these lines (as printf takes them), in any order, and no message.

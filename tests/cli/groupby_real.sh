@@ -20,10 +20,8 @@ if [ -z "$data" ]; then
     echo 'skipped: QUARRY_DATA is not set'
     exit 77
 fi
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-checks=0
-failures=0
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
 
 # compare NAME ARGUMENT...: groupby with each allocator against $scratch/expected, both sorted by key.
 compare() {
@@ -33,12 +31,10 @@ compare() {
         checks=$((checks + 1))
         began=$(date +%s%N)
         if ! "$quarry" groupby --backend "$backend" --allocator "$allocator" "$@" \
-            >"$scratch/out" 2>"$scratch/err"; then
-            failures=$((failures + 1))
-            echo "FAILED: $name, $allocator: $(head -c 1000 "$scratch/err")"
-        elif ! sort "$scratch/out" | cmp "$scratch/expected" -; then
-            failures=$((failures + 1))
-            echo "FAILED: $name, $allocator: other groups than cut | sort | uniq -c"
+            >"$out" 2>"$err"; then
+            fail "$name, $allocator: an error"
+        elif ! sort "$out" | cmp "$scratch/expected" -; then
+            fail "$name, $allocator: other groups than cut | sort | uniq -c"
         else
             printf 'equal: %-44s %-5s %8d groups, %6d ms\n' "$name" "$allocator" "$(wc -l <"$scratch/expected")" \
                 $((($(date +%s%N) - began) / 1000000))
@@ -55,8 +51,7 @@ expect() {
 column() {
     local file=$data/$1 delimiter=$2 number=$3 name=$4
     if [ ! -r "$file" ]; then
-        failures=$((failures + 1))
-        echo "FAILED: $file can't be read"
+        fail "$file can't be read"
         return
     fi
     zcat "$file" | tail -n +2 | cut -d "$delimiter" -f "$number" | expect
@@ -88,5 +83,4 @@ zcat "$data/debian/depends.tsv.gz" | tail -n +2 | cut -f 2 |
          END { for (key in rows) print key "\t" n[key] "\t" rows[key] }' | sort >"$scratch/expected"
 compare 'depends.tsv.gz depends_on, --rows' --header --column 2 --rows "$data/debian/depends.tsv.gz"
 
-echo "$checks comparisons on $backend, $failures failures"
-[ "$failures" -eq 0 ]
+finish

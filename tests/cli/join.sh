@@ -25,15 +25,9 @@ left=$scratch/left
 right=$scratch/right
 reference=$scratch/reference
 
-# run CODE ARGUMENT...: runs join and checks its exit code.  The heap, if there is one, is small, for speed.
+# run CODE ARGUMENT...
 run() {
-    local expected=$1 code heap=--heap=16M
-    shift
-    [[ " $* " != *' --method two-pass '* ]] || heap=
-    timeout 120 "$quarry" join --backend "$backend" $heap "$@" >"$out" 2>"$err"
-    code=$?
-    checks=$((checks + 1))
-    [ "$code" -eq "$expected" ] || fail "join $*: exit code $code instead of $expected"
+    run_on_heap join "$@"
 }
 
 # joins TEXT ARGUMENT...: by both methods, $left and $right give these lines (as printf takes them), in this

@@ -18,10 +18,8 @@ if [ -z "$data" ]; then
     echo 'skipped: QUARRY_DATA is not set'
     exit 77
 fi
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-checks=0
-failures=0
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
 
 # keyed FILE DELIMITER COLUMN HEADER: each row with its key in front, ordered by it.  No row has the byte 1.
 keyed() {
@@ -35,8 +33,7 @@ pair() {
     shift 6
     for file in "$left" "$right"; do
         if [ ! -r "$data/$file" ]; then
-            failures=$((failures + 1))
-            echo "FAILED: $data/$file can't be read"
+            fail "$data/$file can't be read"
             return
         fi
     done
@@ -50,12 +47,10 @@ pair() {
         checks=$((checks + 1))
         began=$(date +%s%N)
         if ! "$quarry" join --backend "$backend" --method $method --delimiter "$delimiter" --on "$l=$r" "$@" \
-            "$data/$left" "$data/$right" >"$scratch/out" 2>"$scratch/err"; then
-            failures=$((failures + 1))
-            echo "FAILED: $left with $right, $method: $(head -c 1000 "$scratch/err")"
-        elif ! sort "$scratch/out" | cmp "$scratch/expected" -; then
-            failures=$((failures + 1))
-            echo "FAILED: $left with $right, $method: other lines than join's"
+            "$data/$left" "$data/$right" >"$out" 2>"$err"; then
+            fail "$left with $right, $method: an error"
+        elif ! sort "$out" | cmp "$scratch/expected" -; then
+            fail "$left with $right, $method: other lines than join's"
         else
             printf 'equal: %-58s %-8s %8d lines, %6d ms\n' "$left with $right $*" "$method" \
                 "$(wc -l <"$scratch/expected")" $((($(date +%s%N) - began) / 1000000))
@@ -71,5 +66,4 @@ pair debian/packages.tsv.gz 1 debian/depends.tsv.gz 1 "$tab" 1 --allocator rw --
 # Paths of two edges: many rows of one key on both sides.
 pair graphs/email-Eu-core.csv 2 graphs/email-Eu-core.csv 1 ' ' 0
 
-echo "$checks comparisons on $backend, $failures failures"
-[ "$failures" -eq 0 ]
+finish
