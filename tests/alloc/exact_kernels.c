@@ -152,6 +152,32 @@ SIMT_KERNEL(exact_move, struct exact_case, a)
         exact_prover(&a);
 }
 
+/* ---- fail ---- */
+
+SIMT_FN void exact_claimant(const struct exact_case *a, struct quarry_random *r)
+{
+    const struct quarry_runs *map = &a->heap.as.rw_malloc.map;
+    int scatter = a->heap.allocator == QUARRY_NUMBER_scatter;
+    while (!exact_is_over(a)) {
+        if (scatter ? quarry_scatter_take_pages(&a->heap.as.scatter, a->hole[0], 2)
+                    : quarry_runs_claim(map, 1u << simt_lane(), a->hole[0], 2))
+            simt_add_u32(a->wrong, 1, relaxed);
+        exact_hold(a, r); /* a proof waits for claims: leave it time */
+        simt_backoff();
+    }
+}
+
+SIMT_KERNEL(exact_fail, struct exact_case, a)
+{
+    struct quarry_random r = quarry_random_start();
+    if (simt_lane() != 0)
+        return;
+    if (simt_block() == 0)
+        exact_claimant(&a, &r);
+    else
+        exact_prover(&a);
+}
+
 /* ---- regain ---- */
 
 /* The page that an asker got: by the end of the call in which it did, it is in the box. */

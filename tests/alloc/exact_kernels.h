@@ -10,8 +10,8 @@
 struct exact_case {
     struct quarry_handle heap;
     uint32_t *wrong;  /* NULLs though a page was free; numbers that differ */
-    uint32_t *over;   /* move: provers that are done; regain: 1 when the owner is */
-    uint32_t hole[2]; /* move: numbers of the first pages of the two holes */
+    uint32_t *over;   /* move, fail: provers that are done; regain: 1 when the owner is */
+    uint32_t hole[2]; /* move, fail: numbers of the first pages of the two holes */
     uint32_t pages;   /* move: of a hole, at most EXACT_MOST_PAGES */
     uint32_t askers;  /* move: provers, at most `pages`; regain: those who ask beside the owner */
     uint32_t turns;
@@ -30,6 +30,11 @@ struct exact_case {
  * Blocks, of which lane 0 works: 0 the mover; 1 who locks words of the bitmap and takes nothing; then the
  * provers.  A mover that knows no way to take a named page takes any, and is a prover too. */
 SIMT_KERNEL_DECLARE(exact_move);
+
+/* Only page hole[0] is free.  Block 0 claims it together with the next one, over and over and in vain, as one
+ * does who saw both free: for a moment it is marked, but it is nobody's.  The prover, block 1, takes a page
+ * and frees it. */
+SIMT_KERNEL_DECLARE(exact_fail);
 
 /* The owner, block 0, has the only page that is ever free.  It frees that page and at once asks for one.  It
  * must get it, unless an asker, of the other blocks, did. */

@@ -8,6 +8,7 @@
 #define MOST_PAGES (33u * 64u)
 #define HEAPS 12u
 #define MOVE_SEEDS 50u
+#define FAIL_SEEDS 300u
 #define REGAIN_SEEDS 300u
 #define TURNS 40u
 #define FAST 2u /* cases without a seed */
@@ -164,6 +165,36 @@ static void null_never_comes_of_a_free_chunk_that_moves(void **state)
     for_each_allocator(moving_chunks);
 }
 
+/* The page is the last of a word, so that rw-malloc's claim changes two words.  By priorities a claim may
+ * stand still for a whole sweep; by uniform choice claims come and go during one. */
+static void claims_in_vain(void)
+{
+    const uint32_t pages = 4 * 32;
+    uint32_t cases = count_cases(FAIL_SEEDS);
+    struct exact_case a;
+    if (strcmp(f.allocator, "rw-malloc") != 0 && strcmp(f.allocator, "scatter") != 0)
+        return;
+    begin_full(pages, 1, &a);
+    a.turns /= 8;
+    a.pages = 1;
+    a.askers = 1;
+    a.hole[0] = a.hole[1] = 2 * 32 - 1;
+    open_holes(pages, 16, &a);
+    for (uint32_t i = 0; i < cases; i++) {
+        f.target.seed = i < FAST ? 0 : i;
+        f.target.bug_depth = i < FAST || i % 2 ? 0 : 2 + i / 2 % 4;
+        a.hold = 300u >> i / 2 % 8;
+        prove(&exact_fail, 2, &a);
+    }
+    end_exact(&a, 1);
+}
+
+static void null_never_comes_of_a_claim_that_fails(void **state)
+{
+    (void)state;
+    for_each_allocator(claims_in_vain);
+}
+
 /* The owner's page is another in each case. */
 static void owner_and_askers(void)
 {
@@ -229,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_never_comes_of_a_free_page_that_moves),
         cmocka_unit_test(null_never_comes_of_a_free_chunk_that_moves),
+        cmocka_unit_test(null_never_comes_of_a_claim_that_fails),
         cmocka_unit_test(null_never_comes_of_a_page_that_the_caller_has_freed),
         cmocka_unit_test(every_page_finds_one_taker),
         cmocka_unit_test(a_chunks_number_does_not_depend_on_who_reads_it),
