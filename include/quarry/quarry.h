@@ -242,8 +242,9 @@ struct quarry_heap_options {
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options);
 
 /* Destroys it and gives its pool back (a caller's buffer is left alone).  Waits for the target's stream.
- * NULL is a no-op.  A heap in debug mode that has live blocks is destroyed, and LEAK returned; the detail
- * says how many, and names the first few. */
+ * NULL is a no-op.  A heap in debug mode is checked before, as by quarry_heap_check, and destroyed whatever
+ * that finds: CORRUPT if anything is recorded; else LEAK if blocks are live, and the detail says how many,
+ * and names the first few. */
 enum quarry_status quarry_heap_destroy(quarry_heap *heap);
 
 /* Makes every block free, and every counter and debug mode's records 0: what lived is gone.  Ordered in the

@@ -266,10 +266,12 @@ enum quarry_status quarry_heap_destroy(quarry_heap *heap)
     memset(&debug, 0, sizeof debug);
     enum quarry_status status = heap->ops->wait(&heap->target);
     if (status == QUARRY_OK && heap->handle.debug)
-        status = inspect(heap, HEAP_DEBUG_COUNT, &debug);
+        status = inspect(heap, HEAP_DEBUG_CHECK, &debug);
     enum quarry_status given_back = release(heap);
     status = status == QUARRY_OK ? given_back : status;
     free(heap);
+    if (status == QUARRY_OK)
+        status = quarry_debug_judge(&debug);
     return status == QUARRY_OK ? quarry_debug_leak(&debug) : status;
 }
 

@@ -17,7 +17,7 @@ static void double_free_is_recorded_here(void)
                   address);
     expect_corrupt("double free: 3 times");
     expect_sane(40);
-    end(QUARRY_OK);
+    end(QUARRY_ERROR_CORRUPT);
 }
 FOR_EACH_ALLOCATOR(double_free_is_recorded)
 
@@ -35,7 +35,7 @@ static void one_of_racing_frees_wins_here(void)
         expect(strncmp(report(), line, strlen(line)) == 0);
         expect(strcmp(strchr(f.text, '('), "(allocated by thread 4)\n") == 0);
         expect_sane(40);
-        end(QUARRY_OK);
+        end(QUARRY_ERROR_CORRUPT);
     }
 }
 FOR_EACH_ALLOCATOR(one_of_racing_frees_wins)
@@ -93,7 +93,7 @@ static void pointers_from_before_a_reset_are_foreign_here(void)
     expect_report("free of a foreign pointer: 1 time, first: a block at 0x%" PRIx64 " by thread 5\n",
                   address);
     expect_sane(1);
-    end(QUARRY_OK);
+    end(QUARRY_ERROR_CORRUPT);
 }
 FOR_EACH_ALLOCATOR(pointers_from_before_a_reset_are_foreign)
 
@@ -225,7 +225,7 @@ static void writes_to_blocks_never_allocated_are_recorded_here(void)
     overwrite(0, 20);
     expect_corrupt("write after free");
     expect_report("write after free: 1 time, first: byte 20 of a block at 0x%" PRIx64 "\n", address);
-    end(QUARRY_OK);
+    end(QUARRY_ERROR_CORRUPT);
 }
 FOR_EACH_ALLOCATOR(writes_to_blocks_never_allocated_are_recorded)
 
@@ -256,6 +256,6 @@ static void kinds_are_recorded_side_by_side_here(void)
                   b, b + (1 << 20), b, a, b);
     expect_corrupt("and errors of 4 other kinds");
     expect_sane(4);
-    end(QUARRY_OK);
+    end(QUARRY_ERROR_CORRUPT);
 }
 FOR_EACH_ALLOCATOR(kinds_are_recorded_side_by_side)

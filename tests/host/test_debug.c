@@ -86,7 +86,7 @@ static void freed_parts_of_large_blocks_are_watched_here(void)
             expect_equal(live(), way == LARGE ? 1 : 3);
             run(&debug_free, 0, 3, 0);
             expect_report_begins("write after free: 1 time, first: byte ");
-            end(QUARRY_OK);
+            end(QUARRY_ERROR_CORRUPT);
         }
 }
 FOR_EACH_ALLOCATOR(freed_parts_of_large_blocks_are_watched)
@@ -159,6 +159,19 @@ static void leaks_are_told_at_the_end_here(void)
     expect(strstr(detail, "; and 6 more") != NULL);
 }
 FOR_EACH_ALLOCATOR(leaks_are_told_at_the_end)
+
+/* Nobody has asked before: the end looks itself. */
+static void errors_are_told_at_the_end_here(void)
+{
+    begin(3, PAGE_BYTES, 0);
+    allocate(4, 0, 20);
+    release(6, 0, 0);
+    overwrite(0, 3);
+    allocate(5, 1, 20); /* CORRUPT comes before LEAK */
+    end(QUARRY_ERROR_CORRUPT);
+    assert_non_null(strstr(quarry_error_detail(), "write after free: 1 time"));
+}
+FOR_EACH_ALLOCATOR(errors_are_told_at_the_end)
 
 static void many_leaks_are_counted_here(void)
 {
@@ -245,7 +258,7 @@ static void a_callers_buffer_is_kept_to_here(void)
     expect_report("double free: 1 time, first: 5 bytes at 0x%" PRIx64
                   " by thread 2 (allocated by thread 1)\n",
                   address);
-    end(QUARRY_OK);
+    end(QUARRY_ERROR_CORRUPT);
     assert_ok(quarry_memory_copy(&f.target, host, buffer, bytes + 64));
     for (uint32_t i = 0; i < 16; i++)
         expect_equal(host[i], 0x5a);
@@ -316,7 +329,7 @@ static void reports_are_cut_to_fit(void **state)
     assert_ok(quarry_heap_debug_report(f.heap, NULL, 0));
     assert_int_equal(QUARRY_ERROR_ARGUMENT, quarry_heap_debug_report(f.heap, NULL, 10));
     assert_int_equal(QUARRY_ERROR_ARGUMENT, quarry_heap_debug_report(NULL, text, 10));
-    end(QUARRY_ERROR_LEAK);
+    end(QUARRY_ERROR_CORRUPT);
 }
 
 static void options_are_checked(void **state)
@@ -381,6 +394,7 @@ int main(void)
         cmocka_unit_test(errors_in_large_blocks_are_recorded),
         cmocka_unit_test(clean_runs_of_all_sizes_report_nothing),
         cmocka_unit_test(leaks_are_told_at_the_end),
+        cmocka_unit_test(errors_are_told_at_the_end),
         cmocka_unit_test(many_leaks_are_counted),
         cmocka_unit_test(numbers_are_those_of_a_plain_heap),
         cmocka_unit_test(a_callers_buffer_is_kept_to),
