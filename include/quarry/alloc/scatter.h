@@ -362,12 +362,12 @@ quarry_scatter_go_on(struct quarry_scatter h, struct quarry_scatter_search s, ui
 {
     struct quarry_context context = quarry_context_make(0);
     struct quarry_random r = quarry_random_start();
-    int serially = h.serial && s.request.pages > 1;
-    if (s.request.pages == 1)
+    int several = s.request.pages > 1;
+    if (!several)
         quarry_scatter_probe_regions(&h, &context, &s, &r, group);
-    else if (!serially)
+    else if (!h.serial)
         quarry_scatter_probe_runs(&h, &context, &s, &r, s.request.pages);
-    if (serially) {
+    if (several && h.serial) {
         group = 1u << simt_lane();
         while (simt_cas_u32(&h.head->lock, 0, 1, acquire) != 0) /* pairs with the release below */
             simt_backoff();
@@ -375,7 +375,7 @@ quarry_scatter_go_on(struct quarry_scatter h, struct quarry_scatter_search s, ui
     simt_sync(group); /* what the lane that took a page acquired, those that got its chunks have */
     if (simt_any(group, !s.block))
         quarry_scatter_sweep(&h, &s, &r, group);
-    if (serially)
+    if (several && h.serial)
         simt_store_u32(&h.head->lock, 0, release);
     struct quarry_scatter_found found = {s.block, context.steps};
     return found;
