@@ -271,19 +271,25 @@ static void a_page_that_is_kept_serves_its_size_only(void **state)
     plain_options();
 }
 
+/* Each finds the pages right before those that are taken, in an access block that is not full. */
 static void a_serial_search_begins_at_the_end(void **state)
 {
+    enum { BLOCKS = 7 };
     (void)state;
     choose();
     f.scatter.serial = 1;
-    begin(100, PAGE_BYTES, 1, 0);
+    f.scatter.access_blocks = 4;
+    begin(60, PAGE_BYTES, BLOCKS, 0);
     f.device.bytes = 3 * PAGE_BYTES;
-    expect_equal(run(&promise_malloc, 1).nulls, 0);
-    unsigned char *block;
-    assert_ok(quarry_memory_copy(&f.target, &block, f.device.block, sizeof(void *)));
-    expect(block + f.device.bytes == (unsigned char *)f.about.pool_base + f.about.pool_bytes);
-    run(&promise_free, 1);
-    expect_empty();
+    for (int turn = 0; turn < 2; turn++) {
+        unsigned char *block[BLOCKS], *last = (unsigned char *)f.about.pool_base + f.about.pool_bytes;
+        expect_equal(run(&promise_malloc, BLOCKS).nulls, 0);
+        assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
+        for (int i = 0; i < BLOCKS; i++)
+            expect(block[i] >= last - BLOCKS * f.device.bytes && block[i] < last);
+        run(&promise_free, BLOCKS);
+        expect_empty();
+    }
     end();
     plain_options();
 }

@@ -132,6 +132,7 @@ SIMT_FN uint32_t quarry_rw_search(const struct quarry_rw *h, struct quarry_rando
     plan.chunks = h->chunks;
     plan.kinds = 2;
     plan.size = 1;
+    plan.in_order = 0;
     return quarry_sweep_search(&plan, r, quarry_group((uintptr_t)h->sweep), QUARRY_NO_PAGE);
 }
 

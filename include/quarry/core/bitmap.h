@@ -314,6 +314,7 @@ SIMT_FN uint32_t quarry_bitmap_search(const struct quarry_bitmap *h, struct quar
     plan.chunks = h->chunks;
     plan.kinds = QUARRY_BITMAP_KINDS;
     plan.size = 1;
+    plan.in_order = 0;
     return quarry_sweep_search(&plan, r, group, page);
 }
 

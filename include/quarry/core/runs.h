@@ -474,6 +474,7 @@ SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_r
     plan.chunks = h->chunks;
     plan.kinds = QUARRY_RUNS_KINDS;
     plan.size = pages;
+    plan.in_order = 0;
     return quarry_sweep_search(&plan, r, group, page);
 }
 

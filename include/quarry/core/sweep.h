@@ -57,7 +57,7 @@ struct quarry_sweep {
     uint32_t done;
     uint32_t dirty;
     uint32_t kind;
-    uint32_t first; /* chunk 0 of a pass is this one of the heap: where the last turn stopped */
+    uint32_t first; /* chunk 0 of a pass is this one of the heap: where the last turn stopped, or 0 */
     uint32_t size;  /* in pages */
     uint32_t full_size;
 };
@@ -80,6 +80,7 @@ struct quarry_sweep_plan {
     uint32_t chunks; /* at least 1 */
     uint32_t kinds;  /* passes of a turn, at least 2 */
     uint32_t size;   /* pages that the calling lane needs together: lanes may differ */
+    int in_order;    /* turns that the group leads begin with chunk 0, not where the last one stopped */
 };
 
 SIMT_FN void quarry_sweep_init(struct quarry_sweep *s)
@@ -178,6 +179,8 @@ SIMT_FN int quarry_sweep_lead(const struct quarry_sweep_plan *plan, struct quarr
     uint64_t first_sum = 0;
     uint32_t verdict = 0; /* of the leader: 1 full, 2 not */
     uint32_t size = quarry_sweep_size(plan, group, *page);
+    if (plan->in_order && simt_rank(group) == 0)
+        simt_store_u32(&s->first, 0, relaxed);
     for (uint32_t kind = 0; verdict == 0; kind++) {
         if (simt_rank(group) == 0) {
             uint64_t pass = simt_load_u64(&s->next, relaxed) / QUARRY_SWEEP_PASS + 1u;
