@@ -85,7 +85,8 @@ enum quarry_status quarry_debug_judge(const struct quarry_debug *debug)
         return QUARRY_OK;
     if (more)
         return quarry_fail(QUARRY_ERROR_CORRUPT,
-                           "%s; and errors of %" PRIu32 " other kind%s, which quarry_heap_debug_report names",
+                           "%s; and errors of %" PRIu32
+                           " other kind%s, which quarry_heap_debug_report names before the heap is destroyed",
                            line, more, more == 1 ? "" : "s");
     return quarry_fail(QUARRY_ERROR_CORRUPT, "%s", line);
 }
