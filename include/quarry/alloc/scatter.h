@@ -140,6 +140,7 @@ SIMT_FN uint32_t quarry_scatter_look(const struct quarry_scatter *h, struct quar
             dealt += here;
         }
         struct quarry_scatter_taken t = quarry_scatter_take(&h->pages, &s->request, page, word, want);
+        simt_sync(group); /* what the lanes that took acquired, those that get their chunks have */
         dealt = 0;
         for (uint32_t rest = has; rest && dealt < wanted; rest &= rest - 1u) {
             uint32_t giver = simt_ctz_u32(rest), here = simt_shuffle_u32(group, want, giver);
@@ -373,7 +374,6 @@ quarry_scatter_go_on(struct quarry_scatter h, struct quarry_scatter_search s, ui
         while (simt_cas_u32(&h.head->lock, 0, 1, acquire) != 0) /* pairs with the release below */
             simt_backoff();
     }
-    simt_sync(group); /* what the lane that took a page acquired, those that got its chunks have */
     if (simt_any(group, !s.block))
         quarry_scatter_sweep(&h, &s, &r, group);
     if (several && h.serial)
@@ -398,7 +398,6 @@ SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarr
     if (s.request.pages == 1) {
         quarry_step(context);
         quarry_scatter_look_region(h, &s, group, quarry_scatter_hash(h, &s.request));
-        simt_sync(group); /* what the lane that took a page acquired, those that got its chunks have */
     }
     if (simt_any(group, !s.block)) {
         struct quarry_scatter_found found = quarry_scatter_go_on(*h, s, group);

@@ -19,7 +19,8 @@
  * the release sequence of each free of a chunk there.  If the page was empty in between, then of each free's
  * uncounting (or clearing in the word), for that change of the word was before the reset, which continues
  * their release sequences.  A malloc that makes an empty page one of fields holds it BUSY while it clears
- * them, and publishes it with release; whoever counts there later acquires that. */
+ * them, and publishes it with release; whoever counts there later acquires that, and the lanes for which he
+ * counts, which mark the chunks themselves, sync with him before (alloc/scatter.h). */
 #ifndef QUARRY_CORE_SCATTER_PAGE_H
 #define QUARRY_CORE_SCATTER_PAGE_H
 
