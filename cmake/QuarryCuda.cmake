@@ -55,8 +55,10 @@ else()
 endif()
 
 if(QUARRY_WITH_CUDA)
-    quarry_default_architectures(quarry_here)
-    set(QUARRY_CUDA_ARCHITECTURES "${quarry_here}" CACHE STRING "GPU architectures, or native")
+    if(NOT DEFINED CACHE{QUARRY_CUDA_ARCHITECTURES})
+        quarry_default_architectures(quarry_here)
+        set(QUARRY_CUDA_ARCHITECTURES "${quarry_here}" CACHE STRING "GPU architectures, or native")
+    endif()
     message(STATUS "GPU backend: CUDA ${CUDAToolkit_VERSION}, architectures ${QUARRY_CUDA_ARCHITECTURES}")
     # A static runtime inside a shared library is invisible to the program's own kernels.
     if(BUILD_SHARED_LIBS)
