@@ -133,13 +133,14 @@ static error_t parse_percent(double *share, const char *option, const char *text
 /* What does not go together. */
 static error_t finish_options(const struct bench *bench)
 {
+    const struct policy_options *policies = &bench->policies;
     if (bench->compare && bench->argument_count != 2)
         return tool_refuse("--compare: give two CSV files, A and B");
     if (!bench->compare && bench->argument_count)
         return tool_refuse("bench takes no argument, but got '%s'", bench->arguments[0]);
     if (!bench->compare && bench->tolerance >= 0)
         return tool_refuse("--tolerance is one of --compare");
-    if (bench->compare && bench->measures)
+    if (bench->compare && (bench->measures || policies->alignment || policies->distribution || policies->oom))
         return tool_refuse(
             "--compare measures nothing: --tolerance alone goes with it; `quarry report` draws files");
     if (bench->csv && bench->json && *bench->csv && strcmp(bench->csv, bench->json) == 0)

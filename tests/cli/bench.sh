@@ -375,8 +375,10 @@ run 2 bench --csv --json
 says 'name a file'
 run 2 bench --csv=x --json=x
 says "can't both be 'x'"
-run 2 bench --compare --csv=x a.csv b.csv
-says '--compare measures nothing'
+for option in --csv=x --align=64 --oom=trap; do
+    run 2 bench --compare $option a.csv b.csv
+    says '--compare measures nothing'
+done
 run 2 bench --threads 1K,2,1024
 says "--threads: '1024' is there twice"
 run 2 bench --size 4-8,4~8,4-8
