@@ -58,7 +58,7 @@ enum quarry_status {
     QUARRY_ERROR_CUDA,        /* a CUDA call failed; the detail says which and why */
     QUARRY_ERROR_DEADLOCK,    /* a kernel on the CPU backend stood still; the detail says who waits where */
     QUARRY_ERROR_ASSERT,      /* a device assertion failed on the CPU backend */
-    QUARRY_ERROR_CORRUPT,     /* quarry_heap_check found a broken structure, or what debug mode sees */
+    QUARRY_ERROR_CORRUPT,     /* a heap has a broken structure, or debug mode saw an error */
     QUARRY_ERROR_LEAK,        /* a heap in debug mode was destroyed with live blocks in it */
     QUARRY_ERROR_FILE,        /* a file can't be read or written, or is damaged; the detail says where */
     QUARRY_STATUS_COUNT
@@ -242,9 +242,9 @@ struct quarry_heap_options {
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options);
 
 /* Destroys it and gives its pool back (a caller's buffer is left alone).  Waits for the target's stream.
- * NULL is a no-op.  A heap in debug mode is checked before, as by quarry_heap_check, and destroyed whatever
+ * NULL is a no-op.  Of a heap in debug mode all blocks are looked at before, and it is destroyed whatever
  * that finds: CORRUPT if anything is recorded; else LEAK if blocks are live, and the detail says how many,
- * and names the first few. */
+ * and names the first few.  Broken structures only quarry_heap_check finds. */
 enum quarry_status quarry_heap_destroy(quarry_heap *heap);
 
 /* Makes every block free, and every counter and debug mode's records 0: what lived is gone.  Ordered in the
