@@ -79,7 +79,6 @@ SIMT_KERNEL(core_sweep, struct core_case, a)
     plan.chunks = CORE_CHUNKS;
     plan.kinds = 2;
     plan.size = 1 + quarry_mix_u32(simt_thread()) % CORE_SIZES;
-    plan.in_order = 0;
     plan.in_order = plan.size % 2 == 0;
     for (uint32_t turn = 1; turn <= a.turns; turn++) {
         uint32_t group = simt_match_u32(simt_active(), plan.size);
