@@ -112,15 +112,20 @@ static int end_child(struct child *child, int force)
     return status;
 }
 
+/* Between two looks no more time counts: what is over, both processes were stopped, by Ctrl-Z say. */
+#define LOOK_S 0.5
+
 /* The next message, within so many seconds; `tick` is called now and then. */
 static enum listen_result listen_to(const struct child *child, double seconds, void (*tick)(void),
                                     struct message *message)
 {
-    const double until = timing_now() + seconds;
+    double left = seconds, last = timing_now();
     size_t got = 0;
     while (got < sizeof *message) {
         struct pollfd ready = {child->pipe, POLLIN, 0};
-        const double left = until - timing_now();
+        const double now = timing_now();
+        left -= now - last < LOOK_S ? now - last : LOOK_S;
+        last = now;
         if (stopped_by)
             return LISTEN_STOPPED;
         if (left <= 0)
