@@ -54,8 +54,7 @@ function(quarry_add_kernel target)
     if(NOT DEFINED QUARRY_WITH_CUDA)
         message(FATAL_ERROR "quarry_add_kernel: call find_package(quarry) in this folder or in one above it.")
     endif()
-    get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-    if(ARGN MATCHES "\\.c(;|$)" AND NOT "C" IN_LIST languages)
+    if(ARGN MATCHES "\\.c(;|$)" AND NOT CMAKE_C_COMPILER_LOADED) # in this folder: Quarry's own may have it
         # CMake would leave the file out without a word.
         message(FATAL_ERROR "quarry_add_kernel: ${ARGN}: the project doesn't enable the language C.")
     endif()

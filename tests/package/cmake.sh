@@ -38,6 +38,22 @@ build_by_cmake cmake-part
 runs build/app $both
 [ ! -e build/quarry/quarry ] || fail 'cmake-part: the command was built, too'
 
+# Quarry's C is not the project's, and the toolkit that Quarry does not look for is found by the project.
+enter part
+ln -s "$SOURCE" quarry
+part() {
+    printf 'cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES CXX)\nadd_subdirectory(quarry)\n%s\n' "$1" >CMakeLists.txt
+    cmake -S . -B build --fresh -DQUARRY_CUDA=OFF >log 2>&1
+}
+if command -v g++ >/dev/null; then
+    if part 'add_library(app STATIC)
+quarry_add_kernel(app kernel.c)'; then fail 'part: C in a project of C++'; fi
+    tr -s '\n ' ' ' <log | grep -qF "kernel.c: the project doesn't enable the language C" || { cat log; fail 'part: not said'; }
+    if [ "$WITH_CUDA" = yes ]; then
+        part 'find_package(CUDAToolkit REQUIRED)' || { cat log; fail 'part: no toolkit'; }
+    fi
+fi
+
 # Kernels in a library of the user's, from a folder beside it, with a definition.
 in_library() {
     enter "$1"
