@@ -242,9 +242,10 @@ struct quarry_heap_options {
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options);
 
 /* Destroys it and gives its pool back (a caller's buffer is left alone).  Waits for the target's stream.
- * NULL is a no-op.  Of a heap in debug mode all blocks are looked at before, and it is destroyed whatever
- * that finds: CORRUPT if anything is recorded; else LEAK if blocks are live, and the detail says how many,
- * and names the first few.  Broken structures only quarry_heap_check finds. */
+ * NULL is a no-op.  Of a heap in debug mode all blocks are looked at before, unless a malloc trapped, and so
+ * ended others half way; it is destroyed whatever that finds: CORRUPT if anything is recorded; else LEAK if
+ * blocks are live, and the detail says how many, and names the first few.  Broken structures only
+ * quarry_heap_check finds. */
 enum quarry_status quarry_heap_destroy(quarry_heap *heap);
 
 /* Makes every block free, and every counter and debug mode's records 0: what lived is gone.  Ordered in the

@@ -458,6 +458,26 @@ static void trap(void)
     full_destroy(&full);
 }
 
+/* Mallocs that the trap ended half way look like damage, of which the end of a heap in debug mode must not
+ * tell. */
+static void a_trap_is_no_damage(void **state)
+{
+    struct quarry_allocator_info info;
+    (void)state;
+    if (test_on_cuda(&target))
+        skip();
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++)
+        for (uint64_t seed = 1; info.counts_slots && seed < 40; seed++) {
+            struct quarry_heap_options options = oom_options(info.name, QUARRY_OOM_TRAP, seed);
+            options.debug = 1;
+            struct full full = full_create(&options, 3 * PAGES);
+            assert_int_equal(QUARRY_ERROR_ASSERT, full_run(&full, &policy_malloc));
+            assert_int_equal(QUARRY_ERROR_LEAK, quarry_heap_destroy(full.heap));
+            test_memory_free(&target, full.argument.blocks, 0);
+            test_memory_free(&target, full.argument.nulls, 0);
+        }
+}
+
 /* In a process of its own, which loses its context. */
 static void traps_are_recorded(void **state)
 {
@@ -484,6 +504,7 @@ int main(void)
         cmocka_unit_test(fixed_alignment_needs_nothing_of_the_heap),
         cmocka_unit_test(without_a_hook_null_is_returned),
         cmocka_unit_test(traps_are_recorded),
+        cmocka_unit_test(a_trap_is_no_damage),
     };
     target = test_target();
     if (getenv("QUARRY_TEST_TRAP")) {
