@@ -90,7 +90,7 @@ def of_floor(row):
 
 
 def timed(row):
-    return row["status"] == "ok" and row["median_us"] > 0
+    return row["status"] == "ok" and row["median_us"] > 0 and row["store_floor_us"] > 0
 
 
 def best(rows):
@@ -185,7 +185,8 @@ class Standing:
         lines += [[f"`{name}`", *(f"{math.floor(1e4 * some[name]['utilisation']) / 1e4:.4f}" if name in some and some[name]["utilisation"] >= 0 else NONE
                                   for some in own.values())] for name in self.names]
         text = table(["", *(f"{of[2]:.0f} B" for _, _, of in found)], lines)
-        heaps = sorted({int(row["heap_bytes"]) >> 20 for some in own.values() for row in some.values()})
+        heaps = sorted({int(row["heap_bytes"]) >> 20 for some in own.values() for row in some.values()
+                        if row["heap_bytes"] >= 0})
         if heaps != [1024]:
             text += f"\nOurs is of heaps of {' and '.join(map(str, heaps)) or 'no'} MiB, the peers' of 1024 MiB. "
             text += "The same heap is measured by\n\n```sh\nquarry bench --backend cuda --test fill --size "
@@ -274,6 +275,8 @@ def main():
             survey += read(path, NUMBERS + TEXTS + OURS)
             if any(row["backend"] != "cuda" for row in survey):
                 raise Refused(f"{path}: not all of it was measured on a GPU")
+        if not any(row["store_floor_us"] > 0 for row in survey):
+            raise Refused(f"{path}: no row has a store floor")
     except Refused as refused:
         sys.exit(f"standing.py: {refused}")
     names = [os.path.basename(path) for path in paths or [SURVEY]]

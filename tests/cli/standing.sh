@@ -84,6 +84,11 @@ refuses "bad.csv: '-1' is no number it can have"
 sed '3s/,[^,]*$//' "$survey" >"$scratch/bad.csv"
 standing 1 "$scratch/bad.csv"
 refuses 'bad.csv: row 3: not as many values as columns'
+sed 's/,3\.55,/,,/' "$survey" >"$scratch/bad.csv"
+standing 1 "$scratch/bad.csv"
+refuses 'bad.csv: no row has a store floor'
+sed '2s/,3\.55,/,0,/; s/,1073741824,/,,/' "$survey" >"$scratch/bad.csv"
+standing 0 "$scratch/bad.csv"
 head -1 "$survey" >"$scratch/bad.csv"
 standing 1 "$survey" "$scratch/bad.csv"
 refuses 'bad.csv: there are no results'
