@@ -175,11 +175,14 @@ class Survey(Tool):
             self.rows = list(csv.DictReader(file, strict=True))
         if not self.rows:
             raise ValueError("there are no results")
-        for name in ("backend", "allocator", "test", "op", "status", "draw", "threads", "bytes_least", "bytes", "free_percent", "lanes", "page"):
+        for name in ("backend", "allocator", "test", "op", "status", "draw", "threads", "bytes_least", "bytes", "free_percent", "lanes",
+                     "page", "heap_bytes"):
             if None in (row.get(name) for row in self.rows):
                 raise ValueError(f"there is no column '{name}', or not in all rows")
         for row in self.rows:
-            int(row["threads"]), float(row["free_percent"])
+            int(row["threads"]), int(row["page"]), int(row["heap_bytes"]), float(row["free_percent"])
+            for name in ("median_us", "tas", "was", "utilisation"):
+                float(row.get(name) or "nan")
         super().__init__(quarry, self.rows[0]["backend"], False)
 
     def start(self, program, arguments):
