@@ -799,7 +799,8 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not one that the caller ignores
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         check_folder(options.folder)
         if options.check:
