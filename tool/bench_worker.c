@@ -423,7 +423,7 @@ int bench_measure(struct bench *bench)
     }
     tool_progress_end();
     handle_signals(SIG_DFL);
-    bench->signal = stopped_by;
+    bench->signal = next < bench->cell_count ? stopped_by : 0; /* else it came too late */
     if (code == TOOL_OK && bench->signal) {
         tool_error(TOOL_FAILED, "interrupted: %u of %u cells are missing", bench->cell_count - next,
                    bench->cell_count);
