@@ -19,7 +19,8 @@ PEERS = os.path.join(FOLDER, "peers-h100.csv")
 SURVEY = os.path.join(FOLDER, "survey-h200.csv.gz")
 NUMBERS = ("threads", "bytes_least", "bytes", "heap_bytes", "median_us", "store_floor_us", "utilisation", "registers")
 TEXTS = ("device", "driver", "allocator", "test", "op", "draw", "status", "fault")
-OURS = ("backend", "free_percent", "lanes", "commit", "command")  # columns that the peers lack
+PLAIN = {"free_percent": "100", "lanes": "32", "debug": "0", "alignment": "16", "distribution": "none", "oom": "null"}
+OURS = ("backend", "commit", "command", *PLAIN)  # columns that the peers lack
 TOOLKIT = "CUDA malloc"
 NONE = "—"
 
@@ -115,8 +116,8 @@ class Standing:
 
     def __init__(self, peers, survey):
         self.peers = peers
-        # As the peers were measured: on an empty heap, by all lanes, one size or a uniform range.
-        self.rows = [row for row in survey if row["free_percent"] == "100" and row["lanes"] == "32" and row["draw"] != "octaves"]
+        # As the peers were measured: on an empty heap without policies, by all lanes, one size or a uniform range.
+        self.rows = [row for row in survey if row["draw"] != "octaves" and all(row[name] == value for name, value in PLAIN.items())]
         self.names = list(dict.fromkeys(row["allocator"] for row in survey))
 
     def ours(self, test, op, of):
