@@ -18,7 +18,7 @@ fail() {
     head -c 2000 "$err" | sed 's/^/    err: /'
 }
 
-# run CODE ARGUMENT...: runs $quarry and checks its exit code.
+# run CODE ARGUMENT...: runs $quarry, the command or another program, and checks its exit code.
 # shellcheck disable=SC2154 # quarry: the sourcing script has it
 run() {
     local expected=$1 code
@@ -26,7 +26,7 @@ run() {
     "$quarry" "$@" >"$out" 2>"$err"
     code=$?
     checks=$((checks + 1))
-    [ "$code" -eq "$expected" ] || fail "quarry $*: exit code $code instead of $expected"
+    [ "$code" -eq "$expected" ] || fail "${quarry##*/} $*: exit code $code instead of $expected"
 }
 
 # run_on_heap COMMAND CODE ARGUMENT...: the same of a command on $backend, whose heap, if there is one, is small, for

@@ -19,12 +19,7 @@ fi
 
 # figures CODE ARGUMENT...: runs the script and checks its exit code.
 figures() {
-    local expected=$1 code
-    shift
-    python3 "$script" "$@" >"$out" 2>"$err"
-    code=$?
-    checks=$((checks + 1))
-    [ "$code" -eq "$expected" ] || fail "figures.py $*: exit code $code instead of $expected"
+    quarry=$script run "$@"
 }
 
 # head_of N COLUMN,...: the header of a figure's CSV file begins so.

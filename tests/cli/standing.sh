@@ -20,12 +20,7 @@ fi
 
 # standing CODE FILE...: runs the script and checks its exit code.
 standing() {
-    local expected=$1 code
-    shift
-    python3 "$script" "$@" >"$out" 2>"$err"
-    code=$?
-    checks=$((checks + 1))
-    [ "$code" -eq "$expected" ] || fail "standing.py $*: exit code $code instead of $expected"
+    quarry=$script run "$@"
 }
 
 # refuses PATTERN: the last call printed one such sentence, and no page.
