@@ -74,6 +74,23 @@ SIMT_FN uint32_t exact_take_scatter(const struct exact_case *a, struct quarry_ra
     return t.count;
 }
 
+/* Takes up to `want` free pages of the hole's word, each by a look of either kind.  Returns how many. */
+SIMT_FN uint32_t exact_take_runs(const struct exact_case *a, struct quarry_random *r, uint32_t hole,
+                                 uint32_t want, void **block)
+{
+    const struct quarry_runs *map = &a->heap.as.rw_malloc.map;
+    uint32_t group = 1u << simt_lane(), word = hole / QUARRY_RUNS_BITS, got = 0, page;
+    enum quarry_runs_seen saw;
+    int some;
+    do {
+        page = quarry_random_below(r, 2) ? quarry_runs_take_row(map, group, word, 1, &saw)
+                                         : quarry_runs_take(map, group, word, 1, &some);
+        if (page != QUARRY_NO_PAGE)
+            block[got++] = quarry_page_address(&map->pages, page);
+    } while (page != QUARRY_NO_PAGE && got < want);
+    return got;
+}
+
 /* Takes up to `want` pages of the hole, or, of an allocator that is not known here, any.  Returns how many.
  */
 SIMT_FN uint32_t exact_take(const struct exact_case *a, struct quarry_random *r, uint32_t hole, uint32_t want,
@@ -84,6 +101,8 @@ SIMT_FN uint32_t exact_take(const struct exact_case *a, struct quarry_random *r,
     uint32_t got = 0;
     if (map)
         return exact_take_bits(a, r, map, hole, want, block);
+    if (a->heap.allocator == QUARRY_NUMBER_rw_malloc)
+        return exact_take_runs(a, r, hole, want, block);
     if (a->heap.allocator == QUARRY_NUMBER_scatter && a->mover_bytes)
         return exact_take_scatter(a, r, hole, block);
     if (a->heap.allocator == QUARRY_NUMBER_rw) {

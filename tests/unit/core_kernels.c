@@ -42,6 +42,16 @@ SIMT_KERNEL(core_random, struct core_case, a)
         simt_add_u32(&a.out[quarry_random_below(&r, CORE_BUCKETS)], 1, relaxed);
 }
 
+SIMT_KERNEL(core_start, struct core_case, a)
+{
+    struct quarry_random r = quarry_random_start();
+    struct quarry_runs map;
+    map.word_count = a.n;
+    uint32_t word = quarry_rw_malloc_start(&map, &r, SIMT_ALL_LANES);
+    if (simt_lane() == 0)
+        a.out[simt_thread() / SIMT_LANES] = word;
+}
+
 /* As if a heap were a list of words, of which none is ever free: a pass about blocks of `size` notes in
  * wide[(size - 1) * n ...] what it reads in in[].  Its number changes with every second turn of the first
  * thread, so some turns end without a verdict. */

@@ -3,6 +3,7 @@
 #ifndef QUARRY_TESTS_CORE_KERNELS_H
 #define QUARRY_TESTS_CORE_KERNELS_H
 
+#include "quarry/alloc/rw_malloc.h"
 #include "quarry/core/bitmap.h"
 #include "quarry/core/bits.h"
 #include "quarry/core/pages.h"
@@ -31,6 +32,7 @@ SIMT_KERNEL_DECLARE(core_share);      /* one warp for each pair (has, needs) of 
 SIMT_KERNEL_DECLARE(core_page_index); /* out[t]: errors at the edges of page in[t] */
 SIMT_KERNEL_DECLARE(core_is_worth);   /* out[t]: is word t of the map; + 2: is it at a malloc's first probe */
 SIMT_KERNEL_DECLARE(core_random);     /* histogram of n draws a thread in out[0..63] */
+SIMT_KERNEL_DECLARE(core_start);      /* out[w]: word at which warp w begins in a bitmap of n words */
 SIMT_KERNEL_DECLARE(core_sweep);      /* out[0]: verdicts that missed what came before them; out[2]: reads */
 
 #endif

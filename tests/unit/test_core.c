@@ -162,6 +162,28 @@ static void random_numbers_are_uniform_across_threads_and_draws(void **state)
     }
 }
 
+/* Of rw-malloc, and as long as there are two words or more for each warp. */
+static void warps_begin_at_words_of_their_own(void **state)
+{
+    static const uint32_t warps[] = {1, 2, 3, 31, 32, 33, 100, 128, 200};
+    static uint32_t out[200];
+    static unsigned char seen[200 * 50];
+    (void)state;
+    for (uint32_t i = 0; i < sizeof warps / sizeof *warps; i++)
+        for (uint32_t each = 2; each <= 50; each += 3) {
+            struct core_case c = {0};
+            c.n = warps[i] * each - (each > 2 ? i : 0);
+            c.out = test_memory(&base_target, sizeof out);
+            test_run(&core_start, &base_target, warps[i], 32, 0, &c);
+            from_device(out, c.out, sizeof out);
+            memset(seen, 0, sizeof seen);
+            for (uint32_t w = 0; w < warps[i] && c.n > 32; w++) /* a whole look sees them all otherwise */
+                if (out[w] >= c.n || seen[out[w]]++)
+                    fail_msg("%u warps, %u words: warp %u begins at %u", warps[i], c.n, w, out[w]);
+            test_memory_free(&base_target, c.out, sizeof out);
+        }
+}
+
 static void a_shared_verdict_is_about_an_instant_after_the_question(void **state)
 {
     uint32_t threads = 96, out[3];
@@ -200,6 +222,7 @@ int main(void)
         cmocka_unit_test(page_numbers_survive_the_division),
         cmocka_unit_test(a_word_is_worth_locking_for_any_free_page),
         cmocka_unit_test(random_numbers_are_uniform_across_threads_and_draws),
+        cmocka_unit_test(warps_begin_at_words_of_their_own),
         cmocka_unit_test(a_shared_verdict_is_about_an_instant_after_the_question),
     };
     base_target = test_target();

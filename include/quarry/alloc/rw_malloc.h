@@ -18,6 +18,9 @@
  * Runs join across words within the region (the paper's data structure K is a few shuffles here), and after
  * a success the walk goes on with the next region: what is left of the warp lies beside it.
  *
+ * First come short looks: at a word of the warp's own share of the bitmap, then at others.  They take a row
+ * of empty words, or, if every lane needs one page, any free ones.
+ *
  * The paper ends at the region's pages.  A larger block, up to the whole heap, is tried at a few random
  * multiples of its size, the whole warp reading and claiming its words; then the sweep looks for it.
  */
@@ -30,7 +33,7 @@
 
 #define QUARRY_RW_MALLOC_PAGE_BYTES 64u /* the default: docs/alloc/rw_malloc.md */
 #define QUARRY_RW_MALLOC_PROBES 1024u   /* words that a group reads in vain */
-#define QUARRY_RW_MALLOC_LOST 4u        /* first looks that others spoil */
+#define QUARRY_RW_MALLOC_LOOKS 4u       /* short ones in vain; a full place counts for two */
 #define QUARRY_RW_MALLOC_TRIES 8u       /* places of a large block */
 
 struct quarry_rw_malloc {
@@ -42,13 +45,32 @@ SIMT_FN void quarry_rw_malloc_init(const struct quarry_rw_malloc *h, uint64_t th
     quarry_runs_init(&h->map, thread, threads);
 }
 
-/* The group's first word of a look, the same in every lane: all of its words exist if there are so many. */
+/* The first word of a look anywhere, the same in every lane: all of its words exist if there are so many. */
 SIMT_FN uint32_t quarry_rw_malloc_region(const struct quarry_runs *map, struct quarry_random *r,
                                          uint32_t group)
 {
     uint32_t width = simt_popc_u32(group), last = map->word_count > width ? map->word_count - width : 0;
     uint32_t word = simt_shuffle_u32(group, quarry_random_below(r, map->word_count), simt_ctz_u32(group));
     return word < last ? word : last;
+}
+
+/* The first word of a malloc's first look: anywhere in the warp's share of the words.  Each warp of the
+ * launch has its own, if there are two words for each, so those that begin at once don't begin at the same
+ * word.  Warps whose numbers follow one another run at the same time: their shares lie apart, so that they
+ * don't change the same cache line either. (Numbers below a power of two are multiplied by an odd one, near
+ * the golden ratio of it; the rest stay.) */
+SIMT_FN uint32_t quarry_rw_malloc_start(const struct quarry_runs *map, struct quarry_random *r,
+                                        uint32_t group)
+{
+    uint32_t warp = simt_thread() / SIMT_LANES, warps = (simt_threads() - 1u) / SIMT_LANES + 1u;
+    uint32_t share = 0xffffffffu / warps, spare = simt_clz_u32(warps); /* of 2^32 parts of the words */
+    uint32_t power = 0x80000000u >> spare;
+    if (warp < power)
+        warp = warp * (0x9e3779b9u >> spare >> 1 | 1u) & (power - 1u);
+    uint32_t begin = simt_mulhi_u32(warp * share, map->word_count);
+    uint32_t end = simt_mulhi_u32(warp * share + share, map->word_count);
+    begin += quarry_random_below(r, end - begin);
+    return map->word_count > simt_popc_u32(group) ? simt_shuffle_u32(group, begin, simt_ctz_u32(group)) : 0;
 }
 
 /* A block of more pages than a look sees, for the group.
@@ -132,19 +154,23 @@ SIMT_FN void *quarry_rw_malloc_malloc(const struct quarry_rw_malloc *h, struct q
     struct quarry_random r = quarry_random_start();
     uint32_t group = quarry_group((uintptr_t)map->sweep);
     uint32_t pages = quarry_page_count(&map->pages, bytes), page = QUARRY_NO_PAGE;
-    uint32_t word = quarry_rw_malloc_region(map, &r, group);
+    uint32_t word = quarry_rw_malloc_start(map, &r, group);
     if (!map->ordered && simt_all(group, quarry_rw_malloc_is_small(group, pages))) {
-        int some = 1;
-        for (uint32_t lost = 0;
-             some && lost < QUARRY_RW_MALLOC_LOST && simt_any(group, page == QUARRY_NO_PAGE);) {
+        enum quarry_runs_seen saw = QUARRY_RUNS_SOME;
+        for (uint32_t vain = 0; saw != QUARRY_RUNS_SPLIT && vain < QUARRY_RW_MALLOC_LOOKS &&
+                                simt_any(group, page == QUARRY_NO_PAGE);) {
             uint32_t asked = page == QUARRY_NO_PAGE ? pages : 0;
             quarry_step(context);
-            uint32_t got = quarry_runs_take_row(map, group, word, asked, &some);
+            uint32_t got = quarry_runs_take_row(map, group, word, asked, &saw);
             page = asked ? got : page;
-            if (simt_any(group, got != QUARRY_NO_PAGE))
+            if (simt_any(group, got != QUARRY_NO_PAGE)) {
                 word += simt_popc_u32(group);
-            else
-                lost++; /* others were faster: the words now look different */
+            } else if (saw == QUARRY_RUNS_FULL) {
+                word = quarry_rw_malloc_region(map, &r, group);
+                vain += QUARRY_RW_MALLOC_LOOKS / 2u;
+            } else {
+                vain++; /* others were faster: the words now look different */
+            }
         }
     }
     if (simt_any(group, page == QUARRY_NO_PAGE)) {

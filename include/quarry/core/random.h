@@ -39,7 +39,7 @@ SIMT_FN uint32_t quarry_random_next(struct quarry_random *r)
     return quarry_mix_u32(r->state);
 }
 
-/* Uniform in 0 .. n-1; n is at least 1.  The bias of the multiplication is below n / 2^32. */
+/* Uniform in 0 .. n-1; 0 if n is 0.  The bias of the multiplication is below n / 2^32. */
 SIMT_FN uint32_t quarry_random_below(struct quarry_random *r, uint32_t n)
 {
     return simt_mulhi_u32(quarry_random_next(r), n);

@@ -58,6 +58,7 @@
 #include "quarry/core/sweep.h"
 
 #define QUARRY_RUNS_FLIGHTS 256u  /* counters */
+#define QUARRY_RUNS_MIXED 16u     /* of so many words one with free and taken pages makes a heap split */
 #define QUARRY_RUNS_BATCH 8u      /* words that a lane has in flight when it sweeps */
 #define QUARRY_RUNS_FREE_BATCH 4u /* and when it frees */
 #define QUARRY_RUNS_CHUNK 2048u   /* words of a sweep's chunk */
@@ -117,10 +118,10 @@ SIMT_FN void quarry_runs_end(const struct quarry_runs *h, uint32_t group)
 
 /* Sets `part` in a word that was read as `seen`, unless a page of it is taken by now.  Returns 1 if it did.
  */
-SIMT_FN int quarry_runs_set(const struct quarry_runs *h, uint32_t word, uint64_t seen, uint64_t part)
+SIMT_FN int quarry_runs_set(uint64_t *word, uint64_t seen, uint64_t part)
 {
     while (!(seen & part)) { /* end bits of free pages are clear */
-        uint64_t now = simt_cas_u64(&h->words[word], seen, seen | part, acquire);
+        uint64_t now = simt_cas_u64(word, seen, seen | part, acquire);
         if (now == seen)
             return 1;
         seen = now;
@@ -149,7 +150,7 @@ SIMT_FN int quarry_runs_claim_down(const struct quarry_runs *h, uint32_t page, u
 {
     uint32_t first = page / QUARRY_RUNS_BITS, last = (page + pages - 1u) / QUARRY_RUNS_BITS, word = last;
     while (word + 1u > first &&
-           quarry_runs_set(h, word, quarry_runs_load(h, word), quarry_runs_part(page, pages, word)))
+           quarry_runs_set(&h->words[word], quarry_runs_load(h, word), quarry_runs_part(page, pages, word)))
         word--;
     if (word + 1u == first)
         return 1;
@@ -165,7 +166,7 @@ SIMT_FN uint32_t quarry_runs_settle(const struct quarry_runs *h, uint32_t group,
 {
     if (h->ordered)
         return page != QUARRY_NO_PAGE && quarry_runs_claim_down(h, page, pages) ? page : QUARRY_NO_PAGE;
-    uint32_t failed = simt_ballot(group, part && !quarry_runs_set(h, word, seen, part));
+    uint32_t failed = simt_ballot(group, part && !quarry_runs_set(&h->words[word], seen, part));
     uint32_t base = word - simt_rank(group);
     if (!failed)
         return page;
@@ -230,38 +231,84 @@ SIMT_FN uint32_t quarry_runs_room(uint32_t group, uint32_t first, uint64_t seen,
     return first + (each - 1u - (first + each - 1u) % each);
 }
 
-/* As quarry_runs_take with little code, for what a heap with free space sees: a row of blocks finds room, for
- * all lanes that need pages, at most 16 for each lane of the group, or for the first of them.  Else it takes
- * nothing. The claim is announced while the words are on their way.
- *
- *   some   as in quarry_runs_take */
-SIMT_FN uint32_t quarry_runs_take_row(const struct quarry_runs *h, uint32_t group, uint32_t first,
-                                      uint32_t pages, int *some)
+/* Single pages for the lanes `needs`, lower lanes lower ones, from words that were read as `seen`, from
+ * number `first` of `words` on: any that are free.  Out of line: where a row finds room nobody needs it.  The
+ * claim has been announced.  Returns the caller's page or QUARRY_NO_PAGE.  Scope: group; synced at return. */
+SIMT_NOINLINE_FN uint32_t quarry_runs_take_pages(uint64_t *words, uint32_t group, uint32_t first,
+                                                 uint64_t seen, uint32_t needs)
 {
-    uint32_t word = first + simt_rank(group), page = QUARRY_NO_PAGE, end;
+    uint32_t spare = ~(uint32_t)seen, page = QUARRY_NO_PAGE, k = simt_rank(needs);
+    uint32_t to = quarry_scan_add_u32(group, simt_popc_u32(spare)), from = to - simt_popc_u32(spare);
+    uint32_t asked = simt_popc_u32(needs), used = from < asked ? (to < asked ? to : asked) - from : 0;
+    uint32_t owner = quarry_scan_find_u32(group, to, k), lane = quarry_lane_of_rank(group, owner);
+    uint32_t taken = spare;
+    if (used < to - from)
+        taken &= quarry_runs_bits(0, quarry_kth_set_u32(spare, used + 1u));
+    uint64_t part = taken | (uint64_t)taken << 32; /* each page is a block's last */
+    simt_sync(group);                              /* the announcement before the claims */
+    uint32_t failed =
+        simt_ballot(group, part && !quarry_runs_set(&words[first + simt_rank(group)], seen, part));
+    spare = simt_shuffle_u32(group, spare, lane);
+    k -= simt_shuffle_u32(group, from, lane);
+    if ((needs >> simt_lane() & 1u) && k < simt_popc_u32(spare) && !(failed >> lane & 1u))
+        page = (first + owner) * QUARRY_RUNS_BITS + quarry_kth_set_u32(spare, k + 1u);
+    simt_sync(group); /* claims before the end; and what one lane acquired for another is its own */
+    return page;
+}
+
+/* What a look of quarry_runs_take_row saw. */
+enum quarry_runs_seen {
+    QUARRY_RUNS_FULL,  /* nothing, but elsewhere may be rows: all words but a few are full or empty */
+    QUARRY_RUNS_SPLIT, /* free pages, but no row of them, and hardly one elsewhere */
+    QUARRY_RUNS_SOME   /* what somebody needs, though others may have been faster */
+};
+
+/* As quarry_runs_take with little code, for what a heap with free space sees: a row of blocks finds room, for
+ * all lanes that need pages, at most 16 for each lane of the group, or for the first of them.  If there is
+ * none and all of them need one page, they get any that are free.  The claim is announced while the words are
+ * on their way.
+ *
+ *   saw   set, in every lane alike: enum quarry_runs_seen */
+SIMT_FN uint32_t quarry_runs_take_row(const struct quarry_runs *h, uint32_t group, uint32_t first,
+                                      uint32_t pages, enum quarry_runs_seen *saw)
+{
+    uint32_t word = first + simt_rank(group), page = QUARRY_NO_PAGE;
+    uint32_t start, before, all; /* of a row: first page; pages before the caller's; how many */
     uint64_t seen = quarry_runs_load(h, word), part;
     quarry_runs_begin(h, group);
-    uint32_t each = simt_reduce_max_u32(group, pages), needs = simt_ballot(group, pages != 0);
-    uint32_t before = simt_rank(needs) * each, all = simt_popc_u32(needs) * each;
-    int alike = simt_all(group, pages == 0 || pages == each);
-    if (!alike) {
-        before = quarry_scan_add_u32(group, pages);
-        all = simt_reduce_max_u32(group, before);
-        before -= pages;
-        each = 1;
+    uint32_t needs = simt_ballot(group, pages != 0);
+    int single = simt_all(group, pages <= 1u), fits = pages != 0;
+    if (single) {
+        uint32_t empty = simt_ballot(group, seen == 0),
+                 ones = (uint32_t)quarry_runs_bits(0, simt_popc_u32(needs));
+        all = empty ? simt_popc_u32(needs) : 0;
+        start = simt_shuffle_u32(group, word, empty ? simt_ctz_u32(empty) : simt_lane()) * QUARRY_RUNS_BITS;
+        before = simt_rank(needs);
+        part = empty & (0u - empty) & 1u << simt_lane() ? ones | (uint64_t)ones << 32 : 0;
+    } else {
+        uint32_t each = simt_reduce_max_u32(group, pages), end;
+        int alike = simt_all(group, pages == 0 || pages == each);
+        before = simt_rank(needs) * each;
+        all = simt_popc_u32(needs) * each;
+        if (!alike) {
+            before = quarry_scan_add_u32(group, pages);
+            all = simt_reduce_max_u32(group, before);
+            before -= pages;
+            each = 1;
+        }
+        start = quarry_runs_room(group, first, seen, each, all, &end);
+        uint32_t room =
+            end - start <= SIMT_LANES * QUARRY_RUNS_BITS ? end - start : 0; /* else start is behind end */
+        fits = pages && before + pages <= room;
+        all = simt_reduce_max_u32(group, fits ? before + pages : 0);
+        if (alike)
+            part = quarry_runs_row(start, all, each, word);
+        else
+            part = (uint32_t)quarry_runs_part(start, all, word) |
+                   quarry_runs_ends(group, simt_ballot(group, fits), start + before + pages - 1u, word);
     }
-    uint32_t start = quarry_runs_room(group, first, seen, each, all, &end);
-    uint32_t room =
-        end - start <= SIMT_LANES * QUARRY_RUNS_BITS ? end - start : 0; /* else start is behind end */
-    int fits = pages && before + pages <= room;
-    all = simt_reduce_max_u32(group, fits ? before + pages : 0);
-    if (alike)
-        part = quarry_runs_row(start, all, each, word);
-    else
-        part = (uint32_t)quarry_runs_part(start, all, word) |
-               quarry_runs_ends(group, simt_ballot(group, fits), start + before + pages - 1u, word);
-    *some = all && simt_all(group, !(seen & part));
-    if (*some) {
+    *saw = QUARRY_RUNS_SOME;
+    if (all && simt_all(group, !(seen & part))) {
         simt_sync(group); /* the announcement before the claims */
         int failed = part && simt_cas_u64(&h->words[word], seen, seen | part, acquire) != seen;
         page = fits ? start + before : QUARRY_NO_PAGE;
@@ -271,6 +318,14 @@ SIMT_FN uint32_t quarry_runs_take_row(const struct quarry_runs *h, uint32_t grou
             page = QUARRY_NO_PAGE;
         }
         simt_sync(group); /* claims before the end; and what one lane acquired for another is its own */
+    } else if (!simt_any(group, (uint32_t)~seen != 0)) {
+        *saw = QUARRY_RUNS_FULL;
+    } else if (single) {
+        page = quarry_runs_take_pages(h->words, group, first, seen, needs);
+    } else {
+        uint32_t mixed = simt_ballot(group, (uint32_t)seen && (uint32_t)~seen);
+        int split = QUARRY_RUNS_MIXED * simt_popc_u32(mixed) > simt_popc_u32(group);
+        *saw = split ? QUARRY_RUNS_SPLIT : QUARRY_RUNS_FULL;
     }
     quarry_runs_end(h, group);
     return page;
@@ -290,8 +345,8 @@ SIMT_FN int quarry_runs_claim(const struct quarry_runs *h, uint32_t group, uint3
     if (h->ordered) {
         claimed = simt_any(group, simt_rank(group) == 0 && quarry_runs_claim_down(h, page, pages));
     } else {
-        while (word < end &&
-               quarry_runs_set(h, word, quarry_runs_load(h, word), quarry_runs_part(page, pages, word)))
+        while (word < end && quarry_runs_set(&h->words[word], quarry_runs_load(h, word),
+                                             quarry_runs_part(page, pages, word)))
             word += width;
         claimed = simt_all(group, word >= end);
         for (uint32_t back = first; !claimed && back < word && back < end; back += width)
