@@ -117,32 +117,36 @@ void slots_are_right_for_every_size(void **state)
     for_each_allocator(fills);
 }
 
-/* One thread asks for as much as there is, and for a byte more. */
+/* Among the blocks of so many threads one thread asks for as much as there is, and for a byte more. */
+static void largest_of(uint32_t pages, uint32_t threads, uint64_t seed)
+{
+    begin(pages, PAGE_BYTES, threads + 1, seed);
+    expect_equal(statistics().largest_free_bytes, f.about.max_block_bytes);
+    run(&promise_malloc, threads);
+    f.device.turns = 2 + (uint32_t)seed % 5;
+    run(&promise_thin, threads);
+    uint64_t most = statistics().largest_free_bytes;
+    struct promise_case all = f.device;
+    f.device.block += threads;
+    f.device.first = threads;
+    f.device.bytes = most + 1;
+    expect_equal(run(&promise_malloc, 1).nulls, 1);
+    f.device.bytes = most;
+    expect_equal(run(&promise_malloc, 1).nulls, 0);
+    run(&promise_verify, 1);
+    run(&promise_free, 1);
+    f.device = all;
+    run(&promise_verify, threads);
+    run(&promise_free, threads);
+    expect_empty();
+    end();
+}
+
 static void largest(void)
 {
-    for (uint64_t seed = 0; seed <= seeds(SEEDS) / 10; seed++) {
-        uint32_t pages = 50 + (uint32_t)seed, threads = pages;
-        begin(pages, PAGE_BYTES, threads + 1, seed);
-        expect_equal(statistics().largest_free_bytes, f.about.max_block_bytes);
-        run(&promise_malloc, threads);
-        f.device.turns = 2 + (uint32_t)seed % 5;
-        run(&promise_thin, threads);
-        uint64_t most = statistics().largest_free_bytes;
-        struct promise_case all = f.device;
-        f.device.block += threads;
-        f.device.first = threads;
-        f.device.bytes = most + 1;
-        expect_equal(run(&promise_malloc, 1).nulls, 1);
-        f.device.bytes = most;
-        expect_equal(run(&promise_malloc, 1).nulls, 0);
-        run(&promise_verify, 1);
-        run(&promise_free, 1);
-        f.device = all;
-        run(&promise_verify, threads);
-        run(&promise_free, threads);
-        expect_empty();
-        end();
-    }
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) / 10; seed++)
+        largest_of(50 + (uint32_t)seed, 50 + (uint32_t)seed, seed);
+    largest_of(300000, 4, 0); /* runs that many warps of a census see a part of */
 }
 
 void the_largest_free_block_can_be_had(void **state)

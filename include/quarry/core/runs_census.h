@@ -7,6 +7,7 @@
 
 #define QUARRY_RUNS_TAKEN 1u /* the bits of a word's first page */
 #define QUARRY_RUNS_BOTH (QUARRY_RUNS_TAKEN | (uint64_t)1 << 32)
+#define QUARRY_RUNS_AHEAD 32u /* words of a lane, where a census follows a long run */
 
 /* ---- an idle heap, or any moment's glimpse ---- */
 
@@ -81,6 +82,14 @@ SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes, con
     for (uint32_t i = from + lane; i < to; i += width)
         quarry_runs_count_word(h, sum, i);
     for (uint32_t at = from; at < to || open; at += width) {
+        uint32_t some = 0; /* taken pages far ahead, where only the end of what is open is asked for */
+        for (uint32_t i = 0; at >= to && i < QUARRY_RUNS_AHEAD; i++)
+            some |= (uint32_t)quarry_runs_load(h, at + i * width + lane);
+        if (at >= to && !simt_any(group, some != 0)) {
+            open += (uint64_t)QUARRY_RUNS_AHEAD * width * QUARRY_RUNS_BITS;
+            at += (QUARRY_RUNS_AHEAD - 1u) * width;
+            continue;
+        }
         struct quarry_runs_view v = quarry_runs_look(group, ~(uint32_t)quarry_runs_load(h, at + lane));
         struct quarry_runs_own own = quarry_runs_begin_here(&v, at + lane);
         uint32_t low = quarry_runs_low(v.spare), high = quarry_runs_high(v.spare);
