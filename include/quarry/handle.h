@@ -49,18 +49,21 @@ enum quarry_oom_number {
 struct quarry_debug;  /* debug.h */
 struct quarry_policy; /* policy.h */
 
-/* A heap, as kernels take it: by value.  From quarry_heap_handle(); no user part. */
+/* A heap, as kernels take it: by value.  From quarry_heap_handle(); no user part.
+ *
+ * On a GPU it lies in the constant bank, whose cache fetches 64 bytes at once, and what a malloc without
+ * policies reads of the first fields is beside what it reads of the allocator's. */
 struct quarry_handle {
-    uint32_t allocator;    /* enum quarry_allocator_number */
-    uint32_t alignment;    /* of every block, in bytes: a power of two, at least 16 */
-    uint32_t shrink;       /* the alignment that is the heap's policy: requests are rounded up to it */
-    uint32_t distribution; /* enum quarry_distribution_number */
-    uint32_t oom;          /* enum quarry_oom_number */
-    uint64_t free_reach;   /* layout.h: a free takes an address less than so many bytes inside a block */
-    uint64_t max_block;    /* bytes */
     struct quarry_counters *counters;
+    struct quarry_debug *debug; /* NULL unless the heap is in debug mode; policy is not NULL then */
+    uint64_t free_reach;        /* layout.h: a free takes an address less than so many bytes inside a block */
+    uint32_t alignment;         /* of every block, in bytes: a power of two, at least 16 */
+    uint32_t shrink;            /* the alignment that is the heap's policy: requests are rounded up to it */
+    uint32_t distribution;      /* enum quarry_distribution_number */
+    uint32_t oom;               /* enum quarry_oom_number */
     struct quarry_policy *policy; /* NULL: malloc and free are the allocator's and nothing more */
-    struct quarry_debug *debug;   /* NULL unless the heap is in debug mode; policy is not NULL then */
+    uint32_t allocator;           /* enum quarry_allocator_number */
+    uint64_t max_block;           /* bytes */
     union {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary) struct quarry_##id id;
 #include "quarry/alloc/list.def"

@@ -6,6 +6,7 @@
 #include "host/machine.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #define SECTION_BYTES(type)                                                                                  \
@@ -16,6 +17,9 @@
 #define ABSENT_SECTIONS ((unsigned char *)(uintptr_t)QUARRY_MAX_ALIGNMENT)
 
 SIMT_STATIC_ASSERT(QUARRY_DEBUG_PAGE_BYTES == QUARRY_DEBUG_OVERHEAD, "host and device speak of the same");
+SIMT_STATIC_ASSERT(offsetof(struct quarry_handle, as) ==
+                       offsetof(struct quarry_handle, max_block) + sizeof(uint64_t),
+                   "what a malloc reads first lies together");
 
 uint64_t quarry_heap_block_overhead(const struct quarry_heap_options *options)
 {

@@ -65,8 +65,8 @@ struct quarry_scatter_head {
 };
 
 struct quarry_scatter {
+    struct quarry_scatter_pages pages; /* first, as a malloc needs it first: see struct quarry_handle */
     struct quarry_scatter_head *head;
-    struct quarry_scatter_pages pages;
     uint32_t block_pages; /* of an access block; a multiple of them is in the heap, but for the last */
     uint32_t region;      /* pages */
     uint32_t probes;      /* regions, after the first */
@@ -351,35 +351,26 @@ SIMT_FN void quarry_scatter_probe_runs(const struct quarry_scatter *h, struct qu
     }
 }
 
-struct quarry_scatter_found {
-    unsigned char *block;
-    uint32_t steps; /* see quarry_steps */
-};
-
 /* Whatever the first look leaves to do: random probes, then the lanes sweep together.  With `serial` one lane
- * of the heap sweeps at a time for several pages, from the heap's end, as the thesis says it.  Out of line:
- * callers have its code once, and hardly ever run it. */
-SIMT_NOINLINE_FN struct quarry_scatter_found
-quarry_scatter_go_on(struct quarry_scatter h, struct quarry_scatter_search s, uint32_t group)
+ * of the heap sweeps at a time for several pages, from the heap's end, as the thesis says it. */
+SIMT_FN void quarry_scatter_go_on(const struct quarry_scatter *h, struct quarry_context *context,
+                                  struct quarry_scatter_search *s, uint32_t group)
 {
-    struct quarry_context context = quarry_context_make(0);
     struct quarry_random r = quarry_random_start();
-    int several = s.request.pages > 1;
+    int several = s->request.pages > 1;
     if (!several)
-        quarry_scatter_probe_regions(&h, &context, &s, &r, group);
-    else if (!h.serial)
-        quarry_scatter_probe_runs(&h, &context, &s, &r, s.request.pages);
-    if (several && h.serial) {
+        quarry_scatter_probe_regions(h, context, s, &r, group);
+    else if (!h->serial)
+        quarry_scatter_probe_runs(h, context, s, &r, s->request.pages);
+    if (several && h->serial) {
         group = 1u << simt_lane();
-        while (simt_cas_u32(&h.head->lock, 0, 1, acquire) != 0) /* pairs with the release below */
+        while (simt_cas_u32(&h->head->lock, 0, 1, acquire) != 0) /* pairs with the release below */
             simt_backoff();
     }
-    if (simt_any(group, !s.block))
-        quarry_scatter_sweep(&h, &s, &r, group);
-    if (several && h.serial)
-        simt_store_u32(&h.head->lock, 0, release);
-    struct quarry_scatter_found found = {s.block, context.steps};
-    return found;
+    if (simt_any(group, !s->block))
+        quarry_scatter_sweep(h, s, &r, group);
+    if (several && h->serial)
+        simt_store_u32(&h->head->lock, 0, release);
 }
 
 /* ---- the contract ---- */
@@ -399,11 +390,8 @@ SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarr
         quarry_step(context);
         quarry_scatter_look_region(h, &s, group, quarry_scatter_hash(h, &s.request));
     }
-    if (simt_any(group, !s.block)) {
-        struct quarry_scatter_found found = quarry_scatter_go_on(*h, s, group);
-        s.block = found.block;
-        quarry_steps(context, found.steps);
-    }
+    if (simt_any(group, !s.block))
+        quarry_scatter_go_on(h, context, &s, group);
     return s.block;
 }
 

@@ -49,15 +49,15 @@
 #define QUARRY_SCATTER_VERSIONS (QUARRY_SCATTER_TAKES_MASK | QUARRY_SCATTER_GENERATION_MASK)
 
 struct quarry_scatter_pages {
+    uint32_t page_bytes; /* a multiple of `unit` */
+    uint32_t unit;       /* bytes, 16, the alignment or 64: chunks are multiples of it */
+    uint32_t in_page;    /* are the fields in the page? */
+    uint32_t waste;      /* a request may get a chunk so many times its size */
+    uint32_t reset;      /* is a page whose last chunk is freed empty again? */
     uint64_t *words;
     struct quarry_pages pages;
     unsigned char *fields; /* end of those of page 0 */
     uint64_t field_stride; /* bytes from page to page */
-    uint32_t page_bytes;   /* a multiple of `unit` */
-    uint32_t unit;         /* bytes, 16, the alignment or 64: chunks are multiples of it */
-    uint32_t in_page;      /* are the fields in the page? */
-    uint32_t waste;        /* a request may get a chunk so many times its size */
-    uint32_t reset;        /* is a page whose last chunk is freed empty again? */
 };
 
 /* Which pages a request can use. */
