@@ -61,21 +61,6 @@ static void stop(int number)
     stopped_by = number;
 }
 
-/* Gives the signals that ask for the end to a handler, but for those that the caller ignores, such as SIGHUP
- * under nohup. */
-static void handle_signals(void (*handler)(int))
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction action;
-        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
-            action.sa_handler = handler;
-            action.sa_flags = SA_RESTART;
-            sigaction(numbers[i], &action, NULL);
-        }
-    }
-}
-
 static int start_child(struct bench *bench, child_body *body, unsigned first, struct child *child)
 {
     int ends[2];
@@ -92,7 +77,7 @@ static int start_child(struct bench *bench, child_body *body, unsigned first, st
     if (child->pid == 0) {
         close(ends[0]);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        handle_signals(SIG_IGN);
+        tool_handle_signals(SIG_IGN);
         _exit(body(bench, first, ends[1]));
     }
     close(ends[1]);
@@ -412,7 +397,7 @@ static void keep_cells(struct bench *bench, unsigned done)
 int bench_measure(struct bench *bench)
 {
     unsigned next = 0;
-    handle_signals(stop);
+    tool_handle_signals(stop);
     int code = get_floors(bench);
     progress_bench = bench;
     while (next < bench->cell_count && code == TOOL_OK && !stopped_by) {
@@ -422,7 +407,7 @@ int bench_measure(struct bench *bench)
             code = follow_cells(bench, &child, &next);
     }
     tool_progress_end();
-    handle_signals(SIG_DFL);
+    tool_handle_signals(SIG_DFL);
     bench->signal = next < bench->cell_count ? stopped_by : 0; /* else it came too late */
     if (code == TOOL_OK && bench->signal) {
         tool_error(TOOL_FAILED, "interrupted: %u of %u cells are missing", bench->cell_count - next,

@@ -7,6 +7,7 @@
 #include <argp.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -204,6 +205,19 @@ int tool_options(const struct argp *argp, int argc, char **argv, void *input)
     return tool_error(TOOL_USAGE,
                       "'%s': no such option, or a value is missing or too many; `%s --help` shows all",
                       stopped_at, argv[0]);
+}
+
+void tool_handle_signals(void (*handler)(int))
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction action;
+        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+            action.sa_handler = handler;
+            action.sa_flags = SA_RESTART;
+            sigaction(numbers[i], &action, NULL);
+        }
+    }
 }
 
 void tool_print_time(const char *what, double microseconds)

@@ -38,13 +38,32 @@ void replay_close_input(struct quarry_trace_file *trace, struct replay_plan *pla
     replay_plan_free(plan);
 }
 
+/* A block of 16 bytes takes 64 with rw-malloc and up to 112 with the toolkit's malloc. */
+#define LEAST_BLOCK 128u
+#define LEAST_HEAP (UINT64_C(16) << 20)
+
+void replay_choose_heap(const struct quarry_trace_header *header, const struct replay_plan *plan,
+                        struct quarry_heap_options *options)
+{
+    const uint64_t alignment = options->alignment ? options->alignment : QUARRY_MIN_PAGE_BYTES;
+    uint64_t block = plan->most > options->page_bytes ? plan->most : options->page_bytes, bytes;
+    if (options->pool_bytes)
+        return;
+    block = quarry_round_up(block > LEAST_BLOCK ? block : LEAST_BLOCK, alignment);
+    if (__builtin_mul_overflow(REPLAY_ROOM * plan->most_live, block, &bytes))
+        bytes = UINT64_MAX;
+    bytes = bytes > LEAST_HEAP ? bytes : LEAST_HEAP;
+    options->pool_bytes = bytes < header->pool_bytes ? bytes : header->pool_bytes;
+}
+
 void replay_print_trace(const struct replay_input *input, const struct quarry_trace_file *trace,
                         const struct replay_plan *plan)
 {
     const struct quarry_trace_header *header = &trace->header;
     char bytes[32];
-    printf("trace         %s: allocator %s on %s (%s)\n", input->path, header->allocator,
-           header->backend == QUARRY_BACKEND_CUDA ? "cuda" : "cpu", header->device);
+    printf("trace         %s: allocator %s on %s (%s), heap of %s\n", input->path, header->allocator,
+           header->backend == QUARRY_BACKEND_CUDA ? "cuda" : "cpu", header->device,
+           tool_format_bytes(header->pool_bytes, bytes));
     printf("events        %" PRIu64 ": %" PRIu64 " mallocs, %" PRIu64 " frees; %" PRIu64
            " mallocs failed and are left out\n",
            header->events, header->blocks, header->events - header->blocks - header->failed, header->failed);
@@ -132,8 +151,9 @@ static const struct argp_option option_list[] = {
 
 static const char documentation[] =
     "Runs the mallocs and frees of a trace again: their time, and what they take of a heap.\v"
-    "What is not given is that of the recording: allocator, heap and, with its allocator, page.  "
-    "docs/traces.md says what a replay keeps of the program.\n\n"
+    "What is not given is that of the recording: allocator and, with its allocator, page.  The heap has "
+    "room for four times what can live at one time, but is no larger than the recording's.  docs/traces.md "
+    "says what a replay keeps of the program.\n\n"
     "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
 static const struct argp_child children[] = {{&replay_input_argp, 0, NULL, 0},
@@ -144,15 +164,15 @@ static const struct argp argument_parser = {option_list, parse, "TRACE", documen
 
 /* ---- the command ---- */
 
-/* What is not given is the recording's.  Pages of another allocator have its default size, or, if each is a
- * block, that of the largest. */
+/* Allocator and page are the recording's unless given.  Pages of another allocator have its default size, or,
+ * if each is a block, that of the largest. */
 static void fill_options(const struct command *command, const struct quarry_trace_header *header,
                          const struct replay_plan *plan, struct quarry_heap_options *options)
 {
     const char *name = command->heap.allocator ? command->heap.allocator : header->allocator;
     struct quarry_allocator_info info;
     options->allocator = name;
-    options->pool_bytes = command->heap.heap_bytes ? command->heap.heap_bytes : header->pool_bytes;
+    options->pool_bytes = command->heap.heap_bytes;
     options->page_bytes = command->heap.page_bytes;
     options_use_policies(&command->policies, options);
     for (int i = 0; options->page_bytes == 0 && quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
@@ -164,6 +184,7 @@ static void fill_options(const struct command *command, const struct quarry_trac
             options->page_bytes = quarry_round_up(plan->most, QUARRY_MIN_PAGE_BYTES);
         break;
     }
+    replay_choose_heap(header, plan, options);
 }
 
 static void print_result(const struct replay_plan *plan, const struct replay_result *result,
@@ -197,15 +218,18 @@ static int replay(const struct command *command, const struct quarry_target *tar
     char text[512];
     const unsigned runs = (unsigned)command->input.runs;
     fill_options(command, &trace->header, plan, &options);
-    enum quarry_status status = replay_open(&replay, target, plan);
+    enum quarry_status status = replay_open(&replay, target, plan, "replaying");
     if (status != QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
+    replay.to = 1;
     status = replay_measure(&replay, &options, runs, command->check, &result);
     const char *fault = replay_fault(status, &result, text, sizeof text);
+    replay.from = 1;
     if (!fault) {
         status = replay_measure_floor(&replay, runs, &floor);
         fault = replay_fault(status, &result, text, sizeof text);
     }
+    tool_progress_end();
     replay_close(&replay);
     if (fault)
         return tool_error(status == QUARRY_ERROR_COMBINATION || status == QUARRY_ERROR_ARGUMENT ||

@@ -7,6 +7,7 @@
 #include "replay_engine.h"
 
 #define REPLAY_RUNS 5u /* unless --runs is given */
+#define REPLAY_ROOM 4u /* a heap that is a quarter full: a random walk takes 4/3 probes there */
 
 struct replay_input {
     const char *path; /* NULL: none was given */
@@ -23,6 +24,11 @@ extern const struct argp replay_input_argp;
 int replay_open_input(const struct replay_input *input, struct quarry_trace_file *trace,
                       struct replay_plan *plan);
 void replay_close_input(struct quarry_trace_file *trace, struct replay_plan *plan);
+
+/* Completes options whose pool_bytes is 0: room for REPLAY_ROOM times the blocks that can live at one time,
+ * each as large as the largest, and 16 MiB at least; but no more than the recording had. */
+void replay_choose_heap(const struct quarry_trace_header *header, const struct replay_plan *plan,
+                        struct quarry_heap_options *options);
 
 /* Prints what the trace is. */
 void replay_print_trace(const struct replay_input *input, const struct quarry_trace_file *trace,

@@ -3,7 +3,9 @@
 #include "replay_engine.h"
 
 #include "kernels.h"
+#include "tool.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Of plain heaps, and of those with policies. */
@@ -34,10 +36,12 @@ static enum quarry_status upload(struct replay *replay, void **to, const void *f
 }
 
 enum quarry_status replay_open(struct replay *replay, const struct quarry_target *target,
-                               const struct replay_plan *plan)
+                               const struct replay_plan *plan, const char *doing)
 {
     struct quarry_device_info info;
     memset(replay, 0, sizeof *replay);
+    replay->doing = doing;
+    replay->budget_s = HUGE_VAL;
     replay->plan = plan;
     replay->target = *target;
     enum quarry_status status = quarry_device_describe(target, &info);
@@ -114,12 +118,16 @@ static enum quarry_status time_runs(const struct replay *replay, const struct si
                                     const struct quarry_handle *heap, unsigned runs, struct statistics *time)
 {
     double samples[REPLAY_MAX_RUNS];
+    const double began = timing_now();
+    unsigned n = 0;
     enum quarry_status status = QUARRY_OK;
     memset(time, 0, sizeof *time);
-    for (unsigned i = 0; i < runs && status == QUARRY_OK; i++)
-        status = time_once(replay, kernel, heap, &samples[i]);
-    if (status == QUARRY_OK && runs)
-        *time = statistics_summarise(samples, runs);
+    while (n < runs && status == QUARRY_OK && (n == 0 || timing_now() - began <= replay->budget_s)) {
+        tool_progress(replay->doing, replay->from + (replay->to - replay->from) * n / runs);
+        status = time_once(replay, kernel, heap, &samples[n++]);
+    }
+    if (status == QUARRY_OK && n)
+        *time = statistics_summarise(samples, n);
     return status;
 }
 
@@ -158,6 +166,7 @@ enum quarry_status replay_measure(struct replay *replay, const struct quarry_hea
     quarry_heap *heap;
     memset(result, 0, sizeof *result);
     wanted.target = replay->target;
+    tool_progress(replay->doing, replay->from);
     enum quarry_status status = quarry_heap_create(&heap, &wanted);
     if (status == QUARRY_OK)
         status = quarry_heap_describe(heap, &result->heap);

@@ -14,6 +14,10 @@ struct replay {
     const struct replay_plan *plan;
     struct quarry_target target;
     uint64_t ticks_per_ms; /* of simt_clock, for bench_spin; 0: launches need not be hidden */
+    const char *doing;     /* in front of the progress bar, which a measurement moves */
+    double from;           /* shares, 0 .. 1 */
+    double to;
+    double budget_s; /* once they have taken longer, no more runs are timed */
     quarry_event *begin;
     quarry_event *end;
     void *starts;
@@ -32,12 +36,15 @@ struct replay_result {
     struct statistics time; /* of all batches, from the first's begin to the last's end; n 0: not timed */
 };
 
-/* Copies the plan to the target.  Nothing is left behind after an error; otherwise replay_close frees it. */
+/* Copies the plan to the target.  Nothing is left behind after an error; otherwise replay_close frees it.
+ * Until the caller sets them the bar stays at 0 and the budget is infinite.
+ *   doing  as in struct replay */
 enum quarry_status replay_open(struct replay *replay, const struct quarry_target *target,
-                               const struct replay_plan *plan);
+                               const struct replay_plan *plan, const char *doing);
 void replay_close(struct replay *replay);
 
-/* Runs the plan once with statistics, and then `runs` times for the time, each time from an empty heap.
+/* Runs the plan once with statistics, and then `runs` times, at least once and as often as the budget allows,
+ * for the time, each time from an empty heap.
  *   options  of a heap that is made for it; its target is set here
  *   runs     0 .. REPLAY_MAX_RUNS
  *   check    each block has its pattern in the first run */

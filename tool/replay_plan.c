@@ -18,6 +18,7 @@ struct planner {
     uint64_t begun; /* starts of the batch that are there */
     uint64_t live_bytes;
     uint64_t live_blocks;
+    uint64_t may_live; /* blocks: those before the batch, and all that it allocates */
     /* Of each block: */
     uint64_t *batch;  /* in which it is allocated */
     uint32_t *thread; /* that does so */
@@ -109,6 +110,7 @@ static int close_batch(struct planner *p)
         plan->step_count++;
     }
     p->key_count = 0;
+    p->may_live = p->live_blocks;
     if (end_batch(p, warps * SIMT_LANES))
         return TOOL_FAILED;
     if (p->live_bytes > plan->fullest_bytes) {
@@ -151,6 +153,8 @@ static void note_malloc(struct planner *p, const struct quarry_trace_event *even
         plan->peak_bytes = p->live_bytes;
         plan->peak_blocks = p->live_blocks;
     }
+    if (++p->may_live > plan->most_live)
+        plan->most_live = p->may_live;
     plan->least = event->bytes < plan->least ? event->bytes : plan->least;
     plan->most = event->bytes > plan->most ? event->bytes : plan->most;
 }

@@ -29,6 +29,7 @@ struct replay_plan {
     uint64_t step_count;
     struct replay_step *steps;
     uint64_t blocks;
+    uint64_t most_live; /* of them at one time, in whatever order the threads of a batch run */
     uint64_t launches;
     uint64_t fullest; /* the batch with the most bytes live at its end, and how many were asked for then */
     uint64_t fullest_bytes;

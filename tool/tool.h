@@ -59,6 +59,10 @@ int tool_options(const struct argp *argp, int argc, char **argv, void *input);
 int tool_option_error(const struct argp_state *state);
 int tool_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Gives the signals that ask for the end to a handler, but for those that the caller ignores, such as SIGHUP
+ * under nohup.  A handler may call it. */
+void tool_handle_signals(void (*handler)(int));
+
 /* A line of --stats. */
 void tool_print_time(const char *what, double microseconds);
 

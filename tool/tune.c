@@ -5,17 +5,19 @@
 #include "tool.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_CANDIDATES 128u
-#define PRECISION 64u /* the least heap is found to a 64th */
+#define PRECISION 64u   /* the least heap is found to a 64th */
+#define BUDGET_MS 1000u /* of the runs of a candidate */
 
 enum objective { OBJECTIVE_TIME, OBJECTIVE_MEMORY, OBJECTIVE_PRODUCT };
 static const char *const objectives[] = {"time", "memory", "product"};
-static const char *const meanings[] = {
-    "the time in the heap given", "the least heap in which no malloc fails", "the time times the least heap"};
+static const char *const meanings[] = {"the time in that heap", "the least heap in which no malloc fails",
+                                       "the time times the least heap"};
 
 struct command {
     struct replay_input input;
@@ -28,9 +30,9 @@ struct candidate {
     int usable;
     char fault[256];
     uint64_t page_bytes;
-    double time_us;
-    uint64_t least_heap;
-    double score; /* less is better */
+    struct statistics time;
+    uint64_t least_heap; /* 0: not looked for */
+    double score;        /* less is better */
 };
 
 struct tuner {
@@ -79,7 +81,8 @@ static const struct argp_option option_list[] = {
 
 static const char documentation[] =
     "Runs a trace on every allocator and option that suits it, and ranks them.\v"
-    "The heap is as large as the recording's, unless --heap is given.  docs/traces.md says what is tried.  "
+    "The heap has room for four times what can live at one time, but is no larger than the recording's, "
+    "unless --heap is given.  docs/traces.md says what is tried.  Interrupted, it ranks what it has.\n\n"
     "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
 static const struct argp_child children[] = {
@@ -125,6 +128,16 @@ static void add_all(struct tuner *tuner, uint64_t heap_bytes)
 
 /* ---- measuring ---- */
 
+/* The signal that came; 0: none. */
+static volatile sig_atomic_t stopped_by;
+
+/* What runs is waited for.  The next signal does not wait. */
+static void stop(int number)
+{
+    stopped_by = number;
+    tool_handle_signals(SIG_DFL);
+}
+
 /* Whether no malloc fails in a heap of that size. */
 static int fits(struct tuner *tuner, const struct candidate *candidate, uint64_t bytes)
 {
@@ -139,7 +152,7 @@ static int fits(struct tuner *tuner, const struct candidate *candidate, uint64_t
 static uint64_t find_least(struct tuner *tuner, const struct candidate *candidate)
 {
     uint64_t low = tuner->plan.peak_bytes, high = candidate->options.pool_bytes;
-    while (high > low && high - low > high / PRECISION + 16) {
+    while (!stopped_by && high > low && high - low > high / PRECISION + 16) {
         const uint64_t middle = low + (high - low) / 2;
         if (fits(tuner, candidate, middle))
             high = middle;
@@ -163,10 +176,49 @@ static void measure(struct tuner *tuner, const struct command *command, struct c
         return;
     }
     candidate->usable = 1;
-    candidate->time_us = result.time.median;
-    candidate->least_heap = find_least(tuner, candidate);
-    candidate->score = command->objective == OBJECTIVE_MEMORY ? 1 : candidate->time_us;
-    candidate->score *= command->objective == OBJECTIVE_TIME ? 1 : (double)candidate->least_heap;
+    candidate->time = result.time;
+    candidate->score = command->objective == OBJECTIVE_MEMORY ? 1 : result.time.median;
+    if (command->objective != OBJECTIVE_TIME) {
+        candidate->least_heap = find_least(tuner, candidate);
+        candidate->score *= (double)candidate->least_heap;
+    }
+}
+
+/* Is the page of candidate `number` the allocator's default, with which one before it was measured? */
+static int is_repeated(const struct tuner *tuner, unsigned number)
+{
+    const struct candidate *c = &tuner->candidates[number];
+    for (unsigned i = 0; i < number; i++) {
+        const struct candidate *d = &tuner->candidates[i];
+        if (d->page_bytes == c->options.page_bytes && d->options.distribution == c->options.distribution &&
+            strcmp(d->options.allocator, c->options.allocator) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Measures candidates until a signal comes; tuner->count is then how many are done. */
+static void measure_all(struct tuner *tuner, const struct command *command)
+{
+    unsigned all = tuner->count, done = 0;
+    tool_handle_signals(stop);
+    while (done < all) {
+        if (is_repeated(tuner, done)) {
+            tuner->candidates[done] = tuner->candidates[--all];
+            continue;
+        }
+        tuner->replay.from = (double)done / all;
+        tuner->replay.to = (done + 1.0) / all;
+        measure(tuner, command, &tuner->candidates[done]);
+        if (stopped_by)
+            break;
+        done++;
+    }
+    tool_handle_signals(SIG_DFL);
+    tool_progress_end();
+    tuner->count = done;
+    if (stopped_by)
+        tool_error(TOOL_FAILED, "interrupted: %u of %u candidates are missing", all - done, all);
 }
 
 static int compare(const void *one, const void *other)
@@ -176,7 +228,7 @@ static int compare(const void *one, const void *other)
         return b->usable - a->usable;
     if (a->score != b->score)
         return a->score < b->score ? -1 : 1;
-    return (a->time_us > b->time_us) - (a->time_us < b->time_us);
+    return (a->time.median > b->time.median) - (a->time.median < b->time.median);
 }
 
 /* ---- output ---- */
@@ -188,22 +240,26 @@ static const char *page_text(const struct candidate *candidate, char *text, size
     return text;
 }
 
-static void print_table(const struct tuner *tuner, const struct statistics *floor)
+static void print_table(const struct tuner *tuner, const struct statistics *floor, enum objective objective)
 {
     char page[32], bytes[32];
-    printf("\n%4s  %-10s %7s  %-10s %10s %8s %12s %12s\n", "rank", "allocator", "page", "distribute",
-           "time ms", "x floor", "least heap", "utilisation");
+    printf("\n%4s  %-10s %7s  %-10s %10s %4s %8s", "rank", "allocator", "page", "distribute", "time ms", "n",
+           "x floor");
+    puts(objective == OBJECTIVE_TIME ? "" : "   least heap  utilisation");
     for (unsigned i = 0; i < tuner->count; i++) {
         const struct candidate *c = &tuner->candidates[i];
         const char *warp = options_distributions[c->options.distribution];
-        if (c->usable)
-            printf("%4u  %-10s %7s  %-10s %10.3f %8.2f %12s %10.1f %%\n", i + 1, c->options.allocator,
-                   page_text(c, page, sizeof page), warp, c->time_us / 1e3, c->time_us / floor->median,
-                   tool_format_bytes(c->least_heap, bytes),
+        page_text(c, page, sizeof page);
+        if (!c->usable) {
+            printf("   -  %-10s %7s  %-10s %s\n", c->options.allocator, page, warp, c->fault);
+            continue;
+        }
+        printf("%4u  %-10s %7s  %-10s %10.3f %4u %8.2f", i + 1, c->options.allocator, page, warp,
+               c->time.median / 1e3, c->time.n, c->time.median / floor->median);
+        if (c->least_heap)
+            printf(" %12s %10.1f %%", tool_format_bytes(c->least_heap, bytes),
                    100 * (double)tuner->plan.peak_bytes / (double)c->least_heap);
-        else
-            printf("   -  %-10s %7s  %-10s %s\n", c->options.allocator, page_text(c, page, sizeof page), warp,
-                   c->fault);
+        putchar('\n');
     }
 }
 
@@ -232,19 +288,22 @@ static void print_paste(const struct candidate *best, enum objective objective)
 
 static int tune(struct tuner *tuner, const struct command *command, const struct quarry_trace_file *trace)
 {
-    const uint64_t heap = command->place.heap_bytes ? command->place.heap_bytes : trace->header.pool_bytes;
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     struct statistics floor;
     char bytes[32];
+    options.pool_bytes = command->place.heap_bytes;
+    replay_choose_heap(&trace->header, &tuner->plan, &options);
+    const uint64_t heap = options.pool_bytes;
+    tuner->replay.budget_s = (double)tool_environment("QUARRY_TUNE_BUDGET_MS", BUDGET_MS, BUDGET_MS) / 1e3;
     if (replay_measure_floor(&tuner->replay, (unsigned)command->input.runs, &floor) != QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
     add_all(tuner, heap);
-    for (unsigned i = 0; i < tuner->count; i++) {
-        tool_progress("tuning", (double)i / tuner->count);
-        measure(tuner, command, &tuner->candidates[i]);
-    }
-    tool_progress_end();
+    measure_all(tuner, command);
     qsort(tuner->candidates, tuner->count, sizeof *tuner->candidates, compare);
-    if (!tuner->count || !tuner->candidates[0].usable)
+    const int found = tuner->count && tuner->candidates[0].usable;
+    if (!found && stopped_by)
+        return TOOL_OK;
+    if (!found)
         return tool_error(
             TOOL_FAILED, "no allocator runs the trace in a heap of %s; use a larger --heap (the first: %s)",
             tool_format_bytes(heap, bytes), tuner->count ? tuner->candidates[0].fault : "there is none");
@@ -252,7 +311,7 @@ static int tune(struct tuner *tuner, const struct command *command, const struct
     printf("heap          %s\n", tool_format_bytes(heap, bytes));
     printf("floor         %.3f ms, the same without malloc and free\n", floor.median / 1e3);
     printf("objective     %s: %s\n", objectives[command->objective], meanings[command->objective]);
-    print_table(tuner, &floor);
+    print_table(tuner, &floor, command->objective);
     print_paste(&tuner->candidates[0], command->objective);
     return fflush(stdout) ? tool_error(TOOL_FAILED, "can't write to standard output") : TOOL_OK;
 }
@@ -275,12 +334,14 @@ int tool_tune(int argc, char **argv)
         code = tool_error(TOOL_FAILED, "%s: there is no malloc in it", command.input.path);
     if (code == 0 && tool_target(command.place.backend, &target))
         code = TOOL_FAILED;
-    if (code == 0 && replay_open(&tuner.replay, &target, &tuner.plan) != QUARRY_OK)
+    if (code == 0 && replay_open(&tuner.replay, &target, &tuner.plan, "tuning") != QUARRY_OK)
         code = tool_error(TOOL_FAILED, "%s", quarry_error_detail());
     if (code == 0) {
         code = tune(&tuner, &command, &trace);
         replay_close(&tuner.replay);
     }
     replay_close_input(&trace, &tuner.plan);
+    if (stopped_by)
+        raise(stopped_by); /* so that a shell's loop ends, too */
     return code;
 }

@@ -276,10 +276,7 @@ grep -Eq 'churn, plain-twice, .* 0 NULL, 0 misaligned, [1-9][0-9]* overwritten o
 # The bar and the time left, on a terminal only; neither the bar nor a table of more than one column is wider than it.
 if command -v python3 >/dev/null 2>&1; then
     for columns in 40 80; do
-        # shellcheck disable=SC2016 # sh expands it
-        python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' sh -c 'stty cols "$0" && exec "$@"' $columns "$quarry" bench \
-            --backend cpu --test alloc,scaling --allocator rw,corw --size 16,256,1K --csv="$scratch/csv" >"$out" 2>"$err" </dev/null
-        same $? 0 'exit code on a terminal'
+        on_terminal $columns "$quarry" bench --backend cpu --test alloc,scaling --allocator rw,corw --size 16,256,1K --csv="$scratch/csv"
         tr '\r' '\n' <"$out" | grep -Eq '^bench \[#+\.*\] +[0-9]+%, [0-9]+:[0-9]{2} left' || fail 'no bar with the time left'
         same "$(tr '\r' '\n' <"$out" | grep '^bench' | sed 's/\x1b\[K//' | awk -v columns=$columns 'length($0) >= columns')" '' 'bars that are too wide'
         same "$(grep -c '^allocator' "$out")" "$((columns == 40 ? 2 + 6 : 1 + 3))" "tables side by side in $columns columns"

@@ -68,6 +68,13 @@ same() {
     [ "$1" = "$2" ] || fail "$3: '$1' instead of '$2'"
 }
 
+# on_terminal COLUMNS PROGRAM ARGUMENT...: runs it on a terminal of so many columns, which $out is then all of.
+on_terminal() {
+    # shellcheck disable=SC2016 # sh expands it
+    python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' sh -c 'stty cols "$0" && exec "$@"' "$@" >"$out" 2>"$err" </dev/null
+    same $? 0 'exit code on a terminal'
+}
+
 # finish: the last line, and the exit code.
 finish() {
     echo "$checks checks, $failures failures"

@@ -24,7 +24,7 @@ allocators=$("$quarry" list | sed -nE '/^allocators$/,/^backends$/s/^  ([-a-z_0-
 # ---- replay: the traces of the repository ----
 
 run 0 replay --backend "$backend" --runs 2 --check "$data/groupby.trace"
-prints '^trace .*allocator corw on cpu'
+prints '^trace .*allocator corw on cpu .*, heap of 1 MiB$'
 prints '^events +1234: 617 mallocs, 617 frees; 0 mallocs failed'
 prints '^batches +5 of 5 launches$'
 prints '^peak +21\.4 KiB in 342 blocks$'
@@ -61,6 +61,21 @@ run 0 replay --backend "$backend" --runs 1 --heap 16K "$data/groupby.trace"
 prints '^failures +[1-9][0-9]* for want of space, 0 refused$'
 run 0 replay --backend "$backend" --runs 1 --page 32 "$data/groupby.trace"
 prints '^failures +0 for want of space, 617 refused$'
+
+# A heap of 64 TiB was recorded: no more is taken than four times what can live at one time, in a batch more than in the
+# order of the trace.
+recorded=$scratch/recorded.trace
+cp "$data/groupby.trace" "$recorded"
+printf '\0\0\0\0\0\100\0\0' | dd of="$recorded" bs=1 seek=64 conv=notrunc status=none
+tail -c +17 "$recorded" | head -c 240 | gzip | tail -c 8 | head -c 4 | dd of="$recorded" bs=1 seek=12 conv=notrunc status=none
+for heap in '16 MiB,' '140.8 MiB, --page 64K' '85.5 MiB, --page 64K --window 1' '140.8 MiB, --allocator rw-malloc --align 64K' \
+    '1 MiB, --heap 1M'; do
+    # shellcheck disable=SC2086 # words
+    run 0 replay --backend "$backend" --runs 1 ${heap#*,} "$recorded"
+    prints '^trace .*, heap of 64 TiB$'
+    prints "^heap +${heap%%,*}, "
+    prints '^failures +0 for want of space, 0 refused$'
+done
 
 # ---- replay: what is refused ----
 
@@ -108,6 +123,12 @@ for objective in time memory product; do
         prints "^ *([0-9]+|-)  $allocator "
     done
     prints '^ +1  [a-z]'
+    same "$(sed -nE 's/^ *([0-9]+|-)  ([-a-z]+ +[0-9]+  [a-z]+) .*/\2/p' "$out" | sort | uniq -d)" '' 'candidates that are there twice'
+    if [ $objective = time ]; then
+        prints_not 'utilisation$| %$' # a least heap is not looked for
+    else
+        prints ' least heap  utilisation$'
+    fi
     # What is printed to paste works.
     paste=$(sed -n 's/^quarry replay *//p' "$out")
     same "$(wc -w <<<"$paste")" 8 'words to paste'
@@ -126,6 +147,41 @@ run 2 tune --objective speed "$data/groupby.trace"
 says "--objective 'speed': give time, memory or product"
 run 1 tune --backend "$backend" --heap 4K "$data/groupby.trace"
 says 'no allocator runs the trace in a heap of 4 KiB'
+run 0 tune --backend "$backend" --runs 1 "$recorded"
+prints '^heap +16 MiB$'
+prints_not '^ +-  '
+
+# Whoever has had a second gets no more runs; here a millisecond.
+export QUARRY_TUNE_BUDGET_MS=1
+run 0 tune --backend "$backend" --runs 1000 "$data/groupby.trace"
+same "$(awk '$1 ~ /^[0-9]+$/ && $6 >= 1000' "$out")" '' 'candidates with all runs'
+unset QUARRY_TUNE_BUDGET_MS
+
+# A bar on a terminal.
+if command -v python3 >/dev/null 2>&1; then
+    QUARRY_TUNE_BUDGET_MS=100 on_terminal 80 "$quarry" tune --backend cpu --runs 1000 "$data/groupby.trace"
+    tr '\r' '\n' <"$out" | grep -Eq '^tuning \[#+\.*\] +[0-9]+%, [0-9]+:[0-9]{2} left' || fail 'no bar of tune'
+    on_terminal 80 "$quarry" replay --backend cpu --runs 1000 "$data/groupby.trace"
+    tr '\r' '\n' <"$out" | grep -Eq '^replaying \[#+\.*\] +[0-9]+%, [0-9]+:[0-9]{2} left' || fail 'no bar of replay'
+    checks=$((checks + 2))
+fi
+
+# Interrupted: what is done is ranked.
+for signal in INT TERM; do
+    env --default-signal=INT "$quarry" tune --backend cpu --runs 1000 "$data/groupby.trace" >"$out" 2>"$err" &
+    for _ in $(seq 100); do # until it has handlers
+        grep -q '^SigCgt:.*[4-7c-f]...$' /proc/$!/status && break
+        sleep 0.1
+    done
+    sleep 2
+    kill -$signal $!
+    wait $!
+    same $? $((128 + $(kill -l $signal))) "exit code after SIG$signal"
+    same "$(wc -l <"$err")" 1 'lines about an interrupted run'
+    read -r missing all < <(sed -nE 's/^quarry: interrupted: ([0-9]+) of ([0-9]+) candidates are missing$/\1 \2/p' "$err")
+    same "$(grep -cE '^ *([0-9]+|-)  [a-z]' "$out")" $((${all:-0} - ${missing:--1})) 'candidates of an interrupted run'
+    [ "${missing:-}" = "${all:-}" ] || prints '^quarry replay '
+done
 
 # ---- --trace ----
 
