@@ -628,7 +628,7 @@ COLORS = {"rw": "#e0564a", "rw-bm": "#d98c1f", "crw": "#3d9a50", "corw": "#3c82d
           "one heap": "#3c82d6"}
 SHADES = dict(zip([*CLUSTERS.values(), "100 % free", "50 % free", "10 % free", "rw-malloc, pages of 16",
                    "rw-malloc, pages of 64", "rw-malloc, pages of 256", "scatter, pages of 4096"],
-                  ("#2f9e8f", "#3d9a50", "#8fb339") + ("#3c82d6", "#d98c1f", "#e0564a") * 2 + ("#3d9a50",)))
+                  ("#2f9e8f", "#3d9a50", "#8fb339", "#3c82d6", "#d98c1f", "#e0564a", "#b07cc6", "#d98c1f", "#e0564a", "#3d9a50")))
 
 
 def collect(figure, rows, panel):
@@ -675,7 +675,11 @@ def draw(figure, rows, path, pyplot):
             if down == len(figure.y) - 1:
                 axis.set_xlabel(figure.x[1])
     drawing.suptitle(figure.title.format(**rows[0]))
-    drawing.legend(legend.values(), legend.keys(), loc="lower center", ncols=6, frameon=False)
+    for columns in range(6, 0, -1):
+        names = drawing.legend(legend.values(), legend.keys(), loc="lower center", ncols=columns, frameon=False)
+        if columns == 1 or names.get_window_extent().width <= drawing.bbox.width:
+            break
+        names.remove()
     drawing.set_layout_engine("constrained", rect=(0, 0.4 / height, 1, 1 - 0.4 / height))
     drawing.savefig(path, metadata={"Date": None, "Creator": None}, transparent=True)
     pyplot.close(drawing)

@@ -2,25 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where our allocators stand beside those published before: prints docs/reproduction/standing.md.
 
-    scripts/standing.py                  of docs/reproduction/survey-h200.csv.gz
-    scripts/standing.py SURVEY.csv...    of other CSV files of `quarry bench`; of a cell measured twice the later row counts
+    scripts/standing.py                  of the survey beside that page
+    scripts/standing.py SURVEY.csv...    of other CSV files of `quarry bench`; of a cell measured twice with one page the later row counts
 
-The peers are those of docs/reproduction/peers-h100.csv. Exits 1, with one sentence and no page, if a file can't be read.
+The peers are those of the file beside that page. Exits 1, with one sentence and no page, if a file can't be read.
 """
 import argparse
 import csv
 import gzip
 import math
 import os
+import re
 import sys
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "reproduction")
 PEERS = os.path.join(FOLDER, "peers-h100.csv")
-SURVEY = os.path.join(FOLDER, "survey-h200.csv.gz")
+SURVEYS = [os.path.join(FOLDER, name) for name in ("survey-h200.csv.gz", "cells-h200.csv.gz")]
 NUMBERS = ("threads", "bytes_least", "bytes", "heap_bytes", "median_us", "store_floor_us", "utilisation", "registers")
 TEXTS = ("device", "driver", "allocator", "test", "op", "draw", "status", "fault")
 PLAIN = {"free_percent": "100", "lanes": "32", "debug": "0", "alignment": "16", "distribution": "none", "oom": "null"}
-OURS = ("backend", "commit", "command", *PLAIN)  # columns that the peers lack
+OURS = ("backend", "commit", "command", "page", *PLAIN)  # columns that the peers lack
+PAGES = {"scatter": 4096, "rw-malloc": 64, "cuda": 256}  # bytes, by default; with the others a block is a page
 TOOLKIT = "CUDA malloc"
 NONE = "—"
 
@@ -40,7 +42,7 @@ def number(text):
 def read(path, columns):
     """The rows of a file, numbers as such: NaN where there is none."""
     try:
-        with (gzip.open if path.endswith(".gz") else open)(path, "rt", newline="", encoding="utf-8") as file:
+        with (gzip.open if path.endswith(".gz") else open)(path, "rt", newline="", encoding="utf-8-sig") as file:
             lines = csv.DictReader(file, strict=True)
             for name in columns:
                 if name not in (lines.fieldnames or ()):
@@ -49,7 +51,7 @@ def read(path, columns):
             for line, row in enumerate(rows, 2):
                 if None in row or None in row.values():
                     raise Refused(f"{path}: row {line}: not as many values as columns")
-                row.update({name: number(row[name]) for name in NUMBERS})
+                row.update({name: number(row[name]) for name in (*NUMBERS, "page") if name in columns})
     except OSError as error:
         raise Refused(f"{path}: can't be read: {error.strerror or error}") from None
     except (ValueError, EOFError, csv.Error) as error:
@@ -98,6 +100,27 @@ def best(rows):
     return min((row for row in rows if timed(row)), key=lambda row: row["median_us"], default=None)
 
 
+def fullest(rows):
+    return max((row for row in rows if row["utilisation"] >= 0), key=lambda row: row["utilisation"], default=None)
+
+
+def usual(row):
+    """Whether its page is the default, which is the block rounded up to 16 bytes where a block is a page."""
+    return row["page"] == PAGES.get(row["allocator"], math.ceil(row["bytes"] / 16) * 16)
+
+
+def heaps(rows):
+    """The sizes of their heaps; empty if none is known."""
+    known = sorted({row["heap_bytes"] for row in rows if row["heap_bytes"] > 0})
+    return " and ".join(f"{size / 2**30:g} GiB" if size >= 2**30 else f"{size / 2**20:g} MiB" for size in known)
+
+
+def other_heaps(own, peers):
+    """A paragraph if ours are not of the peers' heap."""
+    ours, theirs = heaps(own), heaps(peers)
+    return f"\nOurs is of heaps of {ours}, the peers' of {theirs}.\n" if ours and theirs and ours != theirs else ""
+
+
 def table(head, rows):
     lines = ["| " + " | ".join(line) + " |" for line in [head, *rows]]
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]]) + "\n"
@@ -120,44 +143,63 @@ class Standing:
         self.rows = [row for row in survey if row["draw"] != "octaves" and all(row[name] == value for name, value in PLAIN.items())]
         self.names = list(dict.fromkeys(row["allocator"] for row in survey))
 
-    def ours(self, test, op, of):
-        """{allocator: row}"""
-        return {row["allocator"]: row for row in self.rows if (row["test"], row["op"]) == (test, op) and cell(row) == of}
+    def columns(self, *operations):
+        """Of a table of such rows: an allocator has a second one if it was measured with other pages than its default."""
+        others = {row["allocator"] for row in self.rows if (row["test"], row["op"]) in operations and not usual(row)}
+        return [(name, any_page) for name in self.names for any_page in ((False, True) if name in others else (False,))]
+
+    @staticmethod
+    def titles(columns):
+        return [f"`{name}`" + (", best page" if any_page else "") for name, any_page in columns]
+
+    @staticmethod
+    def ours(columns, rows, pick):
+        """{column: row}; of the pages of an allocator `pick` takes a row."""
+        pages = {}
+        for row in rows:
+            pages.setdefault(row["allocator"], {})[row["page"]] = row
+        found = {(name, any_page): pick(row for row in pages.get(name, {}).values() if any_page or usual(row))
+                 for name, any_page in columns}
+        return {column: row for column, row in found.items() if row}
 
     def times(self, *operations):
         """Ratios to the floor, and to the best peer; then the cells that are missing, and those where we are behind."""
-        lines, missing, behind = [], [], []
-        ratios = {name: [] for name in ["best", *self.names]}
+        lines, missing, behind, used = [], [], [], []
+        columns = self.columns(*operations)
+        ratios = {column: [] for column in ["best", *columns]}
         for (test, op, of), peers in cells(self.peers, *operations).items():
             rows = [row for some in peers.values() for row in some]
-            peer, own = best(rows), self.ours(test, op, of)
+            peer = best(rows)
+            own = self.ours(columns, (row for row in self.rows if (row["test"], row["op"], cell(row)) == (test, op, of)), best)
+            used += own.values()
             what = f"{rows[0]['threads']:.0f} x {sizes(rows[0])}"
             toolkit = [f"{three(of_floor(row))}x" if timed(row) else row["fault"] for row in peers.get(TOOLKIT, [])]
             line = [what, f"{peer['allocator']} {peer['median_us']:g} us", f"{three(of_floor(peer))}x", *(toolkit or [NONE])]
-            for name in self.names:
-                if name not in own or not timed(own[name]):
+            for column in columns:
+                if column not in own:
                     line.append(NONE)
                     continue
-                ratio = own[name]["median_us"] / peer["median_us"]
-                ratios[name].append(ratio)
-                text = f"{three(of_floor(own[name]))}x · {ratio:.2f}"
-                line.append(f"**{text}**" if ratio < 1 else text)
+                ratio = own[column]["median_us"] / peer["median_us"]
+                ratios[column].append(ratio)
+                text = f"{three(of_floor(own[column]))}x · {ratio:.2f}"
+                line.append((f"**{text}**" if ratio < 1 else text) + (f" · {own[column]['page']:.0f} B" if column[1] else ""))
             first = best(own.values())
             if first:
                 ratio = first["median_us"] / peer["median_us"]
                 ratios["best"].append(ratio)
                 line.append(f"{ratio:.2f}")
                 if ratio > 1:
-                    behind.append(f"- {what}: `{first['allocator']}` takes {three(first['median_us'])} us, {ratio:.2f} times "
+                    page_of = "" if usual(first) else f" with pages of {first['page']:.0f} bytes"
+                    behind.append(f"- {what}: `{first['allocator']}`{page_of} takes {three(first['median_us'])} us, {ratio:.2f} times "
                                   f"{peer['allocator']}'s {peer['median_us']:g}.\n")
             else:
                 line.append(NONE)
                 missing.append((what, f"quarry bench --backend cuda --test {test} --threads {rows[0]['threads']:.0f} "
                                       f"--size {sizes(rows[0])} --csv"))
             lines.append(line)
-        lines.append(["ahead in, mean", "", "", "", *(shares(ratios[name]) for name in [*self.names, "best"])])
-        text = table(["threads x bytes", "best peer", "of the floor", TOOLKIT, *(f"`{name}`" for name in self.names),
-                      "best of ours / best peer"], lines)
+        lines.append(["ahead in, mean", "", "", "", *(shares(ratios[column]) for column in [*columns, "best"])])
+        text = table(["threads x bytes", "best peer", "of the floor", TOOLKIT, *self.titles(columns), "best of ours / best peer"], lines)
+        text += other_heaps(used, (row for row in self.peers if (row["test"], row["op"]) in operations))
         if missing:
             text += "\nThe survey has no row for " + ", ".join(what for what, _ in missing) + ". They are measured by\n\n```sh\n"
             text += "".join(command + "\n" for _, command in missing) + "```\n"
@@ -177,36 +219,59 @@ class Standing:
     def utilisation(self):
         found = cells(self.peers, ("fill", "fill"))
         names = dict.fromkeys(name for peers in found.values() for name in peers)
-        own = {of: {row["allocator"]: row for row in self.rows if row["test"] == "fill" and cell(row)[2:] == of[2:]}
+        columns = self.columns(("fill", "fill"))
+        own = {of: self.ours(columns, (row for row in self.rows if row["test"] == "fill" and cell(row)[2:] == of[2:]), fullest)
                for _, _, of in found}
         lines = [[name + (" (then it crashes)" if any(row["status"] == "crashed" for peers in found.values()
                                                       for row in peers.get(name, [])) else ""),
                   *(", ".join(f"{row['utilisation']:.2f}" if row["utilisation"] >= 0 else row["fault"]
                               for row in peers.get(name, [])) or NONE for peers in found.values())] for name in names]
-        lines += [[f"`{name}`", *(f"{math.floor(1e4 * some[name]['utilisation']) / 1e4:.4f}" if name in some and some[name]["utilisation"] >= 0 else NONE
-                                  for some in own.values())] for name in self.names]
+        for column, title in zip(columns, self.titles(columns)):
+            line = [some.get(column) for some in own.values()]
+            lines.append([title, *(f"{math.floor(1e4 * row['utilisation']) / 1e4:.4f}" + (f" · {row['page']:.0f} B" if column[1] else "")
+                                   if row else NONE for row in line)])
         text = table(["", *(f"{of[2]:.0f} B" for _, _, of in found)], lines)
-        heaps = sorted({int(row["heap_bytes"]) >> 20 for some in own.values() for row in some.values()
-                        if row["heap_bytes"] >= 0})
-        if heaps != [1024]:
-            text += f"\nOurs is of heaps of {' and '.join(map(str, heaps)) or 'no'} MiB, the peers' of 1024 MiB. "
-            text += "The same heap is measured by\n\n```sh\nquarry bench --backend cuda --test fill --size "
-            text += ",".join(f"{of[2]:.0f}" for _, _, of in found) + " --heap 1G --csv\n```\n"
+        theirs = [row for peers in found.values() for some in peers.values() for row in some]
+        text += other_heaps((row for some in own.values() for row in some.values()), theirs)
+        again = [f"{of[2]:.0f}" for of, some in own.items() if not some or any(heaps([row]) != heaps(theirs) for row in some.values())]
+        if again:
+            text += f"\nWhat is missing of heaps of {heaps(theirs)} is measured by\n\n```sh\nquarry bench --backend cuda --test fill --size "
+            text += f"{','.join(again)} --heap {theirs[0]['heap_bytes'] / 2**30:g}G --csv\n```\n"
         return text
 
     def once(self, test, op, column, text):
         """Peers and ours by a quantity, the least first."""
-        own = {row["allocator"]: row for row in self.rows if (row["test"], row["op"]) == (test, op)}
-        rows = [row for row in self.peers if (row["test"], row["op"]) == (test, op)] + list(own.values())
-        rows = sorted((row for row in rows if row[column] >= 0), key=lambda row: row[column])
+        own = list({row["allocator"]: row for row in self.rows if (row["test"], row["op"]) == (test, op) and usual(row)}.values())
+        peers = [row for row in self.peers if (row["test"], row["op"]) == (test, op)]
+        rows = sorted((row for row in peers + own if row[column] >= 0), key=lambda row: row[column])
         return table(["", *(f"`{row['allocator']}`" if row["allocator"] in self.names else row["allocator"] for row in rows)],
-                     [[test if test == "registers" else "ms", *(text(row[column]) for row in rows)]])
+                     [[test if test == "registers" else "ms", *(text(row[column]) for row in rows)]]) + other_heaps(own, peers)
+
+
+def sources(survey):
+    """What was run where; not into which file it was written."""
+    commands = {}
+    for row in survey:
+        run = re.sub(r" --(csv|json)(=\S*)?", "", row["command"])
+        commands.setdefault(f"{row['device']}, driver {row['driver']}, commit `{row['commit']}`", {})[f"`{run}`"] = None
+    return ";\n  ".join(", ".join([*some, where]) for where, some in commands.items())
+
+
+def link(path):
+    """To a file beside the page; of another its name."""
+    name = os.path.basename(path)
+    return f"[{name}]({name})" if os.path.realpath(path) == os.path.realpath(os.path.join(FOLDER, name)) else name
 
 
 def page(peers, survey, files):
     standing = Standing(peers, survey)
-    sources = "; ".join(dict.fromkeys(f"`{row['command']}`, {row['device']}, driver {row['driver']}, commit `{row['commit']}`"
-                                      for row in survey))
+    devices = {row["device"] for row in survey}
+    theirs = peers[0]["device"]
+    kind = "the same kind" if devices == {theirs} else "several kinds" if theirs in devices else "another kind"
+    paged = f"""
+  In the columns *best page* the page is that with the least time of those measured in the cell, for malloc and for free by themselves, and in
+  the table of utilisation that with the most: a program picks the page for each heap.""" if any(not usual(row) for row in standing.rows) else ""
+    made = heaps(row for row in peers if row["test"] == "init")
     floors = [row["store_floor_us"] for row in survey if row["store_floor_us"] > 0]
     return f"""<!-- Printed by scripts/standing.py, with which a test compares it. -->
 # Where each allocator stands
@@ -214,18 +279,19 @@ def page(peers, survey, files):
 Our allocators beside device allocators published before, here called peers, cell by cell: times as ratios to the store floor, that is, to the
 time in which as many threads store one pointer each on the same machine.
 
-- **Ours**: {sources}; {files}.
-  Pages are as large as blocks, but 4096 bytes with `scatter` and 64 with `rw-malloc`. In mixed cells `rw`, `rw-bm`, `crw`, `corw` and `ring`
-  give every request a page of the largest size. [How it is measured](../benchmarks.md#method).
-- **Peers**: one {peers[0]['device']}, driver {peers[0]['driver']}; [peers-h100.csv](peers-h100.csv). The toolkit's malloc, Gallatin
+- **Ours**: {sources(survey)}; {files}.
+  Pages are as large as blocks, but {PAGES['scatter']} bytes with `scatter` and {PAGES['rw-malloc']} with `rw-malloc`. \
+In mixed cells `rw`, `rw-bm`, `crw`, `corw` and `ring`
+  give every request a page of the largest size. [How it is measured](../benchmarks.md#method).{paged}
+- **Peers**: one {peers[0]['device']}, driver {peers[0]['driver']}; {link(PEERS)}. The toolkit's malloc, Gallatin
   (PPoPP'24), six variants of Ouroboros, ScatterAlloc (mallocMC 2.4), Halloc, RegEff and XMalloc, each changed only so far as it had to be to compile
   there and to be correct. Every thread allocates one block and stores its pointer, a second kernel frees; heap of 8 GiB; kernels timed by device
   events, the launch hidden behind a kernel that spins for 15 us; 3 warm-ups, then the median of 15 runs. The best peer of a cell is the fastest that
   passed verification in it. None passes everything: each fails, crashes or hangs in some cell.
 
-The peers' floor is known to one or two digits: 3 us up to 131072 threads and 5.5 at 1048576. Ours is each row's own, {min(floors):.1f} to {max(floors):.1f} us.
-So allocators are compared by their times: ratios to floors would flatter ours. For scale: one counter that each warp bumps once, without a free,
-takes 6.6 us on the H100 with 131072 threads and 28 with 1048576. {NONE} stands for no number.
+The peers' floor is known to one or two digits: 3 us up to 131072 threads and 5.5 at 1048576. Ours is each row's own, {min(floors):.1f} to {max(floors):.1f} us,
+on {kind} of device. So allocators are compared by their times, not by ratios to floors. For scale: one counter that each warp bumps once, without
+a free, takes 6.6 us on the peers' device with 131072 threads and 28 with 1048576. {NONE} stands for no number.
 
 ## malloc on an empty heap
 
@@ -254,7 +320,7 @@ Bytes asked for at the first NULL over bytes of the heap.
 {standing.utilisation()}
 ## Making a heap
 
-Of 8 GiB; ours by the host's clock. Of Ouroboros the fastest variant and the slowest. The toolkit's malloc does it later, and has no such
+Of {made}; ours by the host's clock. Of Ouroboros the fastest variant and the slowest. The toolkit's malloc does it later, and has no such
 time.
 
 {standing.once("init", "create", "median_us", lambda value: f"{value / 1000:.3g}")}
@@ -268,11 +334,11 @@ Of a thread of a kernel that only allocates.
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("survey", nargs="*", metavar="SURVEY.csv", help="of `quarry bench` on a GPU; .gz is unpacked")
-    paths = parser.parse_args().survey
+    paths = parser.parse_args().survey or SURVEYS
     try:
         peers = read(PEERS, NUMBERS + TEXTS)
         survey = []
-        for path in paths or [SURVEY]:
+        for path in paths:
             survey += read(path, NUMBERS + TEXTS + OURS)
             if any(row["backend"] != "cuda" for row in survey):
                 raise Refused(f"{path}: not all of it was measured on a GPU")
@@ -280,8 +346,7 @@ def main():
             raise Refused(f"{path}: no row has a store floor")
     except Refused as refused:
         sys.exit(f"standing.py: {refused}")
-    names = [os.path.basename(path) for path in paths or [SURVEY]]
-    print(page(peers, survey, ", ".join(names) if paths else f"[{names[0]}]({names[0]})"), end="")
+    print(page(peers, survey, ", ".join(map(link, paths))), end="")
 
 
 main()

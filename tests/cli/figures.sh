@@ -122,6 +122,7 @@ if python3 -c 'import matplotlib' 2>/dev/null; then
             "$csv/figure$number.svg" 2>&1)" svg "figure $number drawn"
     done
     grep -q 'crw M = A/100' "$csv/figure8.svg" || fail 'figure 8 has no legend'
+    ! grep -Eq '<text[^>]* x="-|translate\(-' "$csv/figure15.svg" || fail 'figure 15 is narrower than its legend'
     cp "$csv/figure4.svg" "$scratch/"
     figures 0 "$csv" --figure 4
     cmp -s "$csv/figure4.svg" "$scratch/figure4.svg" || fail 'figure 4 drawn again is another'
@@ -154,8 +155,8 @@ done
     look 14 'seen[r["scenario"], r["free_percent"]]++; wrong += r["page"] != 64 || r["draw"] == "octaves"
         good = !wrong && seen["16 bytes", 100] == 3 && seen["256 bytes", 100] == 21 && seen["256 bytes", 10] == 1 && seen["4 to 8192 bytes", 100] == 1' \
         'scenarios'
-    look 15 'used[r["allocator"], r["pages"], r["bytes"]] = r["utilisation"]; good = used["rw-malloc", 64, 1050] == 0.961296 &&
-        used["scatter", 4096, 4096] == 0.998047 && used["corw", "as the block", 16] == 0.991765' 'utilisation'
+    look 15 'used[r["allocator"], r["pages"], r["bytes"]] = r["utilisation"]; u = used["rw-malloc", 64, 1050]; good = u > 0.961 && u < 0.962
+        u = used["scatter", 4096, 4096]; good = good && u > 0.998 && u < 0.999; u = used["corw", "as the block", 16]; good = good && u > 0.991 && u < 0.992' 'utilisation'
     look 16 'rows++; right += r["op"] == "free" && r["free_percent"] == 10; good = right == rows && rows == 7' 'frees'
 }
 run 0 bench --backend cpu --allocator rw --test alloc --size 256 --threads 32,64 --runs 1 --heap 1M --csv="$scratch/survey.csv"
