@@ -12,7 +12,7 @@
 set -eu
 
 build='gcc libc6-dev make cmake libboost-context-dev zlib1g-dev libjansson-dev'
-test="$build g++ gzip libcmocka-dev pkgconf"
+test="$build g++ gzip libcmocka-dev libgsl-dev pkgconf"
 lint="$test clang clang-format clang-tidy shellcheck"
 ci="$lint python3-matplotlib python3-selenium chromium chromium-driver"
 
