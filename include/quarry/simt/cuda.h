@@ -138,63 +138,79 @@ SIMT_FN void *simt_shared(void)
     return simt_cuda_shared;
 }
 
-/* ---- atomics: the compiler's built-ins want the order as a literal, so one function each ---- */
-#define SIMT_CUDA_RMW(T, type, name, builtin, order, ORDER)                                                  \
+/* ---- atomics ---- */
+/* In PTX, as the compiler's built-ins can't be told that an address is global.  A 64-bit one that may be in
+ * shared memory has a loop for that case, and waits for the answer although nobody needs it.  (A generic
+ * address in global memory is its global address.) */
+#define SIMT_CUDA_RMW(T, type, C, name, operation, value_of, order, ORDER)                                   \
     SIMT_FN type simt_##name##_##T##_##order(type *pointer, type value)                                      \
     {                                                                                                        \
-        return builtin(pointer, value, ORDER, __NV_THREAD_SCOPE_DEVICE);                                     \
+        type before;                                                                                         \
+        asm volatile("atom." ORDER ".gpu" operation " %0, [%1], %2;"                                         \
+                     : "=" C(before)                                                                         \
+                     : "l"(pointer), C(value_of value)                                                       \
+                     : "memory");                                                                            \
+        return before;                                                                                       \
     }
-#define SIMT_CUDA_ORDERED(T, type, order, ORDER, FAILED)                                                     \
-    SIMT_CUDA_RMW(T, type, exchange, __nv_atomic_exchange_n, order, ORDER)                                   \
-    SIMT_CUDA_RMW(T, type, add, __nv_atomic_fetch_add, order, ORDER)                                         \
-    SIMT_CUDA_RMW(T, type, sub, __nv_atomic_fetch_sub, order, ORDER)                                         \
-    SIMT_CUDA_RMW(T, type, and, __nv_atomic_fetch_and, order, ORDER)                                         \
-    SIMT_CUDA_RMW(T, type, or, __nv_atomic_fetch_or, order, ORDER)                                           \
-    SIMT_CUDA_RMW(T, type, xor, __nv_atomic_fetch_xor, order, ORDER)                                         \
-    SIMT_CUDA_RMW(T, type, min, __nv_atomic_fetch_min, order, ORDER)                                         \
-    SIMT_CUDA_RMW(T, type, max, __nv_atomic_fetch_max, order, ORDER)                                         \
+#define SIMT_CUDA_ORDERED(T, type, C, WHERE, BITS, order, ORDER)                                             \
+    SIMT_CUDA_RMW(T, type, C, exchange, WHERE ".exch.b" BITS, , order, ORDER)                                \
+    SIMT_CUDA_RMW(T, type, C, add, WHERE ".add.u" BITS, , order, ORDER)                                      \
+    SIMT_CUDA_RMW(T, type, C, sub, WHERE ".add.u" BITS, (type)0 -, order, ORDER)                             \
+    SIMT_CUDA_RMW(T, type, C, and, WHERE ".and.b" BITS, , order, ORDER)                                      \
+    SIMT_CUDA_RMW(T, type, C, or, WHERE ".or.b" BITS, , order, ORDER)                                        \
+    SIMT_CUDA_RMW(T, type, C, xor, WHERE ".xor.b" BITS, , order, ORDER)                                      \
+    SIMT_CUDA_RMW(T, type, C, min, WHERE ".min.u" BITS, , order, ORDER)                                      \
+    SIMT_CUDA_RMW(T, type, C, max, WHERE ".max.u" BITS, , order, ORDER)                                      \
     SIMT_FN type simt_cas_##T##_##order(type *pointer, type expected, type desired)                          \
     {                                                                                                        \
-        __nv_atomic_compare_exchange_n(pointer, &expected, desired, false, ORDER, FAILED,                    \
-                                       __NV_THREAD_SCOPE_DEVICE);                                            \
-        return expected;                                                                                     \
+        type before;                                                                                         \
+        asm volatile("atom." ORDER ".gpu" WHERE ".cas.b" BITS " %0, [%1], %2, %3;"                           \
+                     : "=" C(before)                                                                         \
+                     : "l"(pointer), C(expected), C(desired)                                                 \
+                     : "memory");                                                                            \
+        return before;                                                                                       \
     }
-#define SIMT_CUDA_ATOMICS(T, type)                                                                           \
-    SIMT_FN type simt_load_##T##_relaxed(const type *pointer)                                                \
+#define SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, order, ORDER)                                                \
+    SIMT_FN type simt_load_##T##_##order(const type *pointer)                                                \
     {                                                                                                        \
-        return __nv_atomic_load_n((type *)pointer, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);           \
-    }                                                                                                        \
-    SIMT_FN type simt_load_##T##_acquire(const type *pointer)                                                \
+        type value;                                                                                          \
+        asm volatile("ld." ORDER ".gpu" WHERE ".b" BITS " %0, [%1];"                                         \
+                     : "=" C(value)                                                                          \
+                     : "l"(pointer)                                                                          \
+                     : "memory");                                                                            \
+        return value;                                                                                        \
+    }
+#define SIMT_CUDA_STORE(T, type, C, WHERE, BITS, order, ORDER)                                               \
+    SIMT_FN void simt_store_##T##_##order(type *pointer, type value)                                         \
     {                                                                                                        \
-        return __nv_atomic_load_n((type *)pointer, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);           \
-    }                                                                                                        \
-    SIMT_FN void simt_store_##T##_relaxed(type *pointer, type value)                                         \
-    {                                                                                                        \
-        __nv_atomic_store_n(pointer, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);                  \
-    }                                                                                                        \
-    SIMT_FN void simt_store_##T##_release(type *pointer, type value)                                         \
-    {                                                                                                        \
-        __nv_atomic_store_n(pointer, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);                  \
-    }                                                                                                        \
-    SIMT_CUDA_ORDERED(T, type, relaxed, __NV_ATOMIC_RELAXED, __NV_ATOMIC_RELAXED)                            \
-    SIMT_CUDA_ORDERED(T, type, acquire, __NV_ATOMIC_ACQUIRE, __NV_ATOMIC_ACQUIRE)                            \
-    SIMT_CUDA_ORDERED(T, type, release, __NV_ATOMIC_RELEASE, __NV_ATOMIC_RELAXED)                            \
-    SIMT_CUDA_ORDERED(T, type, fenced, __NV_ATOMIC_RELAXED, __NV_ATOMIC_RELAXED)                             \
-    SIMT_CUDA_ORDERED(T, type, acq_rel, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_ACQUIRE)
+        asm volatile("st." ORDER ".gpu" WHERE ".b" BITS " [%0], %1;" : : "l"(pointer), C(value) : "memory"); \
+    }
+#define SIMT_CUDA_ATOMICS(T, type, C, WHERE, BITS)                                                           \
+    SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, relaxed, "relaxed")                                              \
+    SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, acquire, "acquire")                                              \
+    SIMT_CUDA_STORE(T, type, C, WHERE, BITS, relaxed, "relaxed")                                             \
+    SIMT_CUDA_STORE(T, type, C, WHERE, BITS, release, "release")                                             \
+    SIMT_CUDA_ORDERED(T, type, C, WHERE, BITS, relaxed, "relaxed")                                           \
+    SIMT_CUDA_ORDERED(T, type, C, WHERE, BITS, acquire, "acquire")                                           \
+    SIMT_CUDA_ORDERED(T, type, C, WHERE, BITS, release, "release")                                           \
+    SIMT_CUDA_ORDERED(T, type, C, WHERE, BITS, fenced, "relaxed")                                            \
+    SIMT_CUDA_ORDERED(T, type, C, WHERE, BITS, acq_rel, "acq_rel")
 
-SIMT_CUDA_ATOMICS(u32, uint32_t)
-SIMT_CUDA_ATOMICS(u64, uint64_t)
+SIMT_CUDA_ATOMICS(u32, uint32_t, "r", "", "32")
+SIMT_CUDA_ATOMICS(u64, uint64_t, "l", ".global", "64")
 #undef SIMT_CUDA_ATOMICS
+#undef SIMT_CUDA_STORE
+#undef SIMT_CUDA_LOAD
 #undef SIMT_CUDA_ORDERED
 #undef SIMT_CUDA_RMW
 
 SIMT_FN void simt_fence_acq_rel(void)
 {
-    __nv_atomic_thread_fence(__NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE);
+    asm volatile("fence.acq_rel.gpu;" : : : "memory");
 }
 SIMT_FN void simt_fence_seq_cst(void)
 {
-    __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);
+    asm volatile("fence.sc.gpu;" : : : "memory");
 }
 
 /* ---- waiting, time, bits ---- */

@@ -37,15 +37,19 @@
  *   void *simt_shared()             block-shared memory, 16-byte aligned, of the size given at launch;
  *                                   not initialised
  *
- * Atomics: device scope, on naturally aligned 32- and 64-bit words, T = u32 or u64.  `order` is one of
- * the bare words relaxed, acquire, release, acq_rel, and, for what reads and writes at once, fenced: a
- * release that relies on a simt_fence(acq_rel) of the caller between it and what it releases.  Several may
- * rely on one. T    simt_load_T(pointer, order)                relaxed, acquire void simt_store_T(pointer,
- * value, order)        relaxed, release T    simt_exchange_T, simt_add_T, simt_sub_T, simt_and_T, simt_or_T,
- * simt_xor_T, simt_min_T, simt_max_T (pointer, value, order)         return the value before T
- * simt_cas_T(pointer, expected, desired, order)  returns the value before; it was swapped if that equals
- * expected; a failure orders as acquire if order acquires, else relaxed void simt_fence(order) acq_rel,
- * seq_cst
+ * Atomics: device scope, on naturally aligned words, T = u32 or u64; words of 64 bits are not in a block's
+ * shared memory.  Where nobody uses the value before, a GPU does not wait for it.  `order` is one of the
+ * bare words relaxed, acquire, release, acq_rel, and, for what reads and writes at once, fenced: a release
+ * that relies on a simt_fence(acq_rel) of the caller between it and what it releases.  Several may rely on
+ * one.
+ *   T    simt_load_T(pointer, order)                relaxed, acquire
+ *   void simt_store_T(pointer, value, order)        relaxed, release
+ *   T    simt_exchange_T, simt_add_T, simt_sub_T, simt_and_T, simt_or_T, simt_xor_T, simt_min_T,
+ *        simt_max_T (pointer, value, order)         return the value before
+ *   T    simt_cas_T(pointer, expected, desired, order)   returns the value before; it was swapped if that
+ *                                                   equals expected; a failure orders as acquire if order
+ *                                                   acquires, else relaxed
+ *   void simt_fence(order)                          acq_rel, seq_cst
  *
  * Waiting
  *   void simt_backoff()             the only legal body of a spin loop.  The loop waits for an atomic that
