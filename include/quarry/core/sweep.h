@@ -12,7 +12,7 @@
  *     full    number of the last turn that found the heap full (0: none)
  *     next    63..32 number of the pass | 31..0 next chunk of it; closed when that is >= the number of chunks
  *     full_size   what that verdict is about
- *     kind, first, size, done, sum, dirty   of the pass that runs
+ *     kind, first, size, done, sum, dirty   of the pass that runs; first_sum: the leader's
  *
  * A turn consists of one pass of each of the allocator's kinds, in order.  Each chunk yields a number; a
  * pass, their sum.  Verdict "full": no chunk was dirty (saw a free page), and the sums of the first and the
@@ -54,6 +54,7 @@ struct quarry_sweep {
     uint64_t full;
     uint64_t next;
     uint64_t sum;
+    uint64_t first_sum; /* of the turn's first pass */
     uint32_t done;
     uint32_t dirty;
     uint32_t kind;
@@ -89,6 +90,7 @@ SIMT_FN void quarry_sweep_init(struct quarry_sweep *s)
     s->full = 0;
     s->next = QUARRY_SWEEP_CLOSED;
     s->sum = 0;
+    s->first_sum = 0;
     s->done = 0;
     s->dirty = 0;
     s->kind = 0;
@@ -113,6 +115,17 @@ SIMT_FN uint64_t quarry_sweep_register(struct quarry_sweep *s, uint32_t group)
         goal = turn + 1u + (turn & 1u);
     }
     return simt_shuffle_u64(group, goal, simt_ctz_u32(group));
+}
+
+/* The leader's first lane opens a pass. */
+SIMT_FN void quarry_sweep_open(struct quarry_sweep *s, uint32_t kind)
+{
+    uint64_t pass = simt_load_u64(&s->next, relaxed) / QUARRY_SWEEP_PASS + 1u;
+    simt_store_u64(&s->sum, 0, relaxed);
+    simt_store_u32(&s->done, 0, relaxed);
+    simt_store_u32(&s->dirty, 0, relaxed);
+    simt_store_u32(&s->kind, kind, relaxed);
+    simt_store_u64(&s->next, pass * QUARRY_SWEEP_PASS, release);
 }
 
 /* Takes and sweeps one chunk of the pass that runs.  Returns 0 if none was left. */
@@ -146,7 +159,7 @@ SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarr
         simt_add_u64(&s->sum, part, relaxed);
         if (dirty)
             simt_store_u32(&s->dirty, 1, relaxed);
-        simt_add_u32(&s->done, 1, release); /* pairs with the leader's load in quarry_sweep_lead */
+        simt_add_u32(&s->done, 1, release); /* pairs with the load in quarry_sweep_close */
     }
     return 1;
 }
@@ -171,58 +184,59 @@ SIMT_FN int quarry_sweep_is_full(const struct quarry_sweep *s, uint64_t goal, ui
            simt_load_u64(&s->full, relaxed) == full;
 }
 
-/* Leads the turn that the group has begun, and ends it.  Returns 1 if the heap is full. */
-SIMT_FN int quarry_sweep_lead(const struct quarry_sweep_plan *plan, struct quarry_random *r, uint32_t group,
-                              uint32_t *page)
+/* The group begins a turn that it leads, about the smallest size that a lane of it needs. */
+SIMT_FN void quarry_sweep_begin(const struct quarry_sweep_plan *plan, uint32_t group, uint32_t page)
 {
     struct quarry_sweep *s = plan->sweep;
-    uint64_t first_sum = 0;
-    uint32_t verdict = 0; /* of the leader: 1 full, 2 not */
-    uint32_t size = quarry_sweep_size(plan, group, *page);
-    if (plan->in_order && simt_rank(group) == 0)
+    uint32_t size = quarry_sweep_size(plan, group, page);
+    if (simt_rank(group) != 0)
+        return;
+    if (plan->in_order)
         simt_store_u32(&s->first, 0, relaxed);
-    for (uint32_t kind = 0; verdict == 0; kind++) {
-        if (simt_rank(group) == 0) {
-            uint64_t pass = simt_load_u64(&s->next, relaxed) / QUARRY_SWEEP_PASS + 1u;
-            simt_store_u64(&s->sum, 0, relaxed);
-            simt_store_u32(&s->done, 0, relaxed);
-            simt_store_u32(&s->dirty, 0, relaxed);
-            simt_store_u32(&s->kind, kind, relaxed);
-            simt_store_u32(&s->size, size, relaxed);
-            simt_store_u64(&s->next, pass * QUARRY_SWEEP_PASS, release); /* opens the pass */
-        }
-        while (simt_any(group, *page == QUARRY_NO_PAGE) && quarry_sweep_help(plan, r, group, page)) {
-        }
-        int satisfied = !simt_any(group, *page == QUARRY_NO_PAGE);
-        if (simt_rank(group) == 0) {
-            uint64_t next = simt_load_u64(&s->next, relaxed);
-            if (satisfied) /* closes the pass: nobody takes a chunk of it any more */
-                next = simt_exchange_u64(&s->next, next | QUARRY_SWEEP_CLOSED, relaxed);
-            uint32_t taken = (uint32_t)next < plan->chunks ? (uint32_t)next : plan->chunks;
-            while (simt_load_u32(&s->done, acquire) != taken)
-                simt_backoff();
-            uint64_t sum = simt_load_u64(&s->sum, relaxed);
-            if (kind == 0)
-                first_sum = sum;
-            if (satisfied || simt_load_u32(&s->dirty, relaxed)) {
-                uint32_t stop = simt_load_u32(&s->first, relaxed) + taken;
-                simt_store_u32(&s->first, stop >= plan->chunks ? stop - plan->chunks : stop, relaxed);
-                verdict = 2;
-            } else if (kind + 1 == plan->kinds) {
-                verdict = sum == first_sum ? 1 : 2;
+    simt_store_u32(&s->size, size, relaxed);
+    quarry_sweep_open(s, 0);
+}
+
+enum quarry_sweep_verdict { QUARRY_SWEEP_OPEN, QUARRY_SWEEP_FULL, QUARRY_SWEEP_NOT_FULL };
+
+/* Ends the pass of the turn that the group leads, when no chunk of it is left or none of its lanes needs a
+ * page any more.  The next pass is open then, or the turn is at its end with the verdict that is returned. */
+SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_plan *plan, uint32_t group,
+                                                     uint32_t page)
+{
+    struct quarry_sweep *s = plan->sweep;
+    uint32_t verdict = QUARRY_SWEEP_OPEN;
+    int satisfied = !simt_any(group, page == QUARRY_NO_PAGE);
+    if (simt_rank(group) == 0) {
+        uint64_t next = simt_load_u64(&s->next, relaxed);
+        if (satisfied) /* nobody takes a chunk of it any more */
+            next = simt_exchange_u64(&s->next, next | QUARRY_SWEEP_CLOSED, relaxed);
+        uint32_t taken = (uint32_t)next < plan->chunks ? (uint32_t)next : plan->chunks;
+        while (simt_load_u32(&s->done, acquire) != taken)
+            simt_backoff();
+        uint64_t sum = simt_load_u64(&s->sum, relaxed);
+        uint32_t kind = simt_load_u32(&s->kind, relaxed);
+        if (kind == 0)
+            simt_store_u64(&s->first_sum, sum, relaxed);
+        if (satisfied || simt_load_u32(&s->dirty, relaxed)) {
+            uint32_t stop = simt_load_u32(&s->first, relaxed) + taken;
+            simt_store_u32(&s->first, stop >= plan->chunks ? stop - plan->chunks : stop, relaxed);
+            verdict = QUARRY_SWEEP_NOT_FULL;
+        } else if (kind + 1 < plan->kinds) {
+            quarry_sweep_open(s, kind + 1);
+        } else {
+            verdict = QUARRY_SWEEP_NOT_FULL;
+            if (sum == simt_load_u64(&s->first_sum, relaxed)) {
+                verdict = QUARRY_SWEEP_FULL;
+                simt_store_u64(&s->full, 0, relaxed);
+                simt_store_u32(&s->full_size, simt_load_u32(&s->size, relaxed), release);
+                simt_store_u64(&s->full, simt_load_u64(&s->state, relaxed) & ~QUARRY_SWEEP_SCRATCH, release);
             }
         }
-        verdict = simt_shuffle_u32(group, verdict, simt_ctz_u32(group));
+        if (verdict != QUARRY_SWEEP_OPEN)
+            simt_add_u64(&s->state, 1u, release); /* ends the turn */
     }
-    if (simt_rank(group) == 0) {
-        if (verdict == 1) {
-            simt_store_u64(&s->full, 0, relaxed);
-            simt_store_u32(&s->full_size, size, release);
-            simt_store_u64(&s->full, simt_load_u64(&s->state, relaxed) & ~QUARRY_SWEEP_SCRATCH, release);
-        }
-        simt_add_u64(&s->state, 1u, release); /* ends the turn */
-    }
-    return verdict == 1;
+    return (enum quarry_sweep_verdict)simt_shuffle_u32(group, verdict, simt_ctz_u32(group));
 }
 
 /* Looks for pages for the lanes of the group whose `page` is QUARRY_NO_PAGE.
@@ -235,33 +249,43 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
     enum { FULL, LEAD, HELP };
     struct quarry_sweep *s = plan->sweep;
     uint64_t goal = quarry_sweep_register(s, group);
-    uint32_t idle = 1; /* thousands of groups may wait, and what they read, those that sweep must write */
-    while (simt_any(group, page == QUARRY_NO_PAGE)) {
-        uint32_t role = HELP, size = quarry_sweep_size(plan, group, page);
-        if (simt_rank(group) == 0) {
-            uint64_t state = simt_load_u64(&s->state, acquire);
-            if (quarry_sweep_is_full(s, goal, size))
-                role = FULL;
-            else if (!(state & 1u) && simt_cas_u64(&s->state, state, state + 1u, acq_rel) == state)
-                role = LEAD;
-        }
-        role = simt_shuffle_u32(group, role, simt_ctz_u32(group));
-        if (role == FULL || (role == LEAD && quarry_sweep_lead(plan, r, group, &page)))
-            break;
-        if (role == LEAD && !simt_any(group, page == QUARRY_NO_PAGE))
-            break;
-        if (role == HELP && quarry_sweep_help(plan, r, group, &page)) {
-            idle = 1;
-        } else {
-            /* After a turn of one's own, too, and for a random time: a page that others free and take in a
-             * steady rhythm could else be missed for as long as the sweep keeps in step. */
+    uint32_t role = HELP, idle = 1;
+    while (role == LEAD || simt_any(group, page == QUARRY_NO_PAGE)) {
+        if (role != LEAD) {
+            uint32_t size = quarry_sweep_size(plan, group, page);
+            if (simt_rank(group) == 0) {
+                uint64_t state = simt_load_u64(&s->state, acquire);
+                if (quarry_sweep_is_full(s, goal, size))
+                    role = FULL;
+                else if (!(state & 1u) && simt_cas_u64(&s->state, state, state + 1u, acq_rel) == state)
+                    role = LEAD;
+            }
+            role = simt_shuffle_u32(group, role, simt_ctz_u32(group));
+            if (role == FULL)
+                break;
             if (role == LEAD)
-                idle = 1u + simt_shuffle_u32(group, quarry_random_below(r, QUARRY_SWEEP_PATIENCE),
-                                             simt_ctz_u32(group));
-            for (uint32_t i = 0; i < idle; i++)
-                simt_backoff();
-            idle = idle < QUARRY_SWEEP_PATIENCE ? 2 * idle : idle;
+                quarry_sweep_begin(plan, group, page);
         }
+        if (simt_any(group, page == QUARRY_NO_PAGE) && quarry_sweep_help(plan, r, group, &page)) {
+            idle = 1;
+            continue;
+        }
+        if (role == LEAD) {
+            enum quarry_sweep_verdict verdict = quarry_sweep_close(plan, group, page);
+            if (verdict == QUARRY_SWEEP_OPEN)
+                continue;
+            if (verdict == QUARRY_SWEEP_FULL || !simt_any(group, page == QUARRY_NO_PAGE))
+                break;
+            /* After a turn of one's own wait, too, and for a random time: a page that others free and take in
+             * a steady rhythm could else be missed for as long as the sweep keeps in step. */
+            role = HELP;
+            idle = 1u + simt_shuffle_u32(group, quarry_random_below(r, QUARRY_SWEEP_PATIENCE),
+                                         simt_ctz_u32(group));
+        }
+        /* Thousands of groups may wait, and what they read, those that sweep must write. */
+        for (uint32_t i = 0; i < idle; i++)
+            simt_backoff();
+        idle = idle < QUARRY_SWEEP_PATIENCE ? 2 * idle : idle;
     }
     simt_sync(group); /* pages that lanes took for others, and the leader's acquires, are everybody's */
     return page;
