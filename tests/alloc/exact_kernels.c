@@ -69,9 +69,9 @@ SIMT_FN uint32_t exact_take_scatter(const struct exact_case *a, struct quarry_ra
     }
     uint64_t word = simt_load_u64(&h->pages.words[page], relaxed);
     struct quarry_scatter_taken t = quarry_scatter_take(&h->pages, &q, page, word, 1);
-    if (t.count)
+    if (quarry_scatter_taken_count(&t))
         *block = quarry_scatter_chunk(&h->pages, page, &t, 0);
-    return t.count;
+    return quarry_scatter_taken_count(&t);
 }
 
 /* Takes up to `want` free pages of the hole's word, each by a look of either kind.  Returns how many. */

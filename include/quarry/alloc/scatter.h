@@ -67,7 +67,8 @@ struct quarry_scatter_head {
 struct quarry_scatter {
     struct quarry_scatter_pages pages; /* first, as a malloc needs it first: see struct quarry_handle */
     struct quarry_scatter_head *head;
-    uint32_t block_pages; /* of an access block; a multiple of them is in the heap, but for the last */
+    uint32_t blocks;      /* access blocks */
+    uint32_t block_pages; /* of each, but for the last, which may have fewer */
     uint32_t region;      /* pages */
     uint32_t probes;      /* regions, after the first */
     uint32_t factor_size, factor_sm, factor_warp, factor_pages;
@@ -90,12 +91,6 @@ SIMT_FN void quarry_scatter_init(const struct quarry_scatter *h, uint64_t thread
         h->pages.words[p] = 0;
 }
 
-/* How many access blocks there are. */
-SIMT_FN uint32_t quarry_scatter_blocks(const struct quarry_scatter *h)
-{
-    return (h->pages.pages.count - 1) / h->block_pages + 1;
-}
-
 /* ---- chunks ---- */
 
 /* Lane `giver` of the group took `got` chunks of `page` by *t; those lanes for which `offset` < got get them,
@@ -105,12 +100,10 @@ SIMT_FN void quarry_scatter_receive(const struct quarry_scatter *h, struct quarr
                                     const struct quarry_scatter_taken *t, uint32_t offset, int wants)
 {
     struct quarry_scatter_taken given;
-    given.count = simt_shuffle_u32(group, t->count, giver);
-    given.class_ = simt_shuffle_u32(group, t->class_, giver);
     given.low = simt_shuffle_u32(group, t->low, giver);
-    given.marked = simt_shuffle_u32(group, t->marked, giver);
+    given.what = simt_shuffle_u32(group, t->what, giver);
     page = simt_shuffle_u32(group, page, giver);
-    if (wants && offset < given.count)
+    if (wants && offset < quarry_scatter_taken_count(&given))
         s->block = quarry_scatter_chunk(&h->pages, page, &given, offset);
 }
 
@@ -153,26 +146,31 @@ SIMT_FN uint32_t quarry_scatter_look(const struct quarry_scatter *h, struct quar
     return needs;
 }
 
+/* How many pages a whole warp can fill. */
+SIMT_FN uint32_t quarry_scatter_fills(const struct quarry_scatter_request *q)
+{
+    return q->most <= SIMT_LANES ? SIMT_LANES / q->most : 0;
+}
+
 /* The page at which the hash sends the group. */
 SIMT_FN uint32_t quarry_scatter_hash(const struct quarry_scatter *h, const struct quarry_scatter_request *q)
 {
-    uint32_t block = simt_sm() % quarry_scatter_blocks(h) * h->block_pages;
+    uint32_t block = simt_sm() % h->blocks * h->block_pages;
     uint32_t length = h->pages.pages.count - block;
     uint32_t warp = simt_thread() / SIMT_LANES;
-    uint32_t pages = SIMT_LANES / q->most; /* that a warp needs */
     uint32_t hash = (uint32_t)q->bytes * h->factor_size + simt_sm() * h->factor_sm +
-                    warp * (h->factor_warp + pages * h->factor_pages);
+                    warp * (h->factor_warp + quarry_scatter_fills(q) * h->factor_pages);
     length = length < h->block_pages ? length : h->block_pages;
     return block + hash % length;
 }
 
 /* As quarry_scatter_look, at the region that begins with the first lane's `first`, and as many pages more as
- * the group can fill. */
+ * a warp can fill. */
 SIMT_FN uint32_t quarry_scatter_look_region(const struct quarry_scatter *h, struct quarry_scatter_search *s,
                                             uint32_t group, uint32_t first)
 {
     first = simt_shuffle_u32(group, first, simt_ctz_u32(group));
-    uint32_t left = h->pages.pages.count - first, count = h->region + simt_popc_u32(group) / s->request.most;
+    uint32_t left = h->pages.pages.count - first, count = h->region + quarry_scatter_fills(&s->request);
     return quarry_scatter_look(h, s, group, first, left < count ? left : count);
 }
 
@@ -189,6 +187,7 @@ SIMT_FN int quarry_scatter_take_pages(const struct quarry_scatter *h, uint32_t f
             quarry_scatter_let_go(&h->pages, first + --got);
         return 0;
     }
+    SIMT_ROLLED
     for (uint32_t i = n; i > 0; i--)
         quarry_scatter_make_multi(&h->pages, first + i - 1, i - 1, n);
     return 1;
@@ -197,6 +196,7 @@ SIMT_FN int quarry_scatter_take_pages(const struct quarry_scatter *h, uint32_t f
 /* Are pages first .. first + n - 1 empty now? */
 SIMT_FN int quarry_scatter_are_empty(const struct quarry_scatter *h, uint32_t first, uint32_t n)
 {
+    SIMT_ROLLED
     for (uint32_t i = 0; i < n; i++)
         if (!quarry_scatter_is_empty(simt_load_u64(&h->pages.words[first + i], relaxed)))
             return 0;
@@ -248,7 +248,7 @@ SIMT_FN uint64_t quarry_scatter_sweep_block(const void *heap, struct quarry_rand
     struct quarry_scatter_search *s = need->search;
     struct quarry_scatter_request turn = quarry_scatter_swept(size);
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group), pages = s->request.pages;
-    uint32_t begin = (quarry_scatter_blocks(h) - 1 - chunk) * h->block_pages;
+    uint32_t begin = (h->blocks - 1 - chunk) * h->block_pages;
     uint32_t end = h->pages.pages.count - begin;
     uint32_t run = 0, own = 0; /* empty pages behind the one in hand, and those of them to be tried */
     uint32_t needs = simt_ballot(group, s->block == SIMT_NULL);
@@ -264,6 +264,7 @@ SIMT_FN uint64_t quarry_scatter_sweep_block(const void *heap, struct quarry_rand
         for (uint32_t i = 0; i < QUARRY_SCATTER_BATCH; i++) /* the first lane reads the last page */
             if (i * width + rank < here)
                 word[i] = simt_load_u64(&h->pages.words[end - 1 - i * width - rank], relaxed);
+        SIMT_ROLLED
         for (uint32_t i = 0; i < QUARRY_SCATTER_BATCH; i++) {
             uint32_t at = end - 1 - i * width, empties;
             int empty = 0;
@@ -277,6 +278,7 @@ SIMT_FN uint64_t quarry_scatter_sweep_block(const void *heap, struct quarry_rand
             empties = simt_ballot(group, empty);
             run = empties ? run : 0;
             own = empties ? own : 0;
+            SIMT_ROLLED
             for (uint32_t rest = group, j = 0; empties && j < width && i * width + j < here; j++) {
                 uint32_t bit = rest & (0 - rest);
                 rest &= ~bit;
@@ -312,7 +314,7 @@ SIMT_FN void quarry_scatter_sweep(const struct quarry_scatter *h, struct quarry_
     plan.sweep = &h->head->sweep;
     plan.heap = &need;
     plan.chunk = quarry_scatter_sweep_block;
-    plan.chunks = quarry_scatter_blocks(h);
+    plan.chunks = h->blocks;
     plan.kinds = 2;
     plan.size = quarry_scatter_sweep_size(&s->request);
     plan.in_order = h->serial && s->request.pages > 1;
@@ -507,6 +509,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatt
         block = QUARRY_SCATTER_MIN_BLOCK;
     block = block < l->pages ? block : l->pages;
     h->block_pages = (uint32_t)(block < QUARRY_SWEEP_CLASS ? block : QUARRY_SWEEP_CLASS - 1u);
+    h->blocks = (uint32_t)(l->pages - 1) / h->block_pages + 1u;
     l->max_block = h->block_pages * l->page_bytes;
     l->unit = unit;
     l->page_bytes = page_bytes;

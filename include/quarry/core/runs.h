@@ -154,6 +154,7 @@ SIMT_FN int quarry_runs_claim_down(const struct quarry_runs *h, uint32_t page, u
         word--;
     if (word + 1u == first)
         return 1;
+    SIMT_ROLLED
     while (++word <= last)
         quarry_runs_clear(h, word, quarry_runs_part(page, pages, word));
     return 0;
@@ -174,8 +175,10 @@ SIMT_FN uint32_t quarry_runs_settle(const struct quarry_runs *h, uint32_t group,
     if (page == QUARRY_NO_PAGE)
         return page;
     uint32_t first = page / QUARRY_RUNS_BITS, end = (page + pages - 1u) / QUARRY_RUNS_BITS + 1u, lost = 0;
+    SIMT_ROLLED
     for (uint32_t i = first; i < end; i++)
         lost |= failed >> quarry_lane_of_rank(group, i - base) & 1u;
+    SIMT_ROLLED
     for (uint32_t i = first; lost && i < end; i++)
         if (!(failed >> quarry_lane_of_rank(group, i - base) & 1u))
             quarry_runs_clear(h, i, quarry_runs_part(page, pages, i));
@@ -349,6 +352,7 @@ SIMT_FN int quarry_runs_claim(const struct quarry_runs *h, uint32_t group, uint3
                                              quarry_runs_part(page, pages, word)))
             word += width;
         claimed = simt_all(group, word >= end);
+        SIMT_ROLLED
         for (uint32_t back = first; !claimed && back < word && back < end; back += width)
             quarry_runs_clear(h, back, quarry_runs_part(page, pages, back));
     }
@@ -362,6 +366,7 @@ SIMT_FN int quarry_runs_are_free(const struct quarry_runs *h, uint32_t group, ui
 {
     uint32_t end = (page + pages - 1u) / QUARRY_RUNS_BITS + 1u, width = simt_popc_u32(group);
     uint64_t taken = 0;
+    SIMT_ROLLED
     for (uint32_t word = page / QUARRY_RUNS_BITS + simt_rank(group); word < end && !taken; word += width)
         taken = quarry_runs_load(h, word) & quarry_runs_part(page, pages, word);
     return simt_all(group, !taken);

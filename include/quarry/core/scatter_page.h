@@ -50,7 +50,7 @@
 
 struct quarry_scatter_pages {
     uint32_t page_bytes; /* a multiple of `unit` */
-    uint32_t unit;       /* bytes, 16, the alignment or 64: chunks are multiples of it */
+    uint32_t unit;       /* bytes, 16, the alignment or 64, powers of two: chunks are multiples of it */
     uint32_t in_page;    /* are the fields in the page? */
     uint32_t waste;      /* a request may get a chunk so many times its size */
     uint32_t reset;      /* is a page whose last chunk is freed empty again? */
@@ -67,13 +67,13 @@ struct quarry_scatter_request {
     uint32_t most, least; /* classes, if that is 1; most: what it makes of an empty page */
 };
 
-/* Chunks that a lane took of a page. */
+/* Chunks that a lane took of a page, in two words to be handed to other lanes. */
 struct quarry_scatter_taken {
-    uint32_t count;
-    uint32_t class_;
-    uint32_t low;    /* up to 32 chunks: a bit for each; more: the first of as many, which may be taken */
-    uint32_t marked; /* are their bits set? */
+    uint32_t low;  /* of a page of up to 32: a bit for each; more: the first of as many, which may be taken */
+    uint32_t what; /* the page's class << 16 | are their bits set? << 15 | how many */
 };
+
+#define QUARRY_SCATTER_MARKED 0x8000u
 
 /* ---- sizes ---- */
 
@@ -88,22 +88,18 @@ SIMT_FN uint32_t quarry_scatter_chunk_bytes(const struct quarry_scatter_pages *h
     uint32_t room = h->page_bytes;
     if (class_ > QUARRY_SCATTER_FLAT && h->in_page)
         room -= quarry_scatter_field_count(class_) * 4u;
-    return room / class_ / h->unit * h->unit;
+    return room / class_ & (0u - h->unit);
 }
 
 /* How many chunks of at least `bytes`, up to a page, a page has. */
 SIMT_FN uint32_t quarry_scatter_class(const struct quarry_scatter_pages *h, uint32_t bytes)
 {
-    uint32_t size = (bytes + h->unit - 1) / h->unit * h->unit;
-    uint32_t n = h->page_bytes / size;
-    if (n <= QUARRY_SCATTER_FLAT)
-        return n;
-    if (h->in_page) { /* whole segments of 32 chunks and their field, and what is left for one more */
-        uint32_t segment = 32u * size + 4u, rest = h->page_bytes % segment;
-        n = h->page_bytes / segment * 32u + (rest > 4u ? (rest - 4u) / size : 0);
-    }
+    uint32_t size = (bytes + h->unit - 1) & (0u - h->unit), n = h->page_bytes / size;
     n = n < QUARRY_SCATTER_MOST ? n : QUARRY_SCATTER_MOST;
-    return n > QUARRY_SCATTER_FLAT ? n : QUARRY_SCATTER_FLAT;
+    while (n > QUARRY_SCATTER_FLAT && h->in_page &&
+           n * size + quarry_scatter_field_count(n) * 4u > h->page_bytes)
+        n--; /* fields have at most 128 bytes */
+    return n;
 }
 
 SIMT_FN struct quarry_scatter_request quarry_scatter_request(const struct quarry_scatter_pages *h,
@@ -228,11 +224,22 @@ SIMT_FN uint32_t quarry_scatter_mark(const struct quarry_scatter_pages *h, uint3
 
 /* ---- taking ---- */
 
+SIMT_FN uint32_t quarry_scatter_taken_class(const struct quarry_scatter_taken *t)
+{
+    return t->what >> 16;
+}
+
+SIMT_FN uint32_t quarry_scatter_taken_count(const struct quarry_scatter_taken *t)
+{
+    return t->what & (QUARRY_SCATTER_MARKED - 1u);
+}
+
 /* Makes the page, which is BUSY and the caller's, one of fields with `live` chunks taken. */
 SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_pages *h, uint32_t page, uint64_t word,
                                    uint32_t live)
 {
     uint32_t class_ = quarry_scatter_class_of(word);
+    SIMT_ROLLED
     for (uint32_t i = 0; i < quarry_scatter_field_count(class_); i++)
         simt_store_u32(quarry_scatter_field(h, page, i), quarry_scatter_field_value(class_, i, live),
                        relaxed);
@@ -245,31 +252,31 @@ SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scat
                                                         const struct quarry_scatter_request *q, uint32_t page,
                                                         uint64_t word, uint32_t want)
 {
-    struct quarry_scatter_taken t = {0, 0, 0, 0};
+    struct quarry_scatter_taken t = {0, 0};
     while (want) {
         uint32_t room = quarry_scatter_room(q, word), low = (uint32_t)word;
+        uint32_t count = want < room ? want : room;
         int was_empty = quarry_scatter_is_empty(word);
-        t.count = want < room ? want : room;
-        if (!t.count)
+        t.what = 0;
+        if (!count)
             break;
-        t.class_ = was_empty ? q->most : quarry_scatter_class_of(word);
-        t.marked = t.class_ <= QUARRY_SCATTER_FLAT || was_empty;
+        uint32_t class_ = was_empty ? q->most : quarry_scatter_class_of(word);
+        int flat = class_ <= QUARRY_SCATTER_FLAT, divides = was_empty && !flat;
+        t.what = class_ << 16 | (flat || was_empty ? QUARRY_SCATTER_MARKED : 0) | count;
         t.low = low;
-        if (t.class_ <= QUARRY_SCATTER_FLAT) {
-            uint32_t spare = quarry_scatter_spare(t.class_, low);
-            uint32_t last = quarry_kth_set_u32(spare, t.count);
-            t.low = spare & (~0u >> (31u - last));
+        if (flat) {
+            uint32_t spare = quarry_scatter_spare(class_, low);
+            t.low = spare & (~0u >> (31u - quarry_kth_set_u32(spare, count)));
         }
-        low = t.class_ <= QUARRY_SCATTER_FLAT ? low | t.low : low + t.count;
-        uint64_t next = quarry_scatter_word(word + QUARRY_SCATTER_TAKE, t.class_, low);
+        uint64_t next =
+            quarry_scatter_word(word + QUARRY_SCATTER_TAKE, class_, flat ? low | t.low : low + count);
         if (was_empty)
             next = quarry_scatter_next_generation(next);
-        int divides = was_empty && t.class_ > QUARRY_SCATTER_FLAT;
         uint64_t held = divides ? quarry_scatter_word(word, QUARRY_SCATTER_BUSY, 0) : next;
         uint64_t seen = simt_cas_u64(&h->words[page], word, held, acquire); /* pairs with give_back */
         if (seen == word) {
             if (divides)
-                quarry_scatter_divide(h, page, next, t.count);
+                quarry_scatter_divide(h, page, next, count);
             break;
         }
         word = seen;
@@ -281,13 +288,13 @@ SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scat
 SIMT_FN unsigned char *quarry_scatter_chunk(const struct quarry_scatter_pages *h, uint32_t page,
                                             const struct quarry_scatter_taken *t, uint32_t order)
 {
-    uint32_t chunk = t->low + order;
-    if (t->class_ <= QUARRY_SCATTER_FLAT)
+    uint32_t class_ = quarry_scatter_taken_class(t), chunk = t->low + order;
+    if (class_ <= QUARRY_SCATTER_FLAT)
         chunk = quarry_kth_set_u32(t->low, order + 1);
-    else if (!t->marked)
-        chunk = quarry_scatter_mark(h, page, t->class_, chunk);
+    else if (!(t->what & QUARRY_SCATTER_MARKED))
+        chunk = quarry_scatter_mark(h, page, class_, chunk);
     return (unsigned char *)quarry_page_address(&h->pages, page) +
-           (uint64_t)chunk * quarry_scatter_chunk_bytes(h, t->class_);
+           (uint64_t)chunk * quarry_scatter_chunk_bytes(h, class_);
 }
 
 /* Makes an empty page BUSY and the caller's.  Returns 0 if it is not empty. */
@@ -394,7 +401,7 @@ SIMT_FN enum quarry_place quarry_scatter_find_chunk(const struct quarry_scatter_
             return QUARRY_PLACE_LIVE;
         }
     }
-    span->begin += offset / h->unit * h->unit;
+    span->begin += offset & (0u - h->unit);
     span->bytes = h->unit;
     return QUARRY_PLACE_FREE;
 }

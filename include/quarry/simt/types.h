@@ -56,6 +56,14 @@ typedef unsigned long long uintptr_t;
 #define SIMT_HAS_HOST 1
 #endif
 
+/* In front of a loop that is not worth unrolling: each copy of its body costs the kernel code and registers.
+ */
+#if SIMT_CUDA
+#define SIMT_ROLLED _Pragma("unroll 1")
+#else
+#define SIMT_ROLLED
+#endif
+
 /* 8 bytes of memory whose owner wrote it as whatever type it is. */
 typedef uint64_t __attribute__((may_alias)) simt_raw;
 
