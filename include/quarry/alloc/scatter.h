@@ -146,31 +146,25 @@ SIMT_FN uint32_t quarry_scatter_look(const struct quarry_scatter *h, struct quar
     return needs;
 }
 
-/* How many pages a whole warp can fill. */
-SIMT_FN uint32_t quarry_scatter_fills(const struct quarry_scatter_request *q)
-{
-    return q->most <= SIMT_LANES ? SIMT_LANES / q->most : 0;
-}
-
-/* The page at which the hash sends the group. */
-SIMT_FN uint32_t quarry_scatter_hash(const struct quarry_scatter *h, const struct quarry_scatter_request *q)
+/* The page at which the hash sends the group; quarry_scatter_fills of the request. */
+SIMT_FN uint32_t quarry_scatter_hash(const struct quarry_scatter *h, uint64_t bytes, uint32_t fills)
 {
     uint32_t block = simt_sm() % h->blocks * h->block_pages;
     uint32_t length = h->pages.pages.count - block;
     uint32_t warp = simt_thread() / SIMT_LANES;
-    uint32_t hash = (uint32_t)q->bytes * h->factor_size + simt_sm() * h->factor_sm +
-                    warp * (h->factor_warp + quarry_scatter_fills(q) * h->factor_pages);
+    uint32_t hash = (uint32_t)bytes * h->factor_size + simt_sm() * h->factor_sm +
+                    warp * (h->factor_warp + fills * h->factor_pages);
     length = length < h->block_pages ? length : h->block_pages;
     return block + hash % length;
 }
 
 /* As quarry_scatter_look, at the region that begins with the first lane's `first`, and as many pages more as
- * a warp can fill. */
+ * a warp fills. */
 SIMT_FN uint32_t quarry_scatter_look_region(const struct quarry_scatter *h, struct quarry_scatter_search *s,
-                                            uint32_t group, uint32_t first)
+                                            uint32_t group, uint32_t first, uint32_t fills)
 {
     first = simt_shuffle_u32(group, first, simt_ctz_u32(group));
-    uint32_t left = h->pages.pages.count - first, count = h->region + quarry_scatter_fills(&s->request);
+    uint32_t left = h->pages.pages.count - first, count = h->region + fills;
     return quarry_scatter_look(h, s, group, first, left < count ? left : count);
 }
 
@@ -219,7 +213,7 @@ SIMT_FN uint32_t quarry_scatter_sweep_size(const struct quarry_scatter_request *
 
 SIMT_FN struct quarry_scatter_request quarry_scatter_swept(uint32_t size)
 {
-    struct quarry_scatter_request q = {0, size, 1, 1};
+    struct quarry_scatter_request q = {size, 1, 1};
     if (size & QUARRY_SWEEP_CLASS) {
         q.pages = 1;
         q.most = size >> 16 & 0x7ffu;
@@ -328,10 +322,10 @@ SIMT_FN void quarry_scatter_probe_regions(const struct quarry_scatter *h, struct
                                           struct quarry_scatter_search *s, struct quarry_random *r,
                                           uint32_t group)
 {
-    uint32_t needs = group;
+    uint32_t needs = group, fills = quarry_scatter_fills(&s->request);
     for (uint32_t probe = 0; probe < h->probes && needs; probe++) {
         quarry_step(context);
-        needs = quarry_scatter_look_region(h, s, group, quarry_random_below(r, h->pages.pages.count));
+        needs = quarry_scatter_look_region(h, s, group, quarry_random_below(r, h->pages.pages.count), fills);
     }
 }
 
@@ -389,8 +383,9 @@ SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarr
     uint32_t group = quarry_group((uintptr_t)h->pages.words);
     group = simt_match_u64(group, (uint64_t)s.request.pages << 32 | s.request.most << 16 | s.request.least);
     if (s.request.pages == 1) {
+        uint32_t fills = quarry_scatter_fills(&s.request);
         quarry_step(context);
-        quarry_scatter_look_region(h, &s, group, quarry_scatter_hash(h, &s.request));
+        quarry_scatter_look_region(h, &s, group, quarry_scatter_hash(h, bytes, fills), fills);
     }
     if (simt_any(group, !s.block))
         quarry_scatter_go_on(h, context, &s, group);

@@ -62,7 +62,6 @@ struct quarry_scatter_pages {
 
 /* Which pages a request can use. */
 struct quarry_scatter_request {
-    uint64_t bytes;
     uint32_t pages;       /* that it needs */
     uint32_t most, least; /* classes, if that is 1; most: what it makes of an empty page */
 };
@@ -106,12 +105,11 @@ SIMT_FN struct quarry_scatter_request quarry_scatter_request(const struct quarry
                                                              uint64_t bytes)
 {
     struct quarry_scatter_request q;
-    q.bytes = bytes;
     q.pages = 1;
     q.most = 1;
     q.least = 1;
     if (bytes > h->page_bytes) {
-        q.pages = (uint32_t)((bytes + h->page_bytes - 1) / h->page_bytes);
+        q.pages = quarry_page_count(&h->pages, bytes);
     } else {
         /* A page of n chunks wastes too much unless page_bytes / n < waste * bytes + unit. */
         uint64_t wide = bytes * h->waste + h->unit;
@@ -120,6 +118,12 @@ SIMT_FN struct quarry_scatter_request quarry_scatter_request(const struct quarry
         q.least = q.least < q.most ? q.least : q.most;
     }
     return q;
+}
+
+/* How many pages a whole warp fills. */
+SIMT_FN uint32_t quarry_scatter_fills(const struct quarry_scatter_request *q)
+{
+    return q->most <= SIMT_LANES ? SIMT_LANES / q->most : 0;
 }
 
 /* ---- words ---- */
