@@ -235,10 +235,10 @@ SIMT_FN uint32_t quarry_runs_room(uint32_t group, uint32_t first, uint64_t seen,
 }
 
 /* Single pages for the lanes `needs`, lower lanes lower ones, from words that were read as `seen`, from
- * number `first` of `words` on: any that are free.  Out of line: where a row finds room nobody needs it.  The
- * claim has been announced.  Returns the caller's page or QUARRY_NO_PAGE.  Scope: group; synced at return. */
-SIMT_NOINLINE_FN uint32_t quarry_runs_take_pages(uint64_t *words, uint32_t group, uint32_t first,
-                                                 uint64_t seen, uint32_t needs)
+ * number `first` of `words` on: any that are free.  The claim has been announced.  Returns the caller's page
+ * or QUARRY_NO_PAGE.  Scope: group; synced at return. */
+SIMT_FN uint32_t quarry_runs_take_pages(uint64_t *words, uint32_t group, uint32_t first, uint64_t seen,
+                                        uint32_t needs)
 {
     uint32_t spare = ~(uint32_t)seen, page = QUARRY_NO_PAGE, k = simt_rank(needs);
     uint32_t to = quarry_scan_add_u32(group, simt_popc_u32(spare)), from = to - simt_popc_u32(spare);

@@ -99,10 +99,12 @@ SIMT_FN void quarry_sweep_init(struct quarry_sweep *s)
     s->full_size = 0;
 }
 
-/* First item of part `part` when `items` are cut into `parts`. */
+/* First item of part `part` when `items`, at least 1, are cut into `parts` of one size but for the last
+ * ones, which have what is left, or nothing. */
 SIMT_FN uint32_t quarry_sweep_cut(uint32_t items, uint32_t part, uint32_t parts)
 {
-    return (uint32_t)((uint64_t)items * part / parts);
+    uint64_t first = (uint64_t)((items - 1u) / parts + 1u) * part;
+    return first < items ? (uint32_t)first : items;
 }
 
 /* Registers the group, and returns its goal to every lane of it. */
