@@ -107,42 +107,39 @@ SIMT_FN int quarry_rw_malloc_is_small(uint32_t group, uint32_t pages)
     return pages <= simt_popc_u32(group) * QUARRY_RUNS_BITS / 2u;
 }
 
-/* Whatever the first looks leave to do, for lanes of the group whose page is QUARRY_NO_PAGE.  Out of line:
- * callers have its code once, however many mallocs they make.
- *
+/* Whatever the first looks leave to do, for lanes of the group whose page is QUARRY_NO_PAGE.
  *   pages   that the calling lane needs
  *   word    where to look first, if there are so many
- *
- * Returns the lane's first page; in the upper half, the number of its probes. */
-SIMT_NOINLINE_FN uint64_t quarry_rw_malloc_walk(struct quarry_runs map, struct quarry_random r,
-                                                uint32_t group, uint32_t pages, uint32_t word, uint32_t page)
+ * Returns the lane's first page. */
+SIMT_FN uint32_t quarry_rw_malloc_walk(const struct quarry_runs *map, struct quarry_context *context,
+                                       struct quarry_random *r, uint32_t group, uint32_t pages, uint32_t word,
+                                       uint32_t page)
 {
-    struct quarry_context context = quarry_context_make(0);
     uint32_t width = simt_popc_u32(group), next = QUARRY_NO_PAGE;
     int small = quarry_rw_malloc_is_small(group, pages), some;
-    for (uint32_t vain = 0; vain < map.probes && simt_any(group, small && page == QUARRY_NO_PAGE);) {
+    for (uint32_t vain = 0; vain < map->probes && simt_any(group, small && page == QUARRY_NO_PAGE);) {
         uint32_t before = page, asked = small && page == QUARRY_NO_PAGE ? pages : 0;
-        if (word >= map.word_count)
-            word = quarry_rw_malloc_region(&map, &r, group);
-        quarry_step(&context);
-        uint32_t got = quarry_runs_take(&map, group, word, asked, &some);
+        if (word >= map->word_count)
+            word = quarry_rw_malloc_region(map, r, group);
+        quarry_step(context);
+        uint32_t got = quarry_runs_take(map, group, word, asked, &some);
         page = asked ? got : page;
         if (simt_any(group, page != before)) {
             vain = 0;
             word += width;
         } else {
             vain += some ? 0 : width; /* what others took in between was free */
-            word = map.word_count;
+            word = map->word_count;
         }
     }
     for (uint32_t large = simt_ballot(group, !small); large; large &= large - 1u) {
         uint32_t lane = simt_ctz_u32(large), wanted = simt_shuffle_u32(group, pages, lane);
-        uint32_t got = quarry_rw_malloc_large(&map, &r, group, &context, wanted, &next);
+        uint32_t got = quarry_rw_malloc_large(map, r, group, context, wanted, &next);
         page = lane == simt_lane() ? got : page;
     }
     if (simt_any(group, page == QUARRY_NO_PAGE))
-        page = quarry_runs_search(&map, &r, group, page, pages);
-    return page | (uint64_t)context.steps << 32;
+        page = quarry_runs_search(map, r, group, page, pages);
+    return page;
 }
 
 /* Progress: the walk waits for nobody.  On a heap that seems full, as quarry_sweep_search; its first pass
@@ -173,11 +170,8 @@ SIMT_FN void *quarry_rw_malloc_malloc(const struct quarry_rw_malloc *h, struct q
             }
         }
     }
-    if (simt_any(group, page == QUARRY_NO_PAGE)) {
-        uint64_t walked = quarry_rw_malloc_walk(*map, r, group, pages, word, page);
-        page = (uint32_t)walked;
-        quarry_steps(context, (uint32_t)(walked >> 32));
-    }
+    if (simt_any(group, page == QUARRY_NO_PAGE))
+        page = quarry_rw_malloc_walk(map, context, &r, group, pages, word, page);
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&map->pages, page);
 }
 

@@ -22,20 +22,14 @@ SIMT_FN struct quarry_context quarry_context_make(uint32_t kept)
     return c;
 }
 
-/* Counts probes.  Kernels that don't want to know are compiled without. */
-SIMT_FN void quarry_steps(struct quarry_context *context, uint32_t steps)
-{
-#ifdef QUARRY_COUNT_STEPS
-    context->steps += steps;
-#else
-    (void)context;
-    (void)steps;
-#endif
-}
-
+/* Counts a probe.  Kernels that don't want to know are compiled without. */
 SIMT_FN void quarry_step(struct quarry_context *context)
 {
-    quarry_steps(context, 1);
+#ifdef QUARRY_COUNT_STEPS
+    context->steps++;
+#else
+    (void)context;
+#endif
 }
 
 #endif
