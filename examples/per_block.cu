@@ -34,7 +34,6 @@ int main()
     }
     quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     options.target = target;
-    options.page_bytes = 128 * sizeof(unsigned);
     options.pool_bytes = 16 << 20;
     quarry_heap *heap;
     if (quarry_heap_create(&heap, &options) != QUARRY_OK || quarry_override_set(heap) != QUARRY_OK) {

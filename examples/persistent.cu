@@ -49,7 +49,6 @@ int main()
     }
     quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     options.target = target;
-    options.page_bytes = sizeof(node);
     options.pool_bytes = 1 << 20;
     quarry_heap *heap;
     if (quarry_heap_create(&heap, &options) != QUARRY_OK || quarry_override_set(heap) != QUARRY_OK) {

@@ -70,7 +70,7 @@ int tool_info(int argc, char **argv)
         options,
         parse,
         NULL,
-        "Shows in words what a heap of these options (default: corw, 64M) is composed of: one line for "
+        "Shows in words what a heap of these options (default: rw-malloc, 64M) is composed of: one line for "
         "each policy, with every default filled in.",
         children,
         NULL,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DEFAULT_ALLOCATOR "corw" /* pages are of one size here */
 #define DEFAULT_PAGE_BYTES 256u
 enum { OPTION_ALIGN = 512, OPTION_DISTRIBUTE, OPTION_OOM };
 
@@ -144,6 +145,8 @@ static error_t finish_method(struct method_options *options)
                               options->prefill || options->trace))
         return tool_refuse(
             "--allocator, --heap, --page, --prefill and --trace are about the pages of --method paged");
+    if (!options->allocator)
+        options->allocator = DEFAULT_ALLOCATOR;
     if (!options->page_bytes)
         options->page_bytes = DEFAULT_PAGE_BYTES;
     if (!options->runs)

@@ -201,13 +201,13 @@ enum quarry_oom {
 struct quarry_heap_options {
     size_t struct_bytes; /* sizeof of this struct, set by the initialiser: it may grow at its end */
     struct quarry_target target;
-    const char *allocator; /* NULL: "corw" */
+    const char *allocator; /* NULL: "rw-malloc", which has blocks of any size */
     enum quarry_pool pool;
     void *buffer;        /* POOL_BUFFER only */
     uint64_t pool_bytes; /* whole pool, metadata included; 0: what `pages` needs, or, without that, the
                             device's heap_bytes */
-    uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: the allocator's default, mostly 256, or
-                            `alignment` if that is more */
+    uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: the allocator's default (quarry_heap_describe
+                            says it), or `alignment` if that is more */
     uint64_t pages;      /* 1 to 2^32 - 64; 0: as many as the pool holds */
     uint32_t word_bits;  /* bitmap allocators: 32 or 64; 0: the faster, by measurement */
     uint32_t probes; /* FULL_PROVEN: random probes (a lane's or a warp's) before a sweep, at most 2^24; 0: the

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define DEFAULT_ALLOCATOR "corw"
+#define DEFAULT_ALLOCATOR "rw-malloc"
 #define DEFAULT_LOW_FREE 0.005
 #define DEFAULT_OOM_TRIES 1000u
 #define MAX_OOM_TRIES (1u << 24)

@@ -58,7 +58,7 @@ same "$(sed 's/  .*//' "$out" | tr '\n' ' ')" \
     'reserve pool alignment creation distribution out of memory debug mode ' 'policies of a heap'
 prints '^reserve pool   67108864 bytes of host memory$'
 prints '^alignment      natural: .* 16 bytes$'
-prints '^creation       corw, .* pages of 256 bytes, words of (32|64) bits, 16 lanes'
+prints '^creation       rw-malloc, .* pages of 64 bytes, blocks of up to [0-9]+, words of 32 bits$'
 prints '^distribution   none: '
 prints '^out of memory  null: .*nothing was free, after [0-9]+ probes and a sweep$'
 prints '^debug mode     off$'

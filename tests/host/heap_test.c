@@ -7,6 +7,7 @@ struct quarry_heap_options the_options(void)
 {
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     options.target = base_target;
+    options.allocator = "corw"; /* a block is a page of 256 bytes unless a test says otherwise */
     return options;
 }
 

@@ -17,7 +17,7 @@
 
 extern struct quarry_target base_target; /* of the environment: each main sets it first */
 
-struct quarry_heap_options the_options(void); /* all others are the defaults */
+struct quarry_heap_options the_options(void); /* of corw; all others are the defaults */
 quarry_heap *create(const struct quarry_heap_options *options);
 quarry_heap *create_pages(uint64_t pages);
 

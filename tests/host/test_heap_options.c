@@ -18,7 +18,7 @@ static void allocators_are_listed(void **state)
         assert_true(strlen(info.name) > 0 && strlen(info.summary) > 0);
         assert_true(info.min_page_bytes <= 256 && info.max_page_bytes >= 256);
         assert_true(info.alignment >= 16);
-        has_default |= strcmp(info.name, "corw") == 0;
+        has_default |= strcmp(info.name, "rw-malloc") == 0;
         for (int j = 0; j < i; j++) {
             assert_ok(quarry_allocator_describe(j, &other));
             assert_string_not_equal(other.name, info.name);
@@ -112,13 +112,13 @@ static void no_options_are_all_defaults(void **state)
     quarry_heap *heap = create(NULL);
     (void)state;
     assert_ok(quarry_heap_describe(heap, &description));
-    assert_string_equal("corw", description.allocator);
-    assert_int_equal(256, description.page_bytes);
+    assert_string_equal("rw-malloc", description.allocator);
+    assert_int_equal(64, description.page_bytes);
     assert_int_equal(QUARRY_POOL_DEVICE, description.pool);
     assert_true(description.target.backend != QUARRY_BACKEND_AUTO);
     assert_true(description.pool_bytes >= 2 * MIB);
-    assert_true(description.pages > description.pool_bytes / 256 * 9 / 10);
-    assert_true(description.pages * 256 < description.pool_bytes);
+    assert_true(description.pages > description.pool_bytes / 64 * 9 / 10);
+    assert_true(description.pages * 64 < description.pool_bytes);
     assert_ok(quarry_heap_check(heap));
     assert_ok(quarry_heap_destroy(heap));
 }

