@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A kernel that only mallocs, and one that only frees, have at most 64 registers a thread, with each allocator
+# and with the switch over all: so 1,024 threads run at once on a multiprocessor (docs/device-code.md).
+#
+#   registers.sh NVCC
+set -eu
+nvcc=$1
+cd "$(dirname "$0")/../.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cat >"$work/kernels.c" <<'END'
+#include "quarry/device.h"
+struct job { struct quarry_handle heap; uint64_t bytes; void **blocks; };
+SIMT_KERNEL(only_malloc, struct job, a)
+{
+    a.blocks[simt_thread()] = quarry_malloc(a.heap, a.bytes);
+}
+SIMT_KERNEL(only_free, struct job, a)
+{
+    quarry_free(a.heap, a.blocks[simt_thread()]);
+}
+END
+
+# look LIMIT NAME FLAG...: prints the registers of the two kernels, compiled with the flags; fails if there are more.
+look() {
+    limit=$1
+    name=$2
+    shift 2
+    "$nvcc" -arch=sm_90 -O3 -DNDEBUG -x cu -Iinclude "$@" -Xptxas -v -cubin -o "$work/kernels.cubin" "$work/kernels.c" \
+        >"$work/log" 2>&1 || { cat "$work/log"; return 1; }
+    sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' "$work/log" >"$work/used"
+    # shellcheck disable=SC2046 # words
+    echo "$name:" $(cat "$work/used") registers
+    [ "$(wc -l <"$work/used")" -ge 2 ] && [ "$(sort -n "$work/used" | tail -n 1)" -le "$limit" ]
+}
+
+failures=0
+for allocator in $(sed -n 's/^#include "quarry\/alloc\/\(.*\)\.h"$/\1/p' include/quarry/alloc/list.def); do
+    look 64 "$allocator" -DQUARRY_ALLOCATOR="$allocator" -DQUARRY_OOM=null -DQUARRY_DISTRIBUTION=none ||
+        { echo "FAILED: more than 64"; failures=$((failures + 1)); }
+done
+look 64 'the switch' || { echo "FAILED: more than 64"; failures=$((failures + 1)); }
+if look 20 'one that fails, as it must' -DQUARRY_ALLOCATOR=corw; then
+    echo 'FAILED: a limit that is too low was not noticed'
+    failures=$((failures + 1))
+fi
+[ "$failures" -eq 0 ]
