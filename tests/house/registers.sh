@@ -36,6 +36,7 @@ look() {
 }
 
 failures=0
+# shellcheck disable=SC2013 # a word a line
 for allocator in $(sed -n 's/^#include "quarry\/alloc\/\(.*\)\.h"$/\1/p' include/quarry/alloc/list.def); do
     look 64 "$allocator" -DQUARRY_ALLOCATOR="$allocator" -DQUARRY_OOM=null -DQUARRY_DISTRIBUTION=none ||
         { echo "FAILED: more than 64"; failures=$((failures + 1)); }
