@@ -51,6 +51,7 @@ SIMT_FN uint32_t quarry_lane_of_rank(uint32_t group, uint32_t rank)
 SIMT_FN uint32_t quarry_scan_add_u32(uint32_t group, uint32_t value)
 {
     uint32_t rank = simt_rank(group);
+    SIMT_ROLLED
     for (uint32_t distance = 1; distance < SIMT_LANES; distance *= 2) {
         int add = rank >= distance;
         uint32_t other =
@@ -66,6 +67,7 @@ SIMT_FN uint32_t quarry_scan_add_u32(uint32_t group, uint32_t value)
 SIMT_FN uint32_t quarry_scan_find_u32(uint32_t group, uint32_t sum, uint32_t k)
 {
     uint32_t last = simt_popc_u32(group) - 1u, rank = 0;
+    SIMT_ROLLED
     for (uint32_t step = SIMT_LANES / 2; step; step /= 2) {
         uint32_t probe = rank + step - 1u < last ? rank + step - 1u : last;
         if (simt_shuffle_u32(group, sum, quarry_lane_of_rank(group, probe)) <= k)
