@@ -267,8 +267,8 @@ struct quarry_heap_description {
     uint32_t word_bits;       /* 0: the allocator has no bitmap */
     uint32_t probes;          /* random probes in vain before a sweep, or before NULL */
     uint32_t probe_lanes;     /* 0: the allocator leaves no choice */
-    enum quarry_full full;
-    double low_free; /* 0 with FULL_PROVEN */
+    enum quarry_full full;    /* PROVEN also where the allocator proves it although INFERRED was asked for */
+    double low_free;          /* 0 with FULL_PROVEN */
     int debug; /* 1: in debug mode; page_bytes and max_block_bytes are then what blocks have for the user */
     uint64_t alignment; /* bytes, of every block */
     enum quarry_distribution distribution;

@@ -56,7 +56,9 @@ static void add_oom(struct text *text, const struct quarry_heap_description *abo
         text_add(text, "hook: a malloc calls the kernel's function, which says whether to try again");
         break;
     }
-    if (about->full == QUARRY_FULL_PROVEN)
+    if (about->full == QUARRY_FULL_PROVEN && about->probes == 0)
+        text_add(text, "; full means that nothing was free\n");
+    else if (about->full == QUARRY_FULL_PROVEN)
         text_add(text, "; full means that nothing was free, after %" PRIu32 " probes and a sweep\n",
                  about->probes);
     else

@@ -242,6 +242,28 @@ static void options_struct_may_be_shorter_or_longer(void **state)
     expect(QUARRY_ERROR_ARGUMENT, quarry_heap_create(&heap, &longer.options));
 }
 
+/* Some have no use for what is inferred. */
+static void proof_is_told_where_it_is_given(void **state)
+{
+    (void)state;
+    struct quarry_allocator_info info;
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
+        struct quarry_heap_options options = the_options();
+        struct quarry_heap_description about;
+        int proves =
+            strcmp(info.name, "scatter") == 0 || strcmp(info.name, "ring") == 0 || !info.counts_slots;
+        options.allocator = info.name;
+        options.full = QUARRY_FULL_INFERRED;
+        options.low_free = 0.1;
+        options.pool_bytes = MIB;
+        quarry_heap *heap = create(&options);
+        assert_ok(quarry_heap_describe(heap, &about));
+        assert_int_equal(about.full, proves ? QUARRY_FULL_PROVEN : QUARRY_FULL_INFERRED);
+        assert_true(about.low_free == (proves ? 0 : 0.1));
+        assert_ok(quarry_heap_destroy(heap));
+    }
+}
+
 static void null_arguments_are_refused(void **state)
 {
     quarry_heap *heap = create_pages(10);
@@ -274,6 +296,7 @@ int main(void)
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(options_that_exclude_one_another),
         cmocka_unit_test(options_struct_may_be_shorter_or_longer),
+        cmocka_unit_test(proof_is_told_where_it_is_given),
         cmocka_unit_test(null_arguments_are_refused),
     };
     base_target = test_target();

@@ -77,6 +77,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_cuda_layout(struct quarry_cuda *h,
     l->max_block = l->platform_bytes;
     l->word_bits = 0;
     l->probes = 0;
+    l->low_free = 0;
     l->probe_lanes = 0;
     h->platform_bytes = l->platform_bytes;
     return QUARRY_LAYOUT_OK;

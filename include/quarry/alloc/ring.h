@@ -242,6 +242,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ring_layout(struct quarry_ring *h,
     h->mask = (uint32_t)(slots - 1);
     l->word_bits = 0;
     l->probes = 0;
+    l->low_free = 0;
     l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }

@@ -511,7 +511,8 @@ SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatt
     l->word_bits = 0;
     l->probe_lanes = 0;
     h->probes = l->probes ? l->probes : QUARRY_SCATTER_PROBES;
-    l->probes = l->low_free > 0 ? 0 : h->probes; /* a NULL is always proven */
+    l->probes = h->probes;
+    l->low_free = 0;
     return QUARRY_LAYOUT_OK;
 }
 #endif
