@@ -42,8 +42,8 @@ struct quarry_layout {
     uint32_t probe_lanes; /* lanes of a warp that probe, to 32; 0: default; out: 0 if that is no choice */
     /* in */
     struct quarry_layout_chunks chunks;
-    double low_free; /* 0: prove that the heap is full; else infer that less than this share is free; out: 0 if
-                        the allocator proves it all the same */
+    double low_free; /* 0: prove that the heap is full; else infer that less than this share is free; out: 0
+                        if the allocator proves it all the same */
     /* out */
     uint64_t used_bytes;   /* what the heap occupies from base */
     uint64_t max_block;    /* largest request in bytes */
