@@ -78,7 +78,8 @@ SIMT_FN uint64_t core_note_chunk(const void *heap, struct quarry_random *r, uint
 }
 
 /* Each thread says in in[t] how far it is and then asks for a verdict, which must rest on a first pass that
- * read that, and was about no larger blocks than the thread's. */
+ * read that, and was about no larger blocks than the thread's.  In every second turn a warp's lanes ask
+ * together whatever their sizes, and some, among them the first ones, have what they need. */
 SIMT_KERNEL(core_sweep, struct core_case, a)
 {
     struct quarry_random r = quarry_random_start();
@@ -91,11 +92,15 @@ SIMT_KERNEL(core_sweep, struct core_case, a)
     plan.size = 1 + quarry_mix_u32(simt_thread()) % CORE_SIZES;
     plan.in_order = plan.size % 2 == 0;
     for (uint32_t turn = 1; turn <= a.turns; turn++) {
-        uint32_t group = simt_match_u32(simt_active(), plan.size);
+        int mixed = turn % 2 == 0, has = mixed && simt_lane() % 4 == 0;
+        uint32_t group = simt_match_u32(simt_active(), mixed ? 0 : plan.size);
+        uint32_t page = has ? 0 : QUARRY_NO_PAGE;
         uint64_t read = 0;
         simt_store_u32(&a.in[simt_thread()], turn, relaxed);
-        if (quarry_sweep_search(&plan, &r, group, QUARRY_NO_PAGE) != QUARRY_NO_PAGE)
+        if (quarry_sweep_search(&plan, &r, group, page) != page)
             simt_add_u32(&a.out[1], 1, relaxed);
+        if (has)
+            continue;
         for (uint32_t size = 0; size < plan.size; size++) {
             uint64_t there = simt_load_u64(&a.wide[size * a.n + simt_thread()], relaxed);
             read = there > read ? there : read;
