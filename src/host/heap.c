@@ -340,7 +340,7 @@ static enum quarry_status count(quarry_heap *heap, uint64_t bytes, struct heap_h
     memset(&argument, 0, sizeof argument);
     argument.heap = heap->handle;
     argument.header = heap->header;
-    argument.bytes = quarry_request_alone(&heap->policy, bytes);
+    argument.bytes = heap->handle.policy ? quarry_request_alone(&heap->policy, bytes) : bytes;
     enum quarry_status status =
         heap->ops->fill(&heap->target, &heap->header->census, 0, sizeof heap->header->census);
     if (status == QUARRY_OK)
