@@ -4,7 +4,7 @@
  * much is read for many NULLs at once.
  *
  * What such heaps promise besides is tested where the promises are: many_may_fail_at_once and
- * no_option_changes_a_promise.  An allocator that says that it makes no probes always knows, and is left out.
+ * no_option_changes_a_promise.  An allocator that says that it proves all the same is left out.
  */
 #include "alloc/promises.h"
 
@@ -47,7 +47,7 @@ static void probes(void)
         assert_ok(quarry_heap_destroy(heap));
         f.about = about;
         f.low_free = rows[i].low_free;
-        if (about.probes == 0)
+        if (about.full == QUARRY_FULL_PROVEN)
             continue;
         expect_equal(about.probes, about.word_bits == 32   ? rows[i].words_32
                                    : about.word_bits == 64 ? rows[i].words_64
@@ -92,7 +92,7 @@ static void refused(void)
         }
     options.full = QUARRY_FULL_INFERRED;
     f.low_free = 0.5;
-    if (describe_default().probes) {
+    if (describe_default().full == QUARRY_FULL_INFERRED) {
         options.low_free = 1e-9;
         expect_refused(&options, QUARRY_ERROR_ARGUMENT, "low_free", "probes");
         options.low_free = 5e-324;
@@ -187,7 +187,7 @@ static double bound(double n, double p)
 static void just_enough(void)
 {
     f.low_free = 0.1;
-    if (describe_default().probes == 0)
+    if (describe_default().full == QUARRY_FULL_PROVEN)
         return;
     uint32_t nulls = nulls_with(LARGE_PAGES / 10 + ASKING, 0.1); /* at least L whoever took one */
     expect(nulls <= bound(ASKED, 0.01));
@@ -197,7 +197,7 @@ static void just_enough(void)
 static void plenty(void)
 {
     f.low_free = 0.1;
-    if (describe_default().probes == 0)
+    if (describe_default().full == QUARRY_FULL_PROVEN)
         return;
     expect_equal(nulls_with(LARGE_PAGES / 2, 0.1), 0);
 }
@@ -209,7 +209,7 @@ static void hardly_any(void)
     const uint32_t spare = 1;
     f.low_free = 0.5;
     struct quarry_heap_description about = describe_default();
-    if (about.probes == 0)
+    if (about.full == QUARRY_FULL_PROVEN)
         return;
     double each = about.word_bits ? about.word_bits : 1;
     uint32_t nulls = nulls_with(spare, 0.5);
@@ -222,7 +222,7 @@ static void contended(void)
 {
     uint32_t nulls = 0, asking = 32, heaps = test_on_cuda(&base_target) ? 20 : 100;
     f.low_free = 0.5;
-    if (describe_default().probes == 0)
+    if (describe_default().full == QUARRY_FULL_PROVEN)
         return;
     for (uint32_t i = 1; i <= heaps; i++) {
         begin(128, 16, asking, test_on_cuda(&base_target) ? 0 : i);
