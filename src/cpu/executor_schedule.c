@@ -18,7 +18,7 @@
 
 #define FAST_FUEL (1 << 16)
 #define FAST_PATIENCE 4096u /* switches after which who polls gets a turn though others are ready */
-#define LEASE_STEPS 1024u   /* steps after which a lane that never backs off is put last */
+#define LEASE_STEPS 1021u   /* steps after which a lane that never backs off is put last; a prime */
 #define WINDOW_BITS 8u      /* a window is 2^0 .. 2^7 steps for each resident lane */
 
 /* ---- priorities ----
@@ -34,7 +34,9 @@
  *     every window of steps, whose size is a power of two for each lane, drawn with the seed: one of them
  *     fits, and a run that is longer than its window is many tries.
  *   - A lane that backs off is put last, behind all that can run, until its turn has come again; and so is
- *     one that has run for LEASE_STEPS without: it may be waiting for another to stop it.
+ *     one that has run for LEASE_STEPS without: it may be waiting for another to stop it.  The number is a
+ *     prime, so that a lane in a loop stops at each place of it in turn: one that always stopped with a lock
+ *     held would let those who wait for the lock wait for ever.
  *   - A lane in simt_active would always leave it alone: nobody before it can run.  So some are patient and
  *     wait until no lane of their warp is ready. */
 
