@@ -45,7 +45,7 @@ void options_use_policies(const struct policy_options *policies, struct quarry_h
 struct method_options {
     enum quarry_backend backend;
     int two_pass;          /* count, prefix sum, write; else pages from a heap, of which the rest is */
-    const char *allocator; /* NULL: the library's default */
+    const char *allocator; /* NULL: the library's default; groupby and join have one of their own */
     uint64_t heap_bytes;   /* 0: the command's default */
     uint64_t page_bytes;   /* OPTIONS_MIN_PAGE_BYTES to 1 MiB, a multiple of 16 */
     unsigned prefill;      /* percent of the heap's pages that others hold, 0 to 99 */
