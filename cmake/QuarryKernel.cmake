@@ -20,7 +20,7 @@
 
 cmake_minimum_required(VERSION 3.25) # also for the policies of these functions, whatever the user's project says
 
-set(QUARRY_CUDA_MIN_VERSION 12.8) # the first with the __nv_atomic built-ins
+set(QUARRY_CUDA_MIN_VERSION 12.8) # older ones were not tried
 
 # What is wrong with the toolkit that find_package(CUDAToolkit) looked for; nothing if kernels can be compiled.
 function(quarry_nvcc_problem result)
