@@ -12,7 +12,7 @@
  *     full    number of the last turn that found the heap full (0: none)
  *     next    63..32 number of the pass | 31..0 next chunk of it; closed when that is >= the number of chunks
  *     full_size   what that verdict is about
- *     kind, first, size, done, sum, dirty   of the pass that runs; first_sum: the leader's
+ *     kind, first, size, done, sum, dirty   of the pass that runs; first_sum: of the turn's first
  *
  * A turn consists of one pass of each of the allocator's kinds, in order.  Each chunk yields a number; a
  * pass, their sum.  Verdict "full": no chunk was dirty (saw a free page), and the sums of the first and the
