@@ -28,7 +28,7 @@ look() {
     name=$2
     shift 2
     "$nvcc" -arch=sm_90 -O3 -DNDEBUG -x cu -Iinclude "$@" -Xptxas -v -cubin -o "$work/kernels.cubin" "$work/kernels.c" \
-        >"$work/log" 2>&1 || { cat "$work/log"; return 1; }
+        >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
     sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' "$work/log" >"$work/used"
     # shellcheck disable=SC2046 # words
     echo "$name:" $(cat "$work/used") registers
