@@ -93,8 +93,8 @@ SIMT_FN void quarry_scatter_init(const struct quarry_scatter *h, uint64_t thread
 
 /* ---- chunks ---- */
 
-/* Lane `giver` of the group took `got` chunks of `page` by *t; those lanes for which `offset` < got get them,
- * in that order. */
+/* Lane `giver` of the group took chunks of `page`, *t; the lanes that want one, and whose `offset` is below
+ * their number, get them in that order. */
 SIMT_FN void quarry_scatter_receive(const struct quarry_scatter *h, struct quarry_scatter_search *s,
                                     uint32_t group, uint32_t giver, uint32_t page,
                                     const struct quarry_scatter_taken *t, uint32_t offset, int wants)
@@ -146,7 +146,8 @@ SIMT_FN uint32_t quarry_scatter_look(const struct quarry_scatter *h, struct quar
     return needs;
 }
 
-/* The page at which the hash sends the group; quarry_scatter_fills of the request. */
+/* The page at which the hash sends the group.
+ *   fills   quarry_scatter_fills of the request */
 SIMT_FN uint32_t quarry_scatter_hash(const struct quarry_scatter *h, uint64_t bytes, uint32_t fills)
 {
     uint32_t block = simt_sm() % h->blocks * h->block_pages;
