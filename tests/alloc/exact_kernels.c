@@ -68,7 +68,9 @@ SIMT_FN uint32_t exact_take_scatter(const struct exact_case *a, struct quarry_ra
         return quarry_scatter_take_pages(h, page, q.pages) ? 1 : 0;
     }
     uint64_t word = simt_load_u64(&h->pages.words[page], relaxed);
-    struct quarry_scatter_taken t = quarry_scatter_take(&h->pages, &q, page, word, 1);
+    uint64_t next = 0;
+    struct quarry_scatter_taken t = quarry_scatter_take(&h->pages, &q, page, word, 1, &next);
+    quarry_scatter_divide(&h->pages, 1u << simt_lane(), 1u << simt_lane(), page, q.most, next);
     if (quarry_scatter_taken_count(&t))
         *block = quarry_scatter_chunk(&h->pages, page, &t, 0);
     return quarry_scatter_taken_count(&t);

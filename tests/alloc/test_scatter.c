@@ -232,12 +232,12 @@ static void a_chunk_wastes_no_more_than_the_factor_allows(void **state)
     expect_equal(slots_beside(1024, 1024), 2);
     expect_equal(slots_beside(1024, 1000), 2);
     expect_equal(slots_beside(1024, 512), 2);
-    expect_equal(slots_beside(1024, 505), 2);
-    expect_equal(slots_beside(1024, 504), 0); /* of what was asked, not of its multiple of 16 */
-    expect_equal(slots_beside(1024, 480), 0);
+    expect_equal(slots_beside(1024, 497), 2); /* of the multiple of 16 of what was asked */
+    expect_equal(slots_beside(1024, 496), 0);
     expect_equal(slots_beside(1024, 16), 0);
     expect_equal(slots_beside(1024, 1040), 0); /* too small */
     expect_equal(slots_beside(32, 16), count_chunks(PAGE_BYTES, 32) - 2);
+    expect_equal(slots_beside(32, 1), count_chunks(PAGE_BYTES, 32) - 2);
     expect_equal(slots_beside(64, 16), 0);
     expect_equal(slots_beside(16, 32), 0);
     f.scatter.waste_factor = 1;

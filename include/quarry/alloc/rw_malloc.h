@@ -142,6 +142,38 @@ SIMT_FN uint32_t quarry_rw_malloc_walk(const struct quarry_runs *map, struct qua
     return page;
 }
 
+/* The usual malloc: rows of blocks, or single pages.
+ *   *word   where to go on; set
+ *   *page   the lane's first, or QUARRY_NO_PAGE; set
+ * Returns 0 if all lanes have theirs. */
+SIMT_FN int quarry_rw_malloc_look_first(const struct quarry_runs *map, struct quarry_context *context,
+                                        struct quarry_random *r, uint32_t group, uint32_t pages,
+                                        uint32_t *word, uint32_t *page)
+{
+    enum quarry_runs_seen saw = QUARRY_RUNS_SOME;
+    int left = 1;
+    *page = QUARRY_NO_PAGE;
+    *word = quarry_rw_malloc_start(map, r, group);
+    if (map->ordered || !simt_all(group, quarry_rw_malloc_is_small(group, pages)))
+        return left;
+    for (uint32_t vain = 0; left && saw != QUARRY_RUNS_SPLIT && vain < QUARRY_RW_MALLOC_LOOKS;) {
+        uint32_t asked = *page == QUARRY_NO_PAGE ? pages : 0;
+        quarry_step(context);
+        uint32_t got = quarry_runs_take_row(map, group, *word, asked, &saw);
+        *page = asked ? got : *page;
+        if (simt_any(group, got != QUARRY_NO_PAGE)) {
+            *word += simt_popc_u32(group);
+        } else if (saw == QUARRY_RUNS_FULL) {
+            *word = quarry_rw_malloc_region(map, r, group);
+            vain += QUARRY_RW_MALLOC_LOOKS / 2u;
+        } else {
+            vain++; /* others were faster: the words now look different */
+        }
+        left = simt_any(group, *page == QUARRY_NO_PAGE);
+    }
+    return left;
+}
+
 /* Progress: the walk waits for nobody.  On a heap that seems full, as quarry_sweep_search; its first pass
  * waits for claims under way, which wait for nobody. */
 SIMT_FN void *quarry_rw_malloc_malloc(const struct quarry_rw_malloc *h, struct quarry_context *context,
@@ -150,27 +182,13 @@ SIMT_FN void *quarry_rw_malloc_malloc(const struct quarry_rw_malloc *h, struct q
     const struct quarry_runs *map = &h->map;
     struct quarry_random r = quarry_random_start();
     uint32_t group = quarry_group((uintptr_t)map->sweep);
-    uint32_t pages = quarry_page_count(&map->pages, bytes), page = QUARRY_NO_PAGE;
-    uint32_t word = quarry_rw_malloc_start(map, &r, group);
-    if (!map->ordered && simt_all(group, quarry_rw_malloc_is_small(group, pages))) {
-        enum quarry_runs_seen saw = QUARRY_RUNS_SOME;
-        for (uint32_t vain = 0; saw != QUARRY_RUNS_SPLIT && vain < QUARRY_RW_MALLOC_LOOKS &&
-                                simt_any(group, page == QUARRY_NO_PAGE);) {
-            uint32_t asked = page == QUARRY_NO_PAGE ? pages : 0;
-            quarry_step(context);
-            uint32_t got = quarry_runs_take_row(map, group, word, asked, &saw);
-            page = asked ? got : page;
-            if (simt_any(group, got != QUARRY_NO_PAGE)) {
-                word += simt_popc_u32(group);
-            } else if (saw == QUARRY_RUNS_FULL) {
-                word = quarry_rw_malloc_region(map, &r, group);
-                vain += QUARRY_RW_MALLOC_LOOKS / 2u;
-            } else {
-                vain++; /* others were faster: the words now look different */
-            }
-        }
-    }
-    if (simt_any(group, page == QUARRY_NO_PAGE))
+    uint32_t pages = quarry_page_count(&map->pages, bytes), word, page;
+    int left;
+    if (group == SIMT_ALL_LANES) /* a mask that the compiler knows makes a collective one instruction */
+        left = quarry_rw_malloc_look_first(map, context, &r, SIMT_ALL_LANES, pages, &word, &page);
+    else
+        left = quarry_rw_malloc_look_first(map, context, &r, group, pages, &word, &page);
+    if (left)
         page = quarry_rw_malloc_walk(map, context, &r, group, pages, word, page);
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&map->pages, page);
 }

@@ -93,57 +93,54 @@ SIMT_FN void quarry_scatter_init(const struct quarry_scatter *h, uint64_t thread
 
 /* ---- chunks ---- */
 
-/* Lane `giver` of the group took chunks of `page`, *t; the lanes that want one, and whose `offset` is below
- * their number, get them in that order. */
-SIMT_FN void quarry_scatter_receive(const struct quarry_scatter *h, struct quarry_scatter_search *s,
-                                    uint32_t group, uint32_t giver, uint32_t page,
-                                    const struct quarry_scatter_taken *t, uint32_t offset, int wants)
-{
-    struct quarry_scatter_taken given;
-    given.low = simt_shuffle_u32(group, t->low, giver);
-    given.what = simt_shuffle_u32(group, t->what, giver);
-    page = simt_shuffle_u32(group, page, giver);
-    if (wants && offset < quarry_scatter_taken_count(&given))
-        s->block = quarry_scatter_chunk(&h->pages, page, &given, offset);
-}
-
 /* Looks at pages first .. first + count - 1, and takes chunks for those lanes that have none.
- * Returns the lanes that still have none.  Scope: group. */
+ *   all     lanes that call together
+ *   group   those of them with the caller's request, first and count
+ *   left    those of `all` that have none
+ * Returns those of `all` that still have none.  Scope: all. */
 SIMT_FN uint32_t quarry_scatter_look(const struct quarry_scatter *h, struct quarry_scatter_search *s,
-                                     uint32_t group, uint32_t first, uint32_t count)
+                                     uint32_t all, uint32_t group, uint32_t left, uint32_t first,
+                                     uint32_t count)
 {
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
-    uint32_t needs = simt_ballot(group, s->block == SIMT_NULL);
-    for (uint32_t from = 0; from < count && needs; from += width) {
-        uint32_t page = first + from + rank, room = 0, own = 0, has;
+    for (uint32_t from = 0; left && simt_any(all, (left & group) && from < count); from += width) {
+        uint32_t page = first + from + rank, needs = left & group, room = 0, has, own;
         uint64_t word = 0;
-        if (from + rank < count) {
+        if (needs && from + rank < count) {
             word = simt_load_u64(&h->pages.words[page], relaxed);
             room = quarry_scatter_room(&s->request, word);
-            own = quarry_scatter_is_wasteful(&s->request, word) ? 0 : room;
         }
         /* Chunks that are larger than they need be only where there are no others. */
-        has = simt_ballot(group, own != 0);
-        has = has ? has : simt_ballot(group, room != 0);
-        uint32_t dealt = 0, want = 0, order = simt_rank(needs), wanted = simt_popc_u32(needs);
-        for (uint32_t rest = has; rest && dealt < wanted; rest &= rest - 1u) {
-            uint32_t giver = simt_ctz_u32(rest), here = simt_shuffle_u32(group, room, giver);
-            here = here < wanted - dealt ? here : wanted - dealt;
-            want = giver == simt_lane() ? here : want;
+        has = simt_ballot(all, room != 0) & group;
+        own = simt_ballot(all, room != 0 && !quarry_scatter_is_wasteful(&s->request, word)) & group;
+        has = own ? own : has;
+        /* The lanes that need a chunk get, in their order, those of the first page, of the next and so on. */
+        uint32_t order = simt_rank(needs), wanted = simt_popc_u32(needs), dealt = 0, want = 0, here;
+        uint32_t giver = simt_lane(), offset = ~0u;
+        do {
+            uint32_t lane = has ? simt_ctz_u32(has) : simt_lane();
+            here = simt_shuffle_u32(all, room, lane);
+            here = !has ? 0 : here < wanted - dealt ? here : wanted - dealt;
+            want = here && lane == simt_lane() ? here : want;
+            if (order - dealt < here) {
+                giver = lane;
+                offset = order - dealt;
+            }
             dealt += here;
-        }
-        struct quarry_scatter_taken t = quarry_scatter_take(&h->pages, &s->request, page, word, want);
-        simt_sync(group); /* what the lanes that took acquired, those that get their chunks have */
-        dealt = 0;
-        for (uint32_t rest = has; rest && dealt < wanted; rest &= rest - 1u) {
-            uint32_t giver = simt_ctz_u32(rest), here = simt_shuffle_u32(group, want, giver);
-            int wants = (needs >> simt_lane() & 1u) && order >= dealt && order - dealt < here;
-            quarry_scatter_receive(h, s, group, giver, page, &t, order - dealt, wants);
-            dealt += here;
-        }
-        needs = simt_ballot(group, s->block == SIMT_NULL);
+            has &= has - 1u;
+        } while (simt_any(all, has && dealt < wanted));
+        uint64_t next = 0;
+        struct quarry_scatter_taken t = quarry_scatter_take(&h->pages, &s->request, page, word, want, &next);
+        /* This syncs, too: what those who took acquired, those who get their chunks have. */
+        quarry_scatter_divide(&h->pages, all, group, page - rank, s->request.most, next);
+        t.low = simt_shuffle_u32(all, t.low, giver);
+        t.what = simt_shuffle_u32(all, t.what, giver);
+        page = simt_shuffle_u32(all, page, giver);
+        if ((needs >> simt_lane() & 1u) && offset < quarry_scatter_taken_count(&t))
+            s->block = quarry_scatter_chunk(&h->pages, page, &t, offset);
+        left = simt_ballot(all, s->block == SIMT_NULL);
     }
-    return needs;
+    return left;
 }
 
 /* The page at which the hash sends the group.
@@ -159,14 +156,16 @@ SIMT_FN uint32_t quarry_scatter_hash(const struct quarry_scatter *h, uint64_t by
     return block + hash % length;
 }
 
-/* As quarry_scatter_look, at the region that begins with the first lane's `first`, and as many pages more as
- * a warp fills. */
+/* As quarry_scatter_look, at the region that begins with the `first` of the group's first lane, and as many
+ * pages more as a warp fills; nowhere, if the request is for several pages. */
 SIMT_FN uint32_t quarry_scatter_look_region(const struct quarry_scatter *h, struct quarry_scatter_search *s,
-                                            uint32_t group, uint32_t first, uint32_t fills)
+                                            uint32_t all, uint32_t group, uint32_t left, uint32_t first,
+                                            uint32_t fills)
 {
-    first = simt_shuffle_u32(group, first, simt_ctz_u32(group));
-    uint32_t left = h->pages.pages.count - first, count = h->region + fills;
-    return quarry_scatter_look(h, s, group, first, left < count ? left : count);
+    first = simt_shuffle_u32(all, first, simt_ctz_u32(group));
+    uint32_t behind = h->pages.pages.count - first, count = h->region + fills;
+    count = s->request.pages > 1 ? 0 : count < behind ? count : behind;
+    return quarry_scatter_look(h, s, all, group, left, first, count);
 }
 
 /* ---- several pages ---- */
@@ -290,7 +289,7 @@ SIMT_FN uint64_t quarry_scatter_sweep_block(const void *heap, struct quarry_rand
         end -= here;
         *dirty |= simt_any(group, fits);
         if (simt_any(group, mine))
-            needs = quarry_scatter_look(h, s, group, end, here);
+            needs = quarry_scatter_look(h, s, group, group, needs, end, here);
     }
     *dirty |= end > begin; /* the number is of a part only */
     *page = s->block ? 0 : QUARRY_NO_PAGE;
@@ -318,15 +317,17 @@ SIMT_FN void quarry_scatter_sweep(const struct quarry_scatter *h, struct quarry_
 
 /* ---- finding ---- */
 
-/* Random regions, for lanes of the group that have no chunk yet; all make the same request. */
+/* Random regions, for lanes that have no chunk yet: `left`, of `all`. */
 SIMT_FN void quarry_scatter_probe_regions(const struct quarry_scatter *h, struct quarry_context *context,
                                           struct quarry_scatter_search *s, struct quarry_random *r,
-                                          uint32_t group)
+                                          uint32_t all, uint32_t group, uint32_t left)
 {
-    uint32_t needs = group, fills = quarry_scatter_fills(&s->request);
-    for (uint32_t probe = 0; probe < h->probes && needs; probe++) {
-        quarry_step(context);
-        needs = quarry_scatter_look_region(h, s, group, quarry_random_below(r, h->pages.pages.count), fills);
+    uint32_t fills = quarry_scatter_fills(&s->request), chunk = s->request.pages == 1;
+    for (uint32_t probe = 0; probe < h->probes && simt_any(all, chunk && (left & group)); probe++) {
+        uint32_t first = quarry_random_below(r, h->pages.pages.count);
+        if (chunk && (left & group))
+            quarry_step(context);
+        left = quarry_scatter_look_region(h, s, all, group, left, first, fills);
     }
 }
 
@@ -348,16 +349,31 @@ SIMT_FN void quarry_scatter_probe_runs(const struct quarry_scatter *h, struct qu
     }
 }
 
-/* Whatever the first look leaves to do: random probes, then the lanes sweep together.  With `serial` one lane
- * of the heap sweeps at a time for several pages, from the heap's end, as the thesis says it. */
+/* Where the hash says.
+ *   *group   the lanes with the caller's request
+ * Returns those of `all` that have got nothing. */
+SIMT_FN uint32_t quarry_scatter_look_first(const struct quarry_scatter *h, struct quarry_context *context,
+                                           struct quarry_scatter_search *s, uint32_t all, uint32_t *group,
+                                           uint64_t bytes)
+{
+    uint32_t fills = quarry_scatter_fills(&s->request), first = quarry_scatter_hash(h, bytes, fills);
+    *group = simt_match_u32(all, quarry_scatter_sweep_size(&s->request));
+    if (s->request.pages == 1)
+        quarry_step(context);
+    return quarry_scatter_look_region(h, s, all, *group, all, first, fills);
+}
+
+/* Whatever the first look leaves to do: random probes, then the lanes of a group sweep together.  With
+ * `serial` one lane of the heap sweeps at a time for several pages, from the heap's end, as the thesis says.
+ */
 SIMT_FN void quarry_scatter_go_on(const struct quarry_scatter *h, struct quarry_context *context,
-                                  struct quarry_scatter_search *s, uint32_t group)
+                                  struct quarry_scatter_search *s, uint32_t all, uint32_t group,
+                                  uint32_t left)
 {
     struct quarry_random r = quarry_random_start();
     int several = s->request.pages > 1;
-    if (!several)
-        quarry_scatter_probe_regions(h, context, s, &r, group);
-    else if (!h->serial)
+    quarry_scatter_probe_regions(h, context, s, &r, all, group, left);
+    if (several && !h->serial)
         quarry_scatter_probe_runs(h, context, s, &r, s->request.pages);
     if (several && h->serial) {
         group = 1u << simt_lane();
@@ -381,15 +397,13 @@ SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarr
     struct quarry_scatter_search s;
     s.request = quarry_scatter_request(&h->pages, bytes);
     s.block = (unsigned char *)SIMT_NULL;
-    uint32_t group = quarry_group((uintptr_t)h->pages.words);
-    group = simt_match_u64(group, (uint64_t)s.request.pages << 32 | s.request.most << 16 | s.request.least);
-    if (s.request.pages == 1) {
-        uint32_t fills = quarry_scatter_fills(&s.request);
-        quarry_step(context);
-        quarry_scatter_look_region(h, &s, group, quarry_scatter_hash(h, bytes, fills), fills);
-    }
-    if (simt_any(group, !s.block))
-        quarry_scatter_go_on(h, context, &s, group);
+    uint32_t all = quarry_group((uintptr_t)h->pages.words), group, left;
+    if (all == SIMT_ALL_LANES) /* a mask that the compiler knows makes a collective one instruction */
+        left = quarry_scatter_look_first(h, context, &s, SIMT_ALL_LANES, &group, bytes);
+    else
+        left = quarry_scatter_look_first(h, context, &s, all, &group, bytes);
+    if (left)
+        quarry_scatter_go_on(h, context, &s, all, group, left);
     return s.block;
 }
 

@@ -61,7 +61,8 @@
 #define QUARRY_RUNS_MIXED 16u     /* of so many words one with free and taken pages makes a heap split */
 #define QUARRY_RUNS_BATCH 8u      /* words that a lane has in flight when it sweeps */
 #define QUARRY_RUNS_FREE_BATCH 4u /* and when it frees */
-#define QUARRY_RUNS_CHUNK 2048u   /* words of a sweep's chunk */
+#define QUARRY_RUNS_JOINT 3u    /* of a block's pages, and its end, at most, for a warp to free it jointly */
+#define QUARRY_RUNS_CHUNK 2048u /* words of a sweep's chunk */
 #define QUARRY_RUNS_BEGUN ((uint64_t)1 << 32)
 
 struct quarry_runs {
@@ -432,7 +433,8 @@ SIMT_FN uint32_t quarry_runs_find(const struct quarry_runs *h, uint32_t group, u
     return QUARRY_NO_PAGE;
 }
 
-/* Progress: waits for nobody. */
+/* Lanes that come together and whose small blocks have their bits in the same word free them at once.
+ * Progress: waits for nobody else. */
 SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
@@ -440,7 +442,18 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
     uint64_t seen = quarry_runs_load(h, word) & ~(uint64_t)0 << (32u + from);
     simt_assert(page < h->pages.count);
     if (seen) { /* the usual block */
-        quarry_runs_clear(h, word, quarry_runs_to_end(from, seen));
+        uint64_t part = quarry_runs_to_end(from, seen);
+        if (simt_popc_u64(part) <= QUARRY_RUNS_JOINT) {
+            /* An odd key: those who malloc have the heap's address. */
+            uint32_t group = quarry_group((uintptr_t)&h->words[word] + 1);
+            uint32_t low = simt_reduce_or_u32(group, (uint32_t)part);
+            uint32_t ends = simt_reduce_or_u32(group, (uint32_t)(part >> 32));
+            part = (uint64_t)ends << 32 | low;
+            simt_sync(group); /* all have left their blocks, for the release */
+            if (simt_lane() != simt_ctz_u32(group))
+                return;
+        }
+        quarry_runs_clear(h, word, part);
         return;
     }
     simt_fence(acq_rel); /* once for all words: on a GPU each release would wait for the last one */

@@ -28,12 +28,14 @@
 #include "quarry/core/layout.h"
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"
+#include "quarry/core/share.h"
 #include "quarry/simt/simt.h"
 
 #define QUARRY_SCATTER_FLAT 32u   /* chunks of a page without fields, at most */
 #define QUARRY_SCATTER_MOST 1024u /* and with */
 #define QUARRY_SCATTER_FIELDS 32u /* of a page, at most */
 #define QUARRY_SCATTER_DEBUG_UNIT 64u
+#define QUARRY_SCATTER_JOINT 8u /* chunks of a page, at least, for a warp to free them jointly */
 
 #define QUARRY_SCATTER_EMPTY 0u /* classes */
 #define QUARRY_SCATTER_BUSY 2045u
@@ -90,10 +92,10 @@ SIMT_FN uint32_t quarry_scatter_chunk_bytes(const struct quarry_scatter_pages *h
     return room / class_ & (0u - h->unit);
 }
 
-/* How many chunks of at least `bytes`, up to a page, a page has. */
-SIMT_FN uint32_t quarry_scatter_class(const struct quarry_scatter_pages *h, uint32_t bytes)
+/* How many chunks of `size`, a multiple of the unit up to a page, a page has. */
+SIMT_FN uint32_t quarry_scatter_class(const struct quarry_scatter_pages *h, uint32_t size)
 {
-    uint32_t size = (bytes + h->unit - 1) & (0u - h->unit), n = h->page_bytes / size;
+    uint32_t n = h->page_bytes / size;
     n = n < QUARRY_SCATTER_MOST ? n : QUARRY_SCATTER_MOST;
     while (n > QUARRY_SCATTER_FLAT && h->in_page &&
            n * size + quarry_scatter_field_count(n) * 4u > h->page_bytes)
@@ -111,19 +113,20 @@ SIMT_FN struct quarry_scatter_request quarry_scatter_request(const struct quarry
     if (bytes > h->page_bytes) {
         q.pages = quarry_page_count(&h->pages, bytes);
     } else {
-        /* A page of n chunks wastes too much unless page_bytes / n < waste * bytes + unit. */
-        uint64_t wide = bytes * h->waste + h->unit;
-        q.most = quarry_scatter_class(h, (uint32_t)bytes);
+        uint32_t size = ((uint32_t)bytes + h->unit - 1) & (0u - h->unit);
+        /* A page of n chunks wastes too much unless page_bytes / n < waste * size + unit. */
+        uint64_t wide = (uint64_t)size * h->waste + h->unit;
+        q.most = quarry_scatter_class(h, size);
         q.least = wide > h->page_bytes ? 1 : h->page_bytes / (uint32_t)wide + 1;
         q.least = q.least < q.most ? q.least : q.most;
     }
     return q;
 }
 
-/* How many pages a whole warp fills. */
+/* How many pages a whole warp fills, up to the next power of two; 0: less than one. */
 SIMT_FN uint32_t quarry_scatter_fills(const struct quarry_scatter_request *q)
 {
-    return q->most <= SIMT_LANES ? SIMT_LANES / q->most : 0;
+    return q->most <= SIMT_LANES ? SIMT_LANES >> (31u - simt_clz_u32(q->most)) : 0;
 }
 
 /* ---- words ---- */
@@ -201,11 +204,11 @@ SIMT_FN uint32_t *quarry_scatter_field(const struct quarry_scatter_pages *h, uin
     return (uint32_t *)(void *)(h->fields + page * h->field_stride) - 1 - i;
 }
 
-/* What field i holds when the first `live` chunks do; bits past the last chunk are set. */
-SIMT_FN uint32_t quarry_scatter_field_value(uint32_t class_, uint32_t i, uint32_t live)
+/* What field i holds when no chunk lives: bits past the last chunk are set. */
+SIMT_FN uint32_t quarry_scatter_field_value(uint32_t class_, uint32_t i)
 {
-    uint32_t past = class_ - 32u * i, mine = live > 32u * i ? live - 32u * i : 0;
-    return (past < 32u ? ~0u << past : 0) | (mine < 32u ? (1u << mine) - 1u : ~0u);
+    uint32_t past = class_ - 32u * i;
+    return past < 32u ? ~0u << past : 0;
 }
 
 /* Sets a bit for a chunk that has been counted, `chunk` if it is free.  Returns the chunk. */
@@ -238,23 +241,34 @@ SIMT_FN uint32_t quarry_scatter_taken_count(const struct quarry_scatter_taken *t
     return t->what & (QUARRY_SCATTER_MARKED - 1u);
 }
 
-/* Makes the page, which is BUSY and the caller's, one of fields with `live` chunks taken. */
-SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_pages *h, uint32_t page, uint64_t word,
-                                   uint32_t live)
+/* The lane of that rank in the group looked at page first + rank, and holds it BUSY if its `next` is not 0:
+ * to make it a page of fields with that word, its first chunks live.  The group writes the fields. all lanes
+ * that call together; the group is some of them class_   of such pages of the group */
+SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_pages *h, uint32_t all, uint32_t group,
+                                   uint32_t first, uint32_t class_, uint64_t next)
 {
-    uint32_t class_ = quarry_scatter_class_of(word);
-    SIMT_ROLLED
-    for (uint32_t i = 0; i < quarry_scatter_field_count(class_); i++)
-        simt_store_u32(quarry_scatter_field(h, page, i), quarry_scatter_field_value(class_, i, live),
+    uint32_t rank = simt_rank(group), width = simt_popc_u32(group), live = (uint32_t)next;
+    uint32_t fields = quarry_scatter_field_count(class_);
+    for (uint32_t rest = simt_ballot(all, next != 0) & group; rest; rest &= rest - 1u) {
+        uint32_t page = first + simt_popc_u32(group & ((rest & (0u - rest)) - 1u));
+        SIMT_ROLLED
+        for (uint32_t i = rank + 1; i < fields; i += width)
+            simt_store_u32(quarry_scatter_field(h, page, i), quarry_scatter_field_value(class_, i), relaxed);
+    }
+    if (next) /* a warp takes no more than a field has */
+        simt_store_u32(quarry_scatter_field(h, first + rank, 0), live < 32u ? (1u << live) - 1u : ~0u,
                        relaxed);
-    simt_store_u64(&h->words[page], word, release); /* pairs with the acquire of those who count */
+    simt_sync(all); /* for the release */
+    if (next)
+        simt_store_u64(&h->words[first + rank], next, release); /* pairs with the acquire of who counts */
 }
 
 /* Takes up to `want` chunks of the page, whose word was `word`.  Progress: a compare-exchange fails because
- * another's succeeded. */
+ * another's succeeded.
+ *   *next   for quarry_scatter_divide, if the page is BUSY now; else untouched */
 SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scatter_pages *h,
                                                         const struct quarry_scatter_request *q, uint32_t page,
-                                                        uint64_t word, uint32_t want)
+                                                        uint64_t word, uint32_t want, uint64_t *next)
 {
     struct quarry_scatter_taken t = {0, 0};
     while (want) {
@@ -265,22 +279,23 @@ SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scat
         if (!count)
             break;
         uint32_t class_ = was_empty ? q->most : quarry_scatter_class_of(word);
-        int flat = class_ <= QUARRY_SCATTER_FLAT, divides = was_empty && !flat;
+        int flat = class_ <= QUARRY_SCATTER_FLAT;
         t.what = class_ << 16 | (flat || was_empty ? QUARRY_SCATTER_MARKED : 0) | count;
         t.low = low;
         if (flat) {
             uint32_t spare = quarry_scatter_spare(class_, low);
             t.low = spare & (~0u >> (31u - quarry_kth_set_u32(spare, count)));
         }
-        uint64_t next =
+        uint64_t taken =
             quarry_scatter_word(word + QUARRY_SCATTER_TAKE, class_, flat ? low | t.low : low + count);
         if (was_empty)
-            next = quarry_scatter_next_generation(next);
-        uint64_t held = divides ? quarry_scatter_word(word, QUARRY_SCATTER_BUSY, 0) : next;
+            taken = quarry_scatter_next_generation(taken);
+        int divides = was_empty && !flat;
+        uint64_t held = divides ? quarry_scatter_word(word, QUARRY_SCATTER_BUSY, 0) : taken;
         uint64_t seen = simt_cas_u64(&h->words[page], word, held, acquire); /* pairs with give_back */
         if (seen == word) {
             if (divides)
-                quarry_scatter_divide(h, page, next, count);
+                *next = taken;
             break;
         }
         word = seen;
@@ -336,7 +351,8 @@ SIMT_FN void quarry_scatter_reset(const struct quarry_scatter_pages *h, uint32_t
         simt_cas_u64(&h->words[page], word, quarry_scatter_word(word, QUARRY_SCATTER_EMPTY, 0), relaxed);
 }
 
-/* Progress: waits for nobody. */
+/* Lanes that come together and whose chunks have their bits in the same word or field give them back at once,
+ * where a page has many.  Progress: waits for nobody else. */
 SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
@@ -353,21 +369,30 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void
         return;
     }
     uint32_t chunk = offset / quarry_scatter_chunk_bytes(h, class_);
-    if (class_ <= QUARRY_SCATTER_FLAT) {
-        uint64_t bit = (uint64_t)1 << chunk;
-        word = simt_and_u64(&h->words[page], ~bit, release); /* pairs with quarry_scatter_take */
-        simt_assert(word & bit);
-        if ((uint32_t)word == bit)
-            quarry_scatter_reset(h, page, word & ~bit);
-    } else {
-        uint32_t bit = 1u << chunk % 32u;
-        uint32_t before = simt_and_u32(quarry_scatter_field(h, page, chunk / 32u), ~bit, release);
-        simt_assert(before & bit);
-        (void)before;
-        word = simt_sub_u64(&h->words[page], 1, release);
-        if ((uint32_t)word == 1)
-            quarry_scatter_reset(h, page, word - 1);
+    uint32_t *field = class_ <= QUARRY_SCATTER_FLAT ? SIMT_NULL : quarry_scatter_field(h, page, chunk / 32u);
+    uint32_t bits = 1u << chunk % 32u, count = 1;
+    if (class_ >= QUARRY_SCATTER_JOINT) {
+        /* An odd key: those who malloc have the heap's address. */
+        uint32_t group = quarry_group((field ? (uintptr_t)field : (uintptr_t)&h->words[page]) + 1);
+        bits = simt_reduce_or_u32(group, bits);
+        count = simt_popc_u32(group);
+        simt_assert(simt_popc_u32(bits) == count);
+        simt_sync(group); /* all have left their chunks, for the releases below */
+        if (simt_lane() != simt_ctz_u32(group))
+            return;
     }
+    if (field) {
+        uint32_t before = simt_and_u32(field, ~bits, release); /* pairs with quarry_scatter_mark */
+        simt_assert((before & bits) == bits);
+        (void)before;
+        word = simt_sub_u64(&h->words[page], count, release) - count; /* pairs with quarry_scatter_take */
+    } else {
+        word = simt_and_u64(&h->words[page], ~(uint64_t)bits, release); /* likewise */
+        simt_assert(((uint32_t)word & bits) == bits);
+        word &= ~(uint64_t)bits;
+    }
+    if ((uint32_t)word == 0)
+        quarry_scatter_reset(h, page, word);
 }
 
 /* ---- looking ---- */
@@ -443,12 +468,12 @@ SIMT_FN uint32_t quarry_scatter_faults(const struct quarry_scatter_pages *h, uin
     if (class_ == QUARRY_SCATTER_INNER)
         return low > page || quarry_scatter_class_of(h->words[page - low]) != QUARRY_SCATTER_MULTI ||
                (uint32_t)h->words[page - low] <= low;
-    if (class_ > quarry_scatter_class(h, 1))
+    if (class_ > quarry_scatter_class(h, h->unit))
         return 1;
     if (class_ <= QUARRY_SCATTER_FLAT)
         return (h->reset && low == 0) || (low & ~(~0u >> (QUARRY_SCATTER_FLAT - class_))) != 0;
     for (uint32_t i = 0; i < quarry_scatter_field_count(class_); i++) {
-        uint32_t past = quarry_scatter_field_value(class_, i, 0), field = *quarry_scatter_field(h, page, i);
+        uint32_t past = quarry_scatter_field_value(class_, i), field = *quarry_scatter_field(h, page, i);
         live += simt_popc_u32(field & ~past);
         if (past & ~field)
             return 1;
