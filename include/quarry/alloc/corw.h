@@ -37,23 +37,26 @@ SIMT_FN void quarry_corw_init(const struct quarry_corw *h, uint64_t thread, uint
     quarry_bitmap_init(&h->map, thread, threads);
 }
 
-/* The random walk of a group.
- *   *page   set if the lane gets one
- * Returns the lanes that get none. */
-SIMT_FN uint32_t quarry_corw_walk(const struct quarry_corw *h, struct quarry_context *context,
-                                  struct quarry_random *r, uint32_t group, uint32_t *page)
+/* Progress: the walk waits for nobody: a locked word is passed over.  On a heap that seems full, as
+ * quarry_sweep_search; its third pass waits for holders of locks, who wait for nobody. */
+SIMT_FN void *quarry_corw_malloc(const struct quarry_corw *h, struct quarry_context *context, uint64_t bytes)
 {
-    uint32_t needs = group, probing = simt_popc_u32(group);
+    struct quarry_random r = quarry_random_start();
+    uint32_t group = quarry_group((uintptr_t)h->map.sweep);
+    uint32_t needs = group;
+    uint32_t page = QUARRY_NO_PAGE;
+    uint32_t probing = simt_popc_u32(group);
     probing = probing < h->probe_lanes ? probing : h->probe_lanes;
     int first = 1;
+    (void)bytes;
     for (uint32_t vain = 0; needs && vain < h->map.probes; first = 0) {
         uint32_t before = needs;
-        uint32_t word = quarry_random_below(r, h->map.word_count);
+        uint32_t word = quarry_random_below(&r, h->map.word_count);
         int mine = simt_rank(group) < probing;
         int full = mine && !quarry_bitmap_is_worth(&h->map, word, first);
         int held = mine && !full && quarry_bitmap_lock(&h->map, word);
         quarry_step(context);
-        needs = quarry_bitmap_deal(&h->map, group, needs, held, word, page);
+        needs = quarry_bitmap_deal(&h->map, group, needs, held, word, &page);
         if (needs != before)
             vain = 0;
         else
@@ -61,20 +64,6 @@ SIMT_FN uint32_t quarry_corw_walk(const struct quarry_corw *h, struct quarry_con
         probing = 2 * probing < simt_popc_u32(group) ? 2 * probing : simt_popc_u32(group);
     }
     simt_sync(group); /* marks before what receivers do; acquires for them */
-    return needs;
-}
-
-/* Progress: the walk waits for nobody: a locked word is passed over.  On a heap that seems full, as
- * quarry_sweep_search; its third pass waits for holders of locks, who wait for nobody. */
-SIMT_FN void *quarry_corw_malloc(const struct quarry_corw *h, struct quarry_context *context, uint64_t bytes)
-{
-    struct quarry_random r = quarry_random_start();
-    uint32_t group = quarry_group((uintptr_t)h->map.sweep), page = QUARRY_NO_PAGE, needs;
-    (void)bytes;
-    if (group == SIMT_ALL_LANES) /* a mask that the compiler knows makes a collective one instruction */
-        needs = quarry_corw_walk(h, context, &r, SIMT_ALL_LANES, &page);
-    else
-        needs = quarry_corw_walk(h, context, &r, group, &page);
     if (needs)
         page = quarry_bitmap_search(&h->map, &r, group, page);
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&h->map.pages, page);
