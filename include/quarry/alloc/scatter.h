@@ -73,6 +73,7 @@ struct quarry_scatter {
     uint32_t probes;      /* regions, after the first */
     uint32_t factor_size, factor_sm, factor_warp, factor_pages;
     uint32_t serial; /* search for several pages by one lane of the heap at a time, from the end */
+    uint64_t inverse_blocks, inverse_pages; /* quarry_inverse_u32 of blocks and of block_pages */
 };
 
 /* What a group of lanes looks for, and what the calling lane has got. */
@@ -147,13 +148,13 @@ SIMT_FN uint32_t quarry_scatter_look(const struct quarry_scatter *h, struct quar
  *   fills   quarry_scatter_fills of the request */
 SIMT_FN uint32_t quarry_scatter_hash(const struct quarry_scatter *h, uint64_t bytes, uint32_t fills)
 {
-    uint32_t block = simt_sm() % h->blocks * h->block_pages;
-    uint32_t length = h->pages.pages.count - block;
-    uint32_t warp = simt_thread() / SIMT_LANES;
-    uint32_t hash = (uint32_t)bytes * h->factor_size + simt_sm() * h->factor_sm +
+    uint32_t sm = simt_sm(), warp = simt_thread() / SIMT_LANES;
+    uint32_t block = quarry_modulo_u32(sm, h->blocks, h->inverse_blocks) * h->block_pages;
+    uint32_t hash = (uint32_t)bytes * h->factor_size + sm * h->factor_sm +
                     warp * (h->factor_warp + fills * h->factor_pages);
-    length = length < h->block_pages ? length : h->block_pages;
-    return block + hash % length;
+    uint32_t page = quarry_modulo_u32(hash, h->block_pages, h->inverse_pages);
+    uint32_t length = h->pages.pages.count - block; /* of the last block: it may be shorter */
+    return block + (page < length ? page : page % length);
 }
 
 /* As quarry_scatter_look, at the region that begins with the `first` of the group's first lane, and as many
@@ -240,7 +241,7 @@ SIMT_FN uint64_t quarry_scatter_sweep_block(const void *heap, struct quarry_rand
     const struct quarry_scatter_need *need = (const struct quarry_scatter_need *)heap;
     const struct quarry_scatter *h = need->heap;
     struct quarry_scatter_search *s = need->search;
-    struct quarry_scatter_request turn = quarry_scatter_swept(size);
+    volatile uint32_t about = size; /* not in a register: each that a sweep needs is every kernel's */
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group), pages = s->request.pages;
     uint32_t begin = (h->blocks - 1 - chunk) * h->block_pages;
     uint32_t end = h->pages.pages.count - begin;
@@ -263,6 +264,7 @@ SIMT_FN uint64_t quarry_scatter_sweep_block(const void *heap, struct quarry_rand
             uint32_t at = end - 1 - i * width, empties;
             int empty = 0;
             if (i * width + rank < here) {
+                struct quarry_scatter_request turn = quarry_scatter_swept(about);
                 uint64_t now = quarry_scatter_settle(&h->pages, at - rank, word[i]);
                 sum += quarry_scatter_number(&turn, at - rank, now);
                 empty = quarry_scatter_is_empty(now);
@@ -278,7 +280,7 @@ SIMT_FN uint64_t quarry_scatter_sweep_block(const void *heap, struct quarry_rand
                 rest &= ~bit;
                 run = empties & bit ? run + 1 : 0;
                 own = empties & bit ? own + 1 : 0;
-                fits |= run >= turn.pages;
+                fits |= run >= quarry_scatter_swept(about).pages;
                 if (pages == 1 || own < pages || !needs)
                     continue;
                 uint32_t left = quarry_scatter_serve(h, s, group, at - j);
@@ -317,17 +319,19 @@ SIMT_FN void quarry_scatter_sweep(const struct quarry_scatter *h, struct quarry_
 
 /* ---- finding ---- */
 
-/* Random regions, for lanes that have no chunk yet: `left`, of `all`. */
+/* Looks at regions for lanes that have no chunk yet: `left`, of `all`.
+ *   first   of the region to begin with, or QUARRY_NO_PAGE, the same in `all`; the others are random */
 SIMT_FN void quarry_scatter_probe_regions(const struct quarry_scatter *h, struct quarry_context *context,
                                           struct quarry_scatter_search *s, struct quarry_random *r,
-                                          uint32_t all, uint32_t group, uint32_t left)
+                                          uint32_t all, uint32_t group, uint32_t left, uint32_t first)
 {
     uint32_t fills = quarry_scatter_fills(&s->request), chunk = s->request.pages == 1;
-    for (uint32_t probe = 0; probe < h->probes && simt_any(all, chunk && (left & group)); probe++) {
-        uint32_t first = quarry_random_below(r, h->pages.pages.count);
+    for (uint32_t probe = first == QUARRY_NO_PAGE;
+         probe <= h->probes && simt_any(all, chunk && (left & group)); probe++) {
+        uint32_t page = probe ? quarry_random_below(r, h->pages.pages.count) : first;
         if (chunk && (left & group))
             quarry_step(context);
-        left = quarry_scatter_look_region(h, s, all, group, left, first, fills);
+        left = quarry_scatter_look_region(h, s, all, group, left, page, fills);
     }
 }
 
@@ -349,30 +353,16 @@ SIMT_FN void quarry_scatter_probe_runs(const struct quarry_scatter *h, struct qu
     }
 }
 
-/* Where the hash says.
- *   *group   the lanes with the caller's request
- * Returns those of `all` that have got nothing. */
-SIMT_FN uint32_t quarry_scatter_look_first(const struct quarry_scatter *h, struct quarry_context *context,
-                                           struct quarry_scatter_search *s, uint32_t all, uint32_t *group,
-                                           uint64_t bytes)
-{
-    uint32_t fills = quarry_scatter_fills(&s->request), first = quarry_scatter_hash(h, bytes, fills);
-    *group = simt_match_u32(all, quarry_scatter_sweep_size(&s->request));
-    if (s->request.pages == 1)
-        quarry_step(context);
-    return quarry_scatter_look_region(h, s, all, *group, all, first, fills);
-}
-
-/* Whatever the first look leaves to do: random probes, then the lanes of a group sweep together.  With
+/* Whatever is left to do: probes, then the lanes of a group sweep together.  With
  * `serial` one lane of the heap sweeps at a time for several pages, from the heap's end, as the thesis says.
  */
 SIMT_FN void quarry_scatter_go_on(const struct quarry_scatter *h, struct quarry_context *context,
                                   struct quarry_scatter_search *s, uint32_t all, uint32_t group,
-                                  uint32_t left)
+                                  uint32_t left, uint32_t first)
 {
     struct quarry_random r = quarry_random_start();
     int several = s->request.pages > 1;
-    quarry_scatter_probe_regions(h, context, s, &r, all, group, left);
+    quarry_scatter_probe_regions(h, context, s, &r, all, group, left, first);
     if (several && !h->serial)
         quarry_scatter_probe_runs(h, context, s, &r, s->request.pages);
     if (several && h->serial) {
@@ -397,13 +387,19 @@ SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarr
     struct quarry_scatter_search s;
     s.request = quarry_scatter_request(&h->pages, bytes);
     s.block = (unsigned char *)SIMT_NULL;
-    uint32_t all = quarry_group((uintptr_t)h->pages.words), group, left;
-    if (all == SIMT_ALL_LANES) /* a mask that the compiler knows makes a collective one instruction */
-        left = quarry_scatter_look_first(h, context, &s, SIMT_ALL_LANES, &group, bytes);
-    else
-        left = quarry_scatter_look_first(h, context, &s, all, &group, bytes);
+    uint32_t all = quarry_group((uintptr_t)h->pages.words), left = all, group;
+    uint32_t fills = quarry_scatter_fills(&s.request), first = quarry_scatter_hash(h, bytes, fills);
+    if (all == SIMT_ALL_LANES) { /* a mask that the compiler knows makes a collective one instruction */
+        group = simt_match_u32(SIMT_ALL_LANES, quarry_scatter_sweep_size(&s.request));
+        if (s.request.pages == 1)
+            quarry_step(context);
+        left = quarry_scatter_look_region(h, &s, SIMT_ALL_LANES, group, left, first, fills);
+        first = QUARRY_NO_PAGE;
+    } else {
+        group = simt_match_u32(all, quarry_scatter_sweep_size(&s.request));
+    }
     if (left)
-        quarry_scatter_go_on(h, context, &s, all, group, left);
+        quarry_scatter_go_on(h, context, &s, all, group, left, first);
     return s.block;
 }
 
@@ -520,6 +516,8 @@ SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatt
     block = block < l->pages ? block : l->pages;
     h->block_pages = (uint32_t)(block < QUARRY_SWEEP_CLASS ? block : QUARRY_SWEEP_CLASS - 1u);
     h->blocks = (uint32_t)(l->pages - 1) / h->block_pages + 1u;
+    h->inverse_blocks = quarry_inverse_u32(h->blocks);
+    h->inverse_pages = quarry_inverse_u32(h->block_pages);
     l->max_block = h->block_pages * l->page_bytes;
     l->unit = unit;
     l->page_bytes = page_bytes;

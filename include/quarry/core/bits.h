@@ -24,4 +24,21 @@ SIMT_FN uint32_t quarry_kth_set_u32(uint32_t x, uint32_t k)
     return left;
 }
 
+/* x modulo d by multiplications, where a division of 32 bits takes a GPU some 16 instructions.  (D. Lemire,
+ * O. Kaser, N. Kurz, "Faster remainder by direct computation", 2019: right for all x and d.)
+ *   inverse   quarry_inverse_u32(d) */
+SIMT_FN uint32_t quarry_modulo_u32(uint32_t x, uint32_t d, uint64_t inverse)
+{
+    uint64_t part = inverse * x; /* of 2^64 parts of d */
+    return (uint32_t)(((part >> 32) * d + ((uint32_t)part * (uint64_t)d >> 32)) >> 32);
+}
+
+#if SIMT_HAS_HOST
+/* 2^64 / d, rounded up, modulo 2^64; d is not 0. */
+SIMT_HOST_FN uint64_t quarry_inverse_u32(uint32_t d)
+{
+    return ~(uint64_t)0 / d + 1u;
+}
+#endif
+
 #endif

@@ -280,8 +280,9 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
                 break;
             /* After a turn of one's own wait, too, and for a random time: a page that others free and take in
              * a steady rhythm could else be missed for as long as the sweep keeps in step. */
+            struct quarry_random any = quarry_random_start(); /* *r need not be kept for this */
             role = HELP;
-            idle = 1u + simt_shuffle_u32(group, quarry_random_below(r, QUARRY_SWEEP_PATIENCE),
+            idle = 1u + simt_shuffle_u32(group, quarry_random_below(&any, QUARRY_SWEEP_PATIENCE),
                                          simt_ctz_u32(group));
         }
         /* Thousands of groups may wait, and what they read, those that sweep must write. */
