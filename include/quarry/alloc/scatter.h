@@ -241,7 +241,7 @@ SIMT_FN uint64_t quarry_scatter_sweep_block(const void *heap, struct quarry_rand
     const struct quarry_scatter_need *need = (const struct quarry_scatter_need *)heap;
     const struct quarry_scatter *h = need->heap;
     struct quarry_scatter_search *s = need->search;
-    volatile uint32_t about = size; /* not in a register: each that a sweep needs is every kernel's */
+    volatile uint32_t about = size; /* in memory: registers are the kernel's */
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group), pages = s->request.pages;
     uint32_t begin = (h->blocks - 1 - chunk) * h->block_pages;
     uint32_t end = h->pages.pages.count - begin;

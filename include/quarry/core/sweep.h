@@ -250,7 +250,7 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
 {
     enum { FULL, LEAD, HELP };
     struct quarry_sweep *s = plan->sweep;
-    uint64_t goal = quarry_sweep_register(s, group);
+    volatile uint64_t goal = quarry_sweep_register(s, group); /* in memory: registers are the kernel's */
     uint32_t role = HELP, idle = 1;
     while (role == LEAD || simt_any(group, page == QUARRY_NO_PAGE)) {
         if (role != LEAD) {
