@@ -211,6 +211,30 @@ static void a_free_is_done_with_a_page_before_others_may_empty_it(void **state)
     plain_options();
 }
 
+/* As many chunks as threads, each of which holds at most one, so that not one NULL is right: what lanes give
+ * back together is free when any of them goes on. */
+static void what_lanes_free_together_is_free_for_each_of_them(void **state)
+{
+    static const uint64_t pages[] = {128, 256, 512, 544, 1024}; /* of 8, 16, 32, 33 and 63 chunks */
+    (void)state;
+    choose();
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++) {
+        uint64_t page_bytes = pages[seed % 5];
+        uint32_t threads = count_chunks(page_bytes, 16);
+        base_target.bug_depth = seed % 4 ? 2 + (uint32_t)(seed / 4 % 3) : 0;
+        f.block_threads = SIMT_LANES;
+        f.probes = 1;
+        begin(1, page_bytes, threads, seed);
+        f.device.bytes = 16;
+        f.device.turns = 3 + (uint32_t)seed % 3;
+        expect_equal(run(&promise_churn, threads).nulls, 0);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+    plain_options();
+}
+
 /* ---- which pages a request may use ---- */
 
 /* Half of one page's chunks of `other` bytes are taken; there is no second page. */
@@ -385,6 +409,7 @@ int main(void)
         cmocka_unit_test(chunks_are_neither_shared_nor_lost),
         cmocka_unit_test(a_page_that_empties_becomes_another),
         cmocka_unit_test(a_free_is_done_with_a_page_before_others_may_empty_it),
+        cmocka_unit_test(what_lanes_free_together_is_free_for_each_of_them),
         cmocka_unit_test(the_last_chunks_are_found_by_whoever_is_entitled),
         cmocka_unit_test(a_chunk_wastes_no_more_than_the_factor_allows),
         cmocka_unit_test(every_access_block_is_reached),

@@ -450,10 +450,12 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
             uint32_t ends = simt_reduce_or_u32(group, (uint32_t)(part >> 32));
             part = (uint64_t)ends << 32 | low;
             simt_sync(group); /* all have left their blocks, for the release */
-            if (simt_lane() != simt_ctz_u32(group))
-                return;
+            if (simt_lane() == simt_ctz_u32(group))
+                quarry_runs_clear(h, word, part);
+            simt_sync(group); /* who goes on, perhaps to malloc, has freed his */
+        } else {
+            quarry_runs_clear(h, word, part);
         }
-        quarry_runs_clear(h, word, part);
         return;
     }
     simt_fence(acq_rel); /* once for all words: on a GPU each release would wait for the last one */

@@ -351,6 +351,26 @@ SIMT_FN void quarry_scatter_reset(const struct quarry_scatter_pages *h, uint32_t
         simt_cas_u64(&h->words[page], word, quarry_scatter_word(word, QUARRY_SCATTER_EMPTY, 0), relaxed);
 }
 
+/* Frees the chunks of those bits of a field, or, if that is NULL, of the page's word. */
+SIMT_FN void quarry_scatter_clear(const struct quarry_scatter_pages *h, uint32_t page, uint32_t *field,
+                                  uint32_t bits)
+{
+    uint64_t word;
+    if (field) {
+        uint32_t count = simt_popc_u32(bits);
+        uint32_t before = simt_and_u32(field, ~bits, release); /* pairs with quarry_scatter_mark */
+        simt_assert((before & bits) == bits);
+        (void)before;
+        word = simt_sub_u64(&h->words[page], count, release) - count; /* pairs with quarry_scatter_take */
+    } else {
+        word = simt_and_u64(&h->words[page], ~(uint64_t)bits, release); /* likewise */
+        simt_assert(((uint32_t)word & bits) == bits);
+        word &= ~(uint64_t)bits;
+    }
+    if ((uint32_t)word == 0)
+        quarry_scatter_reset(h, page, word);
+}
+
 /* Lanes that come together and whose chunks have their bits in the same word or field give them back at once,
  * where a page has many.  Progress: waits for nobody else. */
 SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void *block)
@@ -370,29 +390,19 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void
     }
     uint32_t chunk = offset / quarry_scatter_chunk_bytes(h, class_);
     uint32_t *field = class_ <= QUARRY_SCATTER_FLAT ? SIMT_NULL : quarry_scatter_field(h, page, chunk / 32u);
-    uint32_t bits = 1u << chunk % 32u, count = 1;
-    if (class_ >= QUARRY_SCATTER_JOINT) {
-        /* An odd key: those who malloc have the heap's address. */
-        uint32_t group = quarry_group((field ? (uintptr_t)field : (uintptr_t)&h->words[page]) + 1);
-        bits = simt_reduce_or_u32(group, bits);
-        count = simt_popc_u32(group);
-        simt_assert(simt_popc_u32(bits) == count);
-        simt_sync(group); /* all have left their chunks, for the releases below */
-        if (simt_lane() != simt_ctz_u32(group))
-            return;
+    uint32_t bits = 1u << chunk % 32u;
+    if (class_ < QUARRY_SCATTER_JOINT) {
+        quarry_scatter_clear(h, page, field, bits);
+        return;
     }
-    if (field) {
-        uint32_t before = simt_and_u32(field, ~bits, release); /* pairs with quarry_scatter_mark */
-        simt_assert((before & bits) == bits);
-        (void)before;
-        word = simt_sub_u64(&h->words[page], count, release) - count; /* pairs with quarry_scatter_take */
-    } else {
-        word = simt_and_u64(&h->words[page], ~(uint64_t)bits, release); /* likewise */
-        simt_assert(((uint32_t)word & bits) == bits);
-        word &= ~(uint64_t)bits;
-    }
-    if ((uint32_t)word == 0)
-        quarry_scatter_reset(h, page, word);
+    /* An odd key: those who malloc have the heap's address. */
+    uint32_t group = quarry_group((field ? (uintptr_t)field : (uintptr_t)&h->words[page]) + 1);
+    bits = simt_reduce_or_u32(group, bits);
+    simt_assert(simt_popc_u32(bits) == simt_popc_u32(group));
+    simt_sync(group); /* all have left their chunks, for the releases */
+    if (simt_lane() == simt_ctz_u32(group))
+        quarry_scatter_clear(h, page, field, bits);
+    simt_sync(group); /* who goes on, perhaps to malloc, has freed his */
 }
 
 /* ---- looking ---- */
