@@ -243,6 +243,23 @@ static void churn_without_null(void)
     }
 }
 
+/* The same by priorities: a lane may stand still, in a malloc or a free, while others do all the rest. */
+static void churn_by_priority(void)
+{
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++) {
+        uint32_t threads = 2u << seed % 6;
+        f.probes = 1;
+        base_target.bug_depth = 2 + (uint32_t)(seed / 6 % 3);
+        begin(threads, 16, threads, seed);
+        f.device.turns = 3;
+        expect_equal(run(&promise_churn, threads).nulls, 0);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+    f.probes = 0;
+}
+
 /* The same where it is hardest.  The heap is full but for one page in 32, so that each word of a bitmap has
  * one, and each of those has its thread, in a warp of its own, most of which hold theirs: nearly always
  * just one page is free, and it moves.  The walk is one step, so that every malloc sweeps. */
@@ -276,6 +293,7 @@ void null_never_comes_while_a_page_is_free(void **state)
 {
     (void)state;
     for_each_allocator(churn_without_null);
+    for_each_allocator(churn_by_priority);
     for_each_allocator(tight_without_null);
 }
 
