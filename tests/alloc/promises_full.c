@@ -247,11 +247,11 @@ static void churn_without_null(void)
 static void churn_by_priority(void)
 {
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++) {
-        uint32_t threads = 2u << seed % 6;
+        uint32_t threads = 2u << seed % 4;
         f.probes = 1;
-        base_target.bug_depth = 2 + (uint32_t)(seed / 6 % 3);
+        base_target.bug_depth = 2 + (uint32_t)(seed / 4 % 3);
         begin(threads, 16, threads, seed);
-        f.device.turns = 3;
+        f.device.turns = 10;
         expect_equal(run(&promise_churn, threads).nulls, 0);
         expect_empty();
         end();
