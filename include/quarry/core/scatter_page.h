@@ -251,8 +251,8 @@ SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_pages *h, uint32_
                                    uint32_t first, uint32_t class_, uint64_t next)
 {
     uint32_t rank = simt_rank(group), width = simt_popc_u32(group), live = (uint32_t)next;
-    uint32_t fields = quarry_scatter_field_count(class_), some = simt_ballot(all, next != 0);
-    for (uint32_t rest = some & group; rest; rest &= rest - 1u) {
+    uint32_t fields = quarry_scatter_field_count(class_);
+    for (uint32_t rest = simt_ballot(all, next != 0) & group; rest; rest &= rest - 1u) {
         uint32_t page = first + simt_popc_u32(group & ((rest & (0u - rest)) - 1u));
         SIMT_ROLLED
         for (uint32_t i = rank + 1; i < fields; i += width)
@@ -261,8 +261,7 @@ SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_pages *h, uint32_
     if (next) /* a warp takes no more than a field has */
         simt_store_u32(quarry_scatter_field(h, first + rank, 0), live < 32u ? (1u << live) - 1u : ~0u,
                        relaxed);
-    if (some)
-        simt_sync(all); /* for the release */
+    simt_sync(all); /* for the release */
     if (next)
         simt_store_u64(&h->words[first + rank], next, release); /* pairs with the acquire of who counts */
     simt_sync(all); /* who gets a chunk, and may free it, must not find the page BUSY */
