@@ -211,6 +211,38 @@ static void a_free_is_done_with_a_page_before_others_may_empty_it(void **state)
     plain_options();
 }
 
+/* Pages full of what their last owner wrote become ones of eight fields, each written by few lanes of a warp
+ * whose others ask for another size. */
+static void few_lanes_write_all_fields(void **state)
+{
+    (void)state;
+    choose();
+    for (uint32_t threads = 2; threads <= 6; threads += 2) {
+        struct promise_two two = {.bytes = {16, 1000}, .threads = threads, .select = 1};
+        begin(2, PAGE_BYTES, threads, 0);
+        f.device.lanes = 3;
+        expect_equal(run(&promise_malloc, 2).nulls, 0);
+        run(&promise_free, 2);
+        for (int i = 0; i < 2; i++) {
+            two.heap[i] = f.device.heap;
+            two.pool[i] = f.device.pool;
+            two.pool_bytes[i] = f.device.pool_bytes;
+        }
+        two.block = test_memory(&f.target, sizeof *two.block * threads);
+        two.nulls = test_memory(&f.target, sizeof *two.nulls * 2);
+        two.wrong = test_memory(&f.target, sizeof *two.wrong);
+        test_run(&promise_two_malloc, &f.target, 1, threads, 0, &two);
+        if (quarry_heap_check(f.heap) != QUARRY_OK)
+            fail_msg("%s: %s", naming(), quarry_error_detail());
+        test_run(&promise_two_free, &f.target, 1, threads, 0, &two);
+        test_memory_free(&f.target, two.block, 0);
+        test_memory_free(&f.target, two.nulls, 0);
+        test_memory_free(&f.target, two.wrong, 0);
+        expect_empty();
+        end();
+    }
+}
+
 /* As many chunks as threads, each of which holds at most one, so that not one NULL is right: what lanes give
  * back together is free when any of them goes on. */
 static void what_lanes_free_together_is_free_for_each_of_them(void **state)
@@ -409,6 +441,7 @@ int main(void)
         cmocka_unit_test(chunks_are_neither_shared_nor_lost),
         cmocka_unit_test(a_page_that_empties_becomes_another),
         cmocka_unit_test(a_free_is_done_with_a_page_before_others_may_empty_it),
+        cmocka_unit_test(few_lanes_write_all_fields),
         cmocka_unit_test(what_lanes_free_together_is_free_for_each_of_them),
         cmocka_unit_test(the_last_chunks_are_found_by_whoever_is_entitled),
         cmocka_unit_test(a_chunk_wastes_no_more_than_the_factor_allows),
