@@ -17,7 +17,7 @@ import sys
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "reproduction")
 PEERS = os.path.join(FOLDER, "peers-h100.csv")
-SURVEYS = [os.path.join(FOLDER, name) for name in ("survey-h200.csv.gz", "cells-h200.csv.gz")]
+SURVEYS = [os.path.join(FOLDER, name) for name in ("survey-h200.csv.gz", "cells-h200.csv.gz", "rw-malloc-h200.csv.gz")]
 NUMBERS = ("threads", "bytes_least", "bytes", "heap_bytes", "median_us", "store_floor_us", "utilisation", "registers")
 TEXTS = ("device", "driver", "allocator", "test", "op", "draw", "status", "fault")
 PLAIN = {"free_percent": "100", "lanes": "32", "debug": "0", "alignment": "16", "distribution": "none", "oom": "null"}
@@ -254,7 +254,11 @@ def sources(survey):
     for row in survey:
         run = re.sub(r" --(csv|json)(=\S*)?", "", row["command"])
         commands.setdefault(f"{row['device']}, driver {row['driver']}, commit `{row['commit']}`", {})[f"`{run}`"] = None
-    return ";\n  ".join(", ".join([*some, where]) for where, some in commands.items())
+    return ";\n  ".join(f"{next(iter(some))}{more(some)}, {where}" for where, some in commands.items())
+
+
+def more(commands):
+    return f" and {len(commands) - 1} more, which the rows name" if len(commands) > 1 else ""
 
 
 def link(path):
