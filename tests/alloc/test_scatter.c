@@ -310,6 +310,27 @@ static void a_chunk_wastes_no_more_than_the_factor_allows(void **state)
 
 /* ---- options ---- */
 
+/* Lanes that see both take an empty page, not larger chunks than they need. */
+static void larger_chunks_are_for_want_of_others(void **state)
+{
+    (void)state;
+    choose();
+    f.scatter.hash_size = f.scatter.hash_sm = f.scatter.hash_warp = f.scatter.hash_pages = 2; /* to page 0 */
+    begin(2, PAGE_BYTES, 3, 0);
+    f.device.bytes = 1024;
+    f.device.lanes = 1;
+    expect_equal(run(&promise_malloc, 3).nulls, 0);
+    f.device.bytes = 512;
+    f.device.lanes = 6; /* two lanes see two pages at once */
+    expect_equal(run(&promise_malloc, 3).nulls, 0);
+    expect_equal(slots(1024), 3);
+    f.device.lanes = 7;
+    run(&promise_free, 3);
+    expect_empty();
+    end();
+    plain_options();
+}
+
 static void a_page_that_is_kept_serves_its_size_only(void **state)
 {
     (void)state;
@@ -445,6 +466,7 @@ int main(void)
         cmocka_unit_test(what_lanes_free_together_is_free_for_each_of_them),
         cmocka_unit_test(the_last_chunks_are_found_by_whoever_is_entitled),
         cmocka_unit_test(a_chunk_wastes_no_more_than_the_factor_allows),
+        cmocka_unit_test(larger_chunks_are_for_want_of_others),
         cmocka_unit_test(every_access_block_is_reached),
         cmocka_unit_test(a_page_that_is_kept_serves_its_size_only),
         cmocka_unit_test(a_serial_search_begins_at_the_end),

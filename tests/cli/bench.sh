@@ -186,6 +186,10 @@ sed 1d "$out" | awk -F, '{ mean[$35] = $38 / $31 } END { exit !(mean["uniform"] 
 # Only timed mallocs have steps. Mallocs that trap where they would return NULL are not measured.
 run 0 bench --backend cpu --test alloc,fill,frag --allocator corw --threads 100 --size 64 --heap 1M --runs 2 --steps --csv
 same "$(awk -F, 'NR > 1 && $23 != "" { print $4 }' "$out")" malloc 'operations with steps'
+
+# On an empty heap the first look is the only one, and a step.
+run 0 bench --backend cpu --test alloc --allocator scatter,rw-malloc,corw --threads 1,64 --size 64 --heap 4M --runs 1 --steps --csv
+same "$(awk -F, 'NR > 1 { print $23 }' "$out" | sort -u)" 1.0000 'steps on an empty heap'
 run 0 bench --backend cpu --test alloc,fill,oom --allocator corw --threads 100 --size 64 --heap 1M --runs 2 --oom trap --csv
 same "$(sed 1d "$out" | cut -d, -f33,34)" alloc,ok 'tests of mallocs that trap'
 run 1 bench --backend cpu --test fill --oom trap
