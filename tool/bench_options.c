@@ -140,7 +140,8 @@ static error_t finish_options(const struct bench *bench)
         return tool_refuse("bench takes no argument, but got '%s'", bench->arguments[0]);
     if (!bench->compare && bench->tolerance >= 0)
         return tool_refuse("--tolerance is one of --compare");
-    if (bench->compare && (bench->measures || policies->alignment || policies->distribution || policies->oom))
+    if (bench->compare && (bench->measures || policies->alignment || policies->distribution ||
+                           policies->oom || policies->scatter_text))
         return tool_refuse(
             "--compare measures nothing: --tolerance alone goes with it; `quarry report` draws files");
     if (bench->csv && bench->json && *bench->csv && strcmp(bench->csv, bench->json) == 0)

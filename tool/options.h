@@ -25,7 +25,7 @@ extern const struct argp options_method;
 extern const struct argp options_heap;
 extern const struct argp options_place;
 
-/* --align, --distribute and --oom.  Input: a struct policy_options. */
+/* --align, --distribute, --oom and --scatter.  Input: a struct policy_options. */
 extern const struct argp options_policies;
 
 /* The words of --distribute and --oom, by the library's numbers; the last is NULL. */
@@ -37,6 +37,8 @@ struct policy_options {
     uint64_t alignment;
     enum quarry_distribution distribution;
     enum quarry_oom oom;
+    const char *scatter_text; /* as it was given; NULL: it was not */
+    struct quarry_scatter_options scatter;
 };
 
 /* Sets them in the library's options. */

@@ -273,7 +273,8 @@ struct quarry_heap_description {
     uint64_t alignment; /* bytes, of every block */
     enum quarry_distribution distribution;
     enum quarry_oom oom;
-    uint32_t oom_tries; /* 0: not OOM_WAIT */
+    uint32_t oom_tries;                    /* 0: not OOM_WAIT */
+    struct quarry_scatter_options scatter; /* all 0: not allocator scatter */
 };
 /* What the heap was made of, with every default filled in.  Any thread, any time. */
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description);

@@ -303,6 +303,22 @@ struct quarry_handle quarry_heap_handle(const quarry_heap *heap)
     return heap ? heap->handle : none;
 }
 
+/* *scatter is all 0 before. */
+static void describe_chunks(const struct quarry_layout_chunks *chunks, struct quarry_scatter_options *scatter)
+{
+    if (!chunks->used)
+        return;
+    scatter->access_blocks = chunks->access_blocks;
+    scatter->region_pages = chunks->region_pages;
+    scatter->waste_factor = chunks->waste_factor;
+    scatter->hash_size = chunks->hash_size;
+    scatter->hash_sm = chunks->hash_sm;
+    scatter->hash_warp = chunks->hash_warp;
+    scatter->hash_pages = chunks->hash_pages;
+    scatter->keep_pages = chunks->keep_pages != 0;
+    scatter->serial = chunks->serial != 0;
+}
+
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description)
 {
     struct quarry_allocator_info info;
@@ -328,6 +344,7 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->distribution = (enum quarry_distribution)heap->handle.distribution;
     description->oom = (enum quarry_oom)heap->handle.oom;
     description->oom_tries = heap->policy.oom_tries;
+    describe_chunks(&heap->layout.chunks, &description->scatter);
     return QUARRY_OK;
 }
 

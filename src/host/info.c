@@ -21,6 +21,18 @@ static const char *pool_words(const struct quarry_heap_description *about)
     return about->target.backend == QUARRY_BACKEND_CUDA ? cuda[about->pool] : "host memory";
 }
 
+static void add_scatter(struct text *text, const struct quarry_scatter_options *scatter)
+{
+    text_add(text,
+             ", %" PRIu32 " access block%s, regions of %" PRIu32 " page%s, waste factor %" PRIu32
+             ", hash factors %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 "%s%s",
+             scatter->access_blocks, scatter->access_blocks == 1 ? "" : "s", scatter->region_pages,
+             scatter->region_pages == 1 ? "" : "s", scatter->waste_factor, scatter->hash_size,
+             scatter->hash_sm, scatter->hash_warp, scatter->hash_pages,
+             scatter->keep_pages ? ", pages keep their chunk size" : "",
+             scatter->serial ? ", serial search for several pages" : "");
+}
+
 static void add_creation(struct text *text, const struct quarry_heap_description *about)
 {
     struct quarry_allocator_info info = {0};
@@ -35,6 +47,8 @@ static void add_creation(struct text *text, const struct quarry_heap_description
         text_add(text, ", words of %" PRIu32 " bits", about->word_bits);
     if (about->probe_lanes)
         text_add(text, ", %" PRIu32 " lanes of a warp probe first", about->probe_lanes);
+    if (about->scatter.access_blocks)
+        add_scatter(text, &about->scatter);
     text_add(text, "\n");
 }
 

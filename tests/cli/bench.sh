@@ -65,6 +65,11 @@ run 0 bench --backend cpu --test alloc,free --allocator corw --threads 640 --siz
 same "$(sed 1d "$out" | awk -F, "$well_formed")" 2 'CSV rows with policies'
 same "$(sed 1d "$out" | cut -d, -f26-28 | sort -u)" '64,warp,wait' 'policies in the CSV'
 
+# Blocks of several pages by either search of scatter's.
+run 0 bench --backend cpu --test alloc,free --allocator scatter --threads 64 --size 8192 --free 100 --heap 1M --runs 3 --scatter serial
+prints ', scatter serial$'
+prints '^scatter +malloc +8192 +100% .*x$'
+
 # What does not fit is skipped, and the rest is measured: 64 KiB hold fewer than 64 pages of 1 KiB, and no
 # block of 2 KiB fits into a page of 1 KiB.
 run 0 bench --backend cpu --test alloc,free --allocator rw --threads 32,64 --size 1024,2048 --page 1K --free 100 \
@@ -376,7 +381,7 @@ run 2 bench --csv --json
 says 'name a file'
 run 2 bench --csv=x --json=x
 says "can't both be 'x'"
-for option in --csv=x --align=64 --oom=trap; do
+for option in --csv=x --align=64 --oom=trap --scatter=serial; do
     run 2 bench --compare $option a.csv b.csv
     says '--compare measures nothing'
 done

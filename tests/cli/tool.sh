@@ -71,6 +71,19 @@ prints '^out of memory  wait: .* 1000 times more'
 run 0 info --backend cpu --oom trap --debug
 prints '^out of memory  trap: '
 prints '^debug mode     on'
+run 0 info --backend cpu --allocator scatter
+prints '^creation       scatter, .*, 8 access blocks, regions of 16 pages, waste factor 2, hash factors 38183 17497 1 1$'
+run 0 info --backend cpu --allocator scatter --heap 1M \
+    --scatter blocks=1,region=1,waste=3,hash-size=4294967295,hash-sm=5,hash-warp=6,hash-pages=7,keep,serial
+prints ', 1 access block, regions of 1 page, waste factor 3, hash factors 4294967295 5 6 7, pages keep .*, serial search'
+run 0 info --backend cpu --scatter waste=3
+prints_not 'waste'
+run 2 info --backend cpu --allocator scatter --scatter waste=4097
+says 'waste_factor 4097: each must be at most 4096'
+for wrong in '' x waste waste= waste=0 waste=x waste=4294967296 waste=99999999999 wast=1 serial=1 serial, ,serial; do
+    run 2 info --scatter "$wrong"
+    says "--scatter '$wrong': give "
+done
 run 2 info --backend cpu --align 128 --page 64
 says 'page_bytes is 64, which is no multiple of the alignment of 128'
 run 2 info --backend cpu --distribute warp --debug

@@ -229,6 +229,49 @@ static void info_has_a_line_for_each_policy(void **state)
     assert_ok(quarry_heap_destroy(heap));
 }
 
+/* Every option of scatter's is told, with its default filled in, and nothing of them for the others. */
+static void info_says_what_scatter_is_made_of(void **state)
+{
+    static const struct quarry_scatter_options most = {64, 4096, 4096, ~0u, ~0u, ~0u, ~0u, 7, 7};
+    struct quarry_heap_options options = the_options();
+    struct quarry_heap_description about;
+    char text[QUARRY_INFO_TEXT_BYTES];
+    quarry_heap *heap;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const int is_scatter = i < 2;
+        options.allocator = is_scatter ? "scatter" : "rw-malloc";
+        options.pages = 9000;
+        if (i > 0) {
+            options.scatter = most;
+            options.distribution = QUARRY_DISTRIBUTION_WARP;
+            options.oom = QUARRY_OOM_WAIT;
+            options.oom_tries = 1u << 24;
+        }
+        assert_ok(quarry_heap_create(&heap, &options));
+        assert_ok(quarry_heap_describe(heap, &about));
+        assert_ok(quarry_heap_info(heap, text, sizeof text));
+        assert_true(strlen(text) + 1 < sizeof text);
+        assert_int_equal(is_scatter, strstr(text, " access blocks, ") != NULL);
+        if (i == 0) {
+            assert_non_null(strstr(text,
+                                   ", 8 access blocks, regions of 16 pages, waste factor 2, hash factors "
+                                   "38183 17497 1 1\n"));
+            assert_int_equal(8, about.scatter.access_blocks);
+            assert_int_equal(17497, about.scatter.hash_sm);
+            assert_int_equal(0, about.scatter.serial);
+        } else if (i == 1) {
+            assert_non_null(strstr(text, ", pages keep their chunk size, serial search"));
+            assert_int_equal(4096, about.scatter.waste_factor);
+            assert_int_equal(1, about.scatter.serial);
+        } else {
+            const struct quarry_scatter_options none = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+            assert_memory_equal(&none, &about.scatter, sizeof none);
+        }
+        assert_ok(quarry_heap_destroy(heap));
+    }
+}
+
 static void allocators_say_what_they_can(void **state)
 {
     struct quarry_allocator_info info;
@@ -497,6 +540,7 @@ int main(void)
         cmocka_unit_test(blocks_begin_at_multiples_of_the_alignment),
         cmocka_unit_test(page_of_default_size_is_as_large_as_the_alignment),
         cmocka_unit_test(info_has_a_line_for_each_policy),
+        cmocka_unit_test(info_says_what_scatter_is_made_of),
         cmocka_unit_test(allocators_say_what_they_can),
         cmocka_unit_test(malloc_waits_until_others_free),
         cmocka_unit_test(waiting_has_a_limit),

@@ -518,6 +518,14 @@ SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatt
     h->blocks = (uint32_t)(l->pages - 1) / h->block_pages + 1u;
     h->inverse_blocks = quarry_inverse_u32(h->blocks);
     h->inverse_pages = quarry_inverse_u32(h->block_pages);
+    l->chunks.access_blocks = h->blocks;
+    l->chunks.region_pages = h->region;
+    l->chunks.waste_factor = h->pages.waste;
+    l->chunks.hash_size = h->factor_size;
+    l->chunks.hash_sm = h->factor_sm;
+    l->chunks.hash_warp = h->factor_warp;
+    l->chunks.hash_pages = h->factor_pages;
+    l->chunks.used = 1;
     l->max_block = h->block_pages * l->page_bytes;
     l->unit = unit;
     l->page_bytes = page_bytes;

@@ -24,6 +24,7 @@ struct quarry_layout_chunks {
     uint32_t hash_size, hash_sm, hash_warp, hash_pages;
     int keep_pages;
     int serial;
+    int used; /* out: this allocator is one of them, and the rest is what it took */
 };
 
 struct quarry_layout {
@@ -40,8 +41,9 @@ struct quarry_layout {
     uint32_t word_bits;   /* 0: default; out: 0 if the allocator has no bitmap */
     uint32_t probes;      /* 0: default */
     uint32_t probe_lanes; /* lanes of a warp that probe, to 32; 0: default; out: 0 if that is no choice */
-    /* in */
+    /* in, and out with the defaults filled in */
     struct quarry_layout_chunks chunks;
+    /* in */
     double low_free; /* 0: prove that the heap is full; else infer that less than this share is free; out: 0
                         if the allocator proves it all the same */
     /* out */
