@@ -80,7 +80,7 @@ run 0 info --backend cpu --scatter waste=3
 prints_not 'waste'
 run 2 info --backend cpu --allocator scatter --scatter waste=4097
 says 'waste_factor 4097: each must be at most 4096'
-for wrong in '' x waste waste= waste=0 waste=x waste=4294967296 waste=99999999999 wast=1 serial=1 serial, ,serial; do
+for wrong in '' x waste waste= waste=0 waste=x waste=4294967296 waste=99999999999 wast=1 serial=1 'serial,' ',serial'; do
     run 2 info --scatter "$wrong"
     says "--scatter '$wrong': give "
 done
