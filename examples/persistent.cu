@@ -1,43 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that persists between kernels: one allocates, others use it, the last frees; C++ objects live
-// on by new and delete.  Between two kernels the host copies a block with cudaMemcpy, which the toolkit's
-// device malloc doesn't allow.
+// Device memory that persists between kernels: one kernel allocates a buffer for each block of threads, the
+// next ones use it, the last frees it.  Before that the host copies a buffer with cudaMemcpy, which the
+// toolkit's device malloc doesn't allow.
 #include "quarry/override.h"
 
 #include <cstdio>
 
-#define LISTS 1000
+#define BLOCKS 1000
+#define THREADS 128
 
-struct node {
-    unsigned value;
-    node *next;
+__device__ unsigned *buffers[BLOCKS]; // NULL: there was no room
 
-    __device__ node(unsigned number, node *rest) : value(number), next(rest)
-    {
-    }
-};
-
-__device__ node *lists[LISTS];
-
-__global__ void prepend(unsigned value)
+__global__ void allocate()
 {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < LISTS)
-        lists[i] = new node(value + i, lists[i]);
+    if (threadIdx.x == 0)
+        buffers[blockIdx.x] = (unsigned *)malloc(blockDim.x * sizeof(unsigned));
+    __syncthreads();
+    if (buffers[blockIdx.x])
+        buffers[blockIdx.x][threadIdx.x] = blockIdx.x;
 }
 
-__global__ void destroy(unsigned *nodes)
+__global__ void use()
 {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-    while (i < LISTS && lists[i]) {
-        node *rest = lists[i]->next;
-        delete lists[i];
-        lists[i] = rest;
-        atomicAdd(nodes, 1);
-    }
+    unsigned *buffer = buffers[blockIdx.x];
+    if (buffer)
+        buffer[threadIdx.x] += threadIdx.x;
 }
 
-static node *heads[LISTS];
+__global__ void release()
+{
+    if (threadIdx.x == 0)
+        free(buffers[blockIdx.x]);
+}
+
+static unsigned *copied[BLOCKS], numbers[THREADS];
 
 int main()
 {
@@ -49,33 +45,28 @@ int main()
     }
     quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     options.target = target;
-    options.pool_bytes = 1 << 20;
+    options.pool_bytes = 4 << 20;
     quarry_heap *heap;
     if (quarry_heap_create(&heap, &options) != QUARRY_OK || quarry_override_set(heap) != QUARRY_OK) {
         printf("%s\n", quarry_error_detail());
         return 1;
     }
-    for (unsigned value = 0; value < 5000; value += 1000)
-        prepend<<<8, 128>>>(value);
-    alignas(node) unsigned char copy[sizeof(node)];
-    unsigned wrong = 0, *nodes, count = 0;
-    cudaMemcpyFromSymbol(heads, lists, sizeof heads);
-    for (unsigned i = 0; i < LISTS; i++) {
-        node *at = (node *)copy;
-        cudaMemcpy(copy, heads[i], sizeof copy, cudaMemcpyDeviceToHost);
-        wrong += at->value != 4000 + i || !at->next;
+    allocate<<<BLOCKS, THREADS>>>();
+    for (unsigned i = 0; i < 3; i++)
+        use<<<BLOCKS, THREADS>>>();
+    unsigned wrong = 0;
+    cudaMemcpyFromSymbol(copied, buffers, sizeof copied);
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        cudaMemcpy(numbers, copied[i], sizeof numbers, cudaMemcpyDeviceToHost);
+        for (unsigned k = 0; k < THREADS; k++)
+            wrong += numbers[k] != i + 3 * k;
     }
-    cudaMalloc(&nodes, sizeof *nodes);
-    cudaMemset(nodes, 0, sizeof *nodes);
-    destroy<<<8, 128>>>(nodes);
-    cudaMemcpy(&count, nodes, sizeof count, cudaMemcpyDeviceToHost);
-    cudaFree(nodes);
+    release<<<BLOCKS, THREADS>>>();
     quarry_statistics statistics;
     if (quarry_heap_statistics(heap, &statistics) != QUARRY_OK)
         return 1;
-    printf("%u nodes in %d lists, %u wrong heads, %llu left\n", count, LISTS, wrong,
-           (unsigned long long)statistics.live_blocks);
+    printf("%d blocks used their buffers in four kernels, %u numbers wrong, %llu buffers left\n", BLOCKS,
+           wrong, (unsigned long long)statistics.live_blocks);
     quarry_override_clear(heap);
-    return quarry_heap_destroy(heap) != QUARRY_OK || wrong != 0 || count != 5 * LISTS ||
-           statistics.live_blocks != 0;
+    return quarry_heap_destroy(heap) != QUARRY_OK || wrong != 0 || statistics.live_blocks != 0;
 }
