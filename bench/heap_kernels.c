@@ -30,14 +30,23 @@ EACH_KERNEL(bench_fill, struct bench_cell, a)
 {
     if (!bench_works(&a))
         return;
-    uint64_t blocks = 0, sum = 0;
+    uint64_t blocks = 0, sum = 0, misaligned = 0;
+    void *last = SIMT_NULL;
     for (uint64_t i = simt_thread();; i += a.threads) {
         uint64_t bytes = bench_size(&a, i);
-        if (!quarry_malloc(a.heap, bytes))
+        void *block = quarry_malloc(a.heap, bytes);
+        if (!block)
             break;
+        if ((uintptr_t)block % a.alignment != 0)
+            misaligned++;
+        else if (bench_put_link(block, i, bytes, last))
+            last = block;
         blocks++;
         sum += bytes;
     }
+    a.pointers[simt_thread()] = last;
+    ((uint64_t *)(void *)a.others)[simt_thread()] = misaligned ? 0 : blocks;
+    simt_add_u64(&a.tally->misaligned, misaligned, relaxed);
     simt_add_u64(&a.tally->filled[0], blocks, relaxed);
     simt_add_u64(&a.tally->filled[1], sum, relaxed);
 }

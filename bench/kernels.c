@@ -64,6 +64,22 @@ SIMT_KERNEL(bench_check, struct bench_cell, a)
         simt_add_u64(&a.tally->broken, 1, relaxed);
 }
 
+SIMT_KERNEL(bench_check_fill, struct bench_cell, a)
+{
+    if (!bench_works(&a))
+        return;
+    const void *block = a.pointers[simt_thread()];
+    for (uint64_t n = ((uint64_t *)(void *)a.others)[simt_thread()]; n-- && block;) {
+        uint64_t i = simt_thread() + n * a.threads, bytes = bench_size(&a, i);
+        if (bytes < BENCH_LINK)
+            continue;
+        if (!bench_has_link(block, i, bytes, &block)) {
+            simt_add_u64(&a.tally->broken, 1, relaxed);
+            return;
+        }
+    }
+}
+
 /* i to i * step mod threads, with a step near threads over the golden ratio and prime to it. */
 SIMT_KERNEL(bench_shuffle, struct bench_cell, a)
 {

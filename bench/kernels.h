@@ -108,6 +108,29 @@ SIMT_FN int bench_has_pattern(const void *block, uint64_t i, uint64_t bytes)
     return !broken;
 }
 
+/* Blocks of one thread as a chain, each with a pointer to the one before, a word that tells whether that is
+ * as it was, and behind these a pattern.  Those under BENCH_LINK bytes are left out. */
+#define BENCH_LINK 16u
+
+SIMT_FN int bench_put_link(void *block, uint64_t i, uint64_t bytes, const void *before)
+{
+    uint64_t *words = (uint64_t *)block;
+    if (bytes < BENCH_LINK)
+        return 0;
+    words[0] = (uint64_t)(uintptr_t)before;
+    words[1] = words[0] ^ bench_mix(i);
+    bench_put_pattern(words + 2, i, bytes - BENCH_LINK);
+    return 1;
+}
+
+/* Whether block i is as bench_put_link left it; *before receives the one before. */
+SIMT_FN int bench_has_link(const void *block, uint64_t i, uint64_t bytes, const void **before)
+{
+    const uint64_t *words = (const uint64_t *)block;
+    *before = (const void *)(uintptr_t)words[0];
+    return words[1] == (words[0] ^ bench_mix(i)) && bench_has_pattern(words + 2, i, bytes - BENCH_LINK);
+}
+
 SIMT_FN int bench_works(const struct bench_cell *a)
 {
     return simt_thread() < a->threads && simt_lane() < a->lanes;
@@ -115,14 +138,15 @@ SIMT_FN int bench_works(const struct bench_cell *a)
 
 #if SIMT_HAS_HOST
 SIMT_KERNEL_DECLARE(bench_spin);
-SIMT_KERNEL_DECLARE(bench_empty);   /* floor: nothing */
-SIMT_KERNEL_DECLARE(bench_store);   /* floor: stores a pointer */
-SIMT_KERNEL_DECLARE(bench_bump);    /* floor: one atomic add a warp on one counter */
-SIMT_KERNEL_DECLARE(bench_write);   /* bench_put_pattern for pointers[i] */
-SIMT_KERNEL_DECLARE(bench_check);   /* reads it back */
-SIMT_KERNEL_DECLARE(bench_shuffle); /* others[] = pointers[], in another order */
-SIMT_KERNEL_DECLARE(bench_range);   /* where the blocks of pointers[] begin and end */
-SIMT_KERNEL_DECLARE(bench_pack);    /* others[i] = a place for block i, one behind the other, all as large */
+SIMT_KERNEL_DECLARE(bench_empty);      /* floor: nothing */
+SIMT_KERNEL_DECLARE(bench_store);      /* floor: stores a pointer */
+SIMT_KERNEL_DECLARE(bench_bump);       /* floor: one atomic add a warp on one counter */
+SIMT_KERNEL_DECLARE(bench_write);      /* bench_put_pattern for pointers[i] */
+SIMT_KERNEL_DECLARE(bench_check);      /* reads it back */
+SIMT_KERNEL_DECLARE(bench_check_fill); /* the same for the chains that bench_fill leaves */
+SIMT_KERNEL_DECLARE(bench_shuffle);    /* others[] = pointers[], in another order */
+SIMT_KERNEL_DECLARE(bench_range);      /* where the blocks of pointers[] begin and end */
+SIMT_KERNEL_DECLARE(bench_pack); /* others[i] = a place for block i, one behind the other, all as large */
 SIMT_KERNEL_DECLARE(bench_pack_size); /* others[i] = bytes of block i, to a multiple of 16 */
 SIMT_KERNEL_DECLARE(
     bench_pack_write); /* others[i], bytes before block i, becomes its place, and is written */
@@ -132,9 +156,9 @@ struct bench_heap_kernels {
     const struct simt_kernel *malloc;  /* timed: pointers[i] = a new block */
     const struct simt_kernel *free;    /* timed: frees pointers[i] */
     const struct simt_kernel *at_once; /* timed: pointers[i] = a new block, freed again */
-    const struct simt_kernel *fill;    /* allocates until each thread has got NULL once */
-    const struct simt_kernel *hold;    /* allocates those of held[] that are NULL */
-    const struct simt_kernel *thin;    /* frees free_share / 2^32 of held[], chosen by a hash of the index */
+    const struct simt_kernel *fill; /* until each thread got NULL: pointers[i] = chain of others[i] blocks */
+    const struct simt_kernel *hold; /* allocates those of held[] that are NULL */
+    const struct simt_kernel *thin; /* frees free_share / 2^32 of held[], chosen by a hash of the index */
 };
 
 /* Each allocator's: survey_kernels.c */

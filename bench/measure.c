@@ -302,6 +302,12 @@ static enum quarry_status measure_steps(struct run *run)
     enum quarry_status status = QUARRY_OK;
     for (unsigned i = 0; i < count && status == QUARRY_OK && !*run->cell->fault; i++)
         status = verify_step(run, run->test->steps[i].action);
+    if (run->test->rounds) { /* kernels that keep their blocks to themselves: what these are like */
+        if (status == QUARRY_OK && !*run->cell->fault)
+            status = verify_step(run, ACTION_MALLOC);
+        if (status == QUARRY_OK && !*run->cell->fault)
+            status = verify_step(run, ACTION_FREE);
+    }
     if (status == QUARRY_OK && !*run->cell->fault)
         status = time_steps(run);
     return status;
@@ -314,6 +320,8 @@ static enum quarry_status measure_fill(struct run *run)
     if (status == QUARRY_OK)
         status = launch(run, run->kernels->heap->fill, &run->blocks);
     if (status == QUARRY_OK)
+        status = launch(run, &bench_check_fill, &run->blocks);
+    if (status == QUARRY_OK)
         status = read_tally(run, &tally);
     if (status != QUARRY_OK)
         return status;
@@ -322,7 +330,10 @@ static enum quarry_status measure_fill(struct run *run)
     op->asked_bytes = tally.filled[1];
     run->cell->nulls = run->count;
     run->nulls += run->count;
-    return inspect(run, op->blocks, "when the heap was full");
+    if (tally.misaligned || tally.broken)
+        FAULT(run, "%" PRIu64 " blocks misaligned, and %" PRIu64 " threads with one overwritten",
+              tally.misaligned, tally.broken);
+    return *run->cell->fault ? QUARRY_OK : inspect(run, op->blocks, "when the heap was full");
 }
 
 static enum quarry_status measure_range(struct run *run, uint32_t rounds)

@@ -266,17 +266,17 @@ for signal in INT TERM; do
 done
 checks=$((checks + 4))
 # Blocks at odd addresses: the cell fails, with a reason.
-quarry=$testing run 1 bench --backend cpu --test alloc,first-vs-warm --allocator plain-crooked,plain --threads 64 --size 256 --heap 1M \
+quarry=$testing run 1 bench --backend cpu --test alloc,first-vs-warm,churn,fill --allocator plain-crooked,plain --threads 64 --size 256 --heap 1M \
     --runs 2 --csv
 ops='plain-crooked,malloc,,0,failed plain,malloc,us,1,ok plain-crooked,first,,0,failed plain-crooked,warm,,0,failed '
-ops+='plain,first,us,1,ok plain,warm,us,1,ok '
+ops+='plain,first,us,1,ok plain,warm,us,1,ok plain-crooked,churn,,0,failed plain,churn,us,1,ok plain-crooked,fill,,0,failed plain,fill,us,1,ok '
 same "$(sed 1d "$out" | cut -d, -f3,4,10,15,34 | sed 's/,[0-9.]*,1,/,us,1,/' | tr '\n' ' ')" "$ops" 'cells of blocks at odd addresses'
 grep -q 'alloc, plain-crooked, 256 bytes, .*: 0 NULL, 64 misaligned, 0 overwritten of 64 blocks$' "$err" || fail 'the reason'
 
 # Pages given to two threads: found by each test that could meet them, also where blocks are freed in the same kernel.
-quarry=$testing run 1 bench --backend cpu --test alloc,churn,producer-consumer,workload --allocator plain-twice,plain \
+quarry=$testing run 1 bench --backend cpu --test alloc,churn,producer-consumer,fill,workload --allocator plain-twice,plain \
     --threads 1K --size 256 --heap 1500K --runs 2 --csv
-same "$(sed 1d "$out" | cut -d, -f3,4,34 | sort | tr '\n' ' ')" "$(for op in malloc churn exchange malloc+write prefix-sum; do
+same "$(sed 1d "$out" | cut -d, -f3,4,34 | sort | tr '\n' ' ')" "$(for op in malloc churn exchange fill malloc+write prefix-sum; do
     echo "plain-twice,$op,failed"
     echo "plain,$op,ok"
 done | sort | tr '\n' ' ')" 'cells of blocks that two threads have'
