@@ -21,9 +21,9 @@
  * thesis, and what it leaves open: docs/alloc/scatter.md.
  *
  * Search.  Lanes of a warp that want chunks of one class look together at a region: consecutive pages, one
- * for each lane.  Pages with room are dealt to the lanes that need chunks, and one lane takes for all of its
- * page's: one compare-exchange a page.  The first region is the hash's; `probes` more are random; then the
- * sweep reads them all.
+ * for each lane; those of other classes do so at the same time.  Pages with room are dealt to the lanes that
+ * need chunks, and one lane takes for all of its page's: one compare-exchange a page.  The first region is
+ * the hash's; `probes` more are random; then the sweep reads them all.
  *
  * Full heap.  Those that found nothing sweep the words together (core/sweep.h), one access block at a time,
  * take what fits them, and wait for pages that are BUSY.  A turn is about its leader's request: a number of
@@ -353,9 +353,8 @@ SIMT_FN void quarry_scatter_probe_runs(const struct quarry_scatter *h, struct qu
     }
 }
 
-/* Whatever is left to do: probes, then the lanes of a group sweep together.  With
- * `serial` one lane of the heap sweeps at a time for several pages, from the heap's end, as the thesis says.
- */
+/* Whatever is left to do: probes, then the lanes of a group sweep together.  With `serial` one lane of the
+ * heap sweeps at a time for several pages, from the heap's end, as the thesis says. */
 SIMT_FN void quarry_scatter_go_on(const struct quarry_scatter *h, struct quarry_context *context,
                                   struct quarry_scatter_search *s, uint32_t all, uint32_t group,
                                   uint32_t left, uint32_t first)

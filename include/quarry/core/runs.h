@@ -24,7 +24,9 @@
  * which keep the release sequence: what the last owner of a page did happens-before the claim.  If another
  * lane gets the block, a simt_sync that both take part in hands that on.  Only a CAS that finds them clear
  * sets bits, only an owner clears its own: a page is never in two blocks.  Who frees has the malloc in his
- * past, so he reads his own end bit as it was set; what others do to the word leaves it alone.
+ * past, so he reads his own end bit as it was set; what others do to the word leaves it alone.  Lanes that
+ * free jointly sync before, so that the leader's release is that of all, and after, so that none goes on
+ * whose block still looks taken.
  *
  * Full heap.  Who claims first adds to its warp's counter (acquire), and takes itself off it (release) when
  * the claim has succeeded or what it set is cleared again.  A group sweeps the words with everybody else who

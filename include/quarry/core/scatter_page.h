@@ -15,12 +15,14 @@
  *
  * Order.  Every change of a word is a compare-exchange or a fetch-and, -sub; only BUSY pages,
  * which are one thread's alone, are stored to.  A free clears its bit with release, uncounts
- * with release.  A malloc takes chunks with acquire, the word's as well as the field's: what it reads is in
- * the release sequence of each free of a chunk there.  If the page was empty in between, then of each free's
- * uncounting (or clearing in the word), for that change of the word was before the reset, which continues
- * their release sequences.  A malloc that makes an empty page one of fields holds it BUSY while it clears
- * them, and publishes it with release; whoever counts there later acquires that, and the lanes for which he
- * counts, which mark the chunks themselves, sync with him before (alloc/scatter.h). */
+ * with release.  Lanes that free jointly sync before, so that the leader's releases are those of all, and
+ * after, so that none goes on whose chunk still looks taken.  A malloc takes chunks with acquire, the word's
+ * as well as the field's: what it reads is in the release sequence of each free of a chunk there.  If the
+ * page was empty in between, then of each free's uncounting (or clearing in the word), for that change of the
+ * word was before the reset, which continues their release sequences.  A malloc that makes an empty page one
+ * of fields holds it BUSY while it clears them, or lets its group clear them and syncs, and publishes it with
+ * release; whoever counts there later acquires that, and the lanes for which he counts, which mark the chunks
+ * themselves, sync with him before. */
 #ifndef QUARRY_CORE_SCATTER_PAGE_H
 #define QUARRY_CORE_SCATTER_PAGE_H
 
