@@ -401,8 +401,8 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void
         quarry_scatter_clear(h, page, field, bits);
         return;
     }
-    /* An odd key: those who malloc have the heap's address. */
-    uint32_t group = quarry_group((field ? (uintptr_t)field : (uintptr_t)&h->words[page]) + 1);
+    uint32_t group =
+        quarry_group((field ? (uintptr_t)field : (uintptr_t)&h->words[page]) + 1); /* odd: share.h */
     bits = simt_reduce_or_u32(group, bits);
     simt_assert(simt_popc_u32(bits) == simt_popc_u32(group));
     simt_sync(group); /* all have left their chunks, for the releases */

@@ -12,7 +12,8 @@
 #include "quarry/simt/simt.h"
 
 /* The caller and lanes of its warp that arrive here together with the same key, such as the address of the
- * heap that they use: lanes may call with different heaps at once.  As simt_active, no promise which. */
+ * heap that they use: lanes may call with different heaps at once.  As simt_active, no promise which.  Lanes
+ * that go on differently need different keys: even ones to malloc, odd ones to free. */
 SIMT_FN uint32_t quarry_group(uint64_t key)
 {
     return simt_match_u64(simt_active(), key);
