@@ -69,7 +69,8 @@ SIMT_FN uint32_t exact_take_scatter(const struct exact_case *a, struct quarry_ra
     }
     uint64_t word = simt_load_u64(&h->pages.words[page], relaxed);
     uint64_t next = 0;
-    struct quarry_scatter_taken t = quarry_scatter_take(&h->pages, &q, page, word, 1, &next);
+    struct quarry_scatter_taken t =
+        quarry_scatter_take(&h->pages, &q, page, word, quarry_scatter_room(&q, word) != 0, &next);
     quarry_scatter_divide(&h->pages, 1u << simt_lane(), 1u << simt_lane(), page, q.most, next);
     if (quarry_scatter_taken_count(&t))
         *block = quarry_scatter_chunk(&h->pages, page, &t, 0);

@@ -4,8 +4,24 @@
 SIMT_KERNEL(core_kth_set, struct core_case, a)
 {
     if (simt_thread() < a.n)
-        for (uint32_t k = 1; k <= 33; k++)
-            a.out[simt_thread() * 33 + k - 1] = quarry_kth_set_u32(a.in[simt_thread()], k);
+        for (uint32_t k = 1; k <= 33; k++) {
+            uint32_t x = a.in[simt_thread()], found = quarry_kth_set_u32(x, k);
+            int same = !x || k > 32 || quarry_kth_of_run_u32(x, k) == found;
+            a.out[simt_thread() * 33 + k - 1] = same ? found : ~0u;
+        }
+}
+
+/* A quotient that is right at the ends of each multiple is right between them. */
+SIMT_KERNEL(core_divide, struct core_case, a)
+{
+    uint32_t wrong = 0;
+    for (uint32_t b = simt_thread() + 1; b < CORE_DIVIDENDS; b += a.n)
+        for (uint32_t q = 0; q * b < CORE_DIVIDENDS; q++) {
+            uint32_t last = q * b + b - 1;
+            wrong += quarry_divide_u32(q * b, b) != q;
+            wrong += last < CORE_DIVIDENDS && quarry_divide_u32(last, b) != q;
+        }
+    a.out[simt_thread()] = wrong;
 }
 
 /* Lane l gives 1000 + l.  The host computes what every lane must receive. */

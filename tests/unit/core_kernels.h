@@ -23,11 +23,13 @@ struct core_case {
     uint32_t turns;
 };
 
+#define CORE_DIVIDENDS (1u << 21)
 #define CORE_BUCKETS 64u
 #define CORE_CHUNKS 7u
 #define CORE_SIZES 3u
 
-SIMT_KERNEL_DECLARE(core_kth_set);    /* out[t*33 + k] for word in[t] */
+SIMT_KERNEL_DECLARE(core_kth_set);    /* out[t*33 + k] for word in[t], by either way, or ~0 */
+SIMT_KERNEL_DECLARE(core_divide);     /* out[t]: wrong quotients by t + 1, t + 1 + n, ... */
 SIMT_KERNEL_DECLARE(core_share);      /* one warp for each pair (has, needs) of in[] */
 SIMT_KERNEL_DECLARE(core_page_index); /* out[t]: errors at the edges of page in[t] */
 SIMT_KERNEL_DECLARE(core_is_worth);   /* out[t]: is word t of the map; + 2: is it at a malloc's first probe */

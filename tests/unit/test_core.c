@@ -40,7 +40,10 @@ static void kth_set_finds_every_bit(void **state)
     struct core_case c = {0};
     (void)state;
     for (uint32_t i = 0; i < WORDS; i++)
-        in[i] = i < 33 ? (i == 32 ? 0 : 1u << i) : i == 33 ? 0xffffffffu : random_word() & random_word();
+        in[i] = i < 32   ? 1u << i
+                : i < 64 ? 0xffffffffu << (i - 32)
+                : i < 96 ? 0xffffffffu >> (i - 64) & 0x7ffffff0u
+                         : random_word() & random_word();
     c.in = test_memory(&base_target, sizeof in);
     c.out = test_memory(&base_target, sizeof out);
     c.n = WORDS;
@@ -51,6 +54,20 @@ static void kth_set_finds_every_bit(void **state)
         for (uint32_t k = 1; k <= 33; k++)
             assert_int_equal(out[i * 33 + k - 1], slow_kth_set(in[i], k));
     test_memory_free(&base_target, c.in, sizeof in);
+    test_memory_free(&base_target, c.out, sizeof out);
+}
+
+static void division_is_exact(void **state)
+{
+    static uint32_t out[WORDS];
+    struct core_case c = {0};
+    (void)state;
+    c.n = WORDS;
+    c.out = test_memory(&base_target, sizeof out);
+    test_run(&core_divide, &base_target, WORDS / 256, 256, 0, &c);
+    from_device(out, c.out, sizeof out);
+    for (uint32_t i = 0; i < WORDS; i++)
+        assert_int_equal(out[i], 0);
     test_memory_free(&base_target, c.out, sizeof out);
 }
 
@@ -218,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kth_set_finds_every_bit),
+        cmocka_unit_test(division_is_exact),
         cmocka_unit_test(the_kth_giver_serves_the_kth_needy_lane),
         cmocka_unit_test(page_numbers_survive_the_division),
         cmocka_unit_test(a_word_is_worth_locking_for_any_free_page),

@@ -53,9 +53,7 @@
 #define QUARRY_SCATTER_FACTOR_SM 17497u
 #define QUARRY_SCATTER_FACTOR_WARP 1u
 #define QUARRY_SCATTER_FACTOR_PAGES 1u
-#define QUARRY_SCATTER_PROBES                                                                                \
-    16u /* regions: of a heap with 2 % of the pages free 99 % of the searches end                            \
-         */
+#define QUARRY_SCATTER_PROBES 16u      /* regions: with 2 % of the pages free 99 % of the searches end */
 #define QUARRY_SCATTER_MIN_BLOCK 1024u /* pages of an access block, unless the heap has fewer */
 #define QUARRY_SCATTER_BATCH 8u        /* words that a lane of a sweep has in flight */
 
@@ -94,6 +92,53 @@ SIMT_FN void quarry_scatter_init(const struct quarry_scatter *h, uint64_t thread
 
 /* ---- chunks ---- */
 
+/* Who takes chunks for whom. */
+struct quarry_scatter_deal {
+    uint32_t want;   /* chunks that the calling lane takes of its page */
+    uint32_t giver;  /* the lane that takes a chunk for the caller, */
+    uint32_t offset; /* and its number among those that it takes; past the last: none */
+};
+
+/* The lanes that need a chunk get, in their order, those of the first page, of the next and so on.
+ *   has     lanes of the caller's group whose pages have room
+ *   room    chunks of the caller's page, more than 0 if it is in `has`
+ *   needs   lanes of the caller's group that need a chunk
+ *   most    chunks of an empty page, in the group
+ * Scope: all. */
+SIMT_FN struct quarry_scatter_deal quarry_scatter_deal(uint32_t all, uint32_t has, uint32_t room,
+                                                       uint32_t needs, uint32_t most)
+{
+    uint32_t order = simt_rank(needs), wanted = simt_popc_u32(needs), dealt = 0;
+    struct quarry_scatter_deal deal = {0, simt_lane(), ~0u};
+    if (simt_any(all, has && most < wanted)) { /* if all pages have the same room, such as empty ones: */
+        uint32_t each = simt_shuffle_u32(all, room, has ? simt_ctz_u32(has) : simt_lane());
+        int in = has >> simt_lane() & 1u;
+        if (!simt_any(all, in && room != each)) {
+            uint32_t before = simt_rank(has) * each, page = quarry_divide_u32(order, each ? each : 1u);
+            if (in && before < wanted)
+                deal.want = wanted - before < each ? wanted - before : each;
+            if (page < simt_popc_u32(has)) {
+                deal.giver = quarry_kth_of_run_u32(has, page + 1u);
+                deal.offset = order - page * each;
+            }
+            return deal;
+        }
+    }
+    do {
+        uint32_t lane = has ? simt_ctz_u32(has) : simt_lane();
+        uint32_t here = simt_shuffle_u32(all, room, lane);
+        here = !has ? 0 : here < wanted - dealt ? here : wanted - dealt;
+        deal.want = here && lane == simt_lane() ? here : deal.want;
+        if (order - dealt < here) {
+            deal.giver = lane;
+            deal.offset = order - dealt;
+        }
+        dealt += here;
+        has &= has - 1u;
+    } while (simt_any(all, has && dealt < wanted));
+    return deal;
+}
+
 /* Looks at pages first .. first + count - 1, and takes chunks for those lanes that have none.
  *   all     lanes that call together
  *   group   those of them with the caller's request, first and count
@@ -115,30 +160,17 @@ SIMT_FN uint32_t quarry_scatter_look(const struct quarry_scatter *h, struct quar
         has = simt_ballot(all, room != 0) & group;
         own = simt_ballot(all, room != 0 && !quarry_scatter_is_wasteful(&s->request, word)) & group;
         has = own ? own : has;
-        /* The lanes that need a chunk get, in their order, those of the first page, of the next and so on. */
-        uint32_t order = simt_rank(needs), wanted = simt_popc_u32(needs), dealt = 0, want = 0, here;
-        uint32_t giver = simt_lane(), offset = ~0u;
-        do {
-            uint32_t lane = has ? simt_ctz_u32(has) : simt_lane();
-            here = simt_shuffle_u32(all, room, lane);
-            here = !has ? 0 : here < wanted - dealt ? here : wanted - dealt;
-            want = here && lane == simt_lane() ? here : want;
-            if (order - dealt < here) {
-                giver = lane;
-                offset = order - dealt;
-            }
-            dealt += here;
-            has &= has - 1u;
-        } while (simt_any(all, has && dealt < wanted));
+        struct quarry_scatter_deal deal = quarry_scatter_deal(all, has, room, needs, s->request.most);
         uint64_t next = 0;
-        struct quarry_scatter_taken t = quarry_scatter_take(&h->pages, &s->request, page, word, want, &next);
+        struct quarry_scatter_taken t =
+            quarry_scatter_take(&h->pages, &s->request, page, word, deal.want, &next);
         /* This syncs, too: what those who took acquired, those who get their chunks have. */
         quarry_scatter_divide(&h->pages, all, group, page - rank, s->request.most, next);
-        t.low = simt_shuffle_u32(all, t.low, giver);
-        t.what = simt_shuffle_u32(all, t.what, giver);
-        page = simt_shuffle_u32(all, page, giver);
-        if ((needs >> simt_lane() & 1u) && offset < quarry_scatter_taken_count(&t))
-            s->block = quarry_scatter_chunk(&h->pages, page, &t, offset);
+        t.low = simt_shuffle_u32(all, t.low, deal.giver);
+        t.what = simt_shuffle_u32(all, t.what, deal.giver);
+        page = simt_shuffle_u32(all, page, deal.giver);
+        if ((needs >> simt_lane() & 1u) && deal.offset < quarry_scatter_taken_count(&t))
+            s->block = quarry_scatter_chunk(&h->pages, page, &t, deal.offset);
         left = simt_ballot(all, s->block == SIMT_NULL);
     }
     return left;

@@ -5,11 +5,14 @@
  * the word itself; more, up to 1024, in fields of 32 at the page's end, or elsewhere in debug mode, which
  * relies on what is free to be left alone.
  *
- * Who enters a page of fields counts first and looks for a chunk then; who leaves clears the bit first and
+ * Who enters a page of fields counts first and sets bits then; who leaves clears the bit first and
  * uncounts then.  So at most as many bits are set as are counted, and whoever has counted finds a clear one
- * without waiting; and a page whose count is 0 has no bits and nobody in it.  Count and class are in one
- * word, so nobody enters a page whose class is no longer what he saw.  (mallocMC's later rule is to enter the
- * page before looking at its chunk size; the original looked first.)
+ * without waiting; and a page whose count is 0 has no bits and nobody in it.  A lane that counts n chunks
+ * where c were counted sets the bits from c to c + n - 1, all with one fetch-or, or two: in a page that
+ * nobody has freed of these are clear.  For each that was set already another is looked for.  Count and class
+ * are in one word, so nobody enters a page whose class is no longer what he saw.  (mallocMC's later rule is
+ * to enter the page before looking at its chunk size; the original looked first.)
+ *
  * A word says all of a page but which chunks of its fields are live, so a compare-exchange that finds the
  * same word again is right; the two counters of versions are for the sweep alone.
  *
@@ -21,8 +24,8 @@
  * page was empty in between, then of each free's uncounting (or clearing in the word), for that change of the
  * word was before the reset, which continues their release sequences.  A malloc that makes an empty page one
  * of fields holds it BUSY while it clears them, or lets its group clear them and syncs, and publishes it with
- * release; whoever counts there later acquires that, and the lanes for which he counts, which mark the chunks
- * themselves, sync with him before. */
+ * release; whoever counts there later acquires that, and the lanes for which he counts, of which some set
+ * bits themselves, sync with him before. */
 #ifndef QUARRY_CORE_SCATTER_PAGE_H
 #define QUARRY_CORE_SCATTER_PAGE_H
 
@@ -72,11 +75,10 @@ struct quarry_scatter_request {
 
 /* Chunks that a lane took of a page, in two words to be handed to other lanes. */
 struct quarry_scatter_taken {
-    uint32_t low;  /* of a page of up to 32: a bit for each; more: the first of as many, which may be taken */
-    uint32_t what; /* the page's class << 16 | are their bits set? << 15 | how many */
+    uint32_t what; /* the page's class << 16 | the first << 6 | how many, at most 32 */
+    uint32_t low; /* a page of up to 32: a bit for each, and the first is 0; more: they are consecutive, but a
+                   * bit is set for each that was taken already, and for which another is to be found */
 };
-
-#define QUARRY_SCATTER_MARKED 0x8000u
 
 /* ---- sizes ---- */
 
@@ -91,13 +93,13 @@ SIMT_FN uint32_t quarry_scatter_chunk_bytes(const struct quarry_scatter_pages *h
     uint32_t room = h->page_bytes;
     if (class_ > QUARRY_SCATTER_FLAT && h->in_page)
         room -= quarry_scatter_field_count(class_) * 4u;
-    return room / class_ & (0u - h->unit);
+    return quarry_divide_u32(room, class_) & (0u - h->unit);
 }
 
 /* How many chunks of `size`, a multiple of the unit up to a page, a page has. */
 SIMT_FN uint32_t quarry_scatter_class(const struct quarry_scatter_pages *h, uint32_t size)
 {
-    uint32_t n = h->page_bytes / size;
+    uint32_t n = quarry_divide_u32(h->page_bytes, size);
     n = n < QUARRY_SCATTER_MOST ? n : QUARRY_SCATTER_MOST;
     while (n > QUARRY_SCATTER_FLAT && h->in_page &&
            n * size + quarry_scatter_field_count(n) * 4u > h->page_bytes)
@@ -119,7 +121,7 @@ SIMT_FN struct quarry_scatter_request quarry_scatter_request(const struct quarry
         /* A page of n chunks wastes too much unless page_bytes / n < waste * size + unit. */
         uint64_t wide = (uint64_t)size * h->waste + h->unit;
         q.most = quarry_scatter_class(h, size);
-        q.least = wide > h->page_bytes ? 1 : h->page_bytes / (uint32_t)wide + 1;
+        q.least = wide > h->page_bytes ? 1 : quarry_divide_u32(h->page_bytes, (uint32_t)wide) + 1;
         q.least = q.least < q.most ? q.least : q.most;
     }
     return q;
@@ -213,21 +215,35 @@ SIMT_FN uint32_t quarry_scatter_field_value(uint32_t class_, uint32_t i)
     return past < 32u ? ~0u << past : 0;
 }
 
-/* Sets a bit for a chunk that has been counted, `chunk` if it is free.  Returns the chunk. */
-SIMT_FN uint32_t quarry_scatter_mark(const struct quarry_scatter_pages *h, uint32_t page, uint32_t class_,
-                                     uint32_t chunk)
+/* Sets the bits of `count` chunks that have been counted, from `first` on.  Returns a bit for each that was
+ * set already: it is another's. */
+SIMT_FN uint32_t quarry_scatter_mark(const struct quarry_scatter_pages *h, uint32_t page, uint32_t first,
+                                     uint32_t count)
 {
-    uint32_t i = chunk / 32u, fields = quarry_scatter_field_count(class_);
+    uint32_t *field = quarry_scatter_field(h, page, first / 32u), bits = ~0u >> (32u - count);
+    uint32_t low = bits << first % 32u, high = first % 32u ? bits >> (32u - first % 32u) : 0;
+    uint32_t before = (simt_or_u32(field, low, acquire) & low) >> first % 32u; /* pairs with give_back */
+    if (high)
+        before |= (simt_or_u32(field - 1, high, acquire) & high) << (32u - first % 32u); /* likewise */
+    return before;
+}
+
+/* Sets the bit of a chunk that has been counted, the next that is free behind `near`, which is taken: lanes
+ * that look at one field at once begin at different places.  Returns the chunk. */
+SIMT_FN uint32_t quarry_scatter_mark_any(const struct quarry_scatter_pages *h, uint32_t page, uint32_t class_,
+                                         uint32_t near)
+{
+    uint32_t i = near / 32u, fields = quarry_scatter_field_count(class_);
     for (;;) {
-        uint32_t *field = quarry_scatter_field(h, page, i), bit = 1u << chunk % 32u;
-        uint32_t before = simt_or_u32(field, bit, acquire); /* pairs with quarry_scatter_give_back */
-        if (!(before & bit))
-            return chunk;
-        while (before == ~0u) {
+        uint32_t *field = quarry_scatter_field(h, page, i);
+        uint32_t spare = ~simt_load_u32(field, relaxed), behind = spare & ~0u << near % 32u, bit;
+        if (!spare) {
             i = i + 1 < fields ? i + 1 : 0;
-            before = simt_load_u32(quarry_scatter_field(h, page, i), relaxed);
+            continue;
         }
-        chunk = 32u * i + simt_ctz_u32(~before);
+        bit = simt_ctz_u32(behind ? behind : spare);
+        if (!(simt_or_u32(field, 1u << bit, acquire) >> bit & 1u)) /* pairs with give_back */
+            return 32u * i + bit;
     }
 }
 
@@ -240,7 +256,7 @@ SIMT_FN uint32_t quarry_scatter_taken_class(const struct quarry_scatter_taken *t
 
 SIMT_FN uint32_t quarry_scatter_taken_count(const struct quarry_scatter_taken *t)
 {
-    return t->what & (QUARRY_SCATTER_MARKED - 1u);
+    return t->what & 0x3fu;
 }
 
 /* The lane of that rank in the group looked at page first + rank, and holds it BUSY if its `next` is not 0:
@@ -252,59 +268,68 @@ SIMT_FN uint32_t quarry_scatter_taken_count(const struct quarry_scatter_taken *t
 SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_pages *h, uint32_t all, uint32_t group,
                                    uint32_t first, uint32_t class_, uint64_t next)
 {
-    uint32_t rank = simt_rank(group), width = simt_popc_u32(group), live = (uint32_t)next;
-    uint32_t fields = quarry_scatter_field_count(class_);
-    for (uint32_t rest = simt_ballot(all, next != 0) & group; rest; rest &= rest - 1u) {
-        uint32_t page = first + simt_popc_u32(group & ((rest & (0u - rest)) - 1u));
-        SIMT_ROLLED
-        for (uint32_t i = rank + 1; i < fields; i += width)
-            simt_store_u32(quarry_scatter_field(h, page, i), quarry_scatter_field_value(class_, i), relaxed);
+    uint32_t busy = simt_ballot(all, next != 0);
+    if (busy) {
+        uint32_t rank = simt_rank(group), width = simt_popc_u32(group), live = (uint32_t)next;
+        uint32_t fields = quarry_scatter_field_count(class_);
+        for (uint32_t rest = busy & group; rest; rest &= rest - 1u) {
+            uint32_t page = first + simt_popc_u32(group & ((rest & (0u - rest)) - 1u));
+            SIMT_ROLLED
+            for (uint32_t i = rank + 1; i < fields; i += width)
+                simt_store_u32(quarry_scatter_field(h, page, i), quarry_scatter_field_value(class_, i),
+                               relaxed);
+        }
+        if (next) /* a warp takes no more than a field has */
+            simt_store_u32(quarry_scatter_field(h, first + rank, 0), live < 32u ? (1u << live) - 1u : ~0u,
+                           relaxed);
+        simt_sync(all); /* for the release */
+        if (next)
+            simt_store_u64(&h->words[first + rank], next, release); /* pairs with the acquire of who counts */
     }
-    if (next) /* a warp takes no more than a field has */
-        simt_store_u32(quarry_scatter_field(h, first + rank, 0), live < 32u ? (1u << live) - 1u : ~0u,
-                       relaxed);
-    simt_sync(all); /* for the release */
-    if (next)
-        simt_store_u64(&h->words[first + rank], next, release); /* pairs with the acquire of who counts */
     simt_sync(all); /* who gets a chunk, and may free it, must not find the page BUSY */
 }
 
-/* Takes up to `want` chunks of the page, whose word was `word`.  Progress: a compare-exchange fails because
- * another's succeeded.
+SIMT_FN uint32_t quarry_scatter_taken_first(const struct quarry_scatter_taken *t)
+{
+    return t->what >> 6 & 0x3ffu;
+}
+
+/* Takes up to `want` chunks of the page, whose word was `word`, with room for that many.  Progress: a
+ * compare-exchange fails because another's succeeded.
  *   *next   for quarry_scatter_divide, if the page is BUSY now; else untouched */
 SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scatter_pages *h,
                                                         const struct quarry_scatter_request *q, uint32_t page,
                                                         uint64_t word, uint32_t want, uint64_t *next)
 {
     struct quarry_scatter_taken t = {0, 0};
-    while (want) {
-        uint32_t room = quarry_scatter_room(q, word), low = (uint32_t)word;
-        uint32_t count = want < room ? want : room;
+    uint32_t count = want;
+    while (count) {
+        uint32_t low = (uint32_t)word, room;
         int was_empty = quarry_scatter_is_empty(word);
-        t.what = 0;
-        if (!count)
-            break;
         uint32_t class_ = was_empty ? q->most : quarry_scatter_class_of(word);
-        int flat = class_ <= QUARRY_SCATTER_FLAT;
-        t.what = class_ << 16 | (flat || was_empty ? QUARRY_SCATTER_MARKED : 0) | count;
-        t.low = low;
+        int flat = class_ <= QUARRY_SCATTER_FLAT, divides = was_empty && !flat;
         if (flat) {
             uint32_t spare = quarry_scatter_spare(class_, low);
-            t.low = spare & (~0u >> (31u - quarry_kth_set_u32(spare, count)));
+            t.low = spare & (~0u >> (31u - quarry_kth_of_run_u32(spare, count)));
         }
+        t.what = class_ << 16 | (flat ? 0 : low << 6) | count;
         uint64_t taken =
             quarry_scatter_word(word + QUARRY_SCATTER_TAKE, class_, flat ? low | t.low : low + count);
         if (was_empty)
             taken = quarry_scatter_next_generation(taken);
-        int divides = was_empty && !flat;
         uint64_t held = divides ? quarry_scatter_word(word, QUARRY_SCATTER_BUSY, 0) : taken;
         uint64_t seen = simt_cas_u64(&h->words[page], word, held, acquire); /* pairs with give_back */
         if (seen == word) {
             if (divides)
                 *next = taken;
+            else if (!flat)
+                t.low = quarry_scatter_mark(h, page, quarry_scatter_taken_first(&t), count);
             break;
         }
         word = seen;
+        t.what = 0;
+        room = quarry_scatter_room(q, word);
+        count = want < room ? want : room;
     }
     return t;
 }
@@ -313,11 +338,11 @@ SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scat
 SIMT_FN unsigned char *quarry_scatter_chunk(const struct quarry_scatter_pages *h, uint32_t page,
                                             const struct quarry_scatter_taken *t, uint32_t order)
 {
-    uint32_t class_ = quarry_scatter_taken_class(t), chunk = t->low + order;
+    uint32_t class_ = quarry_scatter_taken_class(t), chunk = quarry_scatter_taken_first(t) + order;
     if (class_ <= QUARRY_SCATTER_FLAT)
-        chunk = quarry_kth_set_u32(t->low, order + 1);
-    else if (!(t->what & QUARRY_SCATTER_MARKED))
-        chunk = quarry_scatter_mark(h, page, class_, chunk);
+        chunk = quarry_kth_of_run_u32(t->low, order + 1);
+    else if (t->low >> order & 1u)
+        chunk = quarry_scatter_mark_any(h, page, class_, chunk);
     return (unsigned char *)quarry_page_address(&h->pages, page) +
            (uint64_t)chunk * quarry_scatter_chunk_bytes(h, class_);
 }
@@ -394,7 +419,7 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void
             simt_and_u64(&h->words[page + i - 1], QUARRY_SCATTER_VERSIONS, fenced);
         return;
     }
-    uint32_t chunk = offset / quarry_scatter_chunk_bytes(h, class_);
+    uint32_t chunk = quarry_divide_u32(offset, quarry_scatter_chunk_bytes(h, class_));
     uint32_t *field = class_ <= QUARRY_SCATTER_FLAT ? SIMT_NULL : quarry_scatter_field(h, page, chunk / 32u);
     uint32_t bits = 1u << chunk % 32u;
     if (class_ < QUARRY_SCATTER_JOINT) {
@@ -437,7 +462,7 @@ SIMT_FN enum quarry_place quarry_scatter_find_chunk(const struct quarry_scatter_
         return QUARRY_PLACE_LIVE;
     }
     if (class_ - 1u < QUARRY_SCATTER_MOST) {
-        uint32_t bytes = quarry_scatter_chunk_bytes(h, class_), chunk = offset / bytes;
+        uint32_t bytes = quarry_scatter_chunk_bytes(h, class_), chunk = quarry_divide_u32(offset, bytes);
         if (class_ > QUARRY_SCATTER_FLAT && chunk < class_)
             low = simt_load_u32(quarry_scatter_field(h, page, chunk / 32u), relaxed);
         if (chunk < class_ && (low >> chunk % 32u & 1u)) {

@@ -307,6 +307,10 @@ SIMT_FN uint64_t simt_mulhi_u64(uint64_t a, uint64_t b)
     __extension__ typedef unsigned __int128 wide;
     return (uint64_t)(((wide)a * b) >> 64);
 }
+SIMT_FN float simt_divide_f32(float a, float b)
+{
+    return a / b;
+}
 
 /* ---- the platform's own allocator ---- */
 SIMT_FN void *simt_malloc(uint64_t bytes)

@@ -251,6 +251,12 @@ SIMT_FN uint64_t simt_mulhi_u64(uint64_t a, uint64_t b)
 {
     return __umul64hi(a, b);
 }
+SIMT_FN float simt_divide_f32(float a, float b)
+{
+    float ratio; /* __fdividef looks for subnormal numbers first */
+    asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(ratio) : "f"(a), "f"(b));
+    return ratio;
+}
 
 /* ---- the platform's own allocator ---- */
 SIMT_FN void *simt_malloc(uint64_t bytes)

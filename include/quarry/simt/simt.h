@@ -66,6 +66,7 @@
  *   uint32_t simt_clz_u32(x)                        zeros above the highest set bit; x is not 0
  *   uint32_t simt_mulhi_u32(a, b)                   upper half of the product
  *   uint64_t simt_mulhi_u64(a, b)
+ *   float simt_divide_f32(a, b)                     a / b within 2 units of the last place; b from 1 to 2^126
  *
  * Failing
  *   simt_trap(text)                 CPU: the kernel ends, and its launch returns ASSERT with the text.  CUDA:
