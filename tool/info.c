@@ -11,10 +11,30 @@
 struct info {
     struct method_options heap; /* the part that is about one */
     struct policy_options policies;
+    enum quarry_pool pool;
     int debug;
 };
 
-enum { OPTION_DEBUG = 256 };
+enum { OPTION_DEBUG = 256, OPTION_POOL };
+
+/* A pool by its word, of those that the library reserves itself.  Returns 0, or -1. */
+static int parse_pool(const char *text, enum quarry_pool *pool)
+{
+    static const struct {
+        const char *word;
+        enum quarry_pool pool;
+    } pools[] = {{"device", QUARRY_POOL_DEVICE},
+                 {"stream", QUARRY_POOL_STREAM},
+                 {"managed", QUARRY_POOL_MANAGED},
+                 {"pinned", QUARRY_POOL_PINNED},
+                 {"malloc", QUARRY_POOL_MALLOC}};
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
+        if (strcmp(text, pools[i].word) == 0) {
+            *pool = pools[i].pool;
+            return 0;
+        }
+    return -1;
+}
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -27,6 +47,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case OPTION_DEBUG:
         info->debug = 1;
         return 0;
+    case OPTION_POOL:
+        return parse_pool(text, &info->pool)
+                   ? tool_refuse("--pool '%s': give device, stream, managed, pinned or malloc", text)
+                   : 0;
     case ARGP_KEY_ARG:
         return tool_refuse("info takes no arguments, but got '%s'", text);
     case ARGP_KEY_ERROR:
@@ -45,6 +69,7 @@ static int print_info(const struct info *info, const struct quarry_target *targe
     create.allocator = info->heap.allocator;
     create.pool_bytes = info->heap.heap_bytes ? info->heap.heap_bytes : DEFAULT_HEAP_BYTES;
     create.page_bytes = info->heap.page_bytes;
+    create.pool = info->pool;
     create.debug = info->debug;
     options_use_policies(&info->policies, &create);
     enum quarry_status status = quarry_heap_create(&heap, &create);
@@ -63,6 +88,11 @@ static int print_info(const struct info *info, const struct quarry_target *targe
 int tool_info(int argc, char **argv)
 {
     static const struct argp_option options[] = {{"debug", OPTION_DEBUG, NULL, 0, "A heap in debug mode", 0},
+                                                 {"pool", OPTION_POOL, "WHERE", 0,
+                                                  "Where its memory is reserved: device, stream, managed, "
+                                                  "pinned, or malloc, the toolkit's device heap "
+                                                  "(default: device)",
+                                                  0},
                                                  {NULL, 0, NULL, 0, NULL, 0}};
     static const struct argp_child children[] = {
         {&options_heap, 0, NULL, 0}, {&options_policies, 0, NULL, 0}, {NULL, 0, NULL, 0}};

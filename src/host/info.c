@@ -18,7 +18,9 @@ static const char *pool_words(const struct quarry_heap_description *about)
     };
     if (about->pool == QUARRY_POOL_BUFFER)
         return "a buffer of the program";
-    return about->target.backend == QUARRY_BACKEND_CUDA ? cuda[about->pool] : "host memory";
+    if (about->target.backend == QUARRY_BACKEND_CUDA)
+        return cuda[about->pool];
+    return about->pool == QUARRY_POOL_MALLOC ? "host memory, from malloc" : "host memory";
 }
 
 static void add_scatter(struct text *text, const struct quarry_scatter_options *scatter)

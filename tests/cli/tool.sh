@@ -71,6 +71,12 @@ prints '^out of memory  wait: .* 1000 times more'
 run 0 info --backend cpu --oom trap --debug
 prints '^out of memory  trap: '
 prints '^debug mode     on'
+for pool in device stream managed pinned; do
+    run 0 info --backend cpu --pool "$pool"
+    prints '^reserve pool   67108864 bytes of host memory$'
+done
+run 0 info --backend cpu --pool malloc --heap 1M
+prints '^reserve pool   1048576 bytes of host memory, from malloc$'
 run 0 info --backend cpu --allocator scatter
 prints '^creation       scatter, .*, 8 access blocks, regions of 16 pages, waste factor 2, hash factors 38183 17497 1 1$'
 run 0 info --backend cpu --allocator scatter --heap 1M \
@@ -88,7 +94,7 @@ run 2 info --backend cpu --align 128 --page 64
 says 'page_bytes is 64, which is no multiple of the alignment of 128'
 run 2 info --backend cpu --distribute warp --debug
 says 'debug was given'
-for wrong in '--align 24' '--align 2M' '--align x' '--distribute block' '--oom hook'; do
+for wrong in '--align 24' '--align 2M' '--align x' '--distribute block' '--oom hook' '--pool buffer'; do
     # shellcheck disable=SC2086 # two words
     run 2 info $wrong
     says "${wrong% *} '${wrong#* }': give "
