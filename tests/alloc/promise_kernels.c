@@ -223,6 +223,10 @@ SIMT_KERNEL(promise_play, struct promise_case, a)
             *mine = SIMT_NULL;
         }
     }
+    if (a.keeps) {
+        a.block[simt_thread()] = held[0];
+        held[0] = SIMT_NULL;
+    }
     for (uint32_t i = 0; i < a.held + a.boxes; i++) {
         void *block = i < a.held ? held[i] : promise_exchange(&a, i - a.held, SIMT_NULL);
         if (block)

@@ -211,6 +211,35 @@ static void a_free_is_done_with_a_page_before_others_may_empty_it(void **state)
     plain_options();
 }
 
+/* One page, of 17 chunks in its word or of 33 in fields, and a request for the smaller ones may take either:
+ * what a malloc meant to take of the page when it was the one says nothing of it when it is the other. */
+static void a_malloc_forgets_the_page_that_it_lost(void **state)
+{
+    (void)state;
+    choose();
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
+        uint32_t warps = 2 + (uint32_t)seed % 3;
+        base_target.bug_depth = seed % 4 ? 2 + (uint32_t)(seed / 4 % 3) : 0;
+        f.block_threads = SIMT_LANES;
+        begin(1, 544, warps * SIMT_LANES, seed);
+        f.device.lanes = 1u + (uint32_t)seed % 7;
+        f.device.bytes = 32;
+        f.device.program = (uint32_t)seed;
+        f.device.held = 1;
+        f.device.turns = 8;
+        f.device.keeps = 1;
+        run(&promise_play, warps * SIMT_LANES);
+        if (quarry_heap_check(f.heap) != QUARRY_OK)
+            fail_msg("%s: %s", naming(), quarry_error_detail());
+        run(&promise_verify, warps * SIMT_LANES);
+        run(&promise_free, warps * SIMT_LANES);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+    plain_options();
+}
+
 /* Pages full of what their last owner wrote become ones of eight fields, each written by few lanes of a warp
  * whose others ask for another size. */
 static void few_lanes_write_all_fields(void **state)
@@ -462,6 +491,7 @@ int main(void)
         cmocka_unit_test(chunks_are_neither_shared_nor_lost),
         cmocka_unit_test(a_page_that_empties_becomes_another),
         cmocka_unit_test(a_free_is_done_with_a_page_before_others_may_empty_it),
+        cmocka_unit_test(a_malloc_forgets_the_page_that_it_lost),
         cmocka_unit_test(few_lanes_write_all_fields),
         cmocka_unit_test(what_lanes_free_together_is_free_for_each_of_them),
         cmocka_unit_test(the_last_chunks_are_found_by_whoever_is_entitled),

@@ -327,7 +327,7 @@ SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scat
             break;
         }
         word = seen;
-        t.what = 0;
+        t.what = t.low = 0;
         room = quarry_scatter_room(q, word);
         count = want < room ? want : room;
     }
