@@ -272,6 +272,36 @@ static void few_lanes_write_all_fields(void **state)
     }
 }
 
+/* The first lane of a warp writes the second field of a page that another divides, and must have done so when
+ * the other warp takes its last chunk. */
+static void a_page_is_not_entered_before_all_have_written_its_fields(void **state)
+{
+    (void)state;
+    choose();
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++) {
+        base_target.bug_depth = seed % 4 ? 2 + (uint32_t)(seed / 4 % 2) : 0;
+        f.block_threads = SIMT_LANES;
+        f.scatter.hash_size = f.scatter.hash_sm = f.scatter.hash_warp = f.scatter.hash_pages =
+            2; /* to page 0 */
+        begin(2, 544, 2 * SIMT_LANES, seed);
+        f.device.lanes = 1u << 31;
+        f.device.bytes = 544;
+        expect_equal(run(&promise_malloc, SIMT_LANES).nulls, 0);
+        f.device.lanes = (1u << 17) - 1; /* 34 ask for 33 chunks */
+        f.device.bytes = 16;
+        expect_equal(run(&promise_malloc, 2 * SIMT_LANES).nulls, 1);
+        if (quarry_heap_check(f.heap) != QUARRY_OK)
+            fail_msg("%s: %s", naming(), quarry_error_detail());
+        f.device.lanes = SIMT_ALL_LANES;
+        run(&promise_verify, 2 * SIMT_LANES);
+        run(&promise_free, 2 * SIMT_LANES);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+    plain_options();
+}
+
 /* As many chunks as threads, each of which holds at most one, so that not one NULL is right: what lanes give
  * back together is free when any of them goes on. */
 static void what_lanes_free_together_is_free_for_each_of_them(void **state)
@@ -493,6 +523,7 @@ int main(void)
         cmocka_unit_test(a_free_is_done_with_a_page_before_others_may_empty_it),
         cmocka_unit_test(a_malloc_forgets_the_page_that_it_lost),
         cmocka_unit_test(few_lanes_write_all_fields),
+        cmocka_unit_test(a_page_is_not_entered_before_all_have_written_its_fields),
         cmocka_unit_test(what_lanes_free_together_is_free_for_each_of_them),
         cmocka_unit_test(the_last_chunks_are_found_by_whoever_is_entitled),
         cmocka_unit_test(a_chunk_wastes_no_more_than_the_factor_allows),
