@@ -272,6 +272,7 @@ SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_pages *h, uint32_
     if (busy) {
         uint32_t rank = simt_rank(group), width = simt_popc_u32(group), live = (uint32_t)next;
         uint32_t fields = quarry_scatter_field_count(class_);
+        simt_sync(all); /* what those who hold pages acquired: fields lie where freed blocks lay */
         for (uint32_t rest = busy & group; rest; rest &= rest - 1u) {
             uint32_t page = first + simt_popc_u32(group & ((rest & (0u - rest)) - 1u));
             SIMT_ROLLED
