@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels, compiled once for each allocator: -DQUARRY_ALLOCATOR=ring makes ring_move and so on;
- * and once for recording: -DQUARRY_TRACE beside it makes traced_move.
+ * once for recording: -DQUARRY_TRACE beside it makes traced_move; and once for a ring of each species' own:
+ * -DAPART beside it makes apart_move.
  *
  * A warp has one cell and its lists, so lists need no atomics; all lanes of it call each function together.
  */
@@ -8,6 +9,8 @@
 
 #ifdef QUARRY_TRACE
 #define KERNEL(name) KERNEL_OF(traced, name)
+#elif defined APART
+#define KERNEL(name) KERNEL_OF(apart, name)
 #else
 #define KERNEL(name) KERNEL_OF(QUARRY_ALLOCATOR, name)
 #endif
@@ -20,12 +23,24 @@
 
 /* ---- frames and lists: all of what is allocated and freed ---- */
 
-/* Puts an empty frame on top of the list.  Returns 0 if there is none. */
-SIMT_FN int grow(const struct simulation *a, struct list *l)
+/* The heap that list number i of every cell has its frames from. */
+SIMT_FN struct quarry_handle heap_of(const struct simulation *a, uint32_t i)
+{
+#ifdef APART
+    return a->ring[i];
+#else
+    (void)i;
+    return a->heap;
+#endif
+}
+
+/* Puts an empty frame on top of the list, which is number i of its cell here and below.  Returns 0 if there
+ * is none. */
+SIMT_FN int grow(const struct simulation *a, struct list *l, uint32_t i)
 {
     struct frame *top = (struct frame *)SIMT_NULL;
     if (simt_lane() == 0) {
-        top = (struct frame *)quarry_malloc(a->heap, sizeof *top);
+        top = (struct frame *)quarry_malloc(heap_of(a, i), sizeof *top);
         if (top)
             top->next = l->top;
     }
@@ -39,14 +54,14 @@ SIMT_FN int grow(const struct simulation *a, struct list *l)
 }
 
 /* Frees the top frame. */
-SIMT_FN void shrink(const struct simulation *a, struct list *l)
+SIMT_FN void shrink(const struct simulation *a, struct list *l, uint32_t i)
 {
     struct frame *top = l->top;
     l->top = top->next;
     l->fill = FRAME_PARTICLES;
     simt_sync(SIMT_ALL_LANES); /* all lanes have read what they want of it */
     if (simt_lane() == 0)
-        quarry_free(a->heap, top);
+        quarry_free(heap_of(a, i), top);
 }
 
 SIMT_FN int in(uint32_t lanes)
@@ -55,10 +70,11 @@ SIMT_FN int in(uint32_t lanes)
 }
 
 /* Puts the particles of these lanes into the list. */
-SIMT_FN void push(const struct simulation *a, struct list *l, uint32_t lanes, const struct particle *p)
+SIMT_FN void push(const struct simulation *a, struct list *l, uint32_t i, uint32_t lanes,
+                  const struct particle *p)
 {
     while (lanes) {
-        if (l->fill == FRAME_PARTICLES && !grow(a, l)) {
+        if (l->fill == FRAME_PARTICLES && !grow(a, l, i)) {
             if (simt_lane() == 0)
                 simt_add_u64(&a->tally->lost, simt_popc_u32(lanes), relaxed);
             return;
@@ -74,7 +90,8 @@ SIMT_FN void push(const struct simulation *a, struct list *l, uint32_t lanes, co
 
 /* Takes a particle out of the list for each of these lanes, as far as the top frame has them.
  * Returns the lanes that have got one; 0 only if the list is empty. */
-SIMT_FN uint32_t pop(const struct simulation *a, struct list *l, uint32_t lanes, struct particle *p)
+SIMT_FN uint32_t pop(const struct simulation *a, struct list *l, uint32_t i, uint32_t lanes,
+                     struct particle *p)
 {
     if (!lanes || !l->top)
         return 0;
@@ -84,7 +101,7 @@ SIMT_FN uint32_t pop(const struct simulation *a, struct list *l, uint32_t lanes,
     lanes = simt_ballot(SIMT_ALL_LANES, gets);
     l->fill -= simt_popc_u32(lanes);
     if (l->fill == 0)
-        shrink(a, l);
+        shrink(a, l, i);
     return lanes;
 }
 
@@ -167,7 +184,7 @@ SIMT_FN void move(const struct simulation *a, struct list *lists, uint32_t lanes
         list = cell_of(a, p) == my_cell() ? p->species : (uint32_t)LEAVING;
     }
     for (uint32_t i = 0; i < LISTS; i++)
-        push(a, &lists[i], simt_ballot(SIMT_ALL_LANES, list == i), p);
+        push(a, &lists[i], i, simt_ballot(SIMT_ALL_LANES, list == i), p);
 }
 
 /* ---- kernels: one warp for each cell ---- */
@@ -189,7 +206,7 @@ KERNEL(create)
         p.y = my_cell() / a.side * CELL + draw(&a, id, 3) % CELL;
         p.vx = draw_speed(&a, id, 4, CELL / 16);
         p.vy = draw_speed(&a, id, 5, CELL / 16);
-        push(&a, &atoms, simt_ballot(SIMT_ALL_LANES, id < a.atoms), &p);
+        push(&a, &atoms, ATOM, simt_ballot(SIMT_ALL_LANES, id < a.atoms), &p);
     }
     for (uint32_t i = 0; i < LISTS; i++)
         store(&a, i, i == ATOM ? atoms : empty());
@@ -211,10 +228,11 @@ KERNEL(move)
         old[i] = *list_of(&a, my_cell(), i);
     for (uint32_t turn = 0; turn < SPECIES; turn++) {
         uint32_t species = order[turn];
-        while ((lanes = pop(&a, &old[species], SIMT_ALL_LANES, &p)) != 0) {
+        while ((lanes = pop(&a, &old[species], species, SIMT_ALL_LANES, &p)) != 0) {
             int captures = in(lanes) && species == ION && draw(&a, p.id, 6) % CAPTURE == 0;
             int is_hit = in(lanes) && species == ATOM && pulse_hits(&a, &p);
-            uint32_t got = pop(&a, &old[ELECTRON], simt_ballot(SIMT_ALL_LANES, captures), &electron);
+            uint32_t got =
+                pop(&a, &old[ELECTRON], ELECTRON, simt_ballot(SIMT_ALL_LANES, captures), &electron);
             if (in(got)) {
                 p.species = ATOM;
                 p.electron = electron.id;
@@ -250,7 +268,7 @@ KERNEL(arrive)
                     p = from.top->particle[n + simt_lane()];
                 int mine = cell_of(&a, &p) == my_cell();
                 for (uint32_t i = 0; i < SPECIES; i++)
-                    push(&a, &lists[i], simt_ballot(SIMT_ALL_LANES, mine && p.species == i), &p);
+                    push(&a, &lists[i], i, simt_ballot(SIMT_ALL_LANES, mine && p.species == i), &p);
             }
     }
     for (uint32_t i = 0; i < SPECIES; i++)
@@ -265,7 +283,7 @@ KERNEL(discard)
     for (uint32_t i = a.forget; i < LISTS; i++) {
         struct list l = *list_of(&a, my_cell(), i);
         while (l.top)
-            shrink(&a, &l);
+            shrink(&a, &l, i);
         store(&a, i, l);
     }
 }
@@ -305,6 +323,9 @@ KERNEL(count)
             }
         }
         add(&a.tally->frames, frames);
+#ifdef APART
+        add(&a.tally->frames_of[i], frames);
+#endif
         if (i < SPECIES)
             add(&a.tally->population[i], population);
     }

@@ -44,9 +44,11 @@ struct tally {
     uint64_t energy;
     uint64_t wrong; /* particles in the wrong list, ids that are not there just once */
     uint64_t lost;  /* particles for which there was no frame */
+    /* Of the frames, those of each list; with APART. */
+    uint64_t frames_of[LISTS];
 };
 
-/* Argument of all kernels. */
+/* Argument of all kernels.  Without APART they take the beginning of it. */
 struct simulation {
     struct quarry_handle heap;
     struct list *list; /* LISTS for each cell */
@@ -57,6 +59,9 @@ struct simulation {
     uint32_t step;  /* from 1 */
     uint32_t steps;
     uint32_t forget; /* discard: the first of each cell's lists to be emptied */
+#ifdef APART
+    struct quarry_handle ring[LISTS]; /* of each list; instead of the heap */
+#endif
 };
 
 #endif

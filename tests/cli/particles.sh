@@ -55,6 +55,23 @@ run 0 --backend "$backend" --atoms 1 --cells 3 --steps 1
 run 0 --backend "$backend" --atoms 9 --cells 40 --steps 3
 run 0 --backend "$backend" --atoms 3K --cells 3 --steps 20
 
+# A ring for each species, and one for those that leave: the same particles.  Each has a quarter of --heap, whatever it needs.
+run 0 --backend "$backend" --apart # long enough for ions that capture the last electron of a frame
+run 0 --backend "$backend" --apart --atoms 5000 --cells 5 --steps 40
+cut -d, -f3-8 "$out" >"$scratch/apart"
+cut -d, -f3-8 "$scratch/ring.csv" | cmp -s - "$scratch/apart" || fail 'other particles or frames with rings apart'
+run 0 --backend "$backend" --apart --allocator ring --atoms 5000 --cells 5 --steps 40 --heap 4000003
+cut -d, -f3-8 "$out" | cmp -s - "$scratch/apart" || fail 'other particles or frames with rings of a given size'
+# shellcheck disable=SC2016 # for awk
+look 'good += $1 == "ring" && $9 == 4000003; if (good != NR - 1) exit' 'shares that are not all of --heap'
+refuses 1 "step 0: the ring of atoms is full with 9 frames, while 27 of the others' 27 are free; .* than 300001 bytes" \
+    --backend "$backend" --apart --cells 3 --atoms 8K --heap 300001
+refuses 1 "step [1-9][0-9]*: the ring of [a-z ]+ is full with 9 frames, while [0-9]+ of the others' 27 are free; " \
+    --backend "$backend" --apart --cells 3 --atoms 2K --heap 300001
+refuses 1 'a pool of 1 bytes is too small' --backend "$backend" --apart --heap 3
+refuses 2 '--apart gives each species a ring: ' --apart --allocator corw
+refuses 2 '--apart gives each species a ring: ' --apart --trace "$scratch/trace"
+
 # A trace of it: as many frames are allocated as freed, and those are the same particles.  What fails leaves none.
 run 0 --backend "$backend" --atoms 5000 --cells 5 --steps 40 --trace "$scratch/trace"
 cut -d, -f3-7 "$out" | cmp -s - "$scratch/ring" || fail 'other particles when they are recorded'
