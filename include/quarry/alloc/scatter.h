@@ -112,7 +112,7 @@ SIMT_FN struct quarry_scatter_deal quarry_scatter_deal(uint32_t all, uint32_t ha
     struct quarry_scatter_deal deal = {0, simt_lane(), ~0u};
     if (simt_any(all, has && most < wanted)) { /* if all pages have the same room, such as empty ones: */
         uint32_t each = simt_shuffle_u32(all, room, has ? simt_ctz_u32(has) : simt_lane());
-        int in = has >> simt_lane() & 1u;
+        int in = (has >> simt_lane() & 1u) != 0;
         if (!simt_any(all, in && room != each)) {
             uint32_t before = simt_rank(has) * each, page = quarry_divide_u32(order, each ? each : 1u);
             if (in && before < wanted)
