@@ -79,6 +79,7 @@ SCALES = {
         "runs": "1",
     },
 }
+WALKS = "rw,rw-bm,crw,corw"
 PAGE = 256  # bytes, as in section 5.2.1
 TOTAL = 1000000  # pages of the theory, as in section 3.2.2
 CLUSTERS = {0.01: "crw M = A/100", 0.5: "crw M = A/2", 1: "crw M = A"}  # as in the paper's figure 8
@@ -194,7 +195,7 @@ class Survey(Tool):
         return super().csv(*arguments) if arguments[0] == "model" else self.chosen(dict(zip(arguments[1::2], arguments[2::2])))
 
     def chosen(self, options):
-        """The rows, one for each point of the axes; values of an option that have none become `lacking`."""
+        """The rows, one for each point of the axes, in the order of the options' values; those that have none become `lacking`."""
         tests, op = SAME_TESTS[options["--test"]]
         wanted = {name: options.get(f"--{name}", "").split(",") for name in ("allocator", "size", "free", "lanes", "page")}
         wanted = {name: values for name, values in wanted.items() if values != [""]}
@@ -205,7 +206,8 @@ class Survey(Tool):
             has = {**row, "size": size, "free": f"{float(row['free_percent']):g}"}
             if (row["test"] in tests and row["op"] == op and row["status"] == "ok" and row["draw"] != "octaves" and
                     all(has[name] in values for name, values in wanted.items())):
-                rows.setdefault((row["threads"], *(has[name] for name in ("allocator", "size", "free", "lanes"))), row)
+                place = [values.index(has[name]) for name, values in wanted.items()]
+                rows.setdefault((row["threads"], *(has[name] for name in ("allocator", "size", "free", "lanes"))), (place, row))
                 for name in wanted:
                     found[name].add(has[name])
         lacking = [f"--{name} {','.join(value for value in values if value not in found[name])}"
@@ -213,7 +215,7 @@ class Survey(Tool):
         if lacking:
             kept = "".join(f" --{name} {values[0]}" for name, values in wanted.items() if len(values) == 1 and found[name])
             self.lacking.append(f"bench --test {options['--test']}{kept} with {' '.join(lacking)}")
-        return [dict(row) for row in rows.values()]
+        return [dict(row) for _, row in sorted(rows.values(), key=lambda found: found[0])]
 
 
 # ---- rows of each figure ----
@@ -355,7 +357,7 @@ BITS = 0.15
 
 def steps_and_theory(tool):
     """The benchmark's rows; beside them TAS and WAS by the theory of the allocator, and of a queue."""
-    rows = tool.bench("malloc", "--free", "50,10,1,0.5", "--threads", tool.scale["threads"], "--steps")
+    rows = tool.bench("malloc", "--allocator", WALKS, "--free", "50,10,1,0.5", "--threads", tool.scale["threads"], "--steps")
     for row in rows:
         total = int(int(row["heap_bytes"]) / (int(row["page"]) + OVERHEAD.get(row["allocator"], BITS)))
         free = int(total * float(row["free_percent"]) / 100)
@@ -379,7 +381,7 @@ def lanes(tool):
 
 
 def frees(tool):
-    return tool.bench("free", "--free", "50,10,1,0.5", "--threads", tool.scale["threads"], "--steps")
+    return tool.bench("free", "--allocator", WALKS, "--free", "50,10,1,0.5", "--threads", tool.scale["threads"], "--steps")
 
 
 def mallocs(tool):
