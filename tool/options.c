@@ -3,6 +3,7 @@
 #include "options.h"
 
 #include "lists.h"
+#include "quarry/core/layout.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -111,15 +112,15 @@ static error_t parse_size(const char *option, const char *text, uint64_t *bytes)
     return tool_refuse("%s '%s': give a size such as 4096, 64K or 1.5G", option, text);
 }
 
-static error_t parse_page(struct method_options *options, const char *text)
+static error_t parse_page(struct method_options *options, const char *text, unsigned least)
 {
     uint64_t *bytes = &options->page_bytes;
     error_t error = parse_size("--page", text, bytes);
     if (error)
         return error;
-    if (*bytes >= OPTIONS_MIN_PAGE_BYTES && *bytes <= (1u << 20) && *bytes % 16 == 0)
+    if (*bytes >= least && *bytes <= (1u << 20) && *bytes % 16 == 0)
         return 0;
-    return tool_refuse("--page '%s': give a multiple of 16 from %u to 1M", text, OPTIONS_MIN_PAGE_BYTES);
+    return tool_refuse("--page '%s': give a multiple of 16 from %u to 1M", text, least);
 }
 
 static error_t parse_name(struct method_options *options, const char *text)
@@ -167,7 +168,7 @@ static error_t parse_heap(int key, char *text, struct argp_state *state)
     case 'm':
         return parse_size("--heap", text, &options->heap_bytes);
     case 'p':
-        return parse_page(options, text);
+        return parse_page(options, text, QUARRY_MIN_PAGE_BYTES);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -177,6 +178,8 @@ static error_t parse_method(int key, char *text, struct argp_state *state)
 {
     struct method_options *options = (struct method_options *)state->input;
     switch (key) {
+    case 'p':
+        return parse_page(options, text, OPTIONS_MIN_PAGE_BYTES);
     case KEY_METHOD:
         return parse_name(options, text);
     case KEY_PREFILL:
@@ -209,7 +212,7 @@ static const struct argp_option method_list[] = {
 /* Their defaults are the command's. */
 static const struct argp_option heap_list[] = {
     {"allocator", 'a', "NAME", 0, "The allocator; `quarry list` names them", 0},
-    {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 from 32 to 1M", 0},
+    {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 to 1M", 0},
     {"backend", 'b', "NAME", 0, "auto, cuda or cpu (default: auto, a GPU if there is one)", 0},
     {"heap", 'm', "SIZE", 0, "Size of the heap", 0},
     {NULL, 0, NULL, 0, NULL, 0}};

@@ -9,7 +9,7 @@
 #include <argp.h>
 #include <stdint.h>
 
-#define OPTIONS_MIN_PAGE_BYTES 32u /* a head and a few entries behind it */
+#define OPTIONS_MIN_PAGE_BYTES 32u /* with --method: a head and a few entries behind it */
 
 #define OPTIONS_MAX_RUNS 1000u
 
@@ -49,7 +49,7 @@ struct method_options {
     int two_pass;          /* count, prefix sum, write; else pages from a heap, of which the rest is */
     const char *allocator; /* NULL: the library's default; groupby and join have one of their own */
     uint64_t heap_bytes;   /* 0: the command's default */
-    uint64_t page_bytes;   /* OPTIONS_MIN_PAGE_BYTES to 1 MiB, a multiple of 16 */
+    uint64_t page_bytes;   /* to 1 MiB, a multiple of 16 */
     unsigned prefill;      /* percent of the heap's pages that others hold, 0 to 99 */
     unsigned runs;         /* 1 to OPTIONS_MAX_RUNS; all but the last are for the times */
     const char *trace;     /* file that mallocs and frees of all runs go to; NULL: none */

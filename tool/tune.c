@@ -109,9 +109,8 @@ static void add(struct tuner *tuner, const char *allocator, uint64_t page_bytes,
  * default, and pages of the smallest block. */
 static void add_all(struct tuner *tuner, uint64_t heap_bytes)
 {
-    const uint64_t smallest = quarry_round_up(tuner->plan.least, QUARRY_MIN_PAGE_BYTES);
+    const uint64_t least = quarry_round_up(tuner->plan.least, QUARRY_MIN_PAGE_BYTES);
     const uint64_t most = quarry_round_up(tuner->plan.most, QUARRY_MIN_PAGE_BYTES);
-    const uint64_t least = smallest > OPTIONS_MIN_PAGE_BYTES ? smallest : OPTIONS_MIN_PAGE_BYTES;
     struct quarry_allocator_info info;
     for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
         uint64_t power = 16;

@@ -59,6 +59,8 @@ done
 # A heap in which not all fits; pages that are too small.
 run 0 replay --backend "$backend" --runs 1 --heap 16K "$data/groupby.trace"
 prints '^failures +[1-9][0-9]* for want of space, 0 refused$'
+run 0 replay --backend "$backend" --runs 1 --allocator rw-malloc --page 16 "$data/groupby.trace"
+prints '^heap .* pages of 16 bytes$'
 run 0 replay --backend "$backend" --runs 1 --page 32 "$data/groupby.trace"
 prints '^failures +0 for want of space, 617 refused$'
 

@@ -77,6 +77,10 @@ for pool in device stream managed pinned; do
 done
 run 0 info --backend cpu --pool malloc --heap 1M
 prints '^reserve pool   1048576 bytes of host memory, from malloc$'
+run 0 info --backend cpu --allocator rw-malloc --page 16
+prints '^creation       rw-malloc, .*: [0-9]* pages of 16 bytes, '
+run 2 info --page 8
+says "--page '8': give a multiple of 16 from 16 to 1M"
 run 0 info --backend cpu --allocator scatter
 prints '^creation       scatter, .*, 8 access blocks, regions of 16 pages, waste factor 2, hash factors 38183 17497 1 1$'
 run 0 info --backend cpu --allocator scatter --heap 1M \
