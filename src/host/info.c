@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *pool_words(const struct quarry_heap_description *about)
+/* info: of the heap's allocator. */
+static const char *pool_words(const struct quarry_heap_description *about,
+                              const struct quarry_allocator_info *info)
 {
     static const char *const cuda[] = {
         [QUARRY_POOL_DEVICE] = "device memory, from cudaMalloc",
@@ -16,6 +18,9 @@ static const char *pool_words(const struct quarry_heap_description *about)
         [QUARRY_POOL_BUFFER] = "a buffer of the program",
         [QUARRY_POOL_MALLOC] = "device memory, from device malloc",
     };
+    if (!info->counts_slots)
+        return about->target.backend == QUARRY_BACKEND_CUDA ? "the CUDA toolkit's device heap"
+                                                            : "the C library's heap";
     if (about->pool == QUARRY_POOL_BUFFER)
         return "a buffer of the program";
     if (about->target.backend == QUARRY_BACKEND_CUDA)
@@ -35,16 +40,15 @@ static void add_scatter(struct text *text, const struct quarry_scatter_options *
              scatter->serial ? ", serial search for several pages" : "");
 }
 
-static void add_creation(struct text *text, const struct quarry_heap_description *about)
+static void add_creation(struct text *text, const struct quarry_heap_description *about,
+                         const struct quarry_allocator_info *info)
 {
-    struct quarry_allocator_info info = {0};
-    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++)
-        if (strcmp(info.name, about->allocator) == 0)
-            break;
-    text_add(text, "creation       %s, %s: %" PRIu64 " pages of %" PRIu64 " bytes", info.name, info.summary,
-             about->pages, about->page_bytes);
-    if (!info.whole_pages)
-        text_add(text, ", blocks of up to %" PRIu64, about->max_block_bytes);
+    text_add(text, "creation       %s, %s: ", info->name, info->summary);
+    if (info->counts_slots)
+        text_add(text, "%" PRIu64 " pages of %" PRIu64 " bytes%s", about->pages, about->page_bytes,
+                 info->whole_pages ? "" : ", ");
+    if (!info->whole_pages)
+        text_add(text, "blocks of up to %" PRIu64, about->max_block_bytes);
     if (about->word_bits)
         text_add(text, ", words of %" PRIu32 " bits", about->word_bits);
     if (about->probe_lanes)
@@ -85,16 +89,20 @@ static void add_oom(struct text *text, const struct quarry_heap_description *abo
 enum quarry_status quarry_heap_info(const quarry_heap *heap, char *text, size_t bytes)
 {
     struct quarry_heap_description about;
+    struct quarry_allocator_info info = {0};
     struct text out = {text, bytes};
     if (!heap || (!text && bytes))
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "text" : "heap");
     enum quarry_status status = quarry_heap_describe(heap, &about);
     if (status != QUARRY_OK)
         return status;
-    text_add(&out, "reserve pool   %" PRIu64 " bytes of %s\n", about.pool_bytes, pool_words(&about));
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++)
+        if (strcmp(info.name, about.allocator) == 0)
+            break;
+    text_add(&out, "reserve pool   %" PRIu64 " bytes of %s\n", about.pool_bytes, pool_words(&about, &info));
     text_add(&out, "alignment      %s: blocks begin at multiples of %" PRIu64 " bytes\n",
              about.alignment > 16 ? "shrink" : "natural", about.alignment);
-    add_creation(&out, &about);
+    add_creation(&out, &about, &info);
     text_add(&out, "distribution   %s\n",
              about.distribution == QUARRY_DISTRIBUTION_WARP
                  ? "warp: lanes that ask together share a block of at most a page"

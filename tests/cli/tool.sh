@@ -79,6 +79,9 @@ run 0 info --backend cpu --pool malloc --heap 1M
 prints '^reserve pool   1048576 bytes of host memory, from malloc$'
 run 0 info --backend cpu --allocator rw-malloc --page 16
 prints '^creation       rw-malloc, .*: [0-9]* pages of 16 bytes, '
+run 0 info --backend cpu --allocator cuda --heap 1M
+prints "^reserve pool   1048576 bytes of the C library's heap$"
+prints '^creation       cuda, .*: blocks of up to [0-9]*$'
 run 2 info --page 8
 says "--page '8': give a multiple of 16 from 16 to 1M"
 run 0 info --backend cpu --allocator scatter
