@@ -274,7 +274,7 @@ def page(peers, survey, files):
     kind = "the same kind" if devices == {theirs} else "several kinds" if theirs in devices else "another kind"
     paged = f"""
   In the columns *best page* the page is that with the least time of those measured in the cell, for malloc and for free by themselves, and in
-  the table of utilisation that with the most: a program picks the page for each heap.""" if any(not usual(row) for row in standing.rows) else ""
+  the table of utilisation that with the most: a program picks the page for each heap. Of a cell measured twice with one page the later time counts.""" if any(not usual(row) for row in standing.rows) else ""
     made = heaps(row for row in peers if row["test"] == "init")
     floors = [row["store_floor_us"] for row in survey if row["store_floor_us"] > 0]
     return f"""<!-- Printed by scripts/standing.py, with which a test compares it. -->
