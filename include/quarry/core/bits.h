@@ -24,17 +24,20 @@ SIMT_FN uint32_t quarry_kth_set_u32(uint32_t x, uint32_t k)
     return left;
 }
 
-/* The same, sooner if the first k bits have none between them that is not set; x is not 0. */
+/* The same, sooner where the first k bits are neighbours.
+ *   x   not 0
+ *   k   1 to 32 */
 SIMT_FN uint32_t quarry_kth_of_run_u32(uint32_t x, uint32_t k)
 {
     uint32_t first = simt_ctz_u32(x), run = ~0u >> (32u - k);
     return (~(x >> first) & run) == 0 ? first + k - 1u : quarry_kth_set_u32(x, k);
 }
 
-/* a / b where a is below 2^21 and b is not 0: five instructions of a GPU, where a division of 32 bits takes
- * some
- * 17.  (a + 1/2) / b lies at least 1/2b from any integer, and is wrong by less than that: by at most 2^-22 of
- * itself, as a unit of the last place is at most 2^-23.) */
+/* a / b, in five instructions of a GPU, where a division of 32 bits takes some 17.
+ *   a   below 2^21
+ *   b   not 0
+ * (a + 1/2) / b lies at least 1/2b from any integer, and is computed with an error of at most 2^-22 of
+ * itself, which is less. */
 SIMT_FN uint32_t quarry_divide_u32(uint32_t a, uint32_t b)
 {
     return (uint32_t)simt_divide_f32((float)a + 0.5f, (float)b);
