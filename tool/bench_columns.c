@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CSV and JSON have of one result; docs/benchmarks.md says what each column means. */
+/* What CSV and JSON have of one result; docs/reference/benchmarks.md says what each column means. */
 #include "bench.h"
 #include "build.h"
 

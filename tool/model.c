@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contracts are in model.h, the derivations in docs/model.md. */
+/* The contracts are in model.h, the derivations in docs/design/model.md. */
 #include "model.h"
 
 #include "quarry/device.h"

@@ -2,9 +2,9 @@
 /* What theory says of the number of steps that a malloc takes.
  *
  * Minh Pham et al., "Dynamic Buffer Management in Massively Parallel Systems: The Power of Randomness",
- * ACM TOPC 2025; the numbers in brackets are its equations.  docs/model.md derives them and says where they
- * end.  TAS is the expected number of steps of a thread, WAS the expectation of the most that one of the 32
- * threads of a warp makes.
+ * ACM TOPC 2025; the numbers in brackets are its equations.  docs/design/model.md derives them and says where
+ * they end.  TAS is the expected number of steps of a thread, WAS the expectation of the most that one of the
+ * 32 threads of a warp makes.
  *
  * All functions are pure.  Each returns NAN unless 1 <= threads <= free <= total <= 2^52, and what else it
  * states; and INFINITY where its formula divides by zero: those with free - threads do at free = threads. */

@@ -152,7 +152,8 @@ static const struct argp_option option_list[] = {
 static const char documentation[] =
     "Runs the mallocs and frees of a trace again: their time, and what they take of a heap.\v"
     "What is not given is that of the recording: allocator and, with its allocator, page.  The heap has "
-    "room for four times what can live at one time, but is no larger than the recording's.  docs/traces.md "
+    "room for four times what can live at one time, but is no larger than the recording's.  "
+    "docs/guide/traces.md "
     "says what a replay keeps of the program.\n\n"
     "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 

@@ -82,7 +82,8 @@ static const struct argp_option option_list[] = {
 static const char documentation[] =
     "Runs a trace on every allocator and option that suits it, and ranks them.\v"
     "The heap has room for four times what can live at one time, but is no larger than the recording's, "
-    "unless --heap is given.  docs/traces.md says what is tried.  Interrupted, it ranks what it has.\n\n"
+    "unless --heap is given.  docs/guide/traces.md says what is tried.  Interrupted, it ranks what it "
+    "has.\n\n"
     "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
 static const struct argp_child children[] = {

@@ -70,7 +70,8 @@ violations() {
             sed -E 's/:([0-9]+):.*/:\1: names a heap or an allocator, but lower rooms know none/' || true
         sed -nE 's/^#include "quarry\/alloc\/(.*)\.h"/\1/p' include/quarry/alloc/list.def |
             while read -r allocator; do
-                [ -s "docs/alloc/$allocator.md" ] || echo "docs/alloc/$allocator.md: no page for this allocator"
+                case $allocator in rw_bm | crw | corw) page=walk ;; rw_malloc) page=runs ;; *) page=$allocator ;; esac
+                [ -s "docs/reference/alloc/$page.md" ] || echo "docs/reference/alloc/$page.md: no page for $allocator"
             done
         # Links of Markdown within the repository: [text](path), path relative to the page, without a scheme.
         find . -path './build*' -prune -o -name '*.md' -print | sed 's/^\.\///' | sort | while read -r page; do
@@ -154,8 +155,8 @@ rm -rf "$scratch/tree"
 mkdir "$scratch/tree"
 # shellcheck disable=SC2086
 cp -r $parts "$scratch/tree/"
-rm "$scratch/tree/docs/alloc/rw.md"
-violations "$scratch/tree" | grep -q '^docs/alloc/rw.md:' || {
+rm "$scratch/tree/docs/reference/alloc/rw.md"
+violations "$scratch/tree" | grep -q '^docs/reference/alloc/rw.md:' || {
     echo 'includes.sh: a missing page was not found'
     failed=1
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A kernel that only mallocs, and one that only frees, have at most 48 registers a thread, with each allocator
-# and with the switch over all: so five blocks of 256 threads run at once on a multiprocessor (docs/device-code.md).
+# and with the switch over all: so five blocks of 256 threads run at once on a multiprocessor (docs/design/device-code.md).
 #
 #   registers.sh NVCC
 set -eu

@@ -349,7 +349,7 @@ static void a_warps_rounds_are_the_integral_of_the_printed_density(void **state)
 }
 
 /* Rounds are whole: a warp that finds a binomial number of pages in each passes 32 after half a round more
- * than (11), as long as that is two or more (docs/model.md). */
+ * than (11), as long as that is two or more (docs/design/model.md). */
 static void whole_rounds_are_half_a_round_more(void **state)
 {
     (void)state;
