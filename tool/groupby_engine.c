@@ -17,9 +17,8 @@
 #define MAX_THREADS (1u << 20) /* of a launch: more than any device runs at once; kernels loop */
 
 static const struct groupby_heap_kernels *const heap_kernels[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) &EACH_OF(groupby_heap_kernels, id),
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) &EACH_OF(groupby_heap_kernels, id),
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
 };
 
 enum buffer {

@@ -150,10 +150,9 @@ struct groupby_heap_kernels {
     const struct simt_kernel *count;         /* lanes over `directory`; integers, after the last pass */
 };
 
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+#define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
     extern const struct groupby_heap_kernels EACH_OF(groupby_heap_kernels, id);
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
 extern const struct groupby_heap_kernels
     EACH_TRACED(groupby_heap_kernels); /* recorded, and all allocators' */
 #endif

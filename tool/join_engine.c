@@ -20,9 +20,8 @@
 #define MAX_THREADS (1u << 20) /* of the other launches; their kernels loop */
 
 static const struct join_heap_kernels *const heap_kernels[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) &EACH_OF(join_heap_kernels, id),
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) &EACH_OF(join_heap_kernels, id),
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
 };
 
 enum buffer {

@@ -133,10 +133,8 @@ struct join_heap_kernels {
         *gather; /* warps over heads: copies to matches, frees pages; counts are prefix sums */
 };
 
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    extern const struct join_heap_kernels EACH_OF(join_heap_kernels, id);
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) extern const struct join_heap_kernels EACH_OF(join_heap_kernels, id);
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
 extern const struct join_heap_kernels EACH_TRACED(join_heap_kernels); /* recorded, and all allocators' */
 #endif
 

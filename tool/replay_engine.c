@@ -10,10 +10,8 @@
 
 /* Of plain heaps, and of those with policies. */
 static const struct simt_kernel *const kernels[][2] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    {&EACH_OF(replay_run, id), &EACH_COMPOSED_OF(replay_run, id)},
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) {&EACH_OF(replay_run, id), &EACH_COMPOSED_OF(replay_run, id)},
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
 };
 
 /* The composed ones run plain heaps, too. */

@@ -33,11 +33,10 @@ SIMT_KERNEL_DECLARE(replay_floor); /* the same steps, but a malloc stores an add
 
 /* Each allocator's mallocs and frees: replay_heap_kernels.c.  Those for heaps with policies look at
  * job.check. */
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+#define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
     SIMT_KERNEL_DECLARE(EACH_OF(replay_run, id));                                                            \
     SIMT_KERNEL_DECLARE(EACH_COMPOSED_OF(replay_run, id));
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
 #endif
 
 #endif

@@ -50,13 +50,13 @@
  * block's last word to its first, and what is taken back, as what is freed, from the first to the last: each
  * step is ordered before the next, and a taken page that is no block's last is followed by one of its block.
  */
-#ifndef QUARRY_CORE_RUNS_H
-#define QUARRY_CORE_RUNS_H
+#ifndef QUARRY_ALLOC_RUNS_MAP_H
+#define QUARRY_ALLOC_RUNS_MAP_H
 
 #include "quarry/core/layout.h"
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"
-#include "quarry/core/runs_view.h"
+#include "quarry/alloc/runs/runs_view.h"
 #include "quarry/core/sweep.h"
 
 #define QUARRY_RUNS_FLIGHTS 256u  /* counters */
@@ -378,8 +378,8 @@ SIMT_FN int quarry_runs_are_free(const struct quarry_runs *h, uint32_t group, ui
 /* The first of `pages` free pages together, of the lowest such run that begins in a word from .. to - 1;
  * QUARRY_NO_PAGE if there is none.  It may have gone by now.  A run that reaches into `from` from below
  * begins before.  Scope: group. */
-SIMT_FN uint32_t quarry_runs_find(const struct quarry_runs *h, uint32_t group, uint32_t from, uint32_t to,
-                                  uint32_t pages)
+SIMT_FN uint32_t quarry_runs_find_run(const struct quarry_runs *h, uint32_t group, uint32_t from, uint32_t to,
+                                      uint32_t pages)
 {
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
     uint32_t open = 0; /* free pages that touch the words to come, of a run that begins in from .. to - 1 */
@@ -517,7 +517,7 @@ SIMT_FN uint64_t quarry_runs_chunk(const void *heap, struct quarry_random *r, ui
         uint32_t mine = simt_reduce_min_u32(group, *page == QUARRY_NO_PAGE ? need->pages : QUARRY_NO_PAGE);
         uint32_t wanted = !*dirty && size < mine ? size : mine;
         uint32_t first =
-            wanted == QUARRY_NO_PAGE ? QUARRY_NO_PAGE : quarry_runs_find(h, group, from, to, wanted);
+            wanted == QUARRY_NO_PAGE ? QUARRY_NO_PAGE : quarry_runs_find_run(h, group, from, to, wanted);
         if (first == QUARRY_NO_PAGE)
             break;
         *dirty = 1;
@@ -564,31 +564,6 @@ SIMT_HOST_FN uint64_t quarry_runs_words_bytes(uint64_t pages)
 SIMT_HOST_FN uint64_t quarry_runs_bytes(uint64_t pages)
 {
     return quarry_runs_words_bytes(pages) + QUARRY_RUNS_FLIGHTS * sizeof(uint64_t);
-}
-
-/* Fills *h and the outputs of *l.
- *   probes   the default: words read at random in vain before a sweep */
-SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout(struct quarry_runs *h, struct quarry_layout *l,
-                                                          uint32_t probes)
-{
-    unsigned char *pages = SIMT_NULL;
-    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->sweep, quarry_runs_bytes, &pages);
-    if (result != QUARRY_LAYOUT_OK)
-        return result;
-    h->sweep = (struct quarry_sweep *)l->base;
-    h->words = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN);
-    h->flights = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN + quarry_runs_words_bytes(l->pages));
-    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
-    h->word_count = (uint32_t)((l->pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS);
-    l->max_block = l->pages * l->page_bytes;
-    l->word_bits = QUARRY_RUNS_BITS;
-    l->probe_lanes = 0;
-    result = quarry_layout_probes(l, QUARRY_RUNS_BITS, probes, h->word_count);
-    h->probes = l->probes;
-    h->ordered = l->debug;
-    h->chunks =
-        l->low_free > 0 ? 0 : quarry_layout_chunks(h->word_count, QUARRY_RUNS_CHUNK, QUARRY_RUNS_CHUNK);
-    return result;
 }
 #endif
 

@@ -36,8 +36,8 @@
  * for lock bits: one more atomic for each page that is given, on the path that matters.  Rejected: an OR with
  * release, with which the third pass could do with loads: on a GPU each release waits for a fence, and this
  * would be the second in each take. */
-#ifndef QUARRY_CORE_BITMAP_H
-#define QUARRY_CORE_BITMAP_H
+#ifndef QUARRY_ALLOC_WALK_BITMAP_H
+#define QUARRY_ALLOC_WALK_BITMAP_H
 
 #include "quarry/core/context.h"
 #include "quarry/core/layout.h"
@@ -46,11 +46,10 @@
 #include "quarry/core/share.h"
 #include "quarry/core/sweep.h"
 
-#define QUARRY_BITMAP_PROBES 256u /* words that a lane reads alone; at 0.5 % free 1 in 7 has a page */
-#define QUARRY_BITMAP_CHUNK 2u    /* words of a sweep's chunk for each probe, up to QUARRY_BITMAP_MAX_CHUNK */
+#define QUARRY_BITMAP_CHUNK 2u /* words of a sweep's chunk for each probe, up to QUARRY_BITMAP_MAX_CHUNK */
 #define QUARRY_BITMAP_MAX_CHUNK 2048u
 #define QUARRY_BITMAP_BATCH 8u              /* words that a lane has in flight */
-#define QUARRY_BITMAP_WIDE_PAGES (1u << 22) /* words of 64 bits from so many pages: docs/alloc/corw.md */
+#define QUARRY_BITMAP_WIDE_PAGES (1u << 22) /* words of 64 bits from so many pages: docs/reference/alloc/walk.md */
 #define QUARRY_BITMAP_LOCKS 32u             /* lock bits of a lockmap word */
 #define QUARRY_BITMAP_VERSION ((uint64_t)1 << 32)
 
@@ -340,21 +339,21 @@ SIMT_FN enum quarry_place quarry_bitmap_find(const struct quarry_bitmap *h, cons
 }
 
 SIMT_FN void quarry_bitmap_census(const struct quarry_bitmap *h, uint64_t bytes,
-                                  const struct quarry_walk *walk, struct quarry_census *sum)
+                                  const struct quarry_census_share *share, struct quarry_census *sum)
 {
     uint64_t live = 0, spare = 0;
-    for (uint64_t i = walk->thread; i < h->word_count; i += walk->threads) {
+    for (uint64_t i = share->thread; i < h->word_count; i += share->threads) {
         uint64_t word = quarry_bitmap_load_relaxed(h, (uint32_t)i);
         uint64_t empty = quarry_bitmap_empty(h, (uint32_t)i);
         live += simt_popc_u64(word & ~empty);
         spare += simt_popc_u64(~word);
         sum->faults += simt_popc_u64(~word & empty); /* a bit past the last page came free */
     }
-    for (uint64_t i = walk->thread; i < quarry_bitmap_lock_words(h); i += walk->threads)
+    for (uint64_t i = share->thread; i < quarry_bitmap_lock_words(h); i += share->threads)
         sum->faults +=
             simt_popc_u32((uint32_t)simt_load_u64(&h->lockmap[i], relaxed)); /* a lock that nobody released */
     quarry_census_pages(sum, bytes, live, spare, h->pages.page_bytes);
-    if (walk->thread == 0 && (simt_load_u64(&h->sweep->state, relaxed) & 1u))
+    if (share->thread == 0 && (simt_load_u64(&h->sweep->state, relaxed) & 1u))
         sum->faults++;
 }
 

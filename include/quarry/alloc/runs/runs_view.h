@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of free pages, as a group of lanes sees them that has read consecutive words of core/runs.h's bitmap:
- * which runs there are, and which of them go to which lane.  No memory is touched here. */
-#ifndef QUARRY_CORE_RUNS_VIEW_H
-#define QUARRY_CORE_RUNS_VIEW_H
+/* Runs of free pages, as a group of lanes sees them that has read consecutive words of
+ * alloc/runs/runs_map.h's bitmap: which runs there are, and which of them go to which lane.  No memory is
+ * touched here. */
+#ifndef QUARRY_ALLOC_RUNS_VIEW_H
+#define QUARRY_ALLOC_RUNS_VIEW_H
 
 #include "quarry/core/pages.h"
 #include "quarry/core/share.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a bitmap of runs (core/runs.h) holds: which block an address is in, and a heap's census. */
-#ifndef QUARRY_CORE_RUNS_CENSUS_H
-#define QUARRY_CORE_RUNS_CENSUS_H
+/* What a bitmap of runs (alloc/runs/runs_map.h) holds: which block an address is in, and a heap's census. */
+#ifndef QUARRY_ALLOC_RUNS_CENSUS_H
+#define QUARRY_ALLOC_RUNS_CENSUS_H
 
-#include "quarry/core/runs.h"
+#include "quarry/alloc/runs/runs_map.h"
 
 #define QUARRY_RUNS_TAKEN 1u /* the bits of a word's first page */
 #define QUARRY_RUNS_BOTH (QUARRY_RUNS_TAKEN | (uint64_t)1 << 32)
@@ -17,8 +17,8 @@ SIMT_FN uint64_t quarry_runs_page(const struct quarry_runs *h, uint32_t page)
     return quarry_runs_load(h, page / QUARRY_RUNS_BITS) >> page % QUARRY_RUNS_BITS & QUARRY_RUNS_BOTH;
 }
 
-SIMT_FN enum quarry_place quarry_runs_place(const struct quarry_runs *h, const void *address,
-                                            struct quarry_span *span)
+SIMT_FN enum quarry_place quarry_runs_find(const struct quarry_runs *h, const void *address,
+                                           struct quarry_span *span)
 {
     uint32_t page = quarry_page_find(&h->pages, address, span);
     if (page == QUARRY_NO_PAGE)
@@ -63,21 +63,21 @@ SIMT_FN void quarry_runs_count_word(const struct quarry_runs *h, struct quarry_c
 }
 
 /* The census of alloc.h. */
-SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes, const struct quarry_walk *walk,
-                                struct quarry_census *sum)
+SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes,
+                                const struct quarry_census_share *share, struct quarry_census *sum)
 {
-    const uint32_t group = walk->group, lane = simt_rank(group), width = simt_popc_u32(group);
+    const uint32_t group = share->group, lane = simt_rank(group), width = simt_popc_u32(group);
     const uint32_t first = simt_ctz_u32(group), last = 31u - simt_clz_u32(group);
-    uint32_t warp = (uint32_t)(walk->thread / width), warps = (uint32_t)(walk->threads / width);
+    uint32_t warp = (uint32_t)(share->thread / width), warps = (uint32_t)(share->threads / width);
     uint32_t from = quarry_sweep_cut(h->word_count, warp, warps);
     uint32_t to = quarry_sweep_cut(h->word_count, warp + 1u, warps);
     uint32_t each = bytes ? quarry_page_count(&h->pages, bytes) : 0;
-    uint64_t page_bytes = h->pages.page_bytes, open = 0; /* as in quarry_runs_find */
+    uint64_t page_bytes = h->pages.page_bytes, open = 0; /* as in quarry_runs_find_run */
     int foreign = from > 0 && !(quarry_runs_load(h, from - 1u) >> 31 & 1u);
     foreign = simt_any(group, foreign); /* lanes may have read different values */
-    for (uint64_t i = walk->thread; i < QUARRY_RUNS_FLIGHTS; i += walk->threads)
+    for (uint64_t i = share->thread; i < QUARRY_RUNS_FLIGHTS; i += share->threads)
         sum->faults += (uint32_t)simt_load_u64(&h->flights[i], relaxed) != 0;
-    if (walk->thread == 0 && (simt_load_u64(&h->sweep->state, relaxed) & 1u))
+    if (share->thread == 0 && (simt_load_u64(&h->sweep->state, relaxed) & 1u))
         sum->faults++;
     for (uint32_t i = from + lane; i < to; i += width)
         quarry_runs_count_word(h, sum, i);

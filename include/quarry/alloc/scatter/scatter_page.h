@@ -26,8 +26,8 @@
  * of fields holds it BUSY while it clears them, or lets its group clear them and syncs, and publishes it with
  * release; whoever counts there later acquires that, and the lanes for which he counts, of which some set
  * bits themselves, sync with him before. */
-#ifndef QUARRY_CORE_SCATTER_PAGE_H
-#define QUARRY_CORE_SCATTER_PAGE_H
+#ifndef QUARRY_ALLOC_SCATTER_PAGE_H
+#define QUARRY_ALLOC_SCATTER_PAGE_H
 
 #include "quarry/core/bits.h"
 #include "quarry/core/layout.h"
