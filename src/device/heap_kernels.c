@@ -16,18 +16,6 @@ SIMT_KERNEL(quarry_heap_init_kernel, struct heap_init, a)
     quarry_dispatch_init(&a.heap, thread, threads);
 }
 
-SIMT_KERNEL(quarry_heap_take_kernel, struct heap_malloc, a)
-{
-    if (simt_thread() == 0)
-        *a.pool = simt_malloc(a.bytes);
-}
-
-SIMT_KERNEL(quarry_heap_give_kernel, struct heap_malloc, a)
-{
-    if (simt_thread() == 0)
-        simt_free(*a.pool);
-}
-
 SIMT_FN uint64_t warp_max(uint64_t value)
 {
     for (uint32_t distance = SIMT_LANES / 2; distance > 0; distance /= 2) {

@@ -30,10 +30,12 @@ include/quarry/override\.h	include/quarry/(quarry|device)\.h|<.*>	it is for one 
 include/quarry/trace\.h	include/quarry/quarry\.h|<.*>	the host's side is usable without device code
 include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's side is usable without device code
 include/quarry/.*	include/quarry/.*	public headers see no source folder
+src/device/pool_kernels.*	include/quarry/simt/.*|src/device/pool_kernels\.h	a pool knows nothing of malloc
 src/device/.*	(include/quarry|src/device)/.*	kernels are device code
 src/cpu/(executor|fiber).*	src/cpu/(executor|fiber).*\.h|include/quarry/simt/.*|<.*>	the executor knows no heaps
 src/cpu/.*	(include/quarry|src/cpu|src/host)/.*|<[^c].*>|<c[^u].*>	one backend knows no other
 src/cuda/.*	(include/quarry|src/cuda|src/host)/.*|<.*>	one backend knows no other
+src/host/pool\..*	include/quarry/(core/layout|quarry)\.h|src/host/(backend|fail|machine|pool)\.h|src/device/pool_kernels\.h|<[^c].*>	a pool knows nothing of malloc
 src/host/.*	(include/quarry|src/host|src/device)/.*|<[^c].*>|<c[^u].*>	the host's side reaches backends through their table
 bench/.*	(include/quarry|bench)/.*|<.*>	workloads use the library from outside
 tool/.*	(include/quarry|tool|bench)/.*|<.*>	the tool uses the library from outside
@@ -156,6 +158,9 @@ plant src/device/heap_kernels.c '#if defined(__CUDACC__)'
 plant src/cpu/executor.c '#include "quarry/device.h"'
 plant src/cpu/backend.c '#include <cuda_runtime_api.h>'
 plant src/host/heap.c '#include "cpu/executor.h"'
+plant src/host/pool.c '#include "host/internal.h"'
+plant src/host/pool.h '#include "quarry/device.h"'
+plant src/device/pool_kernels.c '#include "device/heap_kernels.h"'
 plant src/host/heap.c '#include <cuda_runtime_api.h>'
 plant src/host/heap.c '#elif __CUDACC__'
 plant tool/main.c '#include "host/internal.h"'
