@@ -35,12 +35,10 @@ static char *quote_command(int argc, char *const *argv)
 int tool_bench(int argc, char **argv)
 {
     static struct bench bench; /* large, and one is enough */
-    char name[] = "quarry bench";
 
     bench.command = quote_command(argc, argv);
     if (!bench.command)
         return tool_error(TOOL_FAILED, "no memory for the command line");
-    argv[0] = name;
     int code = bench_options(&bench, argc, argv);
     if (code == TOOL_OK && bench.compare)
         return bench_compare(bench.arguments[0], bench.arguments[1], bench.tolerance);

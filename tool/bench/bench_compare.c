@@ -327,8 +327,8 @@ int bench_compare(const char *path_a, const char *path_b, double tolerance)
                counts.no_value);
         code = counts.worse ? TOOL_FAILED : TOOL_OK;
     }
-    if (fflush(stdout) != 0 || ferror(stdout))
-        code = tool_error(TOOL_FAILED, "can't write to standard output");
+    if (tool_flush() != TOOL_OK)
+        code = TOOL_FAILED;
     free(a.list);
     free(b.list);
     return code;

@@ -149,11 +149,9 @@ int tool_report(int argc, char **argv)
                                      NULL,
                                      NULL};
     struct report report = {.files = calloc((size_t)argc + 1, sizeof *report.files)};
-    char name[] = "quarry report";
 
     if (!report.files)
         return tool_error(TOOL_FAILED, "no memory for %d names", argc);
-    argv[0] = name;
     int code = tool_options(&argp, argc, argv, &report);
     if (code == TOOL_OK)
         code = report_write(report.folder, report.files, report.count);

@@ -283,8 +283,6 @@ int tool_groupby(int argc, char **argv)
     command.input.column_number = 1;
     command.input.delimiter = '\t';
     command.synthetic.deviation = DEFAULT_DEVIATION;
-    static char name[] = "quarry groupby";
-    argv[0] = name;
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)
         return code;

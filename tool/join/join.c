@@ -353,8 +353,6 @@ int tool_join(int argc, char **argv)
     command.input[1].column_number = 1;
     command.shared.delimiter = '\t';
     command.synthetic.exponent = 1;
-    static char name[] = "quarry join";
-    argv[0] = name;
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)
         return code;

@@ -514,8 +514,8 @@ static void close_output(struct command *c)
         if (fclose(c->csv) != 0 || failed)
             c->code = tool_error(TOOL_FAILED, "%s: can't write", c->csv_path);
     }
-    if (fflush(stdout) != 0 || ferror(stdout))
-        c->code = tool_error(TOOL_FAILED, "can't write to standard output");
+    if (tool_flush() != TOOL_OK)
+        c->code = TOOL_FAILED;
 }
 
 static int open_workload(struct command *c)
@@ -540,9 +540,6 @@ static int open_workload(struct command *c)
 int tool_model(int argc, char **argv)
 {
     struct command c = {0};
-    char name[] = "quarry model";
-
-    argv[0] = name;
     int code = read_options(&c, argc, argv);
     if (code == TOOL_OK && c.measure)
         code = open_workload(&c);

@@ -239,7 +239,7 @@ static int replay(const struct command *command, const struct quarry_target *tar
                           "%s", fault);
     replay_print_trace(&command->input, trace, plan);
     print_result(plan, &result, &floor, command->check);
-    return fflush(stdout) ? tool_error(TOOL_FAILED, "can't write to standard output") : TOOL_OK;
+    return tool_flush();
 }
 
 int tool_replay(int argc, char **argv)
@@ -248,10 +248,8 @@ int tool_replay(int argc, char **argv)
     struct quarry_target target;
     struct quarry_trace_file trace;
     struct replay_plan plan;
-    static char name[] = "quarry replay";
     memset(&command, 0, sizeof command);
     command.input.runs = REPLAY_RUNS;
-    argv[0] = name;
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)
         return code;

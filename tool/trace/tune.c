@@ -312,7 +312,7 @@ static int tune(struct tuner *tuner, const struct command *command, const struct
     printf("objective     %s: %s\n", objectives[command->objective], meanings[command->objective]);
     print_table(tuner, &floor, command->objective);
     print_paste(&tuner->candidates[0], command->objective);
-    return fflush(stdout) ? tool_error(TOOL_FAILED, "can't write to standard output") : TOOL_OK;
+    return tool_flush();
 }
 
 int tool_tune(int argc, char **argv)
@@ -321,10 +321,8 @@ int tool_tune(int argc, char **argv)
     struct command command;
     struct quarry_target target;
     struct quarry_trace_file trace;
-    static char name[] = "quarry tune";
     memset(&command, 0, sizeof command);
     command.input.runs = REPLAY_RUNS;
-    argv[0] = name;
     int code = tool_options(&argument_parser, argc, argv, &command);
     if (code != TOOL_OK)
         return code;
