@@ -5,9 +5,7 @@
 #include "groupby/groupby_table.h"
 #include "groupby/groupby_two_pass.h"
 #include "lists.h"
-#include "options.h"
-#include "output.h"
-#include "rows.h"
+#include "method.h"
 #include "timing.h"
 #include "tool.h"
 
@@ -20,12 +18,11 @@
 
 struct command {
     const char *path;
-    int stats;
     int keys;           /* print them, and do not group */
     int synthetic_only; /* an option that means nothing without --synthetic was given */
     struct rows_options input;
     struct groupby_synthetic synthetic;
-    struct groupby_options engine;
+    struct method_task task;
     struct groupby_output_options output;
 };
 
@@ -56,7 +53,7 @@ static error_t parse_end(struct command *command)
     }
     if (command->synthetic_only)
         return tool_refuse("--deviation, --seed and --keys need --synthetic");
-    if (command->engine.method.two_pass)
+    if (command->task.method.two_pass)
         return tool_refuse("--method two-pass is for integers: it needs --synthetic");
     if (!command->path)
         return tool_refuse("no file given; name one, or - for standard input");
@@ -97,7 +94,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &command->input;
-        state->child_inputs[1] = &command->engine.method;
+        state->child_inputs[1] = &command->task.result;
+        state->child_inputs[2] = &command->task.method;
         return 0;
     case 'c':
         return parse_column(command, text);
@@ -109,17 +107,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 'n':
         command->output.count = 1;
         return 0;
-    case 's':
-        command->stats = 1;
-        return 0;
     case KEY_SYNTHETIC:
     case KEY_DEVIATION:
     case KEY_SEED:
     case KEY_KEYS:
         return parse_synthetic_key(command, key, text);
-    case 'o':
-        command->output.path = text;
-        return 0;
     case ARGP_KEY_ARG:
         if (command->path)
             return tool_refuse("two files given, '%s' and '%s'; give one", command->path, text);
@@ -140,8 +132,6 @@ static const struct argp_option option_list[] = {
     {"top", 't', "K", 0, "Print only the K largest groups, largest first, those of one size by key", 1},
     {"rows", 'r', NULL, 0, "Add each group's row numbers; rows are counted from 1, without the header", 1},
     {"count", 'n', NULL, 0, "Print only the number of groups", 1},
-    {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
-    {"stats", 's', NULL, 0, "Print rows, groups, pages, heap use and times to standard error", 1},
     {"synthetic", KEY_SYNTHETIC, "N", 0,
      "Group N made-up keys and no file: normally distributed integers of 32 bits, 8 bits in each of four "
      "passes",
@@ -159,24 +149,25 @@ static const char documentation[] =
     "will do.\n\n"
     "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
-static const struct argp_child children[] = {
-    {&options_input, 0, NULL, 0}, {&options_method, 0, NULL, 2}, {NULL, 0, NULL, 0}};
+static const struct argp_child children[] = {{&options_input, 0, NULL, 0},
+                                             {&options_result, 0, NULL, 0},
+                                             {&options_method, 0, NULL, 2},
+                                             {NULL, 0, NULL, 0}};
 static const struct argp argument_parser = {option_list, parse, "FILE", documentation, children, NULL, NULL};
 
 /* ---- statistics ---- */
 
 static void print_heap(const struct groupby_statistics *statistics)
 {
+    const struct work_heap *heap = &statistics->heap;
     char bytes[32];
-    fprintf(stderr, "heap               %s, allocator %s, %llu pages of %llu bytes\n",
-            tool_format_bytes(statistics->heap_bytes, bytes), statistics->allocator,
-            (unsigned long long)statistics->heap_pages, (unsigned long long)statistics->page_bytes);
-    if (statistics->prefilled)
-        fprintf(stderr, "pages prefilled    %llu\n", (unsigned long long)statistics->prefilled);
+    method_print_heap(heap);
+    if (heap->prefilled)
+        fprintf(stderr, "pages prefilled    %llu\n", (unsigned long long)heap->prefilled);
     fprintf(stderr, "pages allocated    %llu\n", (unsigned long long)statistics->pages_allocated);
     fprintf(stderr, "pages freed        %llu\n", (unsigned long long)statistics->pages_freed);
     fprintf(stderr, "peak heap use      %s in %llu pages\n",
-            tool_format_bytes(statistics->peak_pages * statistics->page_bytes, bytes),
+            tool_format_bytes(statistics->peak_pages * heap->page_bytes, bytes),
             (unsigned long long)statistics->peak_pages);
     fprintf(stderr, "hash rounds        %u, passes %u\n", statistics->rounds, statistics->passes);
 }
@@ -191,7 +182,7 @@ static double print_passes(const struct groupby_statistics *statistics)
         int rest = i == GROUPBY_PASSES_NOTED - 1 && statistics->passes > GROUPBY_PASSES_NOTED;
         fprintf(stderr, "  pass %-3u%-9s%10.3f ms, %llu rows", i + 1, rest ? " and on" : "", us / 1e3,
                 (unsigned long long)pass->rows);
-        if (statistics->allocator)
+        if (statistics->heap.allocator)
             fprintf(stderr, " into %llu new pages", (unsigned long long)pass->pages);
         fputc('\n', stderr);
         passes_us += us;
@@ -202,36 +193,32 @@ static double print_passes(const struct groupby_statistics *statistics)
 static void print_stats(const struct command *command, const struct groupby_statistics *statistics,
                         uint64_t rows, uint64_t groups, double read_us, double output_us)
 {
+    const int paged = !command->task.method.two_pass;
     const double *us = statistics->us;
     char bytes[32];
     fprintf(stderr, "rows               %llu\n", (unsigned long long)rows);
     fprintf(stderr, "groups             %llu\n", (unsigned long long)groups);
-    fprintf(stderr, "method             %s\n", command->engine.method.two_pass ? "two-pass" : "paged");
-    if (statistics->allocator)
+    method_print_name(&command->task);
+    if (statistics->heap.allocator)
         print_heap(statistics);
-    if (command->engine.method.two_pass)
+    if (!paged)
         fprintf(stderr, "counts             %s\n", tool_format_bytes(statistics->table_bytes, bytes));
-    fprintf(stderr, "time, median of %u run%s\n", command->engine.method.runs,
-            command->engine.method.runs == 1 ? "" : "s");
-    tool_print_time("read", read_us);
-    tool_print_time("upload", statistics->upload_us);
-    if (!command->engine.method.two_pass)
-        tool_print_time("heap", statistics->heap_us);
+    method_print_times(&command->task, read_us, statistics->upload_us, statistics->heap.us);
     if (!command->synthetic.rows)
         tool_print_time("hash", us[GROUPBY_TIME_HASH]);
     const double passes_us = print_passes(statistics);
     tool_print_time("passes", passes_us);
-    if (command->engine.method.two_pass) {
+    if (!paged) {
         tool_print_time("  counting", us[GROUPBY_TIME_COUNT]);
         tool_print_time("  prefix sums", us[GROUPBY_TIME_PREFIX_SUM]);
         tool_print_time("  writing", us[GROUPBY_TIME_WRITE]);
-    }
-    if (!command->engine.method.two_pass)
+    } else {
         tool_print_time("decide", us[GROUPBY_TIME_DECIDE]);
+    }
     tool_print_time("resolve", us[GROUPBY_TIME_RESOLVE]);
     tool_print_time("group, all these", us[GROUPBY_TIME_ALL]);
     tool_print_time("output", output_us);
-    if (statistics->allocator)
+    if (statistics->heap.allocator)
         fprintf(stderr, "mallocs per second %.0f in the passes\n",
                 passes_us > 0 ? (double)statistics->pages_allocated * 1e6 / passes_us : 0.0);
 }
@@ -257,17 +244,17 @@ static int group(const struct command *command)
     int code = read_table(command, &table);
     double read = timing_now();
     if (code == 0 && command->keys) {
-        code = groupby_output_keys(&table, command->output.path);
+        code = groupby_output_keys(&table, command->task.result.path);
         groupby_table_free(&table);
         return code;
     }
     if (code == 0)
-        code = (command->engine.method.two_pass ? groupby_run_two_pass : groupby_run)(
-            &table, &command->engine, &result, &statistics);
+        code = (command->task.method.two_pass ? groupby_run_two_pass : groupby_run)(
+            &table, &command->task, command->output.with_rows, &result, &statistics);
     double grouped = timing_now();
     if (code == 0)
-        code = groupby_output(&table, &result, &command->output);
-    if (code == 0 && command->stats)
+        code = groupby_output(&table, &result, &command->output, command->task.result.path);
+    if (code == 0 && command->task.result.stats)
         print_stats(command, &statistics, table.count, result.groups, 1e6 * (read - began),
                     1e6 * (timing_now() - grouped));
     groupby_free(&result);
@@ -283,17 +270,6 @@ int tool_groupby(int argc, char **argv)
     command.input.column_number = 1;
     command.input.delimiter = '\t';
     command.synthetic.deviation = DEFAULT_DEVIATION;
-    int code = tool_options(&argument_parser, argc, argv, &command);
-    if (code != TOOL_OK)
-        return code;
-    code = output_check(command.output.path);
-    if (code == TOOL_OK && tool_target(command.engine.method.backend, &command.engine.target))
-        code = TOOL_FAILED;
-    if (code != TOOL_OK)
-        return code;
-    command.engine.want_rows = command.output.with_rows;
-    command.engine.hash_bits = (unsigned)tool_environment("QUARRY_GROUPBY_HASH_BITS", 64, 64);
-    if (command.engine.target.backend == QUARRY_BACKEND_CPU)
-        command.engine.target.seed = tool_environment("QUARRY_GROUPBY_SEED", UINT64_MAX, 0);
-    return group(&command);
+    const int code = method_start(&command.task, &argument_parser, argc, argv, &command, "GROUPBY", 64);
+    return code == TOOL_OK ? group(&command) : code;
 }

@@ -8,13 +8,10 @@
 #include "groupby/groupby_kernels.h"
 #include "timing.h"
 #include "tool.h"
-#include "work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_THREADS (1u << 20) /* of a launch: more than any device runs at once; kernels loop */
 
 static const struct groupby_heap_kernels *const heap_kernels[] = {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary) &EACH_OF(groupby_heap_kernels, id),
@@ -41,10 +38,10 @@ enum buffer {
 
 struct engine {
     const struct groupby_table *table;
-    const struct groupby_options *options;
+    const struct method_task *task;
+    int want_rows;
     struct groupby_statistics *statistics;
     struct work work;
-    quarry_heap *heap;
     const struct groupby_heap_kernels *kernels; /* the heap's allocator's */
     void *memory[BUFFERS];
     uint64_t table_room[2]; /* entries, of TABLE_EVEN and TABLE_ODD */
@@ -61,11 +58,9 @@ static int create_buffer(struct engine *engine, enum buffer which, uint64_t byte
     return work_create(&engine->work, bytes, &engine->memory[which], "memory for the rows and their groups");
 }
 
-/* On at least `threads` threads, or MAX_THREADS. */
 static int launch(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads)
 {
-    struct quarry_grid grid = quarry_grid_for(bounds_smaller(threads, MAX_THREADS));
-    return work_launch(&engine->work, kernel, grid, &engine->job);
+    return work_launch_over(&engine->work, kernel, threads, &engine->job);
 }
 
 /* Launches, waits, and adds the kernel's time to *microseconds. */
@@ -106,44 +101,34 @@ static uint64_t pages_enough(const struct engine *engine)
     return bounds_pages_enough(engine->table->count, engine->job.capacity, engine->table->integers != NULL);
 }
 
-/* Says what the heap lacks.  heap_pages is 0 if there is no heap since not even one page fits. */
-static int too_small(const struct engine *engine, const char *what, uint64_t heap_bytes, uint64_t heap_pages)
+/* Says what the heap lacks. */
+static int too_small(const struct engine *engine, const char *what)
 {
+    const struct work_heap *heap = &engine->statistics->heap;
     uint64_t rows = engine->table->count;
-    uint64_t page_bytes = engine->options->method.page_bytes;
-    unsigned prefill = engine->options->method.prefill;
-    uint64_t enough = pages_enough(engine);
-    /* Which pages are taken beforehand is random, and how many only nearly so. */
-    if (prefill)
-        enough = (enough + enough / 8 + 1000) * 100 / (100 - prefill);
     char have[32];
     char least[32];
     char taken[64] = "";
-    if (prefill && heap_pages)
-        snprintf(taken, sizeof taken, ", %llu of them taken beforehand",
-                 (unsigned long long)engine->statistics->prefilled);
-    return tool_error(TOOL_FAILED,
-                      "%s: it has %s, that is %llu pages of %llu bytes%s, and %llu rows take at least %s in "
-                      "pages; use --heap %lluK, which is certainly enough",
-                      what, tool_format_bytes(heap_bytes, have), (unsigned long long)heap_pages,
-                      (unsigned long long)page_bytes, taken, (unsigned long long)rows,
-                      tool_format_bytes(bounds_pages_least(rows, engine->job.capacity) * page_bytes, least),
-                      (unsigned long long)work_heap_kib(enough, page_bytes, heap_bytes, heap_pages));
+    if (heap->prefilled)
+        snprintf(taken, sizeof taken, ", %llu of them taken beforehand", (unsigned long long)heap->prefilled);
+    return tool_error(
+        TOOL_FAILED,
+        "%s: it has %s, that is %llu pages of %llu bytes%s, and %llu rows take at least %s in "
+        "pages; use --heap %lluK, which is certainly enough",
+        what, tool_format_bytes(heap->bytes, have), (unsigned long long)heap->pages,
+        (unsigned long long)heap->page_bytes, taken, (unsigned long long)rows,
+        tool_format_bytes(bounds_pages_least(rows, engine->job.capacity) * heap->page_bytes, least),
+        (unsigned long long)work_heap_kib(heap, &engine->task->method, pages_enough(engine)));
 }
 
 /* A malloc in a pass returned NULL. */
 static int no_page(const struct engine *engine)
 {
-    const struct groupby_statistics *statistics = engine->statistics;
-    uint64_t enough = statistics->prefilled + pages_enough(engine);
-    if (statistics->heap_pages < enough)
-        return too_small(engine, "the heap is too small and filled up", statistics->heap_bytes,
-                         statistics->heap_pages);
-    return tool_error(TOOL_FAILED,
-                      "allocator %s gave no page although its heap has %llu and no more than %llu can be "
-                      "needed; use another --allocator",
-                      statistics->allocator, (unsigned long long)statistics->heap_pages,
-                      (unsigned long long)enough);
+    const struct work_heap *heap = &engine->statistics->heap;
+    const uint64_t enough = heap->prefilled + pages_enough(engine);
+    if (heap->pages < enough)
+        return too_small(engine, "the heap is too small and filled up");
+    return work_no_page(heap, enough);
 }
 
 /* ---- set-up ---- */
@@ -179,7 +164,7 @@ static int create_buffers(struct engine *engine)
     if (create_buffer(engine, HASHES, integers ? 0 : rows * sizeof(uint64_t)) ||
         create_buffer(engine, GROUP_ROWS, rows * sizeof(uint32_t)) ||
         create_buffer(engine, GROUP_COUNTS, rows * sizeof(uint32_t)) ||
-        create_buffer(engine, GROUP_OF_ROW, engine->options->want_rows ? rows * sizeof(uint32_t) : 0) ||
+        create_buffer(engine, GROUP_OF_ROW, engine->want_rows ? rows * sizeof(uint32_t) : 0) ||
         create_buffer(engine, LIST_EVEN, rows * sizeof(uint32_t)) ||
         create_buffer(engine, TABLE_EVEN, table_bytes) || create_buffer(engine, TABLE_ODD, table_bytes) ||
         create_buffer(engine, DIRECTORY_EVEN, directory_bytes) ||
@@ -203,32 +188,16 @@ static int create_buffers(struct engine *engine)
 /* Integer keys leave half of what is left by default: their tables grow beside the heap. */
 static int create_heap(struct engine *engine)
 {
-    const struct method_options *wanted = &engine->options->method;
-    struct quarry_heap_description made;
-    struct quarry_device_info info;
-    uint64_t bytes = wanted->heap_bytes;
-    if (work_check(quarry_device_describe(&engine->work.target, &info), "describing the device"))
+    const struct method_options *wanted = &engine->task->method;
+    struct work_heap *heap = &engine->statistics->heap;
+    if (work_create_heap(&engine->work, wanted, engine->table->integers != NULL, heap))
         return TOOL_FAILED;
-    if (bytes == 0 && engine->table->integers)
-        bytes = info.heap_bytes / 2;
-    if (work_create_heap(&engine->work, wanted, bytes, &engine->heap, &made, &engine->statistics->heap_us))
-        return TOOL_FAILED;
-    if (!engine->heap)
-        return too_small(engine, "the heap is too small", bytes, 0);
-    engine->statistics->allocator = made.allocator;
-    engine->statistics->heap_bytes = made.pool_bytes;
-    engine->statistics->heap_pages = made.pages;
-    engine->statistics->page_bytes = made.page_bytes;
-    engine->job.heap = quarry_heap_handle(engine->heap);
+    if (heap->pages < heap->prefilled + bounds_pages_least(engine->table->count, engine->job.capacity))
+        return too_small(engine, "the heap is too small");
+    engine->job.heap = quarry_heap_handle(engine->work.heap);
     engine->kernels =
         wanted->trace ? &EACH_TRACED(groupby_heap_kernels) : heap_kernels[engine->job.heap.allocator];
-    if (work_prefill(&engine->work, engine->heap, wanted, engine->options->method.prefill,
-                     &engine->statistics->prefilled))
-        return TOOL_FAILED;
-    if (made.pages <
-        engine->statistics->prefilled + bounds_pages_least(engine->table->count, engine->job.capacity))
-        return too_small(engine, "the heap is too small", made.pool_bytes, made.pages);
-    return work_begin_trace(&engine->work, engine->heap, wanted);
+    return work_begin_trace(&engine->work, wanted);
 }
 
 /* ---- the passes ---- */
@@ -369,8 +338,9 @@ static int run_rounds(struct engine *engine)
     }
 }
 
-static int run_once(void *context)
+static int run_once(void *context, unsigned run)
 {
+    (void)run;
     struct engine *engine = (struct engine *)context;
     struct groupby_statistics *statistics = engine->statistics;
     const double began = timing_now();
@@ -389,9 +359,9 @@ static int run_once(void *context)
     statistics->us[GROUPBY_TIME_ALL] = 1e6 * (timing_now() - began);
     if (engine->state.counted != engine->table->count)
         return tool_internal_error("the groups do not add up to the rows");
-    if (work_live_blocks(engine->heap, &live))
+    if (work_live_blocks(&engine->work, &live))
         return TOOL_FAILED;
-    if (live != statistics->prefilled || engine->live != 0)
+    if (live != statistics->heap.prefilled || engine->live != 0)
         return tool_internal_error("pages of the heap are still in use at the end");
     return 0;
 }
@@ -424,42 +394,40 @@ int groupby_fetch(struct work *work, struct groupby_result *result, uint64_t gro
     return sum == rows ? 0 : tool_internal_error("the groups do not add up to the rows");
 }
 
-static int work(struct engine *engine, struct groupby_result *result)
+static int work_through(struct engine *engine, struct groupby_result *result)
 {
+    const struct method_task *task = engine->task;
     const struct groupby_job *job = &engine->job;
-    if (work_open(&engine->work, &engine->options->target) ||
-        work_check(quarry_event_create(&engine->options->target, &engine->decided), "timing") ||
-        upload(engine) || create_buffers(engine) || create_heap(engine) ||
-        groupby_repeat(engine->statistics->us, engine->options->method.runs, run_once, engine) ||
-        work_end_trace(&engine->work, &engine->options->method))
+    if (work_open(&engine->work, &task->target, engine->memory, BUFFERS) ||
+        work_check(quarry_event_create(&task->target, &engine->decided), "timing") || upload(engine) ||
+        create_buffers(engine) || create_heap(engine) ||
+        work_repeat(engine->statistics->us, GROUPBY_TIMES, task->method.runs, run_once, engine) ||
+        work_end_trace(&engine->work, &task->method))
         return TOOL_FAILED;
     return groupby_fetch(&engine->work, result, engine->state.groups, job->group_rows, job->group_counts,
-                         engine->options->want_rows ? job->group_of_row : NULL, engine->table->count);
+                         engine->want_rows ? job->group_of_row : NULL, engine->table->count);
 }
 
-int groupby_run(const struct groupby_table *table, const struct groupby_options *options,
+int groupby_run(const struct groupby_table *table, const struct method_task *task, int want_rows,
                 struct groupby_result *result, struct groupby_statistics *statistics)
 {
+    const uint64_t page_bytes = task->method.page_bytes;
     memset(result, 0, sizeof *result);
     memset(statistics, 0, sizeof *statistics);
     if (table->count == 0)
-        return work_no_trace(&options->method);
+        return work_no_trace(&task->method);
     struct engine engine;
     memset(&engine, 0, sizeof engine);
     engine.table = table;
-    engine.options = options;
+    engine.task = task;
+    engine.want_rows = want_rows;
     engine.statistics = statistics;
-    engine.job.page_bytes = options->method.page_bytes;
-    engine.job.capacity =
-        (uint32_t)((options->method.page_bytes - sizeof(struct groupby_page)) / sizeof(uint32_t));
-    engine.job.hash_mask = ~UINT64_C(0) << (GROUPBY_HASH_BITS - options->hash_bits);
-    int code = work(&engine, result);
+    engine.job.page_bytes = page_bytes;
+    engine.job.capacity = (uint32_t)((page_bytes - sizeof(struct groupby_page)) / sizeof(uint32_t));
+    engine.job.hash_mask = ~UINT64_C(0) << (GROUPBY_HASH_BITS - task->hash_bits);
+    int code = work_through(&engine, result);
     tool_progress_end();
     quarry_event_destroy(engine.decided);
-    work_drop_trace(&engine.work);
-    quarry_heap_destroy(engine.heap);
-    for (int which = 0; which < BUFFERS; which++)
-        work_destroy(&engine.work, &engine.memory[which]);
     work_close(&engine.work);
     if (code)
         groupby_free(result);

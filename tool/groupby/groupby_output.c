@@ -111,8 +111,8 @@ int groupby_output_keys(const struct groupby_table *table, const char *path)
 }
 
 int groupby_output(const struct groupby_table *table, const struct groupby_result *result,
-                   const struct groupby_output_options *options)
+                   const struct groupby_output_options *options, const char *path)
 {
     const struct ordering ordering = {table, result, options};
-    return output_write(options->path, write_lines, &ordering);
+    return output_write(path, write_lines, &ordering);
 }

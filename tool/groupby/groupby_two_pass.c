@@ -5,11 +5,8 @@
 #include "groupby/groupby_two_pass_kernels.h"
 #include "timing.h"
 #include "tool.h"
-#include "work.h"
 
 #include <string.h>
-
-#define MAX_THREADS (1u << 20) /* of a launch; kernels loop */
 
 enum buffer { KEYS, ROWS_EVEN, ROWS_ODD, BUCKET_OF_ROW, GROUP_ROWS, GROUP_COUNTS, PLACES, NUMBERS, BUFFERS };
 
@@ -30,8 +27,7 @@ static int create_buffer(struct engine *engine, enum buffer which, uint64_t byte
 
 static int launch(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads)
 {
-    struct quarry_grid grid = quarry_grid_for(threads < MAX_THREADS ? threads : MAX_THREADS);
-    return work_launch(&engine->work, kernel, grid, &engine->job);
+    return work_launch_over(&engine->work, kernel, threads, &engine->job);
 }
 
 /* ---- set-up ---- */
@@ -106,8 +102,9 @@ static int run_pass(struct engine *engine, uint32_t pass, uint64_t *buckets)
     return 0;
 }
 
-static int run_once(void *context)
+static int run_once(void *context, unsigned run)
 {
+    (void)run;
     struct engine *engine = (struct engine *)context;
     const uint64_t rows = engine->table->count;
     const double began = timing_now();
@@ -128,21 +125,21 @@ static int run_once(void *context)
     return 0;
 }
 
-static int work_through(struct engine *engine, const struct groupby_options *options,
+static int work_through(struct engine *engine, const struct method_task *task, int want_rows,
                         struct groupby_result *result)
 {
     const struct two_pass_job *job = &engine->job;
-    if (work_open(&engine->work, &options->target) || create_buffers(engine) ||
-        groupby_repeat(engine->statistics->us, options->method.runs, run_once, engine))
+    if (work_open(&engine->work, &task->target, engine->memory, BUFFERS) || create_buffers(engine) ||
+        work_repeat(engine->statistics->us, GROUPBY_TIMES, task->method.runs, run_once, engine))
         return TOOL_FAILED;
     engine->statistics->passes = GROUPBY_INTEGER_PASSES;
     for (unsigned pass = 0; pass < GROUPBY_INTEGER_PASSES; pass++)
         engine->statistics->pass[pass].rows = job->rows;
     return groupby_fetch(&engine->work, result, engine->groups, job->group_rows, job->group_counts,
-                         options->want_rows ? job->bucket_of_row : NULL, job->rows);
+                         want_rows ? job->bucket_of_row : NULL, job->rows);
 }
 
-int groupby_run_two_pass(const struct groupby_table *table, const struct groupby_options *options,
+int groupby_run_two_pass(const struct groupby_table *table, const struct method_task *task, int want_rows,
                          struct groupby_result *result, struct groupby_statistics *statistics)
 {
     memset(result, 0, sizeof *result);
@@ -151,9 +148,7 @@ int groupby_run_two_pass(const struct groupby_table *table, const struct groupby
     memset(&engine, 0, sizeof engine);
     engine.table = table;
     engine.statistics = statistics;
-    int code = work_through(&engine, options, result);
-    for (int which = 0; which < BUFFERS; which++)
-        work_destroy(&engine.work, &engine.memory[which]);
+    int code = work_through(&engine, task, want_rows, result);
     work_close(&engine.work);
     if (code)
         groupby_free(result);

@@ -5,9 +5,9 @@
 
 #include "groupby/groupby_engine.h"
 
-/* As groupby_run, for a table with integers.  options->heap and what else is about pages do not matter, and
- * of the statistics only times, passes and table_bytes are filled. */
-int groupby_run_two_pass(const struct groupby_table *table, const struct groupby_options *options,
+/* As groupby_run, for a table with integers.  Options about pages do not matter, and of the statistics only
+ * times, passes and table_bytes are filled. */
+int groupby_run_two_pass(const struct groupby_table *table, const struct method_task *task, int want_rows,
                          struct groupby_result *result, struct groupby_statistics *statistics);
 
 #endif

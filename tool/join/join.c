@@ -3,7 +3,7 @@
 #include "join/join_engine.h"
 #include "join/join_tables.h"
 #include "lists.h"
-#include "options.h"
+#include "method.h"
 #include "output.h"
 #include "timing.h"
 #include "tool.h"
@@ -18,16 +18,14 @@
 
 struct command {
     const char *paths[2];
-    const char *output; /* NULL: standard output */
     int count;
-    int stats;
     int integers;
     int file_only;              /* an option that means nothing with --synthetic was given */
     int synthetic_only;         /* an option that means nothing without --synthetic was given: its key */
     struct rows_options shared; /* of both files */
     struct rows_options input[2];
     struct join_synthetic synthetic;
-    struct join_options engine;
+    struct method_task task;
 };
 
 /* ---- options ---- */
@@ -168,7 +166,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &command->shared;
-        state->child_inputs[1] = &command->engine.method;
+        state->child_inputs[1] = &command->task.result;
+        state->child_inputs[2] = &command->task.method;
         return 0;
     case 'j':
         return parse_on(command, text);
@@ -177,12 +176,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case 'c':
         command->count = 1;
-        return 0;
-    case 's':
-        command->stats = 1;
-        return 0;
-    case 'o':
-        command->output = text;
         return 0;
     case KEY_SYNTHETIC:
     case KEY_DISTRIBUTION:
@@ -208,8 +201,6 @@ static const struct argp_option option_list[] = {
      0},
     {"integers", 'i', NULL, 0, "Keys are decimal integers of 64 bits: 7, +7 and 007 are equal", 0},
     {"count", 'c', NULL, 0, "Print only the number of lines", 1},
-    {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
-    {"stats", 's', NULL, 0, "Print rows, matches, pages and times to standard error", 1},
     {"synthetic", KEY_SYNTHETIC, "N[,M]", 0,
      "Join made-up tables of N and M rows (default: N) and no files; each row of the second has one partner",
      3},
@@ -229,8 +220,10 @@ static const char documentation[] =
     "will do.\n\n"
     "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
 
-static const struct argp_child children[] = {
-    {&options_input, 0, NULL, 0}, {&options_method, 0, NULL, 2}, {NULL, 0, NULL, 0}};
+static const struct argp_child children[] = {{&options_input, 0, NULL, 0},
+                                             {&options_result, 0, NULL, 0},
+                                             {&options_method, 0, NULL, 2},
+                                             {NULL, 0, NULL, 0}};
 static const struct argp argument_parser = {option_list, parse, "LEFT RIGHT", documentation,
                                             children,    NULL,  NULL};
 
@@ -268,12 +261,10 @@ static int write_lines(struct writer *writer, const void *context)
 static void print_heap(const struct join_statistics *statistics)
 {
     char bytes[32];
-    fprintf(stderr, "heap               %s, allocator %s, %llu pages of %llu bytes\n",
-            tool_format_bytes(statistics->heap_bytes, bytes), statistics->allocator,
-            (unsigned long long)statistics->heap_pages, (unsigned long long)statistics->page_bytes);
-    fprintf(stderr, "pages prefilled    %llu\n", (unsigned long long)statistics->prefilled);
+    method_print_heap(&statistics->heap);
+    fprintf(stderr, "pages prefilled    %llu\n", (unsigned long long)statistics->heap.prefilled);
     fprintf(stderr, "pages allocated    %llu, %s\n", (unsigned long long)statistics->pages,
-            tool_format_bytes(statistics->pages * statistics->page_bytes, bytes));
+            tool_format_bytes(statistics->pages * statistics->heap.page_bytes, bytes));
 }
 
 static void print_stats(const struct command *command, const struct joined *joined,
@@ -281,29 +272,24 @@ static void print_stats(const struct command *command, const struct joined *join
 {
     static const char *const names[JOIN_STAGES] = {"hash",        "partition",  "plan",  "probe",
                                                    "first probe", "prefix sum", "array", "second probe"};
-    const int paged = !command->engine.method.two_pass;
+    const int paged = !command->task.method.two_pass;
     fprintf(stderr, "rows               %llu left, %llu right\n", (unsigned long long)joined->left->count,
             (unsigned long long)joined->right->count);
     fprintf(stderr, "matches            %llu\n", (unsigned long long)joined->result->count);
-    fprintf(stderr, "method             %s\n", paged ? "paged" : "two-pass");
+    method_print_name(&command->task);
     fprintf(stderr, "partitions         %u, items %llu\n", statistics->partitions,
             (unsigned long long)statistics->items);
-    if (statistics->allocator)
+    if (statistics->heap.allocator)
         print_heap(statistics);
     if (statistics->only_counted) {
         fprintf(stderr, "only counted       there is no room for the matches\n");
         return;
     }
-    fprintf(stderr, "time, median of %u run%s\n", command->engine.method.runs,
-            command->engine.method.runs == 1 ? "" : "s");
-    tool_print_time("read", read_us);
-    tool_print_time("upload", statistics->upload_us);
-    if (paged)
-        tool_print_time("heap", statistics->heap_us);
+    method_print_times(&command->task, read_us, statistics->upload_us, statistics->heap.us);
     for (int stage = 0; stage < JOIN_STAGES; stage++)
         if (stage < JOIN_STAGE_PROBE || (stage == JOIN_STAGE_PROBE) == paged)
-            tool_print_time(names[stage], statistics->stage_us[stage]);
-    tool_print_time("join, all these", statistics->join_us);
+            tool_print_time(names[stage], statistics->us[stage]);
+    tool_print_time("join, all these", statistics->us[JOIN_STAGES]);
     tool_print_time("gather, order", statistics->gather_us);
     tool_print_time("output", output_us);
 }
@@ -331,13 +317,13 @@ static int join_tables(const struct command *command)
     int code = read_tables(command, &left, &right);
     const double read = timing_now();
     if (code == 0)
-        code = join_run(&left, &right, &command->engine, &result, &statistics);
+        code = join_run(&left, &right, &command->task, !command->count, &result, &statistics);
     const double finished = timing_now();
     if (code == 0 && command->synthetic.left && result.count != right.count)
         code = tool_internal_error("rows of synthetic tables have not one partner each");
     if (code == 0)
-        code = output_write(command->output, write_lines, &joined);
-    if (code == 0 && command->stats)
+        code = output_write(command->task.result.path, write_lines, &joined);
+    if (code == 0 && command->task.result.stats)
         print_stats(command, &joined, &statistics, 1e6 * (read - began), 1e6 * (timing_now() - finished));
     join_free(&result);
     join_table_free(&left);
@@ -353,17 +339,6 @@ int tool_join(int argc, char **argv)
     command.input[1].column_number = 1;
     command.shared.delimiter = '\t';
     command.synthetic.exponent = 1;
-    int code = tool_options(&argument_parser, argc, argv, &command);
-    if (code != TOOL_OK)
-        return code;
-    code = output_check(command.output);
-    if (code == TOOL_OK && tool_target(command.engine.method.backend, &command.engine.target))
-        code = TOOL_FAILED;
-    if (code != TOOL_OK)
-        return code;
-    command.engine.want_matches = !command.count;
-    command.engine.hash_bits = (unsigned)tool_environment("QUARRY_JOIN_HASH_BITS", 32, 32);
-    if (command.engine.target.backend == QUARRY_BACKEND_CPU)
-        command.engine.target.seed = tool_environment("QUARRY_JOIN_SEED", UINT64_MAX, 0);
-    return join_tables(&command);
+    const int code = method_start(&command.task, &argument_parser, argc, argv, &command, "JOIN", 32);
+    return code == TOOL_OK ? join_tables(&command) : code;
 }

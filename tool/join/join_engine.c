@@ -5,7 +5,6 @@
 #include "join/join_kernels.h"
 #include "timing.h"
 #include "tool.h"
-#include "work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,7 @@
  * full, which counts as long as pages are few. */
 #define FEW_BLOCKS 8u
 #define MANY_BLOCKS 16u
-#define MANY_ROWS (16u << 20)  /* of both tables */
-#define MAX_THREADS (1u << 20) /* of the other launches; their kernels loop */
+#define MANY_ROWS (16u << 20) /* of both tables */
 
 static const struct join_heap_kernels *const heap_kernels[] = {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, summary) &EACH_OF(join_heap_kernels, id),
@@ -48,10 +46,10 @@ enum buffer {
 
 struct engine {
     const struct join_table *tables[2]; /* left, right */
-    const struct join_options *options;
+    const struct method_task *task;
+    int want_matches;
     struct join_statistics *statistics;
     struct work work;
-    quarry_heap *heap;
     const struct join_heap_kernels *kernels; /* the heap's allocator's */
     quarry_event *marks[JOIN_STAGES + 1]; /* a stage ends at its mark; the last is where the first begins */
     void *memory[BUFFERS];
@@ -62,7 +60,6 @@ struct engine {
     uint64_t array_room; /* matches that the two-pass join may have */
     uint64_t matches;    /* of this run */
     int skew_checked;
-    double *samples; /* JOIN_STAGES + 1 times runs */
 };
 
 static const char MEMORY_FOR[] = "memory for the tables";
@@ -77,14 +74,14 @@ static uint32_t bits_of(uint64_t most)
     return most ? 64 - (uint32_t)__builtin_clzll(most) : 0;
 }
 
-static struct quarry_grid grid_over(uint64_t threads)
+static int launch(struct engine *engine, const struct simt_kernel *kernel, uint64_t threads)
 {
-    return quarry_grid_for(smaller(threads, MAX_THREADS));
+    return work_launch_over(&engine->work, kernel, threads, &engine->job);
 }
 
-static int launch(struct engine *engine, const struct simt_kernel *kernel, struct quarry_grid grid)
+static int launch_probe(struct engine *engine, const struct simt_kernel *kernel)
 {
-    return work_launch(&engine->work, kernel, grid, &engine->job);
+    return work_launch(&engine->work, kernel, engine->probe_grid, &engine->job);
 }
 
 /* ---- set-up ---- */
@@ -148,7 +145,7 @@ static int create_buffers(struct engine *engine)
     const uint64_t right = engine->tables[1]->count;
     job->build_is_right = right < left;
     job->one_to_one = engine->tables[0]->is_narrow && engine->tables[1]->is_narrow &&
-                      engine->options->hash_bits == JOIN_HASH_BITS;
+                      engine->task->hash_bits == JOIN_HASH_BITS;
     const uint64_t build = smaller(left, right);
     const uint64_t probe = left + right - build;
     job->partition_bits = (uint32_t)smaller(bits_of((build - 1) / PARTITION_TUPLES), MAX_PARTITION_BITS);
@@ -195,56 +192,37 @@ static uint64_t pages_enough(const struct engine *engine)
 /* Says what the heap lacks for engine->matches. */
 static int too_small(const struct engine *engine)
 {
-    const struct join_statistics *statistics = engine->statistics;
-    const unsigned prefill = engine->options->method.prefill;
-    uint64_t enough = pages_enough(engine);
+    const struct work_heap *heap = &engine->statistics->heap;
     char have[32];
-    /* Which pages are taken beforehand is random, and how many only nearly so. */
-    if (prefill)
-        enough = (enough + enough / 8 + 1000) * 100 / (100 - prefill);
     return tool_error(
         TOOL_FAILED,
         "the heap is too small: it has %s, that is %llu pages of %llu bytes, %llu of them taken "
         "beforehand, and %llu matches take at least %llu; use --heap %lluK, which is certainly enough",
-        tool_format_bytes(statistics->heap_bytes, have), (unsigned long long)statistics->heap_pages,
-        (unsigned long long)statistics->page_bytes, (unsigned long long)statistics->prefilled,
+        tool_format_bytes(heap->bytes, have), (unsigned long long)heap->pages,
+        (unsigned long long)heap->page_bytes, (unsigned long long)heap->prefilled,
         (unsigned long long)engine->matches, (unsigned long long)pages_least(engine),
-        (unsigned long long)work_heap_kib(enough, statistics->page_bytes, statistics->heap_bytes,
-                                          statistics->heap_pages));
+        (unsigned long long)work_heap_kib(heap, &engine->task->method, pages_enough(engine)));
 }
 
 /* The heap takes half of what is left by default: the matches of its pages must find room beside it. */
 static int create_heap(struct engine *engine)
 {
-    const struct join_options *options = engine->options;
-    struct join_statistics *statistics = engine->statistics;
-    struct quarry_heap_description made;
-    struct quarry_device_info info;
+    const struct method_options *wanted = &engine->task->method;
+    struct work_heap *heap = &engine->statistics->heap;
     char have[32];
-    uint64_t bytes = options->method.heap_bytes;
-    if (work_check(quarry_device_describe(&engine->work.target, &info), "describing the device"))
+    if (work_create_heap(&engine->work, wanted, 1, heap))
         return TOOL_FAILED;
-    if (bytes == 0)
-        bytes = info.heap_bytes / 2;
-    if (work_create_heap(&engine->work, &options->method, bytes, &engine->heap, &made, &statistics->heap_us))
-        return TOOL_FAILED;
-    if (!engine->heap)
+    if (!heap->allocator)
         return tool_error(
             TOOL_FAILED,
             "the heap is too small: %s have no room for a page of %llu bytes; use a larger --heap",
-            tool_format_bytes(bytes, have), (unsigned long long)options->method.page_bytes);
-    statistics->allocator = made.allocator;
-    statistics->heap_bytes = made.pool_bytes;
-    statistics->page_bytes = made.page_bytes;
-    statistics->heap_pages = made.pages;
-    engine->job.heap = quarry_heap_handle(engine->heap);
+            tool_format_bytes(heap->bytes, have), (unsigned long long)heap->page_bytes);
+    engine->job.heap = quarry_heap_handle(engine->work.heap);
     engine->kernels =
-        options->method.trace ? &EACH_TRACED(join_heap_kernels) : heap_kernels[engine->job.heap.allocator];
-    engine->job.page_bytes = options->method.page_bytes;
-    engine->job.capacity = (uint32_t)(options->method.page_bytes / sizeof(uint64_t) - 1);
-    return work_prefill(&engine->work, engine->heap, &options->method, options->method.prefill,
-                        &statistics->prefilled) ||
-           work_begin_trace(&engine->work, engine->heap, &options->method);
+        wanted->trace ? &EACH_TRACED(join_heap_kernels) : heap_kernels[engine->job.heap.allocator];
+    engine->job.page_bytes = wanted->page_bytes;
+    engine->job.capacity = (uint32_t)(wanted->page_bytes / sizeof(uint64_t) - 1);
+    return work_begin_trace(&engine->work, wanted);
 }
 
 /* ---- stages ---- */
@@ -269,9 +247,9 @@ static int hash_side(struct engine *engine, int right, const struct join_side *s
     hash.rows = side->rows;
     hash.seeds[0] = tool_mix(0);
     hash.seeds[1] = tool_mix(1);
-    hash.hash_mask = UINT32_MAX << (JOIN_HASH_BITS - engine->options->hash_bits);
+    hash.hash_mask = UINT32_MAX << (JOIN_HASH_BITS - engine->task->hash_bits);
     hash.one_to_one = engine->job.one_to_one;
-    return work_launch(&engine->work, &join_hash, grid_over(side->rows), &hash);
+    return work_launch_over(&engine->work, &join_hash, side->rows, &hash);
 }
 
 static int partition_side(struct engine *engine, int right, struct join_side *side)
@@ -315,9 +293,9 @@ static int count(struct engine *engine)
     job->build.tuples = words;
     job->strangers = (uint64_t *)engine->memory[STRANGERS];
     if (work_zero(work, job->state, sizeof state) ||
-        launch(engine, &join_find_strangers, grid_over(job->build.rows + 1)) ||
+        launch(engine, &join_find_strangers, job->build.rows + 1) ||
         work_scan(work, job->strangers, job->build.rows + 1) ||
-        launch(engine, &join_tally, grid_over(job->probe.rows)) || read_state(engine, &state))
+        launch(engine, &join_tally, job->probe.rows) || read_state(engine, &state))
         return TOOL_FAILED;
     work_destroy(work, &engine->memory[STRANGERS]);
     engine->matches = state.matches;
@@ -328,10 +306,10 @@ static int count(struct engine *engine)
 static int leave_counted(struct engine *engine)
 {
     char bytes[32];
-    engine->statistics->only_counted = !engine->options->want_matches;
+    engine->statistics->only_counted = !engine->want_matches;
     if (engine->statistics->only_counted)
         return 0;
-    if (!engine->options->method.two_pass)
+    if (!engine->task->method.two_pass)
         return too_small(engine);
     return tool_error(
         TOOL_FAILED, "there are %llu matches, which take %s, and memory has room for %llu; use --count",
@@ -350,16 +328,16 @@ static int check_skew(struct engine *engine)
     engine->skew_checked = 1;
     if (count(engine))
         return TOOL_FAILED;
-    int fits = engine->options->method.two_pass
+    int fits = engine->task->method.two_pass
                    ? engine->matches <= engine->array_room
-                   : pages_least(engine) <= statistics->heap_pages - statistics->prefilled;
+                   : pages_least(engine) <= statistics->heap.pages - statistics->heap.prefilled;
     return fits ? 0 : leave_counted(engine);
 }
 
 static int plan(struct engine *engine)
 {
     struct join_job *job = &engine->job;
-    if (launch(engine, &join_bounds, grid_over(job->partitions + (uint64_t)1)) ||
+    if (launch(engine, &join_bounds, job->partitions + (uint64_t)1) ||
         work_scan(&engine->work, job->item_starts, job->partitions + (uint64_t)1) ||
         work_copy(&engine->work, &job->item_count, job->item_starts + job->partitions,
                   sizeof job->item_count) ||
@@ -374,7 +352,7 @@ static int plan(struct engine *engine)
     engine->probe_grid.threads = JOIN_BLOCK;
     engine->probe_grid.shared_bytes = sizeof(struct join_hash_table);
     job->threads = engine->probe_grid.blocks * JOIN_BLOCK;
-    if (job->item_count && launch(engine, &join_plan, grid_over(job->item_count)))
+    if (job->item_count && launch(engine, &join_plan, job->item_count))
         return TOOL_FAILED;
     return mark(engine, JOIN_STAGE_PLAN);
 }
@@ -403,7 +381,7 @@ static int probe_paged(struct engine *engine)
     struct join_statistics *statistics = engine->statistics;
     struct join_state state;
     if (work_zero(&engine->work, engine->job.state, sizeof state) ||
-        launch(engine, engine->kernels->collect, engine->probe_grid) || mark(engine, JOIN_STAGE_PROBE) ||
+        launch_probe(engine, engine->kernels->collect) || mark(engine, JOIN_STAGE_PROBE) ||
         read_state(engine, &state))
         return TOOL_FAILED;
     engine->matches = state.matches;
@@ -412,23 +390,16 @@ static int probe_paged(struct engine *engine)
         return 0;
     if (count(engine))
         return TOOL_FAILED;
-    const uint64_t pages = statistics->prefilled + pages_enough(engine);
-    if (pages > statistics->heap_pages)
-        return leave_counted(engine);
-    return tool_error(TOOL_FAILED,
-                      "allocator %s gave no page although its heap has %llu and no more than %llu are "
-                      "needed; use another --allocator",
-                      statistics->allocator, (unsigned long long)statistics->heap_pages,
-                      (unsigned long long)pages);
+    const uint64_t pages = statistics->heap.prefilled + pages_enough(engine);
+    return pages > statistics->heap.pages ? leave_counted(engine) : work_no_page(&statistics->heap, pages);
 }
 
 static int probe_twice(struct engine *engine)
 {
     struct join_state state;
-    if (work_zero(&engine->work, engine->job.state, sizeof state) ||
-        launch(engine, &join_count, engine->probe_grid) || mark(engine, JOIN_STAGE_FIRST_PROBE) ||
-        sum_counts(engine) || mark(engine, JOIN_STAGE_PREFIX_SUM) || create_matches(engine) ||
-        mark(engine, JOIN_STAGE_ARRAY) || launch(engine, &join_write, engine->probe_grid) ||
+    if (work_zero(&engine->work, engine->job.state, sizeof state) || launch_probe(engine, &join_count) ||
+        mark(engine, JOIN_STAGE_FIRST_PROBE) || sum_counts(engine) || mark(engine, JOIN_STAGE_PREFIX_SUM) ||
+        create_matches(engine) || mark(engine, JOIN_STAGE_ARRAY) || launch_probe(engine, &join_write) ||
         mark(engine, JOIN_STAGE_SECOND_PROBE) || read_state(engine, &state))
         return TOOL_FAILED;
     return state.broken ? tool_internal_error("two probes found different matches") : 0;
@@ -445,67 +416,55 @@ static int gather(struct engine *engine, int wanted)
         return TOOL_FAILED;
     if (engine->matches != matches)
         return tool_internal_error("the threads' matches do not add up");
-    if ((wanted && create_matches(engine)) ||
-        launch(engine, engine->kernels->gather, grid_over(engine->job.threads)) ||
-        work_live_blocks(engine->heap, &live))
+    if ((wanted && create_matches(engine)) || launch(engine, engine->kernels->gather, engine->job.threads) ||
+        work_live_blocks(&engine->work, &live))
         return TOOL_FAILED;
-    if (live != engine->statistics->prefilled)
+    if (live != engine->statistics->heap.prefilled)
         return tool_internal_error("pages of the heap are still in use at the end");
     return 0;
 }
 
 /* ---- runs ---- */
 
-static int note_times(struct engine *engine, unsigned run)
+static int note_times(struct engine *engine)
 {
-    const int paged = !engine->options->method.two_pass;
+    const int paged = !engine->task->method.two_pass;
+    double *us = engine->statistics->us;
     quarry_event *before = engine->marks[JOIN_STAGES];
-    double total = 0;
     for (unsigned stage = 0; stage < JOIN_STAGES; stage++) {
-        double *sample = &engine->samples[stage * engine->options->method.runs + run];
-        *sample = 0;
         if (paged ? stage > JOIN_STAGE_PROBE : stage == JOIN_STAGE_PROBE)
             continue;
-        if (work_check(quarry_event_elapsed(before, engine->marks[stage], sample), "timing"))
+        if (work_check(quarry_event_elapsed(before, engine->marks[stage], &us[stage]), "timing"))
             return TOOL_FAILED;
-        total += *sample;
+        us[JOIN_STAGES] += us[stage];
         before = engine->marks[stage];
     }
-    engine->samples[JOIN_STAGES * engine->options->method.runs + run] = total;
     return 0;
 }
 
-static int run_once(struct engine *engine, unsigned run)
+static int run_once(void *context, unsigned run)
 {
-    const struct join_options *options = engine->options;
-    const int wanted = options->want_matches && run + 1 == options->method.runs;
+    struct engine *engine = (struct engine *)context;
+    const struct method_options *method = &engine->task->method;
+    const int wanted = engine->want_matches && run + 1 == method->runs;
+    if (engine->statistics->only_counted)
+        return 0;
+    tool_progress("joining", (double)run / method->runs);
     work_destroy(&engine->work, &engine->memory[MATCHES]);
     if (work_check(quarry_event_record(engine->marks[JOIN_STAGES]), "timing") || partition(engine) ||
         plan(engine))
         return TOOL_FAILED;
-    if (!engine->statistics->only_counted &&
-        (options->method.two_pass ? probe_twice(engine) : probe_paged(engine)))
+    if (!engine->statistics->only_counted && (method->two_pass ? probe_twice(engine) : probe_paged(engine)))
         return TOOL_FAILED;
     if (engine->statistics->only_counted)
         return 0;
-    if (note_times(engine, run))
+    if (note_times(engine))
         return TOOL_FAILED;
     const double joined = timing_now();
-    if (!options->method.two_pass && gather(engine, wanted))
+    if (!method->two_pass && gather(engine, wanted))
         return TOOL_FAILED;
     engine->statistics->gather_us = 1e6 * (timing_now() - joined);
     return 0;
-}
-
-static void summarise(struct engine *engine)
-{
-    struct join_statistics *statistics = engine->statistics;
-    const unsigned runs = engine->options->method.runs;
-    for (unsigned stage = 0; stage < JOIN_STAGES; stage++)
-        statistics->stage_us[stage] = statistics_summarise(engine->samples + stage * runs, runs).median;
-    statistics->join_us = statistics_summarise(engine->samples + JOIN_STAGES * runs, runs).median;
-    statistics->partitions = engine->job.partitions;
-    statistics->items = engine->job.item_count;
 }
 
 /* Orders the matches and copies them to the host.  The heap has gone, so that there is room. */
@@ -534,63 +493,51 @@ static int fetch(struct engine *engine, struct join_result *result)
 
 static int open_engine(struct engine *engine)
 {
-    const struct join_options *options = engine->options;
-    if (work_open(&engine->work, &options->target))
+    const struct method_task *task = engine->task;
+    if (work_open(&engine->work, &task->target, engine->memory, BUFFERS))
         return TOOL_FAILED;
     for (unsigned i = 0; i <= JOIN_STAGES; i++)
-        if (work_check(quarry_event_create(&options->target, &engine->marks[i]), "timing"))
+        if (work_check(quarry_event_create(&task->target, &engine->marks[i]), "timing"))
             return TOOL_FAILED;
-    engine->samples =
-        (double *)calloc((JOIN_STAGES + 1) * (size_t)options->method.runs, sizeof *engine->samples);
-    if (!engine->samples)
-        return tool_error(TOOL_FAILED, "not enough memory for the times");
-    return create_buffers(engine) || (!options->method.two_pass && create_heap(engine));
+    return create_buffers(engine) || (!task->method.two_pass && create_heap(engine));
 }
 
 static void close_engine(struct engine *engine)
 {
     tool_progress_end();
-    work_drop_trace(&engine->work);
-    quarry_heap_destroy(engine->heap);
-    for (int which = 0; which < BUFFERS; which++)
-        work_destroy(&engine->work, &engine->memory[which]);
     for (unsigned i = 0; i <= JOIN_STAGES; i++)
         quarry_event_destroy(engine->marks[i]);
-    free(engine->samples);
     work_close(&engine->work);
 }
 
 static int work_through(struct engine *engine, struct join_result *result)
 {
-    if (open_engine(engine))
+    struct join_statistics *statistics = engine->statistics;
+    const struct method_options *method = &engine->task->method;
+    if (open_engine(engine) || work_repeat(statistics->us, JOIN_TIMES, method->runs, run_once, engine))
         return TOOL_FAILED;
-    for (unsigned run = 0; run < engine->options->method.runs && !engine->statistics->only_counted; run++) {
-        tool_progress("joining", (double)run / engine->options->method.runs);
-        if (run_once(engine, run))
-            return TOOL_FAILED;
-    }
-    summarise(engine);
+    statistics->partitions = engine->job.partitions;
+    statistics->items = engine->job.item_count;
     result->count = engine->matches;
-    if (work_end_trace(&engine->work, &engine->options->method))
+    if (work_end_trace(&engine->work, method))
         return TOOL_FAILED;
-    quarry_heap_destroy(engine->heap);
-    engine->heap = NULL;
-    return engine->options->want_matches && result->count ? fetch(engine, result) : 0;
+    work_destroy_heap(&engine->work);
+    return engine->want_matches && result->count ? fetch(engine, result) : 0;
 }
 
-int join_run(const struct join_table *left, const struct join_table *right,
-             const struct join_options *options, struct join_result *result,
-             struct join_statistics *statistics)
+int join_run(const struct join_table *left, const struct join_table *right, const struct method_task *task,
+             int want_matches, struct join_result *result, struct join_statistics *statistics)
 {
     memset(result, 0, sizeof *result);
     memset(statistics, 0, sizeof *statistics);
     if (left->count == 0 || right->count == 0)
-        return work_no_trace(&options->method);
+        return work_no_trace(&task->method);
     struct engine engine;
     memset(&engine, 0, sizeof engine);
     engine.tables[0] = left;
     engine.tables[1] = right;
-    engine.options = options;
+    engine.task = task;
+    engine.want_matches = want_matches;
     engine.statistics = statistics;
     int code = work_through(&engine, result);
     close_engine(&engine);
