@@ -38,7 +38,12 @@ src/cuda/.*	(include/quarry|src/cuda|src/host)/.*|<.*>	one backend knows no othe
 src/host/pool\..*	include/quarry/(core/layout|quarry)\.h|src/host/(backend|fail|machine|pool)\.h|src/device/pool_kernels\.h|<[^c].*>	a pool knows nothing of malloc
 src/host/.*	(include/quarry|src/host|src/device)/.*|<[^c].*>|<c[^u].*>	the host's side reaches backends through their table
 bench/.*	(include/quarry|bench)/.*|<.*>	workloads use the library from outside
-tool/.*	(include/quarry|tool|bench)/.*|<.*>	the tool uses the library from outside
+tool/bench/.*	(include/quarry|bench|tool/bench)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
+tool/groupby/.*	(include/quarry|bench|tool/groupby)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
+tool/join/.*	(include/quarry|bench|tool/join)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
+tool/model/.*	(include/quarry|bench|tool/model)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
+tool/trace/.*	(include/quarry|bench|tool/trace)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
+tool/[^/]*	(include/quarry|bench)/.*|tool/[^/]*|<.*>	what the folders of the tool share knows none of them, and uses the library from outside
 examples/.*	include/quarry/(quarry|device|trace)\.h|examples/particles/.*|<.*>	examples use what users use
 END
 }
@@ -164,6 +169,10 @@ plant src/device/pool_kernels.c '#include "device/heap_kernels.h"'
 plant src/host/heap.c '#include <cuda_runtime_api.h>'
 plant src/host/heap.c '#elif __CUDACC__'
 plant tool/main.c '#include "host/internal.h"'
+plant tool/rows.c '#include "join/join_tables.h"'
+plant tool/join/join.c '#include "groupby/groupby_table.h"'
+plant tool/trace/replay.c '#include "bench/bench.h"'
+plant tool/planted/planted.c '#include "tool.h"'
 plant bench/planted.c '#include "tool.h"'
 plant examples/hello.c '#include "quarry/alloc/walk.h"'
 plant README.md 'see [there](docs/nowhere.md) or [here](https://example.org/x)'
