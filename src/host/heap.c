@@ -254,6 +254,31 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     return QUARRY_OK;
 }
 
+SIMT_STATIC_ASSERT(1 + QUARRY_MAX_SECTIONS <= QUARRY_HEAP_SECTIONS, "the head, and the allocator's");
+
+uint32_t quarry_heap_map(const quarry_heap *heap, struct quarry_heap_section *sections, uint32_t most)
+{
+    struct quarry_heap_section all[QUARRY_HEAP_SECTIONS];
+    uint32_t count = 0;
+    if (!heap || heap->layout.platform_bytes)
+        return 0;
+    const unsigned char *memory = (const unsigned char *)heap->pool.memory;
+    if (!heap->pool.head_apart) {
+        const struct quarry_heap_section head = {"head", (uint64_t)(quarry_pool_head(&heap->pool) - memory),
+                                                 heap->pool.head_bytes};
+        all[count++] = head;
+    }
+    for (uint32_t i = 0; i < heap->layout.section_count; i++) {
+        const struct quarry_section *section = &heap->layout.section[i];
+        const struct quarry_heap_section next = {
+            section->name, (uint64_t)(heap->layout.base - memory) + section->begin, section->bytes};
+        all[count++] = next;
+    }
+    if (sections)
+        memcpy(sections, all, sizeof *all * (count < most ? count : most));
+    return count;
+}
+
 /* ---- counting ---- */
 
 /* Walks the idle heap, counting slots for requests of `bytes` (1 to max_block), and fetches the header. */

@@ -140,24 +140,22 @@ SIMT_FN void quarry_plain_census_as(const struct quarry_plain *h, uint64_t bytes
 }
 
 #if SIMT_HAS_HOST
-SIMT_HOST_FN uint64_t quarry_plain_map_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_plain_sections(void *heap, struct quarry_layout *l)
 {
-    return pages * sizeof(uint32_t);
+    struct quarry_plain *h = (struct quarry_plain *)heap;
+    h->map = (struct quarry_plain_map *)quarry_layout_section(l, "map", sizeof *h->map, QUARRY_SECTION_ALIGN);
+    h->used = (uint32_t *)quarry_layout_section(l, "used", l->pages * sizeof *h->used, QUARRY_SECTION_ALIGN);
+    h->pages = quarry_layout_pages(l);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_plain_layout_as(struct quarry_plain *h, struct quarry_layout *l,
                                                               enum quarry_plain_bug bug)
 {
-    unsigned char *pages = SIMT_NULL;
-    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->map, quarry_plain_map_bytes, &pages);
-    uint64_t stride = l->page_bytes;
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_plain_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    if (bug == QUARRY_PLAIN_NARROW && stride > QUARRY_PAGE_UNIT)
-        stride -= QUARRY_PAGE_UNIT;
-    h->map = (struct quarry_plain_map *)(void *)l->base;
-    h->used = (uint32_t *)(void *)(l->base + QUARRY_SECTION_ALIGN);
-    h->pages = quarry_pages_make(pages, stride, (uint32_t)l->pages);
+    if (bug == QUARRY_PLAIN_NARROW && l->page_bytes > QUARRY_PAGE_UNIT)
+        h->pages = quarry_pages_make(l->places, l->page_bytes - QUARRY_PAGE_UNIT, (uint32_t)l->pages);
     if (bug == QUARRY_PLAIN_CROOKED)
         h->pages.base += 8;
     l->word_bits = 0;

@@ -87,12 +87,20 @@ SIMT_FN void quarry_corw_census(const struct quarry_corw *h, uint64_t bytes, con
 }
 
 #if SIMT_HAS_HOST
+SIMT_HOST_FN void quarry_corw_sections(void *heap, struct quarry_layout *l)
+{
+    struct quarry_corw *h = (struct quarry_corw *)heap;
+    quarry_bitmap_sections(&h->map, l);
+    h->map.pages = quarry_layout_pages(l);
+}
+
 SIMT_HOST_FN enum quarry_layout_result quarry_corw_layout(struct quarry_corw *h, struct quarry_layout *l)
 {
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_corw_sections, h);
     if (!l->probe_lanes)
         l->probe_lanes = QUARRY_CORW_PROBE_LANES;
     h->probe_lanes = l->probe_lanes;
-    return quarry_bitmap_layout(&h->map, l, QUARRY_CORW_PROBES, quarry_bitmap_bytes);
+    return result == QUARRY_LAYOUT_OK ? quarry_bitmap_layout(&h->map, l, QUARRY_CORW_PROBES) : result;
 }
 #endif
 

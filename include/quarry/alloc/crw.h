@@ -101,22 +101,21 @@ SIMT_HOST_FN uint32_t quarry_crw_entries(uint64_t pages)
     return entries;
 }
 
-SIMT_HOST_FN uint64_t quarry_crw_map_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_crw_sections(void *heap, struct quarry_layout *l)
 {
-    return quarry_round_up(quarry_bitmap_bytes(pages), QUARRY_SECTION_ALIGN) +
-           quarry_crw_entries(pages) * sizeof(uint32_t);
+    struct quarry_crw *h = (struct quarry_crw *)heap;
+    quarry_bitmap_sections(&h->map, l);
+    h->entries = quarry_crw_entries(l->pages);
+    h->last =
+        (uint32_t *)quarry_layout_section(l, "last", h->entries * sizeof *h->last, QUARRY_SECTION_ALIGN);
+    h->map.pages = quarry_layout_pages(l);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_crw_layout(struct quarry_crw *h, struct quarry_layout *l)
 {
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_crw_sections, h);
     l->probe_lanes = 0;
-    enum quarry_layout_result result =
-        quarry_bitmap_layout(&h->map, l, QUARRY_BITMAP_PROBES, quarry_crw_map_bytes);
-    if (result == QUARRY_LAYOUT_OK) {
-        h->last = (uint32_t *)(void *)quarry_bitmap_own(l);
-        h->entries = quarry_crw_entries(l->pages);
-    }
-    return result;
+    return result == QUARRY_LAYOUT_OK ? quarry_bitmap_layout(&h->map, l, QUARRY_BITMAP_PROBES) : result;
 }
 #endif
 

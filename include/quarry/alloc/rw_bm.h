@@ -55,10 +55,18 @@ SIMT_FN void quarry_rw_bm_census(const struct quarry_rw_bm *h, uint64_t bytes, c
 }
 
 #if SIMT_HAS_HOST
+SIMT_HOST_FN void quarry_rw_bm_sections(void *heap, struct quarry_layout *l)
+{
+    struct quarry_rw_bm *h = (struct quarry_rw_bm *)heap;
+    quarry_bitmap_sections(&h->map, l);
+    h->map.pages = quarry_layout_pages(l);
+}
+
 SIMT_HOST_FN enum quarry_layout_result quarry_rw_bm_layout(struct quarry_rw_bm *h, struct quarry_layout *l)
 {
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_rw_bm_sections, h);
     l->probe_lanes = 0;
-    return quarry_bitmap_layout(&h->map, l, QUARRY_BITMAP_PROBES, quarry_bitmap_bytes);
+    return result == QUARRY_LAYOUT_OK ? quarry_bitmap_layout(&h->map, l, QUARRY_BITMAP_PROBES) : result;
 }
 #endif
 

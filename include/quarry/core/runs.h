@@ -555,15 +555,17 @@ SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_r
 }
 
 #if SIMT_HAS_HOST
-SIMT_HOST_FN uint64_t quarry_runs_words_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_runs_sections(void *heap, struct quarry_layout *l)
 {
-    return quarry_round_up((pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS * sizeof(uint64_t),
-                           QUARRY_SECTION_ALIGN);
-}
-
-SIMT_HOST_FN uint64_t quarry_runs_bytes(uint64_t pages)
-{
-    return quarry_runs_words_bytes(pages) + QUARRY_RUNS_FLIGHTS * sizeof(uint64_t);
+    struct quarry_runs *h = (struct quarry_runs *)heap;
+    h->word_count = (uint32_t)((l->pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS);
+    h->sweep =
+        (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *h->sweep, QUARRY_SECTION_ALIGN);
+    h->words =
+        (uint64_t *)quarry_layout_section(l, "words", h->word_count * sizeof *h->words, QUARRY_SECTION_ALIGN);
+    h->flights = (uint64_t *)quarry_layout_section(l, "flights", QUARRY_RUNS_FLIGHTS * sizeof *h->flights,
+                                                   QUARRY_SECTION_ALIGN);
+    h->pages = quarry_layout_pages(l);
 }
 
 /* Fills *h and the outputs of *l.
@@ -571,15 +573,9 @@ SIMT_HOST_FN uint64_t quarry_runs_bytes(uint64_t pages)
 SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout(struct quarry_runs *h, struct quarry_layout *l,
                                                           uint32_t probes)
 {
-    unsigned char *pages = SIMT_NULL;
-    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->sweep, quarry_runs_bytes, &pages);
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_runs_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    h->sweep = (struct quarry_sweep *)l->base;
-    h->words = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN);
-    h->flights = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN + quarry_runs_words_bytes(l->pages));
-    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
-    h->word_count = (uint32_t)((l->pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS);
     l->max_block = l->pages * l->page_bytes;
     l->word_bits = QUARRY_RUNS_BITS;
     l->probe_lanes = 0;
