@@ -79,6 +79,18 @@ SIMT_FN uint32_t quarry_walk_alone(const struct quarry_walk *h, struct quarry_co
 
 /* ---- CLUSTERED ---- */
 
+SIMT_STATIC_ASSERT((uint32_t)QUARRY_CONTEXT_START == QUARRY_NO_PAGE, "a new context has no last page");
+
+SIMT_FN uint32_t quarry_walk_last(const struct quarry_context *context)
+{
+    return (uint32_t)context->own;
+}
+
+SIMT_FN void quarry_walk_remember(struct quarry_context *context, uint32_t page)
+{
+    context->own = page;
+}
+
 /* Takes a page from the word of the page after `last`.  Returns QUARRY_NO_PAGE if there is none. */
 SIMT_FN uint32_t quarry_walk_near(const struct quarry_walk *h, uint32_t last, struct quarry_context *context)
 {
@@ -93,14 +105,14 @@ SIMT_FN uint32_t quarry_walk_near(const struct quarry_walk *h, uint32_t last, st
 SIMT_FN uint32_t quarry_walk_clustered(const struct quarry_walk *h, struct quarry_context *context)
 {
     uint32_t *shared = &h->last[simt_thread() & (h->entries - 1)];
-    uint32_t last = context->kept ? context->last_page : simt_load_u32(shared, relaxed);
+    uint32_t last = context->kept ? quarry_walk_last(context) : simt_load_u32(shared, relaxed);
     uint32_t page = quarry_walk_near(h, last, context);
     if (page == QUARRY_NO_PAGE)
         page = quarry_walk_alone(h, context, last == QUARRY_NO_PAGE);
     if (page == QUARRY_NO_PAGE)
         return page;
     if (context->kept)
-        context->last_page = page;
+        quarry_walk_remember(context, page);
     else
         simt_store_u32(shared, page, relaxed);
     return page;
