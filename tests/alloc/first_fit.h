@@ -19,6 +19,8 @@
 
 #define QUARRY_FIRST_FIT_INNER 0xffffffffu
 
+#define QUARRY_FIRST_FIT_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
+
 enum quarry_first_fit_bug {
     QUARRY_FIRST_FIT_SOUND,
     QUARRY_FIRST_FIT_OVERLAP, /* a block's last page may be somebody else's */
@@ -198,9 +200,6 @@ quarry_first_fit_layout(enum quarry_first_fit_bug bug, struct quarry_first_fit *
     if (result != QUARRY_LAYOUT_OK)
         return result;
     l->max_block = l->pages * l->page_bytes;
-    l->word_bits = 0;
-    l->probes = 0;
-    l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }
 #endif

@@ -26,6 +26,8 @@
 #include "quarry/core/random.h"
 #include "quarry/core/source.h"
 
+#define QUARRY_NESTED_CAN                                                                                    \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_WHOLE_PAGES | QUARRY_HAS_PAGES)
 #define QUARRY_NESTED_SOURCE ring
 #define QUARRY_NESTED_BLOCKS 8u /* of a chunk, unless it would be too large */
 #define QUARRY_NESTED_OURS 0x80000000u

@@ -62,8 +62,6 @@ SIMT_HOST_FN enum quarry_layout_result quarry_null_layout(struct quarry_null *h,
 {
     enum quarry_layout_result result = quarry_layout_fit(l, quarry_null_sections, h);
     h->multiprocessors = l->multiprocessors;
-    l->unit = 0;
-    l->free_reach = 0;
     return result;
 }
 #endif

@@ -372,26 +372,24 @@ SIMT_HOST_FN void quarry_bitmap_sections(struct quarry_bitmap *h, struct quarry_
                                                    QUARRY_SECTION_ALIGN);
 }
 
-/* Fills *h, whose allocator's sections are placed, and the outputs of *l.
- *   probes   the default: words read at random in vain before a sweep */
+/* Fills *h, whose allocator's sections are placed.
+ *   bits        of a word, 32 or 64, or 0: the faster; receives which
+ *   probes      words read at random in vain before a sweep, or 0; receives how many
+ *   standard    their default */
 SIMT_HOST_FN enum quarry_layout_result quarry_bitmap_layout(struct quarry_bitmap *h, struct quarry_layout *l,
-                                                            uint32_t probes)
+                                                            uint64_t *bits, uint64_t *probes,
+                                                            uint32_t standard)
 {
-    uint32_t bits = l->word_bits;
-    enum quarry_layout_result result;
-    if (bits != 0 && bits != 32 && bits != 64)
-        return QUARRY_LAYOUT_WORD_BITS;
-    if (!bits)
-        bits = l->pages < QUARRY_BITMAP_WIDE_PAGES ? 32 : 64;
-    h->word_shift = bits == 32 ? 5 : 6;
-    h->word_count = (uint32_t)((l->pages + bits - 1) / bits);
-    l->word_bits = bits;
-    result = quarry_layout_probes(l, bits, probes, h->word_count);
-    h->probes = l->probes;
-    h->chunks = l->low_free > 0
-                    ? 0
-                    : quarry_layout_chunks(h->word_count, (uint64_t)h->probes * QUARRY_BITMAP_CHUNK,
-                                           QUARRY_BITMAP_MAX_CHUNK);
+    if (!*bits)
+        *bits = l->pages < QUARRY_BITMAP_WIDE_PAGES ? 32 : 64;
+    h->word_shift = *bits == 32 ? 5 : 6;
+    h->word_count = (uint32_t)((l->pages + *bits - 1) / *bits);
+    enum quarry_layout_result result =
+        quarry_layout_probes(l, probes, (uint32_t)*bits, standard, h->word_count);
+    h->probes = (uint32_t)*probes;
+    h->chunks = l->low_free > 0 ? 0
+                                : quarry_layout_chunks(h->word_count, *probes * QUARRY_BITMAP_CHUNK,
+                                                       QUARRY_BITMAP_MAX_CHUNK);
     return result;
 }
 #endif
