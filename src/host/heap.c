@@ -23,6 +23,15 @@ struct quarry_heap {
 
 /* ---- creation ---- */
 
+/* Finishes what frees have put off, before the host asks anything of the idle heap. */
+static enum quarry_status settle(const quarry_heap *heap)
+{
+    const struct heap_settle argument = {heap->handle};
+    if (!(quarry_registry_can(heap->handle.allocator) & QUARRY_CAN_DEFER_FREES))
+        return QUARRY_OK;
+    return quarry_pool_launch(&heap->pool, &quarry_heap_settle_kernel, &argument);
+}
+
 /* Walks over the blocks of a heap in debug mode. */
 static enum quarry_status walk(quarry_heap *heap, enum heap_debug_task task)
 {
@@ -163,7 +172,9 @@ enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_hea
 /* Walks over the blocks of an idle heap in debug mode, and fetches what that counted and all records. */
 static enum quarry_status inspect(quarry_heap *heap, enum heap_debug_task task, struct quarry_debug *debug)
 {
-    enum quarry_status status = walk(heap, task);
+    enum quarry_status status = settle(heap);
+    if (status == QUARRY_OK)
+        status = walk(heap, task);
     if (status == QUARRY_OK)
         status = quarry_pool_copy(&heap->pool, debug, heap->handle.debug, sizeof *debug);
     return status;
@@ -276,8 +287,9 @@ static enum quarry_status count(quarry_heap *heap, uint64_t bytes, struct heap_h
     argument.heap = heap->handle;
     argument.header = heap->header;
     argument.bytes = heap->handle.policy ? quarry_request_alone(&heap->policy, bytes) : bytes;
-    enum quarry_status status =
-        quarry_pool_clear(&heap->pool, &heap->header->census, sizeof heap->header->census);
+    enum quarry_status status = settle(heap);
+    if (status == QUARRY_OK)
+        status = quarry_pool_clear(&heap->pool, &heap->header->census, sizeof heap->header->census);
     if (status == QUARRY_OK)
         status = quarry_pool_launch(&heap->pool, &quarry_heap_census_kernel, &argument);
     if (status == QUARRY_OK)

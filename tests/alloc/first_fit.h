@@ -179,6 +179,8 @@ SIMT_FN void quarry_first_fit_census(enum quarry_first_fit_bug bug, const struct
         sum->faults += h->head->lock != 0 || h->head->hint > h->pages.count;
 }
 
+#define quarry_first_fit_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN void quarry_first_fit_sections(void *heap, struct quarry_layout *l)
 {

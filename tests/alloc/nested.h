@@ -57,6 +57,14 @@ SIMT_FN void quarry_nested_init(const struct quarry_nested *h, uint64_t thread, 
         *h->spare = h->blocks.count;
 }
 
+SIMT_FN void quarry_nested_settle(const struct quarry_nested *h, uint64_t thread, uint64_t threads)
+{
+    (void)h;
+    (void)thread;
+    (void)threads;
+    QUARRY_SOURCE_SETTLE(QUARRY_NESTED_SOURCE)(&h->source, thread, threads);
+}
+
 SIMT_FN int quarry_nested_promise(const struct quarry_nested *h)
 {
     uint32_t spare = simt_load_u32(h->spare, relaxed);

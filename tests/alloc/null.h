@@ -51,6 +51,8 @@ SIMT_FN void quarry_null_census(const struct quarry_null *h, uint64_t bytes,
     (void)sum;
 }
 
+#define quarry_null_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN void quarry_null_sections(void *heap, struct quarry_layout *l)
 {

@@ -216,6 +216,8 @@ SIMT_FN void quarry_ring_census(const struct quarry_ring *h, uint64_t bytes,
         sum->faults += (spares & QUARRY_RING_IN_FLIGHT) != 0 || spares / QUARRY_RING_UNIT > h->pages.count;
 }
 
+#define quarry_ring_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN uint64_t quarry_ring_slots(uint64_t pages)
 {

@@ -190,6 +190,8 @@ SIMT_FN void *quarry_runs_malloc(const struct quarry_runs *map, struct quarry_co
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&map->pages, page);
 }
 
+#define quarry_runs_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout(struct quarry_runs *h, struct quarry_layout *l)
 {

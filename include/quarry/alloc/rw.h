@@ -187,6 +187,8 @@ SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes,
         sum->faults++;
 }
 
+#define quarry_rw_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN void quarry_rw_sections(void *heap, struct quarry_layout *l)
 {

@@ -506,6 +506,8 @@ SIMT_FN void quarry_scatter_census(const struct quarry_scatter *h, uint64_t byte
         sum->faults += (h->head->lock != 0) + (uint32_t)(h->head->sweep.state & 1u);
 }
 
+#define quarry_scatter_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 /* Fields that are not in the pages have a section: h->pages.in_page is decided before. */
 SIMT_HOST_FN void quarry_scatter_sections(void *heap, struct quarry_layout *l)

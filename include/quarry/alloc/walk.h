@@ -202,6 +202,8 @@ SIMT_FN void quarry_walk_census(enum quarry_walk_variant variant, const struct q
         sum->faults += share->idle && h->last[i] >= h->map.pages.count && h->last[i] != QUARRY_NO_PAGE;
 }
 
+#define quarry_walk_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 /* One entry for 32 pages, rounded down to a power of two. */
 SIMT_HOST_FN uint32_t quarry_walk_entries(uint64_t pages)
