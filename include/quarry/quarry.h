@@ -318,6 +318,20 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
 enum quarry_status quarry_heap_info(const quarry_heap *heap, char *text, size_t bytes);
 #define QUARRY_INFO_TEXT_BYTES 1024u
 
+/* A part of a heap's pool. */
+struct quarry_heap_section {
+    const char *name; /* "head" is the library's; the others: see the allocator's header */
+    uint64_t offset;  /* bytes after quarry_heap_description.pool_base */
+    uint64_t bytes;
+};
+/* What lies where in the heap's pool, in order; what is between sections and behind them is unused.  Any
+ * thread, any time.
+ *   sections   receives the first of them
+ *   most       so many at most; QUARRY_HEAP_SECTIONS hold any
+ * Returns how many the heap has; 0 if its blocks are the platform's. */
+uint32_t quarry_heap_map(const quarry_heap *heap, struct quarry_heap_section *sections, uint32_t most);
+#define QUARRY_HEAP_SECTIONS 16u
+
 struct quarry_statistics {
     uint64_t live_blocks;        /* of the allocator: several pieces may lie in one */
     uint64_t live_bytes;         /* bytes that the live blocks occupy (page allocators: whole pages) */

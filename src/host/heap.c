@@ -23,6 +23,15 @@ struct quarry_heap {
 
 /* ---- creation ---- */
 
+/* Finishes what frees have put off, before the host asks anything of the idle heap. */
+static enum quarry_status settle(const quarry_heap *heap)
+{
+    const struct heap_settle argument = {heap->handle};
+    if (!(quarry_registry_can(heap->handle.allocator) & QUARRY_CAN_DEFER_FREES))
+        return QUARRY_OK;
+    return quarry_pool_launch(&heap->pool, &quarry_heap_settle_kernel, &argument);
+}
+
 /* Walks over the blocks of a heap in debug mode. */
 static enum quarry_status walk(quarry_heap *heap, enum heap_debug_task task)
 {
@@ -163,7 +172,9 @@ enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_hea
 /* Walks over the blocks of an idle heap in debug mode, and fetches what that counted and all records. */
 static enum quarry_status inspect(quarry_heap *heap, enum heap_debug_task task, struct quarry_debug *debug)
 {
-    enum quarry_status status = walk(heap, task);
+    enum quarry_status status = settle(heap);
+    if (status == QUARRY_OK)
+        status = walk(heap, task);
     if (status == QUARRY_OK)
         status = quarry_pool_copy(&heap->pool, debug, heap->handle.debug, sizeof *debug);
     return status;
@@ -241,6 +252,31 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     return QUARRY_OK;
 }
 
+SIMT_STATIC_ASSERT(1 + QUARRY_MAX_SECTIONS <= QUARRY_HEAP_SECTIONS, "the head, and the allocator's");
+
+uint32_t quarry_heap_map(const quarry_heap *heap, struct quarry_heap_section *sections, uint32_t most)
+{
+    struct quarry_heap_section all[QUARRY_HEAP_SECTIONS];
+    uint32_t count = 0;
+    if (!heap || has_platform_blocks(heap))
+        return 0;
+    const unsigned char *memory = (const unsigned char *)heap->pool.memory;
+    if (!heap->pool.head_apart) {
+        const struct quarry_heap_section head = {"head", (uint64_t)(quarry_pool_head(&heap->pool) - memory),
+                                                 heap->pool.head_bytes};
+        all[count++] = head;
+    }
+    for (uint32_t i = 0; i < heap->layout.section_count; i++) {
+        const struct quarry_section *section = &heap->layout.section[i];
+        const struct quarry_heap_section next = {
+            section->name, (uint64_t)(heap->layout.base - memory) + section->begin, section->bytes};
+        all[count++] = next;
+    }
+    if (sections)
+        memcpy(sections, all, sizeof *all * (count < most ? count : most));
+    return count;
+}
+
 /* ---- counting ---- */
 
 /* Walks the idle heap, counting slots for requests of `bytes` (1 to max_block), and fetches the header. */
@@ -251,8 +287,9 @@ static enum quarry_status count(quarry_heap *heap, uint64_t bytes, struct heap_h
     argument.heap = heap->handle;
     argument.header = heap->header;
     argument.bytes = heap->handle.policy ? quarry_request_alone(&heap->policy, bytes) : bytes;
-    enum quarry_status status =
-        quarry_pool_clear(&heap->pool, &heap->header->census, sizeof heap->header->census);
+    enum quarry_status status = settle(heap);
+    if (status == QUARRY_OK)
+        status = quarry_pool_clear(&heap->pool, &heap->header->census, sizeof heap->header->census);
     if (status == QUARRY_OK)
         status = quarry_pool_launch(&heap->pool, &quarry_heap_census_kernel, &argument);
     if (status == QUARRY_OK)

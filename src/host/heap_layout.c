@@ -47,13 +47,14 @@ static uint32_t block_alignment(const struct quarry_layout *layout, uint64_t lea
     return layout->unit && alignment > QUARRY_PAGE_UNIT ? alignment : QUARRY_PAGE_UNIT;
 }
 
-/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) from `sections` on. */
-static enum quarry_layout_result lay_out(const struct quarry_heap_options *options, unsigned char *sections,
+/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) of the pool's sections. */
+static enum quarry_layout_result lay_out(const struct pool *pool, const struct quarry_heap_options *options,
                                          uint64_t bytes, uint64_t pages, struct quarry_handle *handle,
                                          struct quarry_layout *layout)
 {
     memset(layout, 0, sizeof *layout);
-    layout->base = sections;
+    layout->base = quarry_pool_sections(pool);
+    layout->multiprocessors = pool->ops->multiprocessors(&pool->target);
     layout->bytes = bytes;
     layout->overhead = quarry_heap_block_overhead(options);
     layout->debug = options->debug != 0;
@@ -129,8 +130,7 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
     case QUARRY_LAYOUT_POOL:
         break;
     }
-    if (lay_out(options, quarry_pool_sections(pool), UINT64_MAX, pages, &scratch, &needed) !=
-        QUARRY_LAYOUT_OK)
+    if (lay_out(pool, options, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
         return quarry_fail(QUARRY_ERROR_POOL, "a pool of %" PRIu64 " bytes is too small for allocator %s",
                            pool->bytes, info.name);
     return quarry_fail(QUARRY_ERROR_POOL,
@@ -143,19 +143,17 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
 enum quarry_status quarry_heap_plan(struct pool *pool, const struct quarry_heap_options *options,
                                     struct quarry_handle *handle, struct quarry_layout *layout)
 {
-    unsigned char *sections = quarry_pool_sections(pool);
     enum quarry_status status = QUARRY_OK;
     if (pool->bytes == 0 && options->pages == 0) {
         status = quarry_pool_default_bytes(pool);
     } else if (pool->bytes == 0) {
-        enum quarry_layout_result result =
-            lay_out(options, sections, UINT64_MAX, options->pages, handle, layout);
+        enum quarry_layout_result result = lay_out(pool, options, UINT64_MAX, options->pages, handle, layout);
         pool->bytes = quarry_pool_need(pool, layout->used_bytes);
         status = fail_layout(result, pool, options, handle->allocator, layout);
     }
     if (status != QUARRY_OK)
         return status;
     enum quarry_layout_result result =
-        lay_out(options, sections, quarry_pool_room(pool), options->pages, handle, layout);
+        lay_out(pool, options, quarry_pool_room(pool), options->pages, handle, layout);
     return fail_layout(result, pool, options, handle->allocator, layout);
 }

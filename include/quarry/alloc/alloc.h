@@ -24,8 +24,8 @@
  *       lives in the pool.
  *
  *   enum quarry_layout_result quarry_F_layout(struct quarry_F *x, struct quarry_layout *layout)   [host]
- *       Divides a pool: fills *x and the outputs of *layout.  Touches no pool memory.  A page is what the
- *       options page_bytes and pages speak of.
+ *       Divides a pool into named sections (quarry_layout_fit): fills *x and the outputs of *layout.  Touches
+ *       no pool memory.  A page is what the options page_bytes and pages speak of.
  *
  *   void quarry_F_init(const struct quarry_F *x, uint64_t thread, uint64_t threads)
  *       Thread `thread` of `threads` writes its share of an empty heap's structures; nothing else runs.
@@ -43,6 +43,13 @@
  *       block came from quarry_F_malloc of this heap, is live, and its malloc happens-before this call.
  *       It may be any address less than layout->free_reach bytes behind that (quarry_aligned_alloc).
  *       What the caller wrote before happens-before what the next owner does.  Never waits.
+ *
+ *   void quarry_F_settle(const struct quarry_F *x, uint64_t thread, uint64_t threads)
+ *       Thread `thread` of `threads` finishes its share of what frees have put off; nothing else runs.  The
+ *       library calls it before whatever the host asks of an idle heap; then find and census are exact.
+ *       Before, both may take a block that was freed for a live one.  Malloc may not: it finds what was put
+ *       off before it returns NULL.  The heap may be corrupt.  A family whose frees put nothing off has
+ *           #define quarry_F_settle QUARRY_NOTHING_TO_SETTLE
  *
  *   enum quarry_place quarry_F_find(const struct quarry_F *x, const void *address,
  *                                   struct quarry_span *span)
@@ -78,7 +85,7 @@ enum quarry_capability {
     /* Space of freed blocks serves requests of any other size that the heap takes. */
     QUARRY_CAN_REUSE_SPACE = 4,
 
-    /* A free may take effect later.  What the host asks of an idle heap is exact all the same. */
+    /* A free may put off work: quarry_F_settle. */
     QUARRY_CAN_DEFER_FREES = 8,
 
     /* Blocks are the platform's: the pool stays empty, and nobody finds or counts a block.  The platform must
@@ -91,6 +98,8 @@ enum quarry_capability {
     /* An empty heap has room for `pages` blocks of page_bytes. */
     QUARRY_HAS_PAGES = 64
 };
+
+#define QUARRY_NOTHING_TO_SETTLE(...) ((void)0)
 
 #define QUARRY_CONSTANT(value) value, /* in front of the other arguments */
 #define QUARRY_NO_CONSTANT

@@ -59,6 +59,8 @@ SIMT_FN void quarry_cuda_census(const struct quarry_cuda *h, uint64_t bytes,
         sum->slots = QUARRY_SLOTS_UNKNOWN;
 }
 
+#define quarry_cuda_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 /* `pages` blocks of a page should fit; without `pages`, the whole pool is the platform's heap. */
 SIMT_HOST_FN enum quarry_layout_result quarry_cuda_layout(struct quarry_cuda *h, struct quarry_layout *l)

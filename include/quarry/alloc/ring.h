@@ -216,6 +216,8 @@ SIMT_FN void quarry_ring_census(const struct quarry_ring *h, uint64_t bytes,
         sum->faults += (spares & QUARRY_RING_IN_FLIGHT) != 0 || spares / QUARRY_RING_UNIT > h->pages.count;
 }
 
+#define quarry_ring_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN uint64_t quarry_ring_slots(uint64_t pages)
 {
@@ -225,23 +227,23 @@ SIMT_HOST_FN uint64_t quarry_ring_slots(uint64_t pages)
     return slots;
 }
 
-SIMT_HOST_FN uint64_t quarry_ring_map_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_ring_sections(void *heap, struct quarry_layout *l)
 {
-    return (quarry_ring_slots(pages) + pages) * sizeof(uint32_t);
+    struct quarry_ring *h = (struct quarry_ring *)heap;
+    uint64_t slots = quarry_ring_slots(l->pages);
+    h->mask = (uint32_t)(slots - 1);
+    h->head = (struct quarry_ring_head *)quarry_layout_section(l, "counters", sizeof *h->head,
+                                                               QUARRY_SECTION_ALIGN);
+    h->slot = (uint32_t *)quarry_layout_section(l, "slot", slots * sizeof *h->slot, QUARRY_SECTION_ALIGN);
+    h->taken = (uint32_t *)quarry_layout_section(l, "taken", l->pages * sizeof *h->taken, sizeof *h->taken);
+    h->pages = quarry_layout_pages(l);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_ring_layout(struct quarry_ring *h, struct quarry_layout *l)
 {
-    unsigned char *pages = SIMT_NULL;
-    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->head, quarry_ring_map_bytes, &pages);
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_ring_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    uint64_t slots = quarry_ring_slots(l->pages);
-    h->head = (struct quarry_ring_head *)(void *)l->base;
-    h->slot = (uint32_t *)(void *)(l->base + quarry_round_up(sizeof *h->head, QUARRY_SECTION_ALIGN));
-    h->taken = h->slot + slots;
-    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
-    h->mask = (uint32_t)(slots - 1);
     return QUARRY_LAYOUT_OK;
 }
 #endif

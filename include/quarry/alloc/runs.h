@@ -190,21 +190,16 @@ SIMT_FN void *quarry_runs_malloc(const struct quarry_runs *map, struct quarry_co
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&map->pages, page);
 }
 
+#define quarry_runs_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout(struct quarry_runs *h, struct quarry_layout *l)
 {
-    unsigned char *pages = SIMT_NULL;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_RUNS_PAGE_BYTES);
+    if (result == QUARRY_LAYOUT_OK)
+        result = quarry_layout_fit(l, quarry_runs_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    result = quarry_layout_pages(l, sizeof *h->sweep, quarry_runs_bytes, &pages);
-    if (result != QUARRY_LAYOUT_OK)
-        return result;
-    h->sweep = (struct quarry_sweep *)l->base;
-    h->words = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN);
-    h->flights = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN + quarry_runs_words_bytes(l->pages));
-    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
-    h->word_count = (uint32_t)((l->pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS);
     l->max_block = l->pages * l->page_bytes;
     uint64_t *probes = &l->option[QUARRY_OPTION_runs_probes];
     result = quarry_layout_probes(l, probes, QUARRY_RUNS_BITS, QUARRY_RUNS_PROBES, h->word_count);

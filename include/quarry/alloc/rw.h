@@ -187,21 +187,23 @@ SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes,
         sum->faults++;
 }
 
+#define quarry_rw_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
-SIMT_HOST_FN uint64_t quarry_rw_map_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_rw_sections(void *heap, struct quarry_layout *l)
 {
-    return pages * sizeof(uint32_t);
+    struct quarry_rw *h = (struct quarry_rw *)heap;
+    h->sweep =
+        (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *h->sweep, QUARRY_SECTION_ALIGN);
+    h->used = (uint32_t *)quarry_layout_section(l, "used", l->pages * sizeof *h->used, QUARRY_SECTION_ALIGN);
+    h->pages = quarry_layout_pages(l);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_rw_layout(struct quarry_rw *h, struct quarry_layout *l)
 {
-    unsigned char *pages = SIMT_NULL;
-    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->sweep, quarry_rw_map_bytes, &pages);
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_rw_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    h->sweep = (struct quarry_sweep *)l->base;
-    h->used = (uint32_t *)(l->base + QUARRY_SECTION_ALIGN);
-    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
     uint64_t *probes = &l->option[QUARRY_OPTION_rw_probes];
     result = quarry_layout_probes(l, probes, 1, QUARRY_RW_PROBES, h->pages.count);
     h->probes = (uint32_t)*probes;

@@ -506,22 +506,32 @@ SIMT_FN void quarry_scatter_census(const struct quarry_scatter *h, uint64_t byte
         sum->faults += (h->head->lock != 0) + (uint32_t)(h->head->sweep.state & 1u);
 }
 
-#if SIMT_HAS_HOST
-/* Words of the pages, and in debug mode their fields, which are not in the pages then. */
-SIMT_HOST_FN uint64_t quarry_scatter_map_bytes(uint64_t pages)
-{
-    return pages * sizeof(uint64_t);
-}
+#define quarry_scatter_settle QUARRY_NOTHING_TO_SETTLE
 
-SIMT_HOST_FN uint64_t quarry_scatter_debug_map_bytes(uint64_t pages)
+#if SIMT_HAS_HOST
+/* Fields that are not in the pages have a section: h->pages.in_page is decided before. */
+SIMT_HOST_FN void quarry_scatter_sections(void *heap, struct quarry_layout *l)
 {
-    return pages * (sizeof(uint64_t) + QUARRY_SCATTER_FIELDS * sizeof(uint32_t));
+    struct quarry_scatter *h = (struct quarry_scatter *)heap;
+    h->head = (struct quarry_scatter_head *)quarry_layout_section(l, "sweep", sizeof *h->head,
+                                                                  QUARRY_SECTION_ALIGN);
+    h->pages.words = (uint64_t *)quarry_layout_section(l, "words", l->pages * sizeof *h->pages.words,
+                                                       QUARRY_SECTION_ALIGN);
+    h->pages.field_stride = l->page_bytes;
+    if (!h->pages.in_page) {
+        h->pages.field_stride = QUARRY_SCATTER_FIELDS * sizeof(uint32_t);
+        h->pages.fields = (unsigned char *)quarry_layout_section(
+            l, "fields", l->pages * h->pages.field_stride, sizeof(uint64_t));
+    }
+    h->pages.pages = quarry_layout_pages(l);
+    if (h->pages.in_page)
+        h->pages.fields = h->pages.pages.base;
+    h->pages.fields = (unsigned char *)((uintptr_t)h->pages.fields + h->pages.field_stride);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatter *h,
                                                              struct quarry_layout *l)
 {
-    unsigned char *pages = SIMT_NULL;
     uint32_t unit = l->alignment > QUARRY_PAGE_UNIT ? (uint32_t)l->alignment : QUARRY_PAGE_UNIT;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_SCATTER_PAGE_BYTES);
     if (result != QUARRY_LAYOUT_OK)
@@ -531,23 +541,12 @@ SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatt
         return QUARRY_LAYOUT_ALIGNMENT;
     unit = l->debug ? QUARRY_SCATTER_DEBUG_UNIT : unit;
     l->page_bytes = quarry_round_up(page_bytes, unit);
-    int apart = l->debug && l->page_bytes / unit > QUARRY_SCATTER_FLAT;
-    result = quarry_layout_pages(l, sizeof *h->head,
-                                 apart ? quarry_scatter_debug_map_bytes : quarry_scatter_map_bytes, &pages);
+    h->pages.in_page = !(l->debug && l->page_bytes / unit > QUARRY_SCATTER_FLAT);
+    result = quarry_layout_fit(l, quarry_scatter_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    h->head = (struct quarry_scatter_head *)(void *)l->base;
-    h->pages.words = (uint64_t *)(void *)(l->base + QUARRY_SECTION_ALIGN);
-    h->pages.pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
     h->pages.page_bytes = (uint32_t)l->page_bytes;
     h->pages.unit = unit;
-    h->pages.in_page = !apart;
-    h->pages.field_stride = l->page_bytes;
-    h->pages.fields = pages + l->page_bytes;
-    if (apart) {
-        h->pages.field_stride = QUARRY_SCATTER_FIELDS * sizeof(uint32_t);
-        h->pages.fields = (unsigned char *)(h->pages.words + l->pages) + h->pages.field_stride;
-    }
     uint64_t *option = l->option;
     h->pages.waste = (uint32_t)option[QUARRY_OPTION_scatter_waste_factor];
     h->pages.reset = !option[QUARRY_OPTION_scatter_keep_pages];

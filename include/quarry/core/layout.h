@@ -17,14 +17,23 @@ enum quarry_layout_result {
     QUARRY_LAYOUT_POOL        /* the pool can't hold that many pages, or not even one */
 };
 
+/* A part of a pool with a name, for those who look at its map. */
+struct quarry_section {
+    const char *name; /* a literal */
+    uint64_t begin;   /* bytes after the layout's base */
+    uint64_t bytes;
+};
+#define QUARRY_MAX_SECTIONS 12u
+
 struct quarry_layout {
     /* in */
-    unsigned char *base; /* of the pool, aligned to 256 and to `alignment` */
-    uint64_t bytes;      /* of the pool; UINT64_MAX with pages given asks only how much they need */
-    uint64_t overhead;   /* bytes of each block that are not the user's, mostly 0 */
-    int debug;           /* debug mode writes into blocks that are free */
-    uint64_t alignment;  /* a power of two that `places` and `unit` must be multiples of, if the allocator
-                            can; requests are then, too, if it is more than 16.  0: 16 */
+    unsigned char *base;      /* of the pool, aligned to 256 and to `alignment` */
+    uint64_t bytes;           /* of the pool; UINT64_MAX with pages given asks only how much they need */
+    uint64_t overhead;        /* bytes of each block that are not the user's, mostly 0 */
+    int debug;                /* debug mode writes into blocks that are free */
+    uint32_t multiprocessors; /* of the device; CPU: cores.  simt_sm() modulo this numbers them */
+    uint64_t alignment; /* a power of two that `places` and `unit` must be multiples of, if the allocator
+                           can; requests are then, too, if it is more than 16.  0: 16 */
     /* in, and out with the defaults filled in */
     uint64_t page_bytes;                 /* with `overhead`; 0: the allocator's default */
     uint64_t pages;                      /* 0: as many as fit */
@@ -32,10 +41,12 @@ struct quarry_layout {
     /* in */
     double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
     /* out */
-    uint32_t wrong_option;     /* QUARRY_LAYOUT_OPTION: its number */
-    const char *wrong_because; /* and half a sentence that says what it must be */
-    uint64_t used_bytes;       /* what the heap occupies from base */
-    uint64_t max_block;        /* largest request in bytes */
+    uint32_t wrong_option;                              /* QUARRY_LAYOUT_OPTION: its number */
+    const char *wrong_because;                          /* and half a sentence that says what it must be */
+    struct quarry_section section[QUARRY_MAX_SECTIONS]; /* what lies where, by quarry_layout_section() */
+    uint32_t section_count;
+    uint64_t used_bytes;   /* what the heap occupies from base */
+    uint64_t max_block;    /* largest request in bytes */
     unsigned char *places; /* every live block begins a multiple of `unit` bytes after this, has a multiple */
     uint64_t unit;         /* of them, and ends before base + used_bytes; with `overhead`, which a unit has
                               room for, at least 16 more; 0: there are no blocks */
@@ -155,46 +166,81 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout
     return QUARRY_LAYOUT_OK;
 }
 
-/* Divides a pool for an allocator of fixed pages:  | first | map | page 0 | page 1 | ...
- *   first_bytes   size of the section before the map
- *   map_bytes     size of the map for so many pages; must not shrink as pages grow
- *   pages         receives the address of page 0, which is aligned as l->alignment says
- * Fills l->page_bytes, l->pages, l->used_bytes, l->max_block, l->places, l->unit, l->free_reach: a free finds
- * the page by quarry_page_index(). */
-SIMT_HOST_FN enum quarry_layout_result quarry_layout_pages(struct quarry_layout *l, uint64_t first_bytes,
-                                                           uint64_t (*map_bytes)(uint64_t pages),
-                                                           unsigned char **pages)
+/* ---- sections ----
+ *
+ * A family has one function that names its sections, in their order, and sets its addresses:
+ *
+ *     void quarry_F_sections(void *heap, struct quarry_layout *l)
+ *
+ * It is called to measure, for many trial numbers of l->pages, and once more to place.  What it asks for
+ * depends on l->pages and on options, never on an address, and does not shrink as pages grow. */
+typedef void (*quarry_layout_sections)(void *heap, struct quarry_layout *l);
+
+/* Appends a section to the pool's map.
+ *   name    a literal
+ *   align   a power of two, up to what l->base is aligned to
+ * Returns where it begins.  A section that no pool can hold, or one more than QUARRY_MAX_SECTIONS, makes
+ * l->used_bytes UINT64_MAX. */
+SIMT_HOST_FN void *quarry_layout_section(struct quarry_layout *l, const char *name, uint64_t bytes,
+                                         uint64_t align)
 {
-    uint64_t low = l->pages, before;
-    uint64_t first = quarry_round_up(first_bytes, QUARRY_SECTION_ALIGN);
+    uint64_t begin = quarry_round_up(l->used_bytes, align);
+    if (begin < l->used_bytes || bytes >= UINT64_MAX - begin || l->section_count == QUARRY_MAX_SECTIONS) {
+        l->used_bytes = UINT64_MAX;
+        return l->base;
+    }
+    l->section[l->section_count].name = name;
+    l->section[l->section_count].begin = begin;
+    l->section[l->section_count].bytes = bytes;
+    l->section_count++;
+    l->used_bytes = begin + bytes;
+    return (void *)((uintptr_t)l->base + begin);
+}
+
+/* The section of l->pages pages of l->page_bytes, which begin as l->alignment says.  Sets l->places. */
+SIMT_HOST_FN struct quarry_pages quarry_layout_pages(struct quarry_layout *l)
+{
     uint64_t align = l->alignment > QUARRY_SECTION_ALIGN ? l->alignment : QUARRY_SECTION_ALIGN;
+    l->places = (unsigned char *)quarry_layout_section(l, "pages", l->pages * l->page_bytes, align);
+    return quarry_pages_make(l->places, l->page_bytes, (uint32_t)l->pages);
+}
+
+/* Places the sections for so many pages.  Returns whether the pool can hold them. */
+SIMT_HOST_FN int quarry_layout_place(struct quarry_layout *l, quarry_layout_sections sections, void *heap,
+                                     uint64_t pages)
+{
+    l->pages = pages;
+    l->used_bytes = 0;
+    l->section_count = 0;
+    sections(heap, l);
+    return l->used_bytes != UINT64_MAX && l->used_bytes <= l->bytes;
+}
+
+/* Divides a pool into a family's sections, with l->pages pages or as many as fit.
+ *   sections, heap   of the family; *heap is filled by its last call
+ * Fills l->page_bytes, l->pages, l->section, l->used_bytes, and, for families whose blocks are pages,
+ * l->max_block, l->unit, l->free_reach: a free finds the page by quarry_page_index(). */
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_fit(struct quarry_layout *l,
+                                                         quarry_layout_sections sections, void *heap)
+{
+    uint64_t low = l->pages ? l->pages : 1, high = l->pages ? l->pages : QUARRY_MAX_PAGES;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_DEFAULT_PAGE_BYTES);
     if (result != QUARRY_LAYOUT_OK)
         return result;
     if (l->pages > QUARRY_MAX_PAGES)
         return QUARRY_LAYOUT_PAGES;
-    if (l->pages == 0) { /* the largest number that fits, by bisection */
-        low = 1;
-        uint64_t high = QUARRY_MAX_PAGES;
-        while (low < high) {
-            uint64_t middle = low + (high - low + 1) / 2;
-            before = quarry_round_up(first + map_bytes(middle), align);
-            if (before + middle * l->page_bytes <= l->bytes)
-                low = middle;
-            else
-                high = middle - 1;
-        }
+    while (low < high) { /* the largest number that fits, by bisection */
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (quarry_layout_place(l, sections, heap, middle))
+            low = middle;
+        else
+            high = middle - 1;
     }
-    before = quarry_round_up(first + map_bytes(low), align);
-    l->used_bytes = before + low * l->page_bytes;
-    if (l->used_bytes > l->bytes)
+    if (!quarry_layout_place(l, sections, heap, low))
         return QUARRY_LAYOUT_POOL;
-    l->pages = low;
     l->max_block = l->page_bytes;
-    l->places = l->base + before;
     l->unit = l->page_bytes;
     l->free_reach = l->page_bytes;
-    *pages = l->places;
     return QUARRY_LAYOUT_OK;
 }
 #endif

@@ -555,15 +555,17 @@ SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_r
 }
 
 #if SIMT_HAS_HOST
-SIMT_HOST_FN uint64_t quarry_runs_words_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_runs_sections(void *heap, struct quarry_layout *l)
 {
-    return quarry_round_up((pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS * sizeof(uint64_t),
-                           QUARRY_SECTION_ALIGN);
-}
-
-SIMT_HOST_FN uint64_t quarry_runs_bytes(uint64_t pages)
-{
-    return quarry_runs_words_bytes(pages) + QUARRY_RUNS_FLIGHTS * sizeof(uint64_t);
+    struct quarry_runs *h = (struct quarry_runs *)heap;
+    h->word_count = (uint32_t)((l->pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS);
+    h->sweep =
+        (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *h->sweep, QUARRY_SECTION_ALIGN);
+    h->words =
+        (uint64_t *)quarry_layout_section(l, "words", h->word_count * sizeof *h->words, QUARRY_SECTION_ALIGN);
+    h->flights = (uint64_t *)quarry_layout_section(l, "flights", QUARRY_RUNS_FLIGHTS * sizeof *h->flights,
+                                                   QUARRY_SECTION_ALIGN);
+    h->pages = quarry_layout_pages(l);
 }
 #endif
 
