@@ -155,7 +155,7 @@ SIMT_FN uint64_t quarry_available_slots(struct quarry_handle heap, size_t bytes)
     struct quarry_walk walk;
     if (bytes - 1 >= heap.max_block)
         return 0;
-    walk.group = simt_match_u64(quarry_group((uintptr_t)heap.counters), bytes);
+    walk.group = simt_match_u64(quarry_group(heap.counters, QUARRY_SITE_SLOTS), bytes);
     walk.idle = 0;
     walk.thread = simt_rank(walk.group);
     walk.threads = simt_popc_u32(walk.group);

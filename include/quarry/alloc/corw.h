@@ -42,7 +42,7 @@ SIMT_FN void quarry_corw_init(const struct quarry_corw *h, uint64_t thread, uint
 SIMT_FN void *quarry_corw_malloc(const struct quarry_corw *h, struct quarry_context *context, uint64_t bytes)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t group = quarry_group((uintptr_t)h->map.sweep);
+    uint32_t group = quarry_group(h->map.sweep, QUARRY_SITE_CORW_MALLOC);
     uint32_t needs = group;
     uint32_t page = QUARRY_NO_PAGE;
     uint32_t probing = simt_popc_u32(group);

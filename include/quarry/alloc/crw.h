@@ -61,7 +61,8 @@ SIMT_FN void *quarry_crw_malloc(const struct quarry_crw *h, struct quarry_contex
         struct quarry_random r = quarry_random_start();
         page = quarry_bitmap_walk(&h->map, &r, context, last == QUARRY_NO_PAGE);
         if (page == QUARRY_NO_PAGE)
-            page = quarry_bitmap_search(&h->map, &r, quarry_group((uintptr_t)h->map.sweep), page);
+            page =
+                quarry_bitmap_search(&h->map, &r, quarry_group(h->map.sweep, QUARRY_SITE_CRW_MALLOC), page);
         if (page == QUARRY_NO_PAGE)
             return SIMT_NULL;
     }

@@ -33,7 +33,7 @@ SIMT_FN void *quarry_rw_bm_malloc(const struct quarry_rw_bm *h, struct quarry_co
     uint32_t page = quarry_bitmap_walk(&h->map, &r, context, 1);
     (void)bytes;
     if (page == QUARRY_NO_PAGE)
-        page = quarry_bitmap_search(&h->map, &r, quarry_group((uintptr_t)h->map.sweep), page);
+        page = quarry_bitmap_search(&h->map, &r, quarry_group(h->map.sweep, QUARRY_SITE_RW_BM_MALLOC), page);
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&h->map.pages, page);
 }
 
