@@ -293,7 +293,8 @@ static int measure(const struct options *options, struct row *rows)
     bench.options = options;
     for (uint32_t i = 0; i < options->counts; i++)
         most = options->threads[i] > most ? options->threads[i] : most;
-    /* From the last on: the toolkit's heap has to be there before any kernel runs (docs/alloc/cuda.md). */
+    /* From the last on: the toolkit's heap has to be there before any kernel runs
+     * (docs/reference/alloc/cuda.md). */
     for (uint32_t c = CONTESTANTS; c-- > 0 && status == QUARRY_OK;)
         if (options->chosen >> c & 1u)
             status = create_heap(options, c, &bench.heaps[c]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One kernel, three compositions of a heap: which allocator, and what is done beside it (docs/policies.md).
+/* One kernel, three compositions of a heap: which allocator, and what is done beside it
+ * (docs/reference/policies.md).
  *
  * At run time the options of a heap say it, and the kernel takes any heap:
  *

@@ -286,7 +286,7 @@ time in which as many threads store one pointer each on the same machine.
 - **Ours**: {sources(survey)}; {files}.
   Pages are as large as blocks, but {PAGES['scatter']} bytes with `scatter` and {PAGES['rw-malloc']} with `rw-malloc`. \
 In mixed cells `rw`, `rw-bm`, `crw`, `corw` and `ring`
-  give every request a page of the largest size. [How it is measured](../benchmarks.md#method).{paged}
+  give every request a page of the largest size. [How it is measured](../reference/benchmarks.md#method).{paged}
 - **Peers**: one {peers[0]['device']}, driver {peers[0]['driver']}; {link(PEERS)}. The toolkit's malloc, Gallatin
   (PPoPP'24), six variants of Ouroboros, ScatterAlloc (mallocMC 2.4), Halloc, RegEff and XMalloc, each changed only so far as it had to be to compile
   there and to be correct. Every thread allocates one block and stores its pointer, a second kernel frees; heap of 8 GiB; kernels timed by device
@@ -304,8 +304,8 @@ geometric mean of the times over the best peer's. At 1048576 x 64 and x 1024 the
 Ouroboros P-S.
 
 {standing.times(("alloc", "malloc"), ("mixed", "malloc"))}
-What limits [the random walks](../benchmarks.md#what-limits-what), and [`rw-malloc`](../alloc/rw_malloc.md#what-limits-it), which is also compared
-[with the best page size of each cell](../alloc/rw_malloc.md#against-the-best-published-allocators).
+What limits [the random walks](../reference/benchmarks.md#what-limits-what), and [`rw-malloc`](../reference/alloc/runs.md#what-limits-it), which is also compared
+[with the best page size of each cell](../reference/alloc/runs.md#against-the-best-published-allocators).
 
 ### The peers one by one
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heaps that infer how full they are (docs/full-heap.md): how many probes follow from the share, which shares
- * are refused, and how often the inference is wrong in either direction.  And of heaps that prove it, how
- * much is read for many NULLs at once.
+/* Heaps that infer how full they are (docs/design/full-heap.md): how many probes follow from the share, which
+ * shares are refused, and how often the inference is wrong in either direction.  And of heaps that prove it,
+ * how much is read for many NULLs at once.
  *
  * What such heaps promise besides is tested where the promises are: many_may_fail_at_once and
  * no_option_changes_a_promise.  An allocator that says that it proves all the same is left out.

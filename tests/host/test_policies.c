@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policies of a heap (docs/policies.md), one test each or a few: what they give, and which pairs of
- * options are impossible.  That blocks keep the promises of every allocator under each policy is for
+/* The policies of a heap (docs/reference/policies.md), one test each or a few: what they give, and which
+ * pairs of options are impossible.  That blocks keep the promises of every allocator under each policy is for
  * tests/alloc/test_composed.c. */
 #include "common.h"
 #include "heap_test_kernels.h"

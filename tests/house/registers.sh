@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A kernel that only mallocs, and one that only frees, have at most 48 registers a thread, with each allocator
-# and with the switch over all: so five blocks of 256 threads run at once on a multiprocessor (docs/device-code.md).
+# and with the switch over all: so five blocks of 256 threads run at once on a multiprocessor (docs/design/device-code.md).
 #
 #   registers.sh NVCC
 set -eu
@@ -37,7 +37,7 @@ look() {
 
 failures=0
 # shellcheck disable=SC2013 # a word a line
-for allocator in $(sed -n 's/^#include "quarry\/alloc\/\(.*\)\.h"$/\1/p' include/quarry/alloc/list.def); do
+for allocator in $(sed -n 's/^QUARRY_ALLOCATOR_ENTRY(\([a-z0-9_]*\),.*/\1/p' include/quarry/alloc/list.def); do
     look 48 "$allocator" -DQUARRY_ALLOCATOR="$allocator" -DQUARRY_OOM=null -DQUARRY_DISTRIBUTION=none ||
         { echo "FAILED: more than 48"; failures=$((failures + 1)); }
 done

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Programs that find the installed tree by find_package(quarry), or have the sources in a folder, as docs/linking.md says.
+# Programs that find the installed tree by find_package(quarry), or have the sources in a folder, as docs/guide/linking.md says.
 #
 #   cmake.sh cpu|cuda SETTINGS
 # shellcheck source=tests/package/common.sh

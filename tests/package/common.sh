@@ -12,7 +12,7 @@ backend=$1
 # shellcheck source=/dev/null
 . "$2"
 programs=$SOURCE/tests/package
-page=$SOURCE/docs/linking.md
+page=$SOURCE/docs/guide/linking.md
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

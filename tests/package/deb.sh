@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The Debian package: packed as docs/linking.md says, installed by dpkg into a root of its own, and used from there.
+# The Debian package: packed as docs/guide/linking.md says, installed by dpkg into a root of its own, and used from there.
 # The system's packages are left alone; nobody has to be root.
 #
 #   deb.sh cpu SETTINGS

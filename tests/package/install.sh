@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs as docs/linking.md says, moves the tree to where the other tests use it, and looks at what is there.
+# Installs as docs/guide/linking.md says, moves the tree to where the other tests use it, and looks at what is there.
 #
 #   install.sh cpu SETTINGS
 # shellcheck source=tests/package/common.sh
@@ -8,7 +8,7 @@
 
 # Every block of the page belongs to a test.
 grep -B 1 -E '^```(sh|cmake|c)$' "$page" | grep -E '^<!-- ' | sed 's/<!-- \(.*\) -->/\1/' >"$scratch/named"
-[ "$(wc -l <"$scratch/named")" -eq "$(grep -cE '^```[a-z]' "$page")" ] || fail 'a block of docs/linking.md has no name'
+[ "$(wc -l <"$scratch/named")" -eq "$(grep -cE '^```[a-z]' "$page")" ] || fail 'a block of docs/guide/linking.md has no name'
 while read -r name; do
     cat "$programs"/*.sh | grep -qE "(by_page|block|build_by_cmake) $name\b" || fail "no test uses the block '$name'"
 done <"$scratch/named"

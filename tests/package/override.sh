@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A program of two sources with quarry/override.h, compiled against the installed tree as docs/drop-in.md says.
+# A program of two sources with quarry/override.h, compiled against the installed tree as docs/guide/drop-in.md says.
 #
 #   override.sh cpu|cuda SETTINGS
 # shellcheck source=tests/package/common.sh
 . "$(dirname "$0")/common.sh"
 
-page=$SOURCE/docs/drop-in.md # for block()
+page=$SOURCE/docs/guide/drop-in.md # for block()
 export page
 if [ "$WITH_CUDA" = no ] || [ "$SHARED" = yes ]; then
     echo 'skipped: not a static library with the GPU backend'

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Programs that find the installed tree by pkg-config, as docs/linking.md says.
+# Programs that find the installed tree by pkg-config, as docs/guide/linking.md says.
 #
 #   pkgconfig.sh cpu|cuda SETTINGS
 # shellcheck source=tests/package/common.sh

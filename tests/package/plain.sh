@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Programs that are compiled by hand against the installed tree, as docs/linking.md says.
+# Programs that are compiled by hand against the installed tree, as docs/guide/linking.md says.
 #
 #   plain.sh cpu|cuda SETTINGS
 # shellcheck source=tests/package/common.sh

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of tool/model.h against values that come another way: the processes that they are about,
- * simulated; the printed sums, summed term by term; the printed density, integrated by GSL; counting by hand.
- * A simulation's mean may be off by 5 of its standard errors.  The seed is fixed. */
-#include "model.h"
+/* The functions of tool/model/model.h against values that come another way: the processes that they are
+ * about, simulated; the printed sums, summed term by term; the printed density, integrated by GSL; counting
+ * by hand.  A simulation's mean may be off by 5 of its standard errors.  The seed is fixed. */
+#include "model/model.h"
 
 #include "common.h"
 
@@ -349,7 +349,7 @@ static void a_warps_rounds_are_the_integral_of_the_printed_density(void **state)
 }
 
 /* Rounds are whole: a warp that finds a binomial number of pages in each passes 32 after half a round more
- * than (11), as long as that is two or more (docs/model.md). */
+ * than (11), as long as that is two or more (docs/design/model.md). */
 static void whole_rounds_are_half_a_round_more(void **state)
 {
     (void)state;

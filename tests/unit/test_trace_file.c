@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parser of traces on files that this test puts together by itself, byte for byte as docs/traces.md says:
- * a sound one, and one for each way in which a file can be damaged, with the offset that the sentence must
- * name.  Whatever a file is cut or changed to, it is read or refused. */
+/* The parser of traces on files that this test puts together by itself, byte for byte as docs/guide/traces.md
+ * says: a sound one, and one for each way in which a file can be damaged, with the offset that the sentence
+ * must name.  Whatever a file is cut or changed to, it is read or refused. */
 #include "common.h"
 
 #include "quarry/trace.h"
