@@ -127,7 +127,7 @@ SIMT_FN uint64_t quarry_available_slots(struct quarry_handle heap, size_t bytes)
     struct quarry_census_share share;
     if (bytes - 1 >= heap.max_block)
         return 0;
-    share.group = simt_match_u64(quarry_group((uintptr_t)heap.counters), bytes);
+    share.group = simt_match_u64(quarry_group(heap.counters, QUARRY_SITE_SLOTS), bytes);
     share.idle = 0;
     share.thread = simt_rank(share.group);
     share.threads = simt_popc_u32(share.group);

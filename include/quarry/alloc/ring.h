@@ -146,7 +146,8 @@ SIMT_FN void quarry_ring_push(const struct quarry_ring *h, uint32_t ticket, uint
 /* Progress: waits for nobody while there are unclaimed pages; before NULL, for claims in flight. */
 SIMT_FN void *quarry_ring_malloc(const struct quarry_ring *h, struct quarry_context *context, uint64_t bytes)
 {
-    uint32_t group = quarry_group((uintptr_t)&h->head->pop), needs = group, page = QUARRY_NO_PAGE;
+    uint32_t group = quarry_group(&h->head->pop, QUARRY_SITE_RING_MALLOC);
+    uint32_t needs = group, page = QUARRY_NO_PAGE;
     uint64_t grant = 0;
     (void)bytes;
     for (int first = 1; needs && !(grant & QUARRY_RING_NOTHING); first = 0) {
@@ -166,11 +167,10 @@ SIMT_FN void *quarry_ring_malloc(const struct quarry_ring *h, struct quarry_cont
     return quarry_page_address(&h->pages, page);
 }
 
-/* The key of the group is another than malloc's: lanes that free and lanes that allocate may arrive together.
- * Progress: lanes of a warp that free together wait for each other, and for nobody else. */
+/* Progress: lanes of a warp that free together wait for each other, and for nobody else. */
 SIMT_FN void quarry_ring_free(const struct quarry_ring *h, void *block)
 {
-    uint32_t group = quarry_group((uintptr_t)&h->head->push), ticket = 0;
+    uint32_t group = quarry_group(&h->head->push, QUARRY_SITE_RING_FREE), ticket = 0;
     uint32_t page = quarry_page_index(&h->pages, block);
     simt_assert(page < h->pages.count);
     simt_store_u32(&h->taken[page], 0, relaxed);

@@ -178,7 +178,7 @@ SIMT_FN void *quarry_runs_malloc(const struct quarry_runs *map, struct quarry_co
                                  uint64_t bytes)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t group = quarry_group((uintptr_t)map->sweep);
+    uint32_t group = quarry_group(map->sweep, QUARRY_SITE_RUNS_MALLOC);
     uint32_t pages = quarry_page_count(&map->pages, bytes), word, page;
     int left;
     if (group == SIMT_ALL_LANES) /* a mask that the compiler knows makes a collective one instruction */

@@ -141,7 +141,7 @@ SIMT_FN uint32_t quarry_rw_search(const struct quarry_rw *h, struct quarry_rando
     plan.kinds = 2;
     plan.size = 1;
     plan.in_order = 0;
-    return quarry_sweep_search(&plan, r, quarry_group((uintptr_t)h->sweep), QUARRY_NO_PAGE);
+    return quarry_sweep_search(&plan, r, quarry_group(h->sweep, QUARRY_SITE_RW_MALLOC), QUARRY_NO_PAGE);
 }
 
 /* Progress: the walk waits for nobody.  On a heap that seems full, as quarry_sweep_search. */

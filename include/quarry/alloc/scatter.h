@@ -439,7 +439,7 @@ SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarr
     struct quarry_scatter_search s;
     s.request = quarry_scatter_request(&h->pages, bytes);
     s.block = (unsigned char *)SIMT_NULL;
-    uint32_t all = quarry_group((uintptr_t)h->pages.words), left = all, group;
+    uint32_t all = quarry_group(h->pages.words, QUARRY_SITE_SCATTER_MALLOC), left = all, group;
     uint32_t fills = quarry_scatter_fills(&s.request), first = quarry_scatter_hash(h, bytes, fills);
     if (all == SIMT_ALL_LANES) { /* a mask that the compiler knows makes a collective one instruction */
         group = simt_match_u32(SIMT_ALL_LANES, quarry_scatter_sweep_size(&s.request));

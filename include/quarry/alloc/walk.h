@@ -87,7 +87,7 @@ SIMT_FN uint32_t quarry_walk_alone(const struct quarry_walk *h, struct quarry_co
     struct quarry_random r = quarry_random_start();
     uint32_t page = quarry_bitmap_walk(&h->map, &r, context, first);
     if (page == QUARRY_NO_PAGE)
-        page = quarry_bitmap_search(&h->map, &r, quarry_group((uintptr_t)h->map.sweep), page);
+        page = quarry_bitmap_search(&h->map, &r, quarry_group(h->map.sweep, QUARRY_SITE_WALK_SEARCH), page);
     return page;
 }
 
@@ -137,7 +137,7 @@ SIMT_FN uint32_t quarry_walk_clustered(const struct quarry_walk *h, struct quarr
 SIMT_FN uint32_t quarry_walk_together(const struct quarry_walk *h, struct quarry_context *context)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t group = quarry_group((uintptr_t)h->map.sweep);
+    uint32_t group = quarry_group(h->map.sweep, QUARRY_SITE_WALK_TOGETHER);
     uint32_t needs = group;
     uint32_t page = QUARRY_NO_PAGE;
     uint32_t probing = simt_popc_u32(group);

@@ -446,7 +446,7 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
     if (seen) { /* the usual block */
         uint64_t part = quarry_runs_to_end(from, seen);
         if (simt_popc_u64(part) <= QUARRY_RUNS_JOINT) {
-            uint32_t group = quarry_group((uintptr_t)&h->words[word] + 1); /* odd: share.h */
+            uint32_t group = quarry_group(&h->words[word], QUARRY_SITE_RUNS_FREE);
             uint32_t low = simt_reduce_or_u32(group, (uint32_t)part);
             uint32_t ends = simt_reduce_or_u32(group, (uint32_t)(part >> 32));
             part = (uint64_t)ends << 32 | low;
