@@ -4,8 +4,10 @@
 
     scripts/standing.py                  of the survey beside that page
     scripts/standing.py SURVEY.csv...    of other CSV files of `quarry bench`; of a cell measured twice with one page the later row counts
+    scripts/standing.py --chart docs/standing.svg [SURVEY.csv...]    draws the README's picture of it instead: malloc by the default allocator
 
-The peers are those of the file beside that page. Exits 1, with one sentence and no page, if a file can't be read.
+The peers are those of the file beside that page. Exits 1, with one sentence and neither page nor picture, if a file can't be read or no
+cell has both. The picture needs matplotlib.
 """
 import argparse
 import csv
@@ -24,6 +26,8 @@ PLAIN = {"free_percent": "100", "lanes": "32", "debug": "0", "alignment": "16", 
 OURS = ("backend", "commit", "command", "page", *PLAIN)  # columns that the peers lack
 PAGES = {"scatter": 4096, "rw-malloc": 64, "cuda": 256}  # bytes, by default; with the others a block is a page
 TOOLKIT = "CUDA malloc"
+DEFAULT, CHART_THREADS = "rw-malloc", 131072  # what the picture shows
+INK, BLUE, RED, GREEN = "#333333", "#0072b2", "#d55e00", "#00845f"  # told apart by the colour-blind, too (Okabe and Ito)
 NONE = "—"
 
 
@@ -335,10 +339,131 @@ Of a thread of a kernel that only allocates.
 {standing.once("registers", "malloc", "registers", lambda value: f"{value:.0f}")}"""
 
 
+def told(rows):
+    """The devices and commits of rows, in words."""
+    found = {}
+    for row in rows:
+        found.setdefault(row["device"], {})[row.get("commit", "")] = None
+    return " and ".join(device + "".join(f", commit {commit}" for commit in commits if commit) for device, commits in found.items())
+
+
+class Chart:
+    """The picture: malloc over the size of the blocks, each line one of the ways to get them."""
+
+    def __init__(self, peers, survey):
+        standing = Standing(peers, survey)
+        self.default, self.paged, self.peers, self.toolkit, self.hangs = {}, {}, {}, {}, []
+        for (test, op, of), theirs in cells(peers, ("alloc", "malloc")).items():
+            if of[1] != CHART_THREADS:
+                continue
+            size = of[2]
+            own = [row for row in standing.rows if (row["test"], row["op"], cell(row), row["allocator"]) == (test, op, of, DEFAULT)]
+            last = {row["page"]: row for row in own if timed(row)}
+            usuals = [row for row in last.values() if usual(row)]
+            if not usuals:
+                continue
+            self.default[size] = usuals[-1]
+            if len(last) > 1:
+                self.paged[size] = best(last.values())
+            self.peers[size] = best(row for some in theirs.values() for row in some)
+            for row in theirs.get(TOOLKIT, []):
+                if timed(row):
+                    self.toolkit[size] = row
+                else:
+                    self.hangs.append(size)
+        if len(self.default) < 2 or not self.toolkit:
+            raise Refused(f"too few cells of {DEFAULT} with {CHART_THREADS} threads have times of peers, or none of {TOOLKIT}")
+
+    @staticmethod
+    def line(axis, rows, color, marker, **style):
+        axis.plot(list(rows), [row["median_us"] for row in rows.values()], color=color, marker=marker, **style)
+
+    @staticmethod
+    def label(axis, ends):
+        """Names lines at their right ends, (x, y, text, colour) each, from the lowest on; who would lie on another moves up."""
+        free = -math.inf
+        for x, y, text, color in sorted(ends, key=lambda end: end[1]):
+            place = axis.transData.transform((x, y))[1] * 72 / axis.figure.dpi
+            free = max(place, free)
+            axis.annotate(text, (x, y), (10, free - place), textcoords="offset points", color=color, va="center")
+            free += 29  # two lines of text
+
+    def draw(self, path):
+        try:
+            import matplotlib  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            raise Refused("the picture is drawn by matplotlib, which this Python lacks: install python3-matplotlib") from None
+        matplotlib.use("agg")
+        from matplotlib import pyplot, ticker  # pylint: disable=import-outside-toplevel
+
+        pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "quarry", "font.size": 10.5, "font.family": "sans-serif",
+                                "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
+                                "lines.linewidth": 2, "lines.markersize": 6})
+        figure, (above, below) = pyplot.subplots(2, 1, sharex=True, figsize=(8.3, 5.4), height_ratios=(1, 2.2))
+        figure.subplots_adjust(left=.105, right=.765, top=.87, bottom=.175, hspace=.08)
+        figure.text(.012, .965, f"malloc by {CHART_THREADS:,} threads at once, microseconds (less is better)", fontsize=13, va="center")
+        own = [*self.default.values(), *self.paged.values()]
+        theirs = [*self.peers.values(), *self.toolkit.values()]
+        figure.text(.012, .915, f"each thread allocates one block in an empty heap of {heaps(own)}", va="center")
+        figure.text(.012, .048, f"{DEFAULT}: {told(own)}\nthe others: {told(theirs)}", fontsize=8.5, va="center")
+
+        self.line(above, self.toolkit, RED, "D")
+        first, last = (list(self.toolkit.items())[i] for i in (0, -1))
+        above.annotate("the CUDA toolkit's\ndevice malloc", (first[0], first[1]["median_us"]), (-6, 10), textcoords="offset points", color=RED)
+        if self.hangs:
+            above.annotate("hangs at " + " and ".join(f"{size:.0f}" for size in self.hangs), (last[0], last[1]["median_us"]), (12, 0),
+                           textcoords="offset points", color=RED, va="center")
+        self.line(below, self.peers, GREEN, "s")
+        before = None
+        for size, row in self.peers.items():
+            if row["allocator"] != before:
+                below.annotate(row["allocator"], (size, row["median_us"]), (-6, 9), textcoords="offset points", color=GREEN, fontsize=9)
+            before = row["allocator"]
+        self.line(below, self.default, BLUE, "o", linewidth=3)
+        self.line(below, self.paged, BLUE, "^", linestyle="--")
+        floor = {size: row["store_floor_us"] for size, row in self.default.items()}
+        below.plot(list(floor), list(floor.values()), color=INK, linestyle=":")
+
+        sizes_drawn = list(self.default)
+        below.set_xscale("log", base=2)
+        below.set_xlim(sizes_drawn[0] / 1.5, sizes_drawn[-1] * 1.35)
+        below.xaxis.set_major_locator(ticker.FixedLocator(sizes_drawn))
+        below.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        below.set_xlabel("bytes of a block")
+        drawn = [row["median_us"] for row in (*own, *self.peers.values())]
+        slow = [row["median_us"] for row in self.toolkit.values()]
+        for axis, least, most in ((above, min(slow) / 4, max(slow) * 5),
+                                  (below, min(floor.values()) / 1.25, max(drawn) * 1.4)):
+            axis.set_yscale("log")
+            axis.set_ylim(least, most)
+            axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))
+            axis.yaxis.set_minor_locator(ticker.NullLocator())
+            axis.grid(axis="y", alpha=.25)
+            axis.spines[["top", "right"]].set_visible(False)
+        ends = [(size, value, text, color) for text, color, values in (
+            ("the fastest published\nbefore, by name", GREEN, {size: row["median_us"] for size, row in self.peers.items()}),
+            (f"{DEFAULT}, our default,\nwith its usual page", BLUE, {size: row["median_us"] for size, row in self.default.items()}),
+            (f"{DEFAULT}, best page\nfor that size", BLUE, {size: row["median_us"] for size, row in self.paged.items()}),
+            ("floor: storing a pointer", INK, floor)) for size, value in list(values.items())[-1:]]
+        self.label(below, ends)
+        above.yaxis.set_major_locator(ticker.LogLocator(base=100))
+        below.yaxis.set_major_locator(ticker.FixedLocator([3, 5, 10, 20, 50, 100, 200, 500]))
+        above.spines["bottom"].set_visible(False)
+        above.tick_params(axis="x", length=0)
+        for axis, end in ((above, 0), (below, 1)):  # the axis is cut here
+            axis.plot([0], [end], transform=axis.transAxes, marker=[(-1, -.6), (1, .6)], markersize=9, color=INK, linewidth=0, clip_on=False)
+        try:
+            figure.savefig(path, facecolor="white", metadata={"Date": None} if path.endswith(".svg") else None)
+        except OSError as error:
+            raise Refused(f"{path}: can't be written: {error.strerror or error}") from None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("survey", nargs="*", metavar="SURVEY.csv", help="of `quarry bench` on a GPU; .gz is unpacked")
-    paths = parser.parse_args().survey or SURVEYS
+    parser.add_argument("--chart", metavar="OUT.svg", help="draws the picture into this file")
+    options = parser.parse_args()
+    paths = options.survey or SURVEYS
     try:
         peers = read(PEERS, NUMBERS + TEXTS)
         survey = []
@@ -348,6 +473,9 @@ def main():
                 raise Refused(f"{path}: not all of it was measured on a GPU")
         if not any(row["store_floor_us"] > 0 for row in survey):
             raise Refused(f"{path}: no row has a store floor")
+        if options.chart:
+            Chart(peers, survey).draw(options.chart)
+            return
     except Refused as refused:
         sys.exit(f"standing.py: {refused}")
     print(page(peers, survey, ", ".join(map(link, paths))), end="")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# scripts/standing.py: docs/reproduction/standing.md is what it prints; its arithmetic, on a survey of three rows; a survey as
-# the command writes it today; and what it refuses.
+# scripts/standing.py: docs/reproduction/standing.md is what it prints; its arithmetic, on a survey of three rows; the picture, where
+# matplotlib is installed; a survey as the command writes it today; and what it refuses.
 #
 #   standing.sh QUARRY     the binary
 set -u
@@ -109,6 +109,34 @@ prints '; \[(survey-[^]]*)\]\(survey-.*\)\.$'
     cat "$survey"
 } >"$scratch/marked.csv"
 standing 0 "$scratch/marked.csv"
+
+# The picture: the best page of a cell, the peers by name; the heap, the devices and the commits of the
+# rows that are drawn; no other rows.
+chart=$scratch/chart.svg
+if python3 -c 'import matplotlib' 2>/dev/null; then
+    sed 's/^GPU,\(.*,256,256,.*,\)64$/Other,\1128/' "$scratch/pages.csv" >"$scratch/drawn.csv"
+    sed -n 's/^GPU,\(.*alloc,malloc,131072,\)16,16,\(.*c0ffee\)\(.*\),64$/GPU,\14096,4096,\2e\3,64/p' "$scratch/pages.csv" >>"$scratch/drawn.csv"
+    standing 0 --chart "$chart" "$scratch/drawn.csv"
+    [ ! -s "$out" ] || fail 'a page beside the picture'
+    cp "$chart" "$out"
+    prints '<svg'
+    prints '>ScatterAlloc<'
+    prints '>Ouroboros P-S<'
+    prints '>hangs at 4096<'
+    prints '>rw-malloc, best page<'
+    prints 'an empty heap of 8 GiB<'
+    prints '>rw-malloc: GPU, commit c0ffee, commit c0ffeee<'
+    prints_not 'Gallatin|Other'
+    standing 1 --chart "$scratch/none/chart.svg" "$scratch/drawn.csv"
+    refuses "chart.svg: can't be written: No such file"
+else
+    standing 1 --chart "$chart" "$folder"/survey-*.csv.gz
+    refuses 'drawn by matplotlib'
+fi
+rm -f "$chart"
+standing 1 --chart "$chart" "$survey"
+refuses 'too few cells of rw-malloc'
+[ ! -e "$chart" ] || fail 'a picture of too few cells'
 
 # Times of a CPU are beside nobody's; but the columns are those of today.
 nice "$quarry" bench --backend cpu --quick --allocator rw --runs 1 --test init,registers --csv="$scratch/cpu.csv" >/dev/null

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The order of the rooms (docs/DESIGN.md): includes point down only, platform conditions live in the platform
-# rooms, device headers use no libc, each allocator of list.def has its page, and links between pages lead to files.
+# rooms, device headers use no libc, each allocator of list.def has its page, and links between pages lead to files.  The
+# page of the API names each function of the host's side.
 #
 #   includes.sh          checks this repository, then plants one violation of each rule in a copy of it and
 #                        requires that each is found
@@ -73,6 +74,11 @@ violations() {
                 case $allocator in rw_bm | crw | corw) page=walk ;; rw_malloc) page=runs ;; *) page=$allocator ;; esac
                 [ -s "docs/reference/alloc/$page.md" ] || echo "docs/reference/alloc/$page.md: no page for $allocator"
             done
+        for header in include/quarry/quarry.h include/quarry/trace.h; do
+            sed -nE 's/^[a-z].*[ *](quarry_[a-z_]+)\(.*/\1/p' "$header" | while read -r function; do
+                grep -q "\`$function\`" docs/reference/api.md || echo "$header: docs/reference/api.md lacks $function"
+            done
+        done
         # Links of Markdown within the repository: [text](path), path relative to the page, without a scheme.
         find . -path './build*' -prune -o -name '*.md' -print | sed 's/^\.\///' | sort | while read -r page; do
             grep -oE '\]\([^)#: ]+' "$page" | sed 's/^](//' | while read -r link; do
@@ -149,6 +155,7 @@ plant src/host/heap.c '#elif __CUDACC__'
 plant tool/main.c '#include "host/internal.h"'
 plant bench/planted.c '#include "tool.h"'
 plant examples/hello.c '#include "quarry/alloc/corw.h"'
+plant include/quarry/quarry.h 'enum quarry_status quarry_heap_planted(quarry_heap *heap);'
 plant README.md 'see [there](docs/nowhere.md) or [here](https://example.org/x)'
 plant docs/DESIGN.md 'see [there](docs/DESIGN.md#words)'
 rm -rf "$scratch/tree"
