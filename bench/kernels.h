@@ -178,7 +178,7 @@ struct bench_count_kernels {
     const struct simt_kernel *free;
 };
 
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+#define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
     extern const struct bench_heap_kernels EACH_OF(bench_heap_kernels, id);                                  \
     extern const struct bench_heap_kernels EACH_COMPOSED_OF(bench_heap_kernels, id);                         \
     extern const struct bench_survey_kernels EACH_OF(bench_survey_kernels, id);                              \
@@ -186,7 +186,6 @@ struct bench_count_kernels {
     extern const struct bench_count_kernels EACH_OF(bench_count_kernels, id);                                \
     extern const struct bench_count_kernels EACH_COMPOSED_OF(bench_count_kernels, id);
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
 
 struct bench_kernels {
     const struct bench_heap_kernels *heap;

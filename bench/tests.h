@@ -62,7 +62,7 @@ struct bench_test {
 };
 
 struct bench_measure {
-    const char *name; /* as tool/report.py knows it */
+    const char *name; /* as tool/bench/report.py knows it */
     const char *unit;
     int more_is_better;
 };

@@ -8,13 +8,12 @@
 const struct bench_kernels *bench_kernels_of(const struct quarry_handle *heap)
 {
     static const struct bench_kernels kernels[][2] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+#define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
     {{&EACH_OF(bench_heap_kernels, id), &EACH_OF(bench_survey_kernels, id),                                  \
       &EACH_OF(bench_count_kernels, id)},                                                                    \
      {&EACH_COMPOSED_OF(bench_heap_kernels, id), &EACH_COMPOSED_OF(bench_survey_kernels, id),                \
       &EACH_COMPOSED_OF(bench_count_kernels, id)}},
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
     };
     return &kernels[heap->allocator][each_is_composed(heap)];
 }

@@ -2,8 +2,8 @@
 # Decides whether the GPU backend is built.
 #
 # Input   QUARRY_CUDA                 AUTO (use CUDA if it is found), ON (fail without) or OFF
-#         QUARRY_CUDA_ARCHITECTURES   numbers such as 75;80;90, or native; default: the GPUs of this machine, or else
-#                                     what a package should have
+#         QUARRY_CUDA_ARCHITECTURES   numbers such as 75;80;90, or native; default: the GPUs of this machine, or 90
+#                                     where there is none; a package is configured with 75;80;90
 # Output  what QuarryKernel.cmake reads
 
 include(QuarryKernel)
@@ -23,7 +23,7 @@ function(quarry_default_architectures result)
     set(unknown "${here}")
     list(REMOVE_ITEM unknown ${known})
     if(NOT failed STREQUAL "0" OR NOT here OR unknown)
-        set(here 75 80 90)
+        set(here 90)
     endif()
     set(${result} "${here}" PARENT_SCOPE)
 endfunction()

@@ -18,9 +18,8 @@ static const struct {
     const char *id;
     const char *name;
 } listed[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) {#id, name},
+#define QUARRY_ALLOCATOR_ENTRY(id, name, ...) {#id, name},
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
 };
 
 int is_chosen(const char *name)

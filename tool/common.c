@@ -157,6 +157,13 @@ int tool_error(int code, const char *format, ...)
     return code;
 }
 
+int tool_flush(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return TOOL_OK;
+    return tool_error(TOOL_FAILED, "can't write to standard output");
+}
+
 int tool_internal_error(const char *what)
 {
     return tool_error(TOOL_FAILED, "internal error: %s; nothing was written; please report this", what);

@@ -82,7 +82,7 @@ static int print_info(const struct info *info, const struct quarry_target *targe
     if (status != QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
     fputs(text, stdout);
-    return fflush(stdout) ? tool_error(TOOL_FAILED, "can't write to standard output") : TOOL_OK;
+    return tool_flush();
 }
 
 int tool_info(int argc, char **argv)
@@ -107,10 +107,8 @@ int tool_info(int argc, char **argv)
         NULL};
     struct info info;
     struct quarry_target target;
-    char name[] = "quarry info";
 
     memset(&info, 0, sizeof info);
-    argv[0] = name;
     int code = tool_options(&argp, argc, argv, &info);
     if (code == TOOL_OK)
         code = tool_target(info.heap.backend, &target);

@@ -76,9 +76,6 @@ int tool_list(int argc, char **argv)
 {
     static const struct argp argp = {
         NULL, parse, NULL, "Shows the allocators, backends and devices of this build.", NULL, NULL, NULL};
-    char name[] = "quarry list";
-
-    argv[0] = name;
     int code = tool_options(&argp, argc, argv, NULL);
     if (code != TOOL_OK)
         return code;
@@ -91,7 +88,7 @@ int tool_list(int argc, char **argv)
     code = list_devices(QUARRY_BACKEND_CUDA, "cuda");
     if (code == TOOL_OK)
         code = list_devices(QUARRY_BACKEND_CPU, "cpu");
-    if (fflush(stdout) != 0)
-        code = tool_error(TOOL_FAILED, "can't write to standard output");
+    if (tool_flush() != TOOL_OK)
+        code = TOOL_FAILED;
     return code;
 }

@@ -56,11 +56,15 @@ int main(int argc, char **argv)
             print_help();
         else
             print_version();
-        return fflush(stdout) ? tool_error(TOOL_FAILED, "can't write to standard output") : TOOL_OK;
+        return tool_flush();
     }
     for (int i = 0; i < COMMANDS; i++) {
-        if (strcmp(word, commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+        static char name[32];
+        if (strcmp(word, commands[i].name) != 0)
+            continue;
+        snprintf(name, sizeof name, "quarry %s", word);
+        argv[1] = name;
+        return commands[i].run(argc - 1, argv + 1);
     }
     return tool_error(TOOL_USAGE, "unknown %s '%s'; `quarry --help` lists the commands",
                       word[0] == '-' ? "option" : "command", word);

@@ -81,6 +81,28 @@ static const struct argp_option input_list[] = {
 
 const struct argp options_input = {input_list, parse_input, NULL, NULL, NULL, NULL, NULL};
 
+static error_t parse_result(int key, char *text, struct argp_state *state)
+{
+    struct result_options *options = (struct result_options *)state->input;
+    switch (key) {
+    case 'o':
+        options->path = text;
+        return 0;
+    case 's':
+        options->stats = 1;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option result_list[] = {
+    {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
+    {"stats", 's', NULL, 0, "Print counts, heap use and times to standard error", 1},
+    {NULL, 0, NULL, 0, NULL, 0}};
+
+const struct argp options_result = {result_list, parse_result, NULL, NULL, NULL, NULL, NULL};
+
 /* ---- methods ---- */
 
 static error_t parse_backend(struct method_options *options, const char *text)

@@ -16,6 +16,9 @@
 /* --delimiter and --header.  Input: a struct rows_options. */
 extern const struct argp options_input;
 
+/* --output and --stats.  Input: a struct result_options. */
+extern const struct argp options_result;
+
 /* --backend, --method, --runs; and --allocator, --heap, --page, --prefill and --trace, which only the paged
  * method takes. Input: a struct method_options, all zero before. */
 extern const struct argp options_method;
@@ -43,6 +46,11 @@ struct policy_options {
 
 /* Sets them in the library's options. */
 void options_use_policies(const struct policy_options *policies, struct quarry_heap_options *heap);
+
+struct result_options {
+    const char *path; /* NULL: standard output */
+    int stats;
+};
 
 struct method_options {
     enum quarry_backend backend;

@@ -9,7 +9,7 @@
 
 enum { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 
-/* Subcommands; argv[0] is the subcommand's name.  Each returns the exit code. */
+/* Subcommands; argv[0] is what a user calls, such as "quarry list".  Each returns the exit code. */
 int tool_groupby(int argc, char **argv);
 int tool_join(int argc, char **argv);
 int tool_bench(int argc, char **argv);
@@ -43,12 +43,16 @@ int tool_target(enum quarry_backend backend, struct quarry_target *target);
 /* Prints "quarry: <sentence>\n" to stderr and returns `code`. */
 int tool_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Writes what standard output holds back.  Returns TOOL_OK, or prints one sentence and returns TOOL_FAILED.
+ */
+int tool_flush(void);
+
 /* What can't happen has.  Prints the sentence about it and returns TOOL_FAILED; nothing may be written then.
  */
 int tool_internal_error(const char *what);
 
 /* Options.  tool_options parses a command line with argp, and whatever is wrong with it is one sentence:
- *   argv[0]  the subcommand as a user calls it, "quarry list"
+ *   argv  as a subcommand has it
  * Returns TOOL_OK, or TOOL_USAGE with the sentence printed; --help and --usage print and exit.
  * The parser of argp calls tool_option_error for ARGP_KEY_ERROR, and tool_refuse for a value that it does not
  * take; that prints the sentence and returns TOOL_REFUSED, which the parser returns. */

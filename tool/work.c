@@ -7,12 +7,14 @@
 #include "tool.h"
 #include "workload.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define OVERHEAD_PER_PAGE 16u /* bytes of metadata that surely suffice where no heap tells */
 #define PREFILL_BUDGET_S 60.0
 #define OVERHEAD_FIXED (1u << 16)
-#define TRACE_MOST (1u << 24) /* events of a log, 384 MiB */
+#define MAX_THREADS (1u << 20) /* of a launch: more than any device runs at once */
+#define TRACE_MOST (1u << 24)  /* events of a log, 384 MiB */
 
 int work_check(enum quarry_status status, const char *doing)
 {
@@ -22,10 +24,12 @@ int work_check(enum quarry_status status, const char *doing)
     return tool_error(TOOL_FAILED, "%s: %s", doing, detail[0] ? detail : quarry_status_string(status));
 }
 
-int work_open(struct work *work, const struct quarry_target *target)
+int work_open(struct work *work, const struct quarry_target *target, void **memory, unsigned buffers)
 {
     memset(work, 0, sizeof *work);
     work->target = *target;
+    work->memory = memory;
+    work->buffers = buffers;
     if (work_check(quarry_event_create(target, &work->begin), "timing") ||
         work_check(quarry_event_create(target, &work->end), "timing"))
         return TOOL_FAILED;
@@ -34,6 +38,9 @@ int work_open(struct work *work, const struct quarry_target *target)
 
 void work_close(struct work *work)
 {
+    work_destroy_heap(work);
+    for (unsigned i = 0; i < work->buffers; i++)
+        work_destroy(work, &work->memory[i]);
     work_destroy(work, &work->temporary);
     quarry_event_destroy(work->begin);
     quarry_event_destroy(work->end);
@@ -98,6 +105,13 @@ int work_launch(struct work *work, const struct simt_kernel *kernel, struct quar
     return work->trace ? work_check(quarry_trace_drain(work->trace), "recording") : 0;
 }
 
+int work_launch_over(struct work *work, const struct simt_kernel *kernel, uint64_t threads,
+                     const void *argument)
+{
+    return work_launch(work, kernel, quarry_grid_for(threads < MAX_THREADS ? threads : MAX_THREADS),
+                       argument);
+}
+
 int work_end(struct work *work, const char *doing, double *microseconds)
 {
     double taken = 0;
@@ -106,6 +120,25 @@ int work_end(struct work *work, const char *doing, double *microseconds)
         return TOOL_FAILED;
     *microseconds += taken;
     return 0;
+}
+
+int work_repeat(double *us, unsigned times, unsigned runs, int (*once)(void *engine, unsigned run),
+                void *engine)
+{
+    double *samples = (double *)calloc((size_t)times * runs, sizeof *samples);
+    int code = 0;
+    if (!samples)
+        return tool_error(TOOL_FAILED, "not enough memory for the times");
+    for (unsigned run = 0; run < runs && code == 0; run++) {
+        memset(us, 0, times * sizeof *us);
+        code = once(engine, run);
+        for (unsigned i = 0; i < times; i++)
+            samples[i * runs + run] = us[i];
+    }
+    for (unsigned i = 0; i < times; i++)
+        us[i] = statistics_summarise(samples + i * runs, runs).median;
+    free(samples);
+    return code;
 }
 
 /* ---- prefix sum ---- */
@@ -203,54 +236,17 @@ int work_sort(struct work *work, uint64_t **words, uint64_t **other, uint64_t co
 
 /* ---- heaps ---- */
 
-int work_create_heap(struct work *work, const struct method_options *options, uint64_t bytes,
-                     quarry_heap **heap, struct quarry_heap_description *made, double *microseconds)
-{
-    struct quarry_heap_options wanted = QUARRY_HEAP_OPTIONS_INIT;
-    wanted.target = work->target;
-    wanted.allocator = options->allocator;
-    wanted.pool_bytes = bytes;
-    wanted.page_bytes = options->page_bytes;
-    double began = timing_now();
-    enum quarry_status status = quarry_heap_create(heap, &wanted);
-    if (status == QUARRY_ERROR_POOL && bytes)
-        return 0;
-    if (work_check(status, "creating the heap") ||
-        work_check(quarry_heap_describe(*heap, made), "describing the heap") ||
-        work_check(quarry_target_wait(&work->target), "creating the heap"))
-        return TOOL_FAILED;
-    *microseconds = 1e6 * (timing_now() - began);
-    if (made->max_block_bytes < options->page_bytes)
-        return tool_error(TOOL_FAILED,
-                          "allocator %s has no blocks of %llu bytes; use a --page of at most %llu",
-                          made->allocator, (unsigned long long)options->page_bytes,
-                          (unsigned long long)made->max_block_bytes);
-    return 0;
-}
-
-int work_live_blocks(quarry_heap *heap, uint64_t *blocks)
-{
-    struct quarry_statistics statistics;
-    if (work_check(quarry_heap_statistics(heap, &statistics), "looking at the heap"))
-        return TOOL_FAILED;
-    *blocks = statistics.live_blocks;
-    return 0;
-}
-
 static void show_prefill(double share)
 {
     tool_progress("filling the heap", share);
 }
 
-int work_prefill(struct work *work, quarry_heap *heap, const struct method_options *options, unsigned percent,
-                 uint64_t *taken)
+static int prefill(struct work *work, const struct method_options *options, struct work_heap *heap)
 {
-    struct quarry_heap_description about;
     int gave_up = 0;
-    if (percent == 0)
+    if (options->prefill == 0)
         return 0;
-    if (work_check(quarry_heap_describe(heap, &about), "looking at the heap") ||
-        work_check(workload_fill(&work->target, heap, options->page_bytes, 1 - percent / 100.0,
+    if (work_check(workload_fill(&work->target, work->heap, options->page_bytes, 1 - options->prefill / 100.0,
                                  PREFILL_BUDGET_S, show_prefill, &gave_up),
                    "filling the heap"))
         return TOOL_FAILED;
@@ -258,23 +254,94 @@ int work_prefill(struct work *work, quarry_heap *heap, const struct method_optio
     if (gave_up)
         return tool_error(TOOL_FAILED,
                           "allocator %s took too long to fill the heap for --prefill; use a smaller --heap",
-                          about.allocator);
-    return work_live_blocks(heap, taken);
+                          heap->allocator);
+    return work_live_blocks(work, &heap->prefilled);
+}
+
+int work_create_heap(struct work *work, const struct method_options *options, int half,
+                     struct work_heap *heap)
+{
+    struct quarry_heap_options wanted = QUARRY_HEAP_OPTIONS_INIT;
+    struct quarry_heap_description made;
+    struct quarry_device_info info;
+    if (work_check(quarry_device_describe(&work->target, &info), "describing the device"))
+        return TOOL_FAILED;
+    wanted.target = work->target;
+    wanted.allocator = options->allocator;
+    wanted.pool_bytes = options->heap_bytes || !half ? options->heap_bytes : info.heap_bytes / 2;
+    wanted.page_bytes = options->page_bytes;
+    memset(heap, 0, sizeof *heap);
+    heap->bytes = wanted.pool_bytes;
+    heap->page_bytes = wanted.page_bytes;
+    const double began = timing_now();
+    enum quarry_status status = quarry_heap_create(&work->heap, &wanted);
+    if (status == QUARRY_ERROR_POOL && wanted.pool_bytes)
+        return 0;
+    if (work_check(status, "creating the heap") ||
+        work_check(quarry_heap_describe(work->heap, &made), "describing the heap") ||
+        work_check(quarry_target_wait(&work->target), "creating the heap"))
+        return TOOL_FAILED;
+    heap->us = 1e6 * (timing_now() - began);
+    heap->allocator = made.allocator;
+    heap->bytes = made.pool_bytes;
+    heap->page_bytes = made.page_bytes;
+    heap->pages = made.pages;
+    if (made.max_block_bytes < options->page_bytes)
+        return tool_error(TOOL_FAILED,
+                          "allocator %s has no blocks of %llu bytes; use a --page of at most %llu",
+                          made.allocator, (unsigned long long)options->page_bytes,
+                          (unsigned long long)made.max_block_bytes);
+    return prefill(work, options, heap);
+}
+
+void work_destroy_heap(struct work *work)
+{
+    quarry_trace_cancel(work->trace);
+    quarry_heap_destroy(work->heap);
+    work->trace = NULL;
+    work->heap = NULL;
+}
+
+int work_live_blocks(struct work *work, uint64_t *blocks)
+{
+    struct quarry_statistics statistics;
+    if (work_check(quarry_heap_statistics(work->heap, &statistics), "looking at the heap"))
+        return TOOL_FAILED;
+    *blocks = statistics.live_blocks;
+    return 0;
+}
+
+uint64_t work_heap_kib(const struct work_heap *heap, const struct method_options *options, uint64_t pages)
+{
+    const uint64_t per_page =
+        heap->pages ? heap->bytes / heap->pages + 1 : heap->page_bytes + OVERHEAD_PER_PAGE;
+    /* Which pages are taken beforehand is random, and how many only nearly so. */
+    if (options->prefill)
+        pages = (pages + pages / 8 + 1000) * 100 / (100 - options->prefill);
+    return (pages * per_page + OVERHEAD_FIXED) / 1024 + 1;
+}
+
+int work_no_page(const struct work_heap *heap, uint64_t enough)
+{
+    return tool_error(TOOL_FAILED,
+                      "allocator %s gave no page although its heap has %llu and no more than %llu can be "
+                      "needed; use another --allocator",
+                      heap->allocator, (unsigned long long)heap->pages, (unsigned long long)enough);
 }
 
 /* ---- traces ---- */
 
 /* In one launch each page is allocated once and freed once, at most. */
-int work_begin_trace(struct work *work, quarry_heap *heap, const struct method_options *options)
+int work_begin_trace(struct work *work, const struct method_options *options)
 {
     struct quarry_heap_description about;
     if (!options->trace)
         return 0;
-    if (work_check(quarry_heap_describe(heap, &about), "looking at the heap"))
+    if (work_check(quarry_heap_describe(work->heap, &about), "looking at the heap"))
         return TOOL_FAILED;
     const uint64_t pages = about.pages < TRACE_MOST / 2 ? about.pages : TRACE_MOST / 2;
     const uint64_t room = tool_environment("QUARRY_TRACE_ROOM", TRACE_MOST, 2 * pages);
-    return work_check(quarry_trace_begin(&work->trace, heap, options->trace, room), "recording");
+    return work_check(quarry_trace_begin(&work->trace, work->heap, options->trace, room), "recording");
 }
 
 int work_end_trace(struct work *work, const struct method_options *options)
@@ -292,21 +359,9 @@ int work_end_trace(struct work *work, const struct method_options *options)
     return 0;
 }
 
-void work_drop_trace(struct work *work)
-{
-    quarry_trace_cancel(work->trace);
-    work->trace = NULL;
-}
-
 int work_no_trace(const struct method_options *options)
 {
     if (options->trace)
         tool_error(TOOL_OK, "%s is not written: without rows there is nothing to record", options->trace);
     return 0;
-}
-
-uint64_t work_heap_kib(uint64_t pages, uint64_t page_bytes, uint64_t heap_bytes, uint64_t heap_pages)
-{
-    uint64_t per_page = heap_pages ? heap_bytes / heap_pages + 1 : page_bytes + OVERHEAD_PER_PAGE;
-    return (pages * per_page + OVERHEAD_FIXED) / 1024 + 1;
 }

@@ -13,13 +13,28 @@ struct work {
     struct quarry_target target;
     quarry_event *begin;
     quarry_event *end;
+    void **memory; /* the caller's, by work_create */
+    unsigned buffers;
     void *temporary; /* memory of work_scan and work_sort */
     uint64_t temporary_bytes;
-    quarry_trace *trace; /* of a heap that is recorded; NULL: none */
+    quarry_heap *heap;   /* of work_create_heap; NULL: none */
+    quarry_trace *trace; /* of the heap, if it is recorded; NULL: none */
 };
 
-/* work_close may follow, whatever work_open returned, and also if *work is all zero. */
-int work_open(struct work *work, const struct quarry_target *target);
+/* Of a heap that there is or, if pages and allocator are 0, of one that was too small. */
+struct work_heap {
+    const char *allocator; /* NULL: there is none */
+    uint64_t bytes;        /* of the pool */
+    uint64_t page_bytes;
+    uint64_t pages;
+    uint64_t prefilled; /* pages */
+    double us;          /* to make it, by the host's clock */
+};
+
+/* work_close may follow, whatever work_open returned, and also if *work is all zero.  It gives back the heap,
+ * drops its trace, and destroys the memory.
+ *   memory   of work_create, `buffers` of them, NULL now */
+int work_open(struct work *work, const struct quarry_target *target, void **memory, unsigned buffers);
 void work_close(struct work *work);
 
 /* Prints what the library says about a failure; TOOL_FAILED for any status but OK. */
@@ -43,7 +58,15 @@ int work_upload_keys(struct work *work, const struct rows *rows, void **bytes, v
 int work_begin(struct work *work);
 int work_launch(struct work *work, const struct simt_kernel *kernel, struct quarry_grid grid,
                 const void *argument);
+/* On `threads` threads, or on as many as are worth while: the kernel loops. */
+int work_launch_over(struct work *work, const struct simt_kernel *kernel, uint64_t threads,
+                     const void *argument);
 int work_end(struct work *work, const char *doing, double *microseconds);
+
+/* Calls once(engine, run) for each of `runs` runs; us[times] is 0 before each, and has the medians
+ * afterwards.  Returns 0, or what once did if that is not 0. */
+int work_repeat(double *us, unsigned times, unsigned runs, int (*once)(void *engine, unsigned run),
+                void *engine);
 
 /* Exclusive prefix sum in place: each value becomes the sum of those before it.  Queued; by CUB on a GPU. */
 int work_scan(struct work *work, uint64_t *values, uint64_t count);
@@ -59,36 +82,32 @@ int work_scan(struct work *work, uint64_t *values, uint64_t count);
 int work_sort(struct work *work, uint64_t **words, uint64_t **other, uint64_t count, uint32_t shift,
               uint32_t bits);
 
-/* Makes a heap whose blocks hold a page, and waits for it.
- *   bytes  of the pool; 0: the library's default
- *   heap   NULL, without a sentence and with 0 returned, if `bytes` do not hold one page
- *   made   what it is; if there is one
- *   microseconds  the host's clock */
-int work_create_heap(struct work *work, const struct method_options *options, uint64_t bytes,
-                     quarry_heap **heap, struct quarry_heap_description *made, double *microseconds);
+/* Makes work->heap, whose blocks hold a page, waits for it, and takes --prefill of its pages, at random, with
+ * a bar if that lasts. half  by default it is of half the bytes that the library would choose: memory beside
+ * it is wanted later heap  receives what it is; without allocator, and with 0 returned, if its bytes do not
+ * hold one page */
+int work_create_heap(struct work *work, const struct method_options *options, int half,
+                     struct work_heap *heap);
+/* What has been allocated from it must be free, or not be needed. */
+void work_destroy_heap(struct work *work);
 
-/* How many blocks are live in a heap.  Waits. */
-int work_live_blocks(quarry_heap *heap, uint64_t *blocks);
-
-/* Takes `percent` of a heap's pages, at random, with a bar if that lasts; 0 takes none.  *taken: pages that
- * are live then.  Returns 0, or prints one sentence and returns TOOL_FAILED: it takes over a minute, or
- * failed. */
-int work_prefill(struct work *work, quarry_heap *heap, const struct method_options *options, unsigned percent,
-                 uint64_t *taken);
+/* How many blocks are live in the heap.  Waits. */
+int work_live_blocks(struct work *work, uint64_t *blocks);
 
 /* Records the heap from now on, if that is wanted: each work_launch is then waited for, and is a launch of
  * the trace. */
-int work_begin_trace(struct work *work, quarry_heap *heap, const struct method_options *options);
+int work_begin_trace(struct work *work, const struct method_options *options);
 /* Finishes the file, if there is one.  Events that were lost are told on stderr, and no error. */
 int work_end_trace(struct work *work, const struct method_options *options);
-/* Ends the recording without a file, if it is not at its end; before the heap is destroyed. */
-void work_drop_trace(struct work *work);
 /* There was nothing to do: says so if a trace was wanted.  Returns 0. */
 int work_no_trace(const struct method_options *options);
 
-/* KiB of a heap that surely has so many pages.
- *   heap_bytes, heap_pages  of a heap with the same options, which tells the metadata; 0 pages: none is known
- */
-uint64_t work_heap_kib(uint64_t pages, uint64_t page_bytes, uint64_t heap_bytes, uint64_t heap_pages);
+/* KiB of a heap that surely has so many pages besides those of --prefill.
+ *   heap  with the same options: tells the metadata, if it has pages */
+uint64_t work_heap_kib(const struct work_heap *heap, const struct method_options *options, uint64_t pages);
+
+/* A malloc returned NULL although the heap had no fewer pages than `enough`: prints that, and returns
+ * TOOL_FAILED. */
+int work_no_page(const struct work_heap *heap, uint64_t enough);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Debug mode of a heap: what malloc and free do in addition, and what they record.  docs/debugging.md is
+/* Debug mode of a heap: what malloc and free do in addition, and what they record.  docs/guide/debugging.md is
  * for users.
  *
  * The allocator's blocks are larger than what the user gets:
@@ -37,6 +37,7 @@
 
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"
+#include "quarry/dispatch.h"
 #include "quarry/handle.h"
 #include "quarry/simt/simt.h"
 
@@ -262,20 +263,6 @@ SIMT_FN void quarry_debug_write_free(unsigned char *begin, uint64_t unit, uint64
 
 /* ---- malloc and free ---- */
 
-SIMT_FN enum quarry_place quarry_debug_find(const struct quarry_handle *heap, const void *address,
-                                            struct quarry_span *span)
-{
-    switch (heap->allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    case QUARRY_NUMBER_##id:                                                                                 \
-        return quarry_##id##_find(&heap->as.id, address, span);
-#include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
-    default:
-        return QUARRY_PLACE_FOREIGN;
-    }
-}
-
 /* After the allocator's malloc, of QUARRY_DEBUG_OVERHEAD bytes more.
  *   block  what it returned, not NULL
  *   bytes  what the user asked for
@@ -284,7 +271,7 @@ SIMT_NOINLINE_FN void *quarry_debug_malloc(struct quarry_debug *d, void *block, 
 {
     struct quarry_span span = {(unsigned char *)block, 0}; /* of a block that is found */
     unsigned char *user = span.begin + QUARRY_DEBUG_HEADER_BYTES;
-    quarry_debug_find(&d->heap, block, &span);
+    quarry_dispatch_find(&d->heap, block, &span);
     for (uint64_t at = 0; at < span.bytes; at += d->unit)
         quarry_debug_note_free(d, span.begin + at);
     quarry_debug_fill(user, bytes, QUARRY_DEBUG_FRESH);
@@ -325,7 +312,7 @@ SIMT_NOINLINE_FN void *quarry_debug_align(struct quarry_debug *d, void *block, u
     struct quarry_span span = {(unsigned char *)block, 0}; /* of a block that is found */
     uint64_t gap = (0 - (uint64_t)(uintptr_t)block) & (alignment - 1);
     unsigned char *user = (unsigned char *)block + gap, *end = user + bytes;
-    quarry_debug_find(&d->heap, block, &span);
+    quarry_dispatch_find(&d->heap, block, &span);
     if (gap)
         simt_store_u64((uint64_t *)(void *)user - 1, quarry_debug_mark(user), relaxed);
     quarry_debug_fill(end, (uint64_t)(span.begin + span.bytes - end), QUARRY_DEBUG_REDZONE);
@@ -337,7 +324,7 @@ SIMT_NOINLINE_FN void *quarry_debug_align(struct quarry_debug *d, void *block, u
 SIMT_NOINLINE_FN uint64_t quarry_debug_usable(struct quarry_debug *d, const void *address)
 {
     struct quarry_span span;
-    if (quarry_debug_find(&d->heap, address, &span) != QUARRY_PLACE_LIVE)
+    if (quarry_dispatch_find(&d->heap, address, &span) != QUARRY_PLACE_LIVE)
         return 0;
     uint32_t state = simt_load_u32(&((struct quarry_debug_header *)(void *)span.begin)->state, relaxed);
     struct quarry_debug_block b = quarry_debug_read(&span, QUARRY_DEBUG_LIVE, state == QUARRY_DEBUG_LIVE);
@@ -353,7 +340,7 @@ SIMT_NOINLINE_FN void *quarry_debug_claim(struct quarry_debug *d, void *address)
 {
     struct quarry_span span;
     enum quarry_debug_kind error = QUARRY_DEBUG_FOREIGN_FREE;
-    enum quarry_place place = quarry_debug_find(&d->heap, address, &span);
+    enum quarry_place place = quarry_dispatch_find(&d->heap, address, &span);
     unsigned char *user = (unsigned char *)SIMT_NULL;
     uint64_t bytes = 0;
     uint32_t by = QUARRY_DEBUG_NOBODY;
@@ -380,7 +367,7 @@ SIMT_NOINLINE_FN void quarry_debug_poison(struct quarry_debug *d, void *block)
     struct quarry_span span = {(unsigned char *)block, 0}; /* of a block that is found */
     struct quarry_debug_block b;
     uint32_t state = simt_load_u32(&((struct quarry_debug_header *)block)->state, relaxed);
-    quarry_debug_find(&d->heap, block, &span);
+    quarry_dispatch_find(&d->heap, block, &span);
     b = quarry_debug_read(&span, QUARRY_DEBUG_LIVE, state == QUARRY_DEBUG_FREED);
     quarry_debug_note_live(d, &b, simt_thread());
     for (uint64_t at = d->unit; at < span.bytes; at += d->unit)

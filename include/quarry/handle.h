@@ -29,9 +29,8 @@ struct quarry_counters {
 };
 
 enum quarry_allocator_number {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) QUARRY_NUMBER_##id,
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) QUARRY_NUMBER_##id,
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
     QUARRY_ALLOCATOR_NUMBERS
 };
 
@@ -65,9 +64,8 @@ struct quarry_handle {
     uint32_t allocator;           /* enum quarry_allocator_number */
     uint64_t max_block;           /* bytes */
     union {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) struct quarry_##id id;
+#define QUARRY_FAMILY_ENTRY(family) struct quarry_##family family;
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
     } as;
 };
 

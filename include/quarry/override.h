@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* malloc, free, new and delete in device code become Quarry's, in each source of CUDA C++ that includes this
- * file after its other headers.  docs/drop-in.md is for users.
+ * file after its other headers.  docs/guide/drop-in.md is for users.
  *
  *     #include <quarry/override.h>
  *     ...

@@ -161,10 +161,10 @@ enum quarry_full {
                                last page, and the last ones are slow to find */
     QUARRY_FULL_INFERRED    /* so many random probes in vain speak, with 99 % confidence if free pages lie at
                                random, for less than `low_free` of the pages being free: no sweep; some may
-                               stay unused (docs/full-heap.md) */
+                               stay unused (docs/design/full-heap.md) */
 };
 
-/* What allocator scatter is made of (docs/alloc/scatter.md says what each means); 0: the default.  The others
+/* What allocator scatter is made of (docs/reference/alloc/scatter.md says what each means); 0: the default.  The others
  * don't look at it. */
 struct quarry_scatter_options {
     uint32_t
@@ -184,10 +184,10 @@ enum quarry_distribution {
     QUARRY_DISTRIBUTION_NONE = 0, /* as they are */
     QUARRY_DISTRIBUTION_WARP /* those of lanes that ask together as one, of whose block each gets a piece;
                                 what does not fit together into a page goes by itself.  A block is free again
-                                when its last piece is (docs/policies.md) */
+                                when its last piece is (docs/reference/policies.md) */
 };
 
-/* What a malloc does for want of space; each needs nothing of the allocator (docs/policies.md). */
+/* What a malloc does for want of space; each needs nothing of the allocator (docs/reference/policies.md). */
 enum quarry_oom {
     QUARRY_OOM_NULL = 0, /* returns NULL */
     QUARRY_OOM_WAIT, /* tries `oom_tries` times more, with a short wait before each, and then returns NULL:
@@ -216,10 +216,10 @@ struct quarry_heap_options {
     double low_free;      /* FULL_INFERRED: share of the pages, between 0 and 1; 0: 0.005 */
     uint32_t probe_lanes; /* corw: lanes of a warp that probe first, 1 to 32; 0: the fastest */
     int debug; /* not 0: every malloc and free is checked, and errors are recorded; slower, and each page
-                  takes QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/debugging.md) */
+                  takes QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/guide/debugging.md) */
     struct quarry_scatter_options scatter;
     uint64_t alignment; /* every block begins at a multiple of it: a power of two from 16 to 1 MiB, of which
-                           page_bytes is a multiple; 0: 16 (docs/policies.md) */
+                           page_bytes is a multiple; 0: 16 (docs/reference/policies.md) */
     enum quarry_distribution distribution;
     enum quarry_oom oom;
     uint32_t oom_tries; /* OOM_WAIT: 1 to 2^24; 0: 1000 */
@@ -313,7 +313,7 @@ enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t
 enum quarry_status quarry_heap_check(quarry_heap *heap);
 
 /* What an idle heap in debug mode has recorded since creation or reset, and how much lives, as lines of text;
- * "" if there is nothing to say.  docs/debugging.md explains the lines.
+ * "" if there is nothing to say.  docs/guide/debugging.md explains the lines.
  *   text   receives it, ending with a 0 byte, cut if it is longer
  *   bytes  size of text; QUARRY_DEBUG_TEXT_BYTES hold any report; 0: text is left alone and may be NULL
  * COMBINATION if the heap is not in debug mode.  Waits for the target's stream. */

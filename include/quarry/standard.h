@@ -11,9 +11,11 @@
 #ifndef QUARRY_STANDARD_H
 #define QUARRY_STANDARD_H
 
+#include "quarry/allocate.h"
 #include "quarry/core/layout.h"
 #include "quarry/core/share.h"
 #include "quarry/debug.h"
+#include "quarry/dispatch.h"
 #include "quarry/handle.h"
 #include "quarry/policy.h"
 #include "quarry/simt/simt.h"
@@ -50,17 +52,6 @@ SIMT_FN void *quarry_calloc(struct quarry_handle heap, size_t count, size_t size
     return block;
 }
 
-/* What the allocator's find says of an address. */
-SIMT_FN enum quarry_place quarry_find(const struct quarry_handle *heap, const void *address,
-                                      struct quarry_span *span)
-{
-#ifdef QUARRY_ALLOCATOR
-    return QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _find)(&heap->as.QUARRY_ALLOCATOR, address, span);
-#else
-    return quarry_debug_find(heap, address, span);
-#endif
-}
-
 /* How many bytes from `block` on are the owner's.
  *   block  as for quarry_free
  * Returns at least the size that was asked for, and exactly that in debug mode; 0 for NULL, and from an
@@ -74,7 +65,7 @@ SIMT_FN size_t quarry_usable_size(struct quarry_handle heap, const void *block)
         return quarry_debug_usable(heap.debug, block);
     if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
         return quarry_pieces_room(block);
-    if (quarry_find(&heap, block, &span) != QUARRY_PLACE_LIVE)
+    if (quarry_dispatch_find(&heap, block, &span) != QUARRY_PLACE_LIVE)
         return 0;
     return span.bytes - (size_t)((const unsigned char *)block - span.begin);
 }
@@ -120,26 +111,6 @@ SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t byte
     return moved;
 }
 
-/* The allocator's census. */
-SIMT_NOINLINE_FN void quarry_census(const struct quarry_handle *heap, uint64_t bytes,
-                                    const struct quarry_walk *walk, struct quarry_census *sum)
-{
-#ifdef QUARRY_ALLOCATOR
-    QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _census)(&heap->as.QUARRY_ALLOCATOR, bytes, walk, sum);
-#else
-    switch (heap->allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    case QUARRY_NUMBER_##id:                                                                                 \
-        quarry_##id##_census(&heap->as.id, bytes, walk, sum);                                                \
-        break;
-#include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
-    default:
-        break;
-    }
-#endif
-}
-
 /* How many more blocks of `bytes` bytes fit into the heap, each asked for by itself.
  * Returns what quarry_heap_slots says of an idle heap; 0 for 0 bytes and for more than any block has;
  * QUARRY_SLOTS_UNKNOWN from an allocator that counts none (quarry_allocator_info.counts_slots is 0).
@@ -152,16 +123,17 @@ SIMT_NOINLINE_FN void quarry_census(const struct quarry_handle *heap, uint64_t b
 SIMT_FN uint64_t quarry_available_slots(struct quarry_handle heap, size_t bytes)
 {
     struct quarry_census sum = {0, 0, 0, 0, 0, 0};
-    struct quarry_walk walk;
+    struct quarry_census_share share;
     if (bytes - 1 >= heap.max_block)
         return 0;
-    walk.group = simt_match_u64(quarry_group((uintptr_t)heap.counters), bytes);
-    walk.idle = 0;
-    walk.thread = simt_rank(walk.group);
-    walk.threads = simt_popc_u32(walk.group);
-    simt_sync(walk.group); /* what each of them has freed, all see */
-    quarry_census(&heap, heap.policy ? quarry_request_alone(heap.policy, bytes) : bytes, &walk, &sum);
-    return simt_reduce_add_u64(walk.group, sum.slots);
+    share.group = simt_match_u64(quarry_group((uintptr_t)heap.counters), bytes);
+    share.idle = 0;
+    share.thread = simt_rank(share.group);
+    share.threads = simt_popc_u32(share.group);
+    simt_sync(share.group); /* what each of them has freed, all see */
+    quarry_dispatch_census(&heap, heap.policy ? quarry_request_alone(heap.policy, bytes) : bytes, &share,
+                           &sum);
+    return simt_reduce_add_u64(share.group, sum.slots);
 }
 
 #endif

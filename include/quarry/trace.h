@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces: what the mallocs and frees of a heap were, in a file that `quarry replay` and `quarry tune` run
- * again on any allocator.  docs/traces.md is for users, and has the format.
+ * again on any allocator.  docs/guide/traces.md is for users, and has the format.
  *
  * Recording.  Kernels that are compiled with QUARRY_TRACE log their calls; the host says when.
  *

@@ -13,28 +13,7 @@ SIMT_KERNEL(quarry_heap_init_kernel, struct heap_init, a)
         if (a.heap.policy)
             *a.heap.policy = a.policy;
     }
-    switch (a.heap.allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
-    case QUARRY_NUMBER_##id:                                                                                 \
-        quarry_##id##_init(&a.heap.as.id, thread, threads);                                                  \
-        break;
-#include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
-    default:
-        break;
-    }
-}
-
-SIMT_KERNEL(quarry_heap_take_kernel, struct heap_malloc, a)
-{
-    if (simt_thread() == 0)
-        *a.pool = simt_malloc(a.bytes);
-}
-
-SIMT_KERNEL(quarry_heap_give_kernel, struct heap_malloc, a)
-{
-    if (simt_thread() == 0)
-        simt_free(*a.pool);
+    quarry_dispatch_init(&a.heap, thread, threads);
 }
 
 SIMT_FN uint64_t warp_max(uint64_t value)
@@ -56,16 +35,16 @@ SIMT_FN void warp_add_to(uint64_t *sum, uint64_t value)
 /* The results are relaxed: the end of the launch orders them before the host's read. */
 SIMT_KERNEL(quarry_heap_census_kernel, struct heap_census, a)
 {
-    struct quarry_census share = {0, 0, 0, 0, 0, 0};
+    struct quarry_census sum = {0, 0, 0, 0, 0, 0};
     struct quarry_census *total = &a.header->census;
-    struct quarry_walk walk = {SIMT_ALL_LANES, 1, simt_thread(), simt_threads()};
-    quarry_census(&a.heap, a.bytes, &walk, &share);
-    warp_add_to(&total->live_blocks, share.live_blocks);
-    warp_add_to(&total->live_bytes, share.live_bytes);
-    warp_add_to(&total->free_bytes, share.free_bytes);
-    warp_add_to(&total->slots, share.slots);
-    warp_add_to(&total->faults, share.faults);
-    uint64_t largest = warp_max(share.largest_free);
+    struct quarry_census_share share = {SIMT_ALL_LANES, 1, simt_thread(), simt_threads()};
+    quarry_dispatch_census(&a.heap, a.bytes, &share, &sum);
+    warp_add_to(&total->live_blocks, sum.live_blocks);
+    warp_add_to(&total->live_bytes, sum.live_bytes);
+    warp_add_to(&total->free_bytes, sum.free_bytes);
+    warp_add_to(&total->slots, sum.slots);
+    warp_add_to(&total->faults, sum.faults);
+    uint64_t largest = warp_max(sum.largest_free);
     if (simt_lane() == 0)
         simt_max_u64(&total->largest_free, largest, relaxed);
 }
@@ -111,7 +90,7 @@ SIMT_KERNEL(quarry_heap_debug_kernel, struct heap_debug, a)
     for (uint64_t i = simt_thread(); i < a.units; i += simt_threads()) {
         unsigned char *begin = a.places + i * a.unit;
         struct quarry_span span;
-        enum quarry_place place = quarry_debug_find(&a.heap, begin, &span);
+        enum quarry_place place = quarry_dispatch_find(&a.heap, begin, &span);
         if (place == QUARRY_PLACE_FOREIGN || span.begin != begin)
             continue;
         if (a.task == HEAP_DEBUG_START) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library's own kernels, and the head of every pool that they share with the host.
+/* The library's own kernels on heaps, and the head of every heap's pool, which they share with the host.
  *
  *     pool, rounded up to 256                +256
  *     | counters | census | unused          | struct quarry_policy | struct quarry_debug | sections ...
@@ -25,12 +25,6 @@ struct heap_init {
     struct quarry_policy policy; /* goes into the pool, if the heap has any */
 };
 
-/* One thread takes a pool from the platform's allocator, or gives it back. */
-struct heap_malloc {
-    void **pool; /* where its address goes, NULL if there is none; or lies */
-    uint64_t bytes;
-};
-
 struct heap_census {
     struct quarry_handle heap;
     struct heap_header *header; /* its census is all zero at the launch */
@@ -54,9 +48,6 @@ struct heap_debug {
 #if SIMT_HAS_HOST
 /* Makes the heap empty and its counters 0.  Any grid; nothing else may use the heap. */
 SIMT_KERNEL_DECLARE(quarry_heap_init_kernel);
-
-SIMT_KERNEL_DECLARE(quarry_heap_take_kernel);
-SIMT_KERNEL_DECLARE(quarry_heap_give_kernel);
 
 /* Adds the census of an idle heap to the header's.  Blocks must be whole warps. */
 SIMT_KERNEL_DECLARE(quarry_heap_census_kernel);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a backend does for the host's side: one table each.
  *
- * Callers (target.c, heap.c) have checked the arguments before: targets are resolved and passed
+ * Callers (target.c, pool.c) have checked the arguments before: targets are resolved and passed
  * target_check, pointers are not NULL, byte counts not 0, pools in range.  Each function that fails has
  * set the error detail. */
 #ifndef QUARRY_HOST_BACKEND_H

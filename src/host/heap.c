@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heaps: a pool, laid out, with its structures made and counted by kernels on its target.
+/* Heaps of malloc and free: an allocator in a pool, with its structures made and counted by kernels.
  *
  * Options are checked in full, by laying out a pool that isn't there yet, before any memory is taken:
  * a layout depends on the pool's size but not on its address. */
@@ -12,19 +12,13 @@
 #include <string.h>
 
 struct quarry_heap {
-    const struct backend_ops *ops;
-    struct quarry_target target;
-    enum quarry_pool pool;
-    void *memory;        /* the pool, as the backend or the caller gave it */
-    uint64_t pool_bytes; /* of it, and of `head` */
-    void *head;          /* POOL_MALLOC: the head, which the host must reach; else NULL: it is in the pool */
-    struct heap_header *header;
+    struct pool pool;
+    struct heap_header *header; /* the pool's head */
     struct quarry_handle handle;
-    struct quarry_policy policy; /* the pool's, if the handle has one */
+    struct quarry_policy policy; /* the head's, if the handle has one */
     struct quarry_layout layout;
-    struct quarry_grid grid; /* of the library's kernels on this heap */
-    uint64_t overhead;       /* bytes of a block that are not the user's */
-    int recorded;            /* the pool's counters name a log */
+    uint64_t overhead; /* bytes of a block that are not the user's */
+    int recorded;      /* the pool's counters name a log */
 };
 
 /* ---- creation ---- */
@@ -42,10 +36,9 @@ static enum quarry_status walk(quarry_heap *heap, enum heap_debug_task task)
         argument.units = (uint64_t)(layout->base + layout->used_bytes - layout->places) / layout->unit;
     argument.task = (uint32_t)task;
     enum quarry_status status =
-        heap->ops->fill(&heap->target, &heap->handle.debug->census, 0, sizeof heap->handle.debug->census);
-    if (status == QUARRY_OK)
-        status = heap->ops->launch(&quarry_heap_debug_kernel, &heap->target, heap->grid, &argument);
-    return status;
+        quarry_pool_clear(&heap->pool, &heap->handle.debug->census, sizeof heap->handle.debug->census);
+    return status == QUARRY_OK ? quarry_pool_launch(&heap->pool, &quarry_heap_debug_kernel, &argument)
+                               : status;
 }
 
 static enum quarry_status start(quarry_heap *heap)
@@ -55,10 +48,9 @@ static enum quarry_status start(quarry_heap *heap)
     argument.heap = heap->handle;
     argument.header = heap->header;
     argument.policy = heap->policy;
-    enum quarry_status status =
-        heap->ops->launch(&quarry_heap_init_kernel, &heap->target, heap->grid, &argument);
+    enum quarry_status status = quarry_pool_launch(&heap->pool, &quarry_heap_init_kernel, &argument);
     if (status == QUARRY_OK && heap->policy.trap)
-        status = heap->ops->fill(&heap->target, heap->policy.trap, 0, sizeof *heap->policy.trap);
+        status = quarry_pool_clear(&heap->pool, heap->policy.trap, sizeof *heap->policy.trap);
     if (status == QUARRY_OK && heap->handle.debug)
         status = walk(heap, HEAP_DEBUG_START);
     return status;
@@ -70,11 +62,11 @@ static enum quarry_status use_platform(quarry_heap *heap, const struct quarry_he
     if (options->debug)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "allocator %s has no debug mode: nobody can find its blocks", options->allocator);
-    if (heap->pool != QUARRY_POOL_DEVICE)
+    if (heap->pool.kind != QUARRY_POOL_DEVICE)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "allocator %s takes its memory from the platform: pool must be QUARRY_POOL_DEVICE",
                            options->allocator);
-    return heap->ops->platform_heap(&heap->target, heap->layout.platform_bytes);
+    return heap->pool.ops->platform_heap(&heap->pool.target, heap->layout.platform_bytes);
 }
 
 /* Fails for such an allocator. */
@@ -109,123 +101,37 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
     heap->policy.heap = heap->handle;
     heap->policy.combined = (uint32_t)combined;
     heap->policy.oom_tries = options->oom_tries;
+    heap->policy.trap = (struct quarry_trap *)heap->pool.record;
 }
 
-/* Takes the pool of a POOL_MALLOC, and memory for its head. */
-static enum quarry_status take_pool(quarry_heap *heap, uint64_t head)
+static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_options *options)
 {
-    const struct quarry_grid one = {1, SIMT_LANES, 0};
-    enum quarry_status status =
-        heap->ops->memory_create(&heap->target, QUARRY_POOL_DEVICE, head, &heap->head);
-    if (status != QUARRY_OK)
-        return status;
-    struct heap_malloc argument = {heap->head, heap->pool_bytes - head};
-    status = heap->ops->launch(&quarry_heap_take_kernel, &heap->target, one, &argument);
-    if (status == QUARRY_OK)
-        status = heap->ops->copy(&heap->target, &heap->memory, heap->head, sizeof heap->memory);
-    if (status == QUARRY_OK && !heap->memory)
-        status =
-            quarry_fail(QUARRY_ERROR_MEMORY,
-                        "device malloc has no %" PRIu64 " bytes for the pool: on CUDA the program must set "
-                        "cudaLimitMallocHeapSize before a kernel calls malloc",
-                        argument.bytes);
-    return status;
-}
-
-static enum quarry_status give_pool(const quarry_heap *heap)
-{
-    const struct quarry_grid one = {1, SIMT_LANES, 0};
-    struct heap_malloc argument = {heap->head, 0};
-    enum quarry_status status = QUARRY_OK;
-    if (heap->memory)
-        status = heap->ops->copy(&heap->target, heap->head, &heap->memory, sizeof heap->memory);
-    if (heap->memory && status == QUARRY_OK)
-        status = heap->ops->launch(&quarry_heap_give_kernel, &heap->target, one, &argument);
-    enum quarry_status waited = heap->ops->wait(&heap->target);
-    status = status == QUARRY_OK ? waited : status;
-    enum quarry_status given_back = heap->ops->memory_destroy(&heap->target, QUARRY_POOL_DEVICE, heap->head);
-    return status == QUARRY_OK ? given_back : status;
-}
-
-/* Takes what the heap needs: the pool, unless it is the caller's, and where it says that it trapped. */
-static enum quarry_status take_memory(quarry_heap *heap, const struct quarry_heap_options *options,
-                                      uint64_t head, uint64_t bytes)
-{
-    enum quarry_status status = QUARRY_OK;
-    void *trap = NULL;
-    if (heap->pool == QUARRY_POOL_MALLOC)
-        status = take_pool(heap, head);
-    else if (heap->pool != QUARRY_POOL_BUFFER)
-        status = heap->ops->memory_create(&heap->target, heap->pool, bytes, &heap->memory);
-    if (status == QUARRY_OK && options->oom == QUARRY_OOM_TRAP)
-        status =
-            heap->ops->memory_create(&heap->target, QUARRY_POOL_PINNED, sizeof *heap->policy.trap, &trap);
-    heap->policy.trap = trap;
-    return status;
-}
-
-/* Gives back what the heap has.  Its record stays. */
-static enum quarry_status release(const quarry_heap *heap)
-{
-    enum quarry_status status = QUARRY_OK;
-    if (heap->head)
-        status = give_pool(heap);
-    else if (heap->memory && heap->pool != QUARRY_POOL_BUFFER)
-        status = heap->ops->memory_destroy(&heap->target, heap->pool, heap->memory);
-    if (heap->policy.trap) {
-        enum quarry_status other =
-            heap->ops->memory_destroy(&heap->target, QUARRY_POOL_PINNED, heap->policy.trap);
-        status = status == QUARRY_OK ? other : status;
-    }
-    return status;
-}
-
-/* Gives back what a heap has that can't be created for `status`, and returns that. */
-static enum quarry_status fail_create(const quarry_heap *heap, enum quarry_status status)
-{
-    /* The detail of what went wrong first is the one to keep, also if this fails too. */
-    char first[3584];
-    snprintf(first, sizeof first, "%s", quarry_error_detail());
-    release(heap);
-    return quarry_fail(status, "%s", first);
-}
-
-static enum quarry_status create(quarry_heap *heap, struct quarry_heap_options *options)
-{
-    enum quarry_status status = quarry_backend_resolve(&options->target, &options->target, &heap->ops);
+    struct pool *pool = &heap->pool;
+    enum quarry_status status = quarry_pool_open(pool, &options->target);
     if (status == QUARRY_OK)
         status = quarry_registry_find(options->allocator, &heap->handle.allocator);
     if (status == QUARRY_OK)
         status = quarry_heap_options_check(options);
+    if (status == QUARRY_OK)
+        status = quarry_pool_shape(pool, options->pool, options->buffer, options->pool_bytes,
+                                   quarry_heap_head_bytes(options), quarry_heap_section_align(options));
+    if (status == QUARRY_OK)
+        status = quarry_heap_plan(pool, options, &heap->handle, &heap->layout);
+    if (status == QUARRY_OK && heap->layout.platform_bytes)
+        status = use_platform(heap, options);
     if (status != QUARRY_OK)
         return status;
 
-    heap->target = options->target;
-    heap->pool = options->pool;
-    if (heap->pool == QUARRY_POOL_BUFFER)
-        status = heap->ops->buffer_map(&heap->target, options->buffer, options->pool_bytes, &heap->memory);
+    status = quarry_pool_take(pool, heap->layout.platform_bytes ? pool->head_bytes : pool->bytes,
+                              options->oom == QUARRY_OOM_TRAP ? sizeof *heap->policy.trap : 0);
     if (status == QUARRY_OK)
-        status = quarry_heap_plan(heap->ops, options, heap->memory, &heap->handle, &heap->layout);
+        status = quarry_heap_plan(pool, options, &heap->handle, &heap->layout);
     if (status != QUARRY_OK)
-        return status;
-    heap->pool_bytes = options->pool_bytes;
-    uint64_t head = quarry_heap_head_bytes(options), memory_bytes = heap->pool_bytes;
-    if (heap->layout.platform_bytes) {
-        status = use_platform(heap, options);
-        if (status != QUARRY_OK)
-            return status;
-        memory_bytes = head;
-    }
-    status = take_memory(heap, options, head, memory_bytes);
-    if (status == QUARRY_OK)
-        status = quarry_heap_plan(heap->ops, options, heap->memory, &heap->handle, &heap->layout);
-    if (status != QUARRY_OK)
-        return fail_create(heap, status);
-    heap->header = (struct heap_header *)(heap->head ? heap->head : (void *)(heap->layout.base - head));
-    heap->grid = heap->ops->service_grid(&heap->target, memory_bytes);
+        return quarry_pool_fail(pool, status);
+    heap->header = (struct heap_header *)(void *)quarry_pool_head(pool);
     compose(heap, options);
     status = start(heap);
-    return status == QUARRY_OK ? status : fail_create(heap, status);
+    return status == QUARRY_OK ? status : quarry_pool_fail(pool, status);
 }
 
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options)
@@ -254,7 +160,7 @@ static enum quarry_status inspect(quarry_heap *heap, enum heap_debug_task task, 
 {
     enum quarry_status status = walk(heap, task);
     if (status == QUARRY_OK)
-        status = heap->ops->copy(&heap->target, debug, heap->handle.debug, sizeof *debug);
+        status = quarry_pool_copy(&heap->pool, debug, heap->handle.debug, sizeof *debug);
     return status;
 }
 
@@ -264,12 +170,12 @@ enum quarry_status quarry_heap_destroy(quarry_heap *heap)
     if (!heap)
         return QUARRY_OK;
     memset(&debug, 0, sizeof debug);
-    enum quarry_status status = heap->ops->wait(&heap->target);
+    enum quarry_status status = quarry_pool_wait(&heap->pool);
     /* Lanes that a trap ended in the middle of a malloc have damaged nothing. */
     const int trapped = heap->policy.trap && heap->policy.trap->count != 0;
     if (status == QUARRY_OK && heap->handle.debug)
         status = inspect(heap, trapped ? HEAP_DEBUG_COUNT : HEAP_DEBUG_CHECK, &debug);
-    enum quarry_status given_back = release(heap);
+    enum quarry_status given_back = quarry_pool_give(&heap->pool);
     status = status == QUARRY_OK ? given_back : status;
     free(heap);
     if (status == QUARRY_OK)
@@ -293,7 +199,7 @@ enum quarry_status quarry_heap_record(quarry_heap *heap, struct quarry_log *log)
     if (log && heap->recorded)
         return quarry_fail(QUARRY_ERROR_COMBINATION, "the heap is being recorded already");
     heap->recorded = log != NULL;
-    return heap->ops->copy(&heap->target, &heap->header->counters.log, &log, sizeof log);
+    return quarry_pool_copy(&heap->pool, &heap->header->counters.log, &log, sizeof log);
 }
 
 struct quarry_handle quarry_heap_handle(const quarry_heap *heap)
@@ -327,10 +233,10 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     memset(description, 0, sizeof *description);
     quarry_allocator_describe((int)heap->handle.allocator, &info);
     description->allocator = info.name;
-    description->target = heap->target;
-    description->pool = heap->pool;
-    description->pool_base = heap->memory;
-    description->pool_bytes = heap->pool_bytes;
+    description->target = heap->pool.target;
+    description->pool = heap->pool.kind;
+    description->pool_base = heap->pool.memory;
+    description->pool_bytes = heap->pool.bytes;
     description->page_bytes = heap->layout.page_bytes - heap->overhead;
     description->pages = heap->layout.pages;
     description->max_block_bytes = heap->handle.max_block;
@@ -359,11 +265,11 @@ static enum quarry_status count(quarry_heap *heap, uint64_t bytes, struct heap_h
     argument.header = heap->header;
     argument.bytes = heap->handle.policy ? quarry_request_alone(&heap->policy, bytes) : bytes;
     enum quarry_status status =
-        heap->ops->fill(&heap->target, &heap->header->census, 0, sizeof heap->header->census);
+        quarry_pool_clear(&heap->pool, &heap->header->census, sizeof heap->header->census);
     if (status == QUARRY_OK)
-        status = heap->ops->launch(&quarry_heap_census_kernel, &heap->target, heap->grid, &argument);
+        status = quarry_pool_launch(&heap->pool, &quarry_heap_census_kernel, &argument);
     if (status == QUARRY_OK)
-        status = heap->ops->copy(&heap->target, header, heap->header, sizeof *header);
+        status = quarry_pool_copy(&heap->pool, header, heap->header, sizeof *header);
     return status;
 }
 
@@ -388,7 +294,7 @@ enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_stati
     statistics->failed_mallocs = header.counters.failed;
     statistics->refused_mallocs = header.counters.refused;
     statistics->last_failed_bytes = header.counters.last_bytes;
-    statistics->utilisation = (double)statistics->live_bytes / (double)heap->pool_bytes;
+    statistics->utilisation = (double)statistics->live_bytes / (double)heap->pool.bytes;
     return QUARRY_OK;
 }
 
@@ -402,7 +308,7 @@ enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t
     if (status != QUARRY_OK)
         return status;
     if (bytes == 0 || bytes > heap->handle.max_block)
-        return heap->ops->wait(&heap->target);
+        return quarry_pool_wait(&heap->pool);
     status = count(heap, bytes, &header);
     if (status == QUARRY_OK)
         *slots = header.census.slots;

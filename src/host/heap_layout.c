@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes where in a pool. */
-#include "host/backend.h"
 #include "host/heap_plan.h"
 #include "host/internal.h"
-#include "host/machine.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -12,23 +10,10 @@
 #define SECTION_BYTES(type)                                                                                  \
     ((sizeof(type) + QUARRY_SECTION_ALIGN - 1) / QUARRY_SECTION_ALIGN * QUARRY_SECTION_ALIGN)
 
-/* Stands for the allocator's sections while there is no pool: aligned like them, and not NULL, on which
- * addresses may not be computed. */
-#define ABSENT_SECTIONS ((unsigned char *)(uintptr_t)QUARRY_MAX_ALIGNMENT)
-
 SIMT_STATIC_ASSERT(QUARRY_DEBUG_PAGE_BYTES == QUARRY_DEBUG_OVERHEAD, "host and device speak of the same");
 SIMT_STATIC_ASSERT(offsetof(struct quarry_handle, as) ==
                        offsetof(struct quarry_handle, max_block) + sizeof(uint64_t),
                    "what a malloc reads first lies together");
-
-uint64_t quarry_heap_block_overhead(const struct quarry_heap_options *options)
-{
-    if (options->debug)
-        return QUARRY_DEBUG_OVERHEAD;
-    return options->distribution == QUARRY_DISTRIBUTION_WARP
-               ? quarry_pieces_alone(0, (uint32_t)options->alignment)
-               : 0;
-}
 
 uint64_t quarry_heap_policy_offset(void)
 {
@@ -48,6 +33,11 @@ uint64_t quarry_heap_head_bytes(const struct quarry_heap_options *options)
            (options->debug ? SECTION_BYTES(struct quarry_debug) : 0);
 }
 
+uint64_t quarry_heap_section_align(const struct quarry_heap_options *options)
+{
+    return options->alignment > QUARRY_SECTION_ALIGN ? options->alignment : QUARRY_SECTION_ALIGN;
+}
+
 /* What divides the addresses of all blocks: the power of two in where the first begins, behind `lead` bytes
  * of its own, and in the distance from one to the next. */
 static uint32_t block_alignment(const struct quarry_layout *layout, uint64_t lead)
@@ -55,28 +45,6 @@ static uint32_t block_alignment(const struct quarry_layout *layout, uint64_t lea
     uint64_t bits = ((uint64_t)(uintptr_t)layout->places + lead) | layout->unit | QUARRY_SECTION_ALIGN;
     uint32_t alignment = (uint32_t)(bits & (0 - bits));
     return layout->unit && alignment > QUARRY_PAGE_UNIT ? alignment : QUARRY_PAGE_UNIT;
-}
-
-/* What the sections are aligned to. */
-static uint64_t section_align(const struct quarry_heap_options *options)
-{
-    return options->alignment > QUARRY_SECTION_ALIGN ? options->alignment : QUARRY_SECTION_ALIGN;
-}
-
-/* Bytes of the head that lie in the pool. */
-static uint64_t head_in_pool(const struct quarry_heap_options *options)
-{
-    return options->pool == QUARRY_POOL_MALLOC ? 0 : quarry_heap_head_bytes(options);
-}
-
-/* Bytes before what the pool begins with, so that the sections are aligned.  Memory that isn't there yet
- * (NULL) will be aligned to 256, or 16, and at worst lie just behind a multiple of more. */
-static uint64_t pool_lead(const struct quarry_heap_options *options, const void *memory)
-{
-    if (!memory)
-        return section_align(options) -
-               (options->pool == QUARRY_POOL_MALLOC ? NATURAL_ALIGNMENT : QUARRY_SECTION_ALIGN);
-    return (uint64_t)(-((uintptr_t)memory + head_in_pool(options))) % section_align(options);
 }
 
 /* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) from `sections` on. */
@@ -125,9 +93,8 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
 }
 
 /* Turns what a layout found wrong into a status and a sentence. */
-static enum quarry_status fail_layout(enum quarry_layout_result result,
-                                      const struct quarry_heap_options *options, uint64_t lead,
-                                      uint32_t allocator)
+static enum quarry_status fail_layout(enum quarry_layout_result result, const struct pool *pool,
+                                      const struct quarry_heap_options *options, uint32_t allocator)
 {
     struct quarry_allocator_info info;
     struct quarry_layout needed;
@@ -169,59 +136,32 @@ static enum quarry_status fail_layout(enum quarry_layout_result result,
     case QUARRY_LAYOUT_POOL:
         break;
     }
-    if (lay_out(options, ABSENT_SECTIONS, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
+    if (lay_out(options, quarry_pool_sections(pool), UINT64_MAX, pages, &scratch, &needed) !=
+        QUARRY_LAYOUT_OK)
         return quarry_fail(QUARRY_ERROR_POOL, "a pool of %" PRIu64 " bytes is too small for allocator %s",
-                           options->pool_bytes, info.name);
+                           pool->bytes, info.name);
     return quarry_fail(QUARRY_ERROR_POOL,
                        "a pool of %" PRIu64 " bytes is too small: %" PRIu64 " page%s of %" PRIu64
                        " bytes need%s at least %" PRIu64 " with allocator %s, metadata included",
-                       options->pool_bytes, pages, pages == 1 ? "" : "s", needed.page_bytes - needed.overhead,
-                       pages == 1 ? "s" : "", needed.used_bytes + quarry_heap_head_bytes(options) + lead,
-                       info.name);
+                       pool->bytes, pages, pages == 1 ? "" : "s", needed.page_bytes - needed.overhead,
+                       pages == 1 ? "s" : "", quarry_pool_need(pool, needed.used_bytes), info.name);
 }
 
-/* The device's default, or as many bytes as the pages need. */
-static enum quarry_status complete_pool_bytes(const struct backend_ops *ops,
-                                              struct quarry_heap_options *options, uint64_t lead,
-                                              struct quarry_handle *handle)
+enum quarry_status quarry_heap_plan(struct pool *pool, const struct quarry_heap_options *options,
+                                    struct quarry_handle *handle, struct quarry_layout *layout)
 {
-    struct quarry_device_info device = {0};
-    if (options->pages != 0) {
-        struct quarry_layout layout;
+    unsigned char *sections = quarry_pool_sections(pool);
+    enum quarry_status status = QUARRY_OK;
+    if (pool->bytes == 0 && options->pages == 0) {
+        status = quarry_pool_default_bytes(pool);
+    } else if (pool->bytes == 0) {
         enum quarry_layout_result result =
-            lay_out(options, ABSENT_SECTIONS, UINT64_MAX, options->pages, handle, &layout);
-        options->pool_bytes = layout.used_bytes + quarry_heap_head_bytes(options) + lead;
-        return fail_layout(result, options, lead, handle->allocator);
+            lay_out(options, sections, UINT64_MAX, options->pages, handle, layout);
+        pool->bytes = quarry_pool_need(pool, layout->used_bytes);
+        status = fail_layout(result, pool, options, handle->allocator);
     }
-    enum quarry_status status = ops->describe(&options->target, &device);
     if (status != QUARRY_OK)
         return status;
-    options->pool_bytes = device.heap_bytes;
-    if (options->pool == QUARRY_POOL_PINNED) {
-        /* Pinned memory is the host's, and a large GPU's share may be more than that has. */
-        uint64_t host_bytes = quarry_machine_memory().heap_bytes;
-        if (host_bytes < options->pool_bytes)
-            options->pool_bytes = host_bytes;
-    }
-    if (options->pool_bytes == 0)
-        return quarry_fail(QUARRY_ERROR_MEMORY,
-                           "%s has only %" PRIu64 " bytes available: too few for a heap of default size",
-                           device.name, device.available_bytes);
-    return QUARRY_OK;
-}
-
-enum quarry_status quarry_heap_plan(const struct backend_ops *ops, struct quarry_heap_options *options,
-                                    void *memory, struct quarry_handle *handle, struct quarry_layout *layout)
-{
-    uint64_t lead = pool_lead(options, memory), head = quarry_heap_head_bytes(options);
-    if (options->pool_bytes == 0) {
-        enum quarry_status status = complete_pool_bytes(ops, options, lead, handle);
-        if (status != QUARRY_OK)
-            return status;
-    }
-    uint64_t rest = options->pool_bytes > lead + head ? options->pool_bytes - lead - head : 0;
-    unsigned char *sections =
-        memory ? (unsigned char *)memory + lead + head_in_pool(options) : ABSENT_SECTIONS;
-    enum quarry_layout_result result = lay_out(options, sections, rest, options->pages, handle, layout);
-    return fail_layout(result, options, lead, handle->allocator);
+    return fail_layout(lay_out(options, sections, quarry_pool_room(pool), options->pages, handle, layout),
+                       pool, options, handle->allocator);
 }

@@ -58,6 +58,15 @@ enum quarry_status quarry_heap_fail_word_bits(const struct quarry_heap_options *
                        options->word_bits);
 }
 
+uint64_t quarry_heap_block_overhead(const struct quarry_heap_options *options)
+{
+    if (options->debug)
+        return QUARRY_DEBUG_OVERHEAD;
+    return options->distribution == QUARRY_DISTRIBUTION_WARP
+               ? quarry_pieces_alone(0, (uint32_t)options->alignment)
+               : 0;
+}
+
 /* Checks each policy, and which of them exclude one another or the page size. */
 static enum quarry_status check_policies(const struct quarry_heap_options *options)
 {
@@ -99,8 +108,7 @@ static enum quarry_status check_policies(const struct quarry_heap_options *optio
     return QUARRY_OK;
 }
 
-/* Checks what no layout looks at: the word size, which allocators without a bitmap ignore, and the pool
- * against the options that belong to one kind of it. */
+/* Checks what no layout looks at, such as the word size, which allocators without a bitmap ignore. */
 static enum quarry_status check_options(const struct quarry_heap_options *options)
 {
     if (options->word_bits != 0 && options->word_bits != 32 && options->word_bits != 64)
@@ -131,26 +139,6 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
     if (options->full == QUARRY_FULL_INFERRED && options->probes)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "probes was given, but with QUARRY_FULL_INFERRED they follow from low_free");
-    if ((unsigned int)options->pool > (unsigned int)QUARRY_POOL_MALLOC)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool %d does not exist: it must be %d to %d",
-                           (int)options->pool, QUARRY_POOL_DEVICE, QUARRY_POOL_MALLOC);
-    if (options->pool != QUARRY_POOL_BUFFER) {
-        if (options->buffer)
-            return quarry_fail(QUARRY_ERROR_COMBINATION,
-                               "a buffer was given, but the pool is not QUARRY_POOL_BUFFER");
-        return QUARRY_OK;
-    }
-    if (!options->buffer)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT, "the pool is QUARRY_POOL_BUFFER, but buffer is NULL");
-    if ((uintptr_t)options->buffer % NATURAL_ALIGNMENT != 0)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT, "buffer %p is not aligned to %u bytes", options->buffer,
-                           NATURAL_ALIGNMENT);
-    if (options->pool_bytes == 0)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT, "pool_bytes is 0: it must say how large the buffer is");
-    if (options->pool_bytes > UINTPTR_MAX - (uintptr_t)options->buffer)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                           "pool_bytes is %" PRIu64 ": the buffer at %p can't be so large",
-                           options->pool_bytes, options->buffer);
     return QUARRY_OK;
 }
 

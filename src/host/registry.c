@@ -11,9 +11,8 @@ static const struct {
     const char *name;
     const char *summary;
 } allocators[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) {name, summary},
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, summary) {name, summary},
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
 };
 
 /* What an allocator says by the layout of a pool that isn't there. */
@@ -81,12 +80,11 @@ enum quarry_layout_result quarry_registry_layout(struct quarry_handle *handle, s
 {
     enum quarry_layout_result result = QUARRY_LAYOUT_POOL;
     switch (handle->allocator) {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary)                                                            \
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
-        result = quarry_##id##_layout(&handle->as.id, layout);                                               \
+        result = quarry_##family##_layout(constants & handle->as.family, layout);                            \
         break;
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
     default:
         break;
     }

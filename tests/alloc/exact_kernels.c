@@ -6,11 +6,9 @@ SIMT_FN const struct quarry_bitmap *exact_bitmap(const struct exact_case *a)
 {
     switch (a->heap.allocator) {
     case QUARRY_NUMBER_rw_bm:
-        return &a->heap.as.rw_bm.map;
     case QUARRY_NUMBER_crw:
-        return &a->heap.as.crw.map;
     case QUARRY_NUMBER_corw:
-        return &a->heap.as.corw.map;
+        return &a->heap.as.walk.map;
     default:
         return SIMT_NULL;
     }
@@ -81,7 +79,7 @@ SIMT_FN uint32_t exact_take_scatter(const struct exact_case *a, struct quarry_ra
 SIMT_FN uint32_t exact_take_runs(const struct exact_case *a, struct quarry_random *r, uint32_t hole,
                                  uint32_t want, void **block)
 {
-    const struct quarry_runs *map = &a->heap.as.rw_malloc.map;
+    const struct quarry_runs *map = &a->heap.as.runs;
     uint32_t group = 1u << simt_lane(), word = hole / QUARRY_RUNS_BITS, got = 0, page;
     enum quarry_runs_seen saw;
     int some;
@@ -178,7 +176,7 @@ SIMT_KERNEL(exact_move, struct exact_case, a)
 
 SIMT_FN void exact_claimant(const struct exact_case *a, struct quarry_random *r)
 {
-    const struct quarry_runs *map = &a->heap.as.rw_malloc.map;
+    const struct quarry_runs *map = &a->heap.as.runs;
     int scatter = a->heap.allocator == QUARRY_NUMBER_scatter;
     while (!exact_is_over(a)) {
         if (scatter ? quarry_scatter_take_pages(&a->heap.as.scatter, a->hole[0], 2)

@@ -38,8 +38,10 @@ struct quarry_first_fit {
     struct quarry_pages pages;
 };
 
-SIMT_FN void quarry_first_fit_init_as(const struct quarry_first_fit *h, uint64_t thread, uint64_t threads)
+SIMT_FN void quarry_first_fit_init(enum quarry_first_fit_bug bug, const struct quarry_first_fit *h,
+                                   uint64_t thread, uint64_t threads)
 {
+    (void)bug;
     for (uint64_t p = thread; p < h->pages.count; p += threads)
         h->state[p] = 0;
     if (thread == 0) {
@@ -83,11 +85,12 @@ SIMT_FN uint32_t quarry_first_fit_pages(const struct quarry_first_fit *h, uint64
     return (uint32_t)((bytes + h->pages.page_bytes - 1) / h->pages.page_bytes);
 }
 
-SIMT_FN void *quarry_first_fit_malloc_as(const struct quarry_first_fit *h, uint64_t bytes,
-                                         enum quarry_first_fit_bug bug)
+SIMT_FN void *quarry_first_fit_malloc(enum quarry_first_fit_bug bug, const struct quarry_first_fit *h,
+                                      struct quarry_context *context, uint64_t bytes)
 {
     uint32_t n = quarry_first_fit_pages(h, bytes), page, length = 0;
     uint32_t wants = bug == QUARRY_FIRST_FIT_OVERLAP && n > 1 ? n - 1 : n;
+    (void)context;
     quarry_first_fit_lock(h);
     uint32_t *hint = &h->head->hint;
     while (*hint < h->pages.count && quarry_first_fit_state(h, *hint) != 0)
@@ -106,8 +109,8 @@ SIMT_FN void *quarry_first_fit_malloc_as(const struct quarry_first_fit *h, uint6
     return page < h->pages.count ? quarry_page_address(&h->pages, page) : SIMT_NULL;
 }
 
-SIMT_FN void quarry_first_fit_free_as(const struct quarry_first_fit *h, void *block,
-                                      enum quarry_first_fit_bug bug)
+SIMT_FN void quarry_first_fit_free(enum quarry_first_fit_bug bug, const struct quarry_first_fit *h,
+                                   void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
     quarry_first_fit_lock(h);
@@ -124,8 +127,9 @@ SIMT_FN void quarry_first_fit_free_as(const struct quarry_first_fit *h, void *bl
     quarry_first_fit_unlock(h);
 }
 
-SIMT_FN enum quarry_place quarry_first_fit_find_as(const struct quarry_first_fit *h, const void *address,
-                                                   struct quarry_span *span, enum quarry_first_fit_bug bug)
+SIMT_FN enum quarry_place quarry_first_fit_find(enum quarry_first_fit_bug bug,
+                                                const struct quarry_first_fit *h, const void *address,
+                                                struct quarry_span *span)
 {
     uint32_t page = quarry_page_find(&h->pages, address, span), first = page, n;
     if (page == QUARRY_NO_PAGE)
@@ -142,12 +146,12 @@ SIMT_FN enum quarry_place quarry_first_fit_find_as(const struct quarry_first_fit
     return QUARRY_PLACE_LIVE;
 }
 
-SIMT_FN void quarry_first_fit_census_as(const struct quarry_first_fit *h, uint64_t bytes,
-                                        const struct quarry_walk *walk, struct quarry_census *sum,
-                                        enum quarry_first_fit_bug bug)
+SIMT_FN void quarry_first_fit_census(enum quarry_first_fit_bug bug, const struct quarry_first_fit *h,
+                                     uint64_t bytes, const struct quarry_census_share *share,
+                                     struct quarry_census *sum)
 {
     uint32_t wants = quarry_first_fit_pages(h, bytes);
-    for (uint64_t p = walk->thread; p < h->pages.count; p += walk->threads) {
+    for (uint64_t p = share->thread; p < h->pages.count; p += share->threads) {
         uint32_t page = (uint32_t)p, n = h->state[page], before = page ? h->state[page - 1] : 1;
         if (n == QUARRY_FIRST_FIT_INNER) {
             sum->faults += before == 0;
@@ -169,7 +173,7 @@ SIMT_FN void quarry_first_fit_census_as(const struct quarry_first_fit *h, uint64
             sum->largest_free = sum->largest_free > run ? sum->largest_free : run;
         }
     }
-    if (walk->thread == 0)
+    if (share->thread == 0)
         sum->faults += h->head->lock != 0 || h->head->hint > h->pages.count;
 }
 
@@ -179,9 +183,10 @@ SIMT_HOST_FN uint64_t quarry_first_fit_map_bytes(uint64_t pages)
     return pages * sizeof(uint32_t);
 }
 
-SIMT_HOST_FN enum quarry_layout_result quarry_first_fit_layout_as(struct quarry_first_fit *h,
-                                                                  struct quarry_layout *l)
+SIMT_HOST_FN enum quarry_layout_result
+quarry_first_fit_layout(enum quarry_first_fit_bug bug, struct quarry_first_fit *h, struct quarry_layout *l)
 {
+    (void)bug;
     unsigned char *pages = SIMT_NULL;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, 64);
     if (result == QUARRY_LAYOUT_OK)
@@ -197,61 +202,6 @@ SIMT_HOST_FN enum quarry_layout_result quarry_first_fit_layout_as(struct quarry_
     l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }
-#define QUARRY_FIRST_FIT_LAYOUT(name)                                                                        \
-    SIMT_HOST_FN enum quarry_layout_result quarry_##name##_layout(struct quarry_##name *h,                   \
-                                                                  struct quarry_layout *l)                   \
-    {                                                                                                        \
-        return quarry_first_fit_layout_as(&h->map, l);                                                       \
-    }
-#else
-#define QUARRY_FIRST_FIT_LAYOUT(name)
 #endif
 
-/* The contract's functions of a copy with a bug. */
-#define QUARRY_FIRST_FIT_COPY(name, bug)                                                                     \
-    struct quarry_##name {                                                                                   \
-        struct quarry_first_fit map;                                                                         \
-    };                                                                                                       \
-    SIMT_FN void quarry_##name##_init(const struct quarry_##name *h, uint64_t thread, uint64_t threads)      \
-    {                                                                                                        \
-        quarry_first_fit_init_as(&h->map, thread, threads);                                                  \
-    }                                                                                                        \
-    SIMT_FN void *quarry_##name##_malloc(const struct quarry_##name *h, struct quarry_context *context,      \
-                                         uint64_t bytes)                                                     \
-    {                                                                                                        \
-        (void)context;                                                                                       \
-        return quarry_first_fit_malloc_as(&h->map, bytes, bug);                                              \
-    }                                                                                                        \
-    SIMT_FN void quarry_##name##_free(const struct quarry_##name *h, void *block)                            \
-    {                                                                                                        \
-        quarry_first_fit_free_as(&h->map, block, bug);                                                       \
-    }                                                                                                        \
-    SIMT_FN enum quarry_place quarry_##name##_find(const struct quarry_##name *h, const void *address,       \
-                                                   struct quarry_span *span)                                 \
-    {                                                                                                        \
-        return quarry_first_fit_find_as(&h->map, address, span, bug);                                        \
-    }                                                                                                        \
-    SIMT_FN void quarry_##name##_census(const struct quarry_##name *h, uint64_t bytes,                       \
-                                        const struct quarry_walk *walk, struct quarry_census *sum)           \
-    {                                                                                                        \
-        quarry_first_fit_census_as(&h->map, bytes, walk, sum, bug);                                          \
-    }                                                                                                        \
-    QUARRY_FIRST_FIT_LAYOUT(name)
-
-QUARRY_FIRST_FIT_COPY(first_fit_sound, QUARRY_FIRST_FIT_SOUND)
-QUARRY_FIRST_FIT_COPY(first_fit_overlap, QUARRY_FIRST_FIT_OVERLAP)
-QUARRY_FIRST_FIT_COPY(first_fit_forget, QUARRY_FIRST_FIT_FORGET)
-QUARRY_FIRST_FIT_COPY(first_fit_split, QUARRY_FIRST_FIT_SPLIT)
-QUARRY_FIRST_FIT_COPY(first_fit_vague, QUARRY_FIRST_FIT_VAGUE)
-
-#endif
-
-#ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(first_fit_sound, "first-fit",
-                       "for tests: first fit of consecutive pages, under a lock")
-QUARRY_ALLOCATOR_ENTRY(first_fit_overlap, "first-fit-overlap", "for tests: blocks share a page")
-QUARRY_ALLOCATOR_ENTRY(first_fit_forget, "first-fit-forget", "for tests: free forgets the last page")
-QUARRY_ALLOCATOR_ENTRY(first_fit_split, "first-fit-split",
-                       "for tests: a block's last page is found as a block")
-QUARRY_ALLOCATOR_ENTRY(first_fit_vague, "first-fit-vague", "for tests: counts pages for slots")
 #endif

@@ -42,12 +42,12 @@ SIMT_FN enum quarry_place quarry_null_find(const struct quarry_null *h, const vo
     return QUARRY_PLACE_FOREIGN;
 }
 
-SIMT_FN void quarry_null_census(const struct quarry_null *h, uint64_t bytes, const struct quarry_walk *walk,
-                                struct quarry_census *sum)
+SIMT_FN void quarry_null_census(const struct quarry_null *h, uint64_t bytes,
+                                const struct quarry_census_share *share, struct quarry_census *sum)
 {
     (void)h;
     (void)bytes;
-    (void)walk;
+    (void)share;
     (void)sum;
 }
 
@@ -71,8 +71,4 @@ SIMT_HOST_FN enum quarry_layout_result quarry_null_layout(struct quarry_null *h,
 }
 #endif
 
-#endif
-
-#ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(null, "null", "for tests: never has a page")
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plain: an allocator small enough to see that it is right, and copies of it with one bug each, to show that
- * the suite finds such bugs: whatever test fails for a copy and not for plain, fails for the bug.
+/* plain: an allocator small enough to see that it is right, and variants of it with one bug each, to show
+ * that the suite finds such bugs: whatever test fails for a variant and not for plain, fails for the bug.
  *
  *     pool   | spare | used[0] used[1] ... used[n-1] | page 0 | page 1 | ... | page n-1 |
  *     spare  pages that are free and not promised to a malloc under way
@@ -46,8 +46,8 @@ struct quarry_plain {
     struct quarry_pages pages;
 };
 
-SIMT_FN void quarry_plain_init_as(const struct quarry_plain *h, uint64_t thread, uint64_t threads,
-                                  enum quarry_plain_bug bug)
+SIMT_FN void quarry_plain_init(enum quarry_plain_bug bug, const struct quarry_plain *h, uint64_t thread,
+                               uint64_t threads)
 {
     for (uint64_t p = thread; p < h->pages.count; p += threads)
         h->used[p] = 0;
@@ -81,10 +81,13 @@ SIMT_FN int quarry_plain_take(const struct quarry_plain *h, uint32_t page, enum 
     return 1;
 }
 
-SIMT_FN void *quarry_plain_malloc_as(const struct quarry_plain *h, enum quarry_plain_bug bug)
+SIMT_FN void *quarry_plain_malloc(enum quarry_plain_bug bug, const struct quarry_plain *h,
+                                  struct quarry_context *context, uint64_t bytes)
 {
     struct quarry_random r = quarry_random_start();
     uint32_t page = quarry_random_below(&r, h->pages.count);
+    (void)context;
+    (void)bytes;
     while (bug == QUARRY_PLAIN_STUCK && h->pages.page_bytes == QUARRY_PLAIN_STUCK_BYTES && simt_clock() != 1)
         simt_backoff(); /* a look at the clock, so that no deadlock is reported */
     if (bug == QUARRY_PLAIN_RIGID)
@@ -99,7 +102,7 @@ SIMT_FN void *quarry_plain_malloc_as(const struct quarry_plain *h, enum quarry_p
     return quarry_page_address(&h->pages, page);
 }
 
-SIMT_FN void quarry_plain_free_as(const struct quarry_plain *h, void *block, enum quarry_plain_bug bug)
+SIMT_FN void quarry_plain_free(enum quarry_plain_bug bug, const struct quarry_plain *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
     if (bug == QUARRY_PLAIN_UNORDERED)
@@ -114,28 +117,28 @@ SIMT_FN void quarry_plain_free_as(const struct quarry_plain *h, void *block, enu
     }
 }
 
-SIMT_FN enum quarry_place quarry_plain_find(const struct quarry_plain *h, const void *address,
-                                            struct quarry_span *span)
+SIMT_FN enum quarry_place quarry_plain_find(enum quarry_plain_bug bug, const struct quarry_plain *h,
+                                            const void *address, struct quarry_span *span)
 {
+    (void)bug;
     uint32_t page = quarry_page_find(&h->pages, address, span);
     if (page == QUARRY_NO_PAGE)
         return QUARRY_PLACE_FOREIGN;
     return simt_load_u32(&h->used[page], relaxed) != 0 ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE;
 }
 
-SIMT_FN void quarry_plain_census_as(const struct quarry_plain *h, uint64_t bytes,
-                                    const struct quarry_walk *walk, struct quarry_census *sum,
-                                    enum quarry_plain_bug bug)
+SIMT_FN void quarry_plain_census(enum quarry_plain_bug bug, const struct quarry_plain *h, uint64_t bytes,
+                                 const struct quarry_census_share *share, struct quarry_census *sum)
 {
     uint64_t live = 0, spare = 0, page_bytes = h->pages.page_bytes;
-    for (uint64_t p = walk->thread; p < h->pages.count; p += walk->threads) {
+    for (uint64_t p = share->thread; p < h->pages.count; p += share->threads) {
         int taken = h->used[p] != 0 && !(bug == QUARRY_PLAIN_VAGUE && p + 1 == h->pages.count);
         live += taken;
         spare += !taken;
         sum->faults += h->used[p] > 1;
     }
     quarry_census_pages(sum, bytes, live, spare, page_bytes);
-    if (walk->thread == 0)
+    if (share->thread == 0)
         sum->faults += h->map->spare > h->pages.count;
 }
 
@@ -145,8 +148,8 @@ SIMT_HOST_FN uint64_t quarry_plain_map_bytes(uint64_t pages)
     return pages * sizeof(uint32_t);
 }
 
-SIMT_HOST_FN enum quarry_layout_result quarry_plain_layout_as(struct quarry_plain *h, struct quarry_layout *l,
-                                                              enum quarry_plain_bug bug)
+SIMT_HOST_FN enum quarry_layout_result quarry_plain_layout(enum quarry_plain_bug bug, struct quarry_plain *h,
+                                                           struct quarry_layout *l)
 {
     unsigned char *pages = SIMT_NULL;
     enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->map, quarry_plain_map_bytes, &pages);
@@ -165,72 +168,6 @@ SIMT_HOST_FN enum quarry_layout_result quarry_plain_layout_as(struct quarry_plai
     l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }
-#define QUARRY_PLAIN_LAYOUT(name, bug)                                                                       \
-    SIMT_HOST_FN enum quarry_layout_result quarry_##name##_layout(struct quarry_##name *h,                   \
-                                                                  struct quarry_layout *l)                   \
-    {                                                                                                        \
-        return quarry_plain_layout_as(&h->plain, l, bug);                                                    \
-    }
-#else
-#define QUARRY_PLAIN_LAYOUT(name, bug)
 #endif
 
-/* The contract's functions of a copy with a bug. */
-#define QUARRY_PLAIN_COPY(name, bug)                                                                         \
-    struct quarry_##name {                                                                                   \
-        struct quarry_plain plain;                                                                           \
-    };                                                                                                       \
-    SIMT_FN void quarry_##name##_init(const struct quarry_##name *h, uint64_t thread, uint64_t threads)      \
-    {                                                                                                        \
-        quarry_plain_init_as(&h->plain, thread, threads, bug);                                               \
-    }                                                                                                        \
-    SIMT_FN void *quarry_##name##_malloc(const struct quarry_##name *h, struct quarry_context *context,      \
-                                         uint64_t bytes)                                                     \
-    {                                                                                                        \
-        (void)context;                                                                                       \
-        (void)bytes;                                                                                         \
-        return quarry_plain_malloc_as(&h->plain, bug);                                                       \
-    }                                                                                                        \
-    SIMT_FN void quarry_##name##_free(const struct quarry_##name *h, void *block)                            \
-    {                                                                                                        \
-        quarry_plain_free_as(&h->plain, block, bug);                                                         \
-    }                                                                                                        \
-    SIMT_FN enum quarry_place quarry_##name##_find(const struct quarry_##name *h, const void *address,       \
-                                                   struct quarry_span *span)                                 \
-    {                                                                                                        \
-        return quarry_plain_find(&h->plain, address, span);                                                  \
-    }                                                                                                        \
-    SIMT_FN void quarry_##name##_census(const struct quarry_##name *h, uint64_t bytes,                       \
-                                        const struct quarry_walk *walk, struct quarry_census *sum)           \
-    {                                                                                                        \
-        quarry_plain_census_as(&h->plain, bytes, walk, sum, bug);                                            \
-    }                                                                                                        \
-    QUARRY_PLAIN_LAYOUT(name, bug)
-
-QUARRY_PLAIN_COPY(sound, QUARRY_PLAIN_SOUND)
-QUARRY_PLAIN_COPY(twice, QUARRY_PLAIN_TWICE)
-QUARRY_PLAIN_COPY(leaky, QUARRY_PLAIN_LEAKY)
-QUARRY_PLAIN_COPY(early, QUARRY_PLAIN_EARLY)
-QUARRY_PLAIN_COPY(narrow, QUARRY_PLAIN_NARROW)
-QUARRY_PLAIN_COPY(crooked, QUARRY_PLAIN_CROOKED)
-QUARRY_PLAIN_COPY(forgetful, QUARRY_PLAIN_FORGETFUL)
-QUARRY_PLAIN_COPY(rigid, QUARRY_PLAIN_RIGID)
-QUARRY_PLAIN_COPY(vague, QUARRY_PLAIN_VAGUE)
-QUARRY_PLAIN_COPY(unordered, QUARRY_PLAIN_UNORDERED)
-QUARRY_PLAIN_COPY(stuck, QUARRY_PLAIN_STUCK)
-
-#endif
-
-#ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(sound, "plain", "for tests: a flag per page and a count of free pages")
-QUARRY_ALLOCATOR_ENTRY(twice, "plain-twice", "for tests: gives a page to two threads")
-QUARRY_ALLOCATOR_ENTRY(leaky, "plain-leaky", "for tests: loses pages that are freed")
-QUARRY_ALLOCATOR_ENTRY(early, "plain-early", "for tests: returns NULL though a page is free")
-QUARRY_ALLOCATOR_ENTRY(narrow, "plain-narrow", "for tests: blocks overlap")
-QUARRY_ALLOCATOR_ENTRY(crooked, "plain-crooked", "for tests: blocks are aligned to 8")
-QUARRY_ALLOCATOR_ENTRY(forgetful, "plain-forgetful", "for tests: reset frees nothing")
-QUARRY_ALLOCATOR_ENTRY(rigid, "plain-rigid", "for tests: only whole warps may call")
-QUARRY_ALLOCATOR_ENTRY(vague, "plain-vague", "for tests: counts wrongly")
-QUARRY_ALLOCATOR_ENTRY(unordered, "plain-unordered", "for tests: free releases nothing")
-QUARRY_ALLOCATOR_ENTRY(stuck, "plain-stuck", "for tests: with pages of 336 bytes malloc never returns")
 #endif

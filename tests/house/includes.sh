@@ -18,20 +18,33 @@ include/quarry/simt/types\.h	<std(def|int)\.h>	the platform's types build on not
 include/quarry/simt/.*	include/quarry/simt/.*	the platform builds on nothing but itself
 include/quarry/core/.*	include/quarry/(simt|core)/.*	building blocks know no allocator
 include/quarry/alloc/alloc\.h	include/quarry/(simt|core)/.*	the contract knows no allocator
-include/quarry/alloc/list\.def	include/quarry/alloc/.*\.h	the list includes allocators only
-include/quarry/alloc/.*	include/quarry/((simt|core)/.*|alloc/alloc\.h)	no allocator includes another
-include/quarry/(device|policy|debug|handle|log|standard)\.h	include/quarry/((simt|core|alloc)/.*|(policy|debug|handle|log|standard)\.h)	kernels see no host
+include/quarry/alloc/list\.def	include/quarry/alloc/[^/]*\.h	the list includes families only
+include/quarry/alloc/.*	include/quarry/((simt|core)/.*|alloc/alloc\.h|alloc/FAMILY/.*)	no family includes another
+include/quarry/handle\.h	include/quarry/((simt|core)/.*|alloc/list\.def)	a heap's handle knows no calls
+include/quarry/(dispatch|log)\.h	include/quarry/((simt|core)/.*|alloc/list\.def|handle\.h)	the switch is below policies and debug mode
+include/quarry/debug\.h	include/quarry/((simt|core)/.*|(handle|dispatch)\.h)	debug mode is below policies
+include/quarry/policy\.h	include/quarry/((simt|core)/.*|(handle|dispatch|debug)\.h)	policies are below malloc and free
+include/quarry/allocate\.h	include/quarry/((simt|core)/.*|(handle|dispatch|debug|policy|log)\.h)	malloc and free are below what is made of them
+include/quarry/standard\.h	include/quarry/((simt|core)/.*|(handle|dispatch|debug|policy|allocate)\.h)	kernels see no host
+include/quarry/device\.h	include/quarry/((simt|core)/.*|(handle|allocate|standard)\.h)	kernels see no host
 include/quarry/override\.h	include/quarry/(quarry|device)\.h|<.*>	it is for one compiler, and for host code too
 include/quarry/trace\.h	include/quarry/quarry\.h|<.*>	the host's side is usable without device code
 include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's side is usable without device code
 include/quarry/.*	include/quarry/.*	public headers see no source folder
+src/device/pool_kernels.*	include/quarry/simt/.*|src/device/pool_kernels\.h	a pool knows nothing of malloc
 src/device/.*	(include/quarry|src/device)/.*	kernels are device code
 src/cpu/(executor|fiber).*	src/cpu/(executor|fiber).*\.h|include/quarry/simt/.*|<.*>	the executor knows no heaps
 src/cpu/.*	(include/quarry|src/cpu|src/host)/.*|<[^c].*>|<c[^u].*>	one backend knows no other
 src/cuda/.*	(include/quarry|src/cuda|src/host)/.*|<.*>	one backend knows no other
+src/host/pool\..*	include/quarry/(core/layout|quarry)\.h|src/host/(backend|fail|machine|pool)\.h|src/device/pool_kernels\.h|<[^c].*>	a pool knows nothing of malloc
 src/host/.*	(include/quarry|src/host|src/device)/.*|<[^c].*>|<c[^u].*>	the host's side reaches backends through their table
 bench/.*	(include/quarry|bench)/.*|<.*>	workloads use the library from outside
-tool/.*	(include/quarry|tool|bench)/.*|<.*>	the tool uses the library from outside
+tool/bench/.*	(include/quarry|bench|tool/bench)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
+tool/groupby/.*	(include/quarry|bench|tool/groupby)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
+tool/join/.*	(include/quarry|bench|tool/join)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
+tool/model/.*	(include/quarry|bench|tool/model)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
+tool/trace/.*	(include/quarry|bench|tool/trace)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
+tool/[^/]*	(include/quarry|bench)/.*|tool/[^/]*|<.*>	what the folders of the tool share knows none of them, and uses the library from outside
 examples/.*	include/quarry/(quarry|device|trace)\.h|examples/particles/.*|<.*>	examples use what users use
 END
 }
@@ -60,8 +73,11 @@ violations() {
                 n_folders = split(folder " include/ src/ tool/ bench/", folders, " ")
                 for (i = n_folders; i > 0; i--) if (folders[i] name in ours) target = folders[i] name
                 for (i = 1; i <= n && file !~ path[i]; i++) {}
+                allowed = may[i]
+                family = file; sub(/^include\/quarry\/alloc\//, "", family); sub(/(\/.*|\.h)$/, "", family)
+                sub(/FAMILY/, family, allowed)
                 if (i > n) print file ": belongs to no room"
-                else if (target !~ may[i]) print file ": includes " target ", but " why[i]
+                else if (target !~ allowed) print file ": includes " target ", but " why[i]
             }' "$scratch/includes"
         grep -Ev "$platform_rooms" "$scratch/files" |
             xargs grep -EHn "^[[:space:]]*#[[:space:]]*(el)?if.*($platform)" |
@@ -69,10 +85,9 @@ violations() {
         grep -rEHn 'quarry_(heap|malloc|free|handle)\b|quarry/alloc/' include/quarry/simt include/quarry/core |
             grep -Ev ':[0-9]+: *(/\*|\*|//)' |
             sed -E 's/:([0-9]+):.*/:\1: names a heap or an allocator, but lower rooms know none/' || true
-        sed -nE 's/^#include "quarry\/alloc\/(.*)\.h"/\1/p' include/quarry/alloc/list.def |
-            while read -r allocator; do
-                case $allocator in rw_bm | crw | corw) page=walk ;; rw_malloc) page=runs ;; *) page=$allocator ;; esac
-                [ -s "docs/reference/alloc/$page.md" ] || echo "docs/reference/alloc/$page.md: no page for $allocator"
+        sed -nE 's/^QUARRY_FAMILY_ENTRY\((.*)\)/\1/p' include/quarry/alloc/list.def |
+            while read -r family; do
+                [ -s "docs/reference/alloc/$family.md" ] || echo "docs/reference/alloc/$family.md: no page for this family"
             done
         for header in include/quarry/quarry.h include/quarry/trace.h; do
             sed -nE 's/^[a-z].*[ *](quarry_[a-z_]+)\(.*/\1/p' "$header" | while read -r function; do
@@ -132,10 +147,14 @@ plant include/quarry/core/planted.h '#include "quarry/alloc/alloc.h"'
 plant include/quarry/core/planted.h '#include <string.h>'
 plant include/quarry/core/planted.h 'void f(struct quarry_handle *h);'
 plant include/quarry/alloc/alloc.h '#include "quarry/alloc/rw.h"'
-plant include/quarry/alloc/corw.h '#include "quarry/alloc/rw.h"'
-plant include/quarry/alloc/corw.h '#include "quarry/quarry.h"'
-plant include/quarry/alloc/corw.h '# include <stdint.h>'
-plant include/quarry/alloc/corw.h '#if SIMT_CUDA'
+plant include/quarry/alloc/walk.h '#include "quarry/alloc/rw.h"'
+plant include/quarry/alloc/walk.h '#include "quarry/alloc/scatter/scatter_page.h"'
+plant include/quarry/alloc/walk/bitmap.h '#include "quarry/alloc/runs/runs_map.h"'
+plant include/quarry/dispatch.h '#include "quarry/policy.h"'
+plant include/quarry/policy.h '#include "quarry/allocate.h"'
+plant include/quarry/alloc/walk.h '#include "quarry/quarry.h"'
+plant include/quarry/alloc/walk.h '# include <stdint.h>'
+plant include/quarry/alloc/walk.h '#if SIMT_CUDA'
 plant include/quarry/alloc/list.def '#include "quarry/device.h"'
 plant include/quarry/alloc/planted.h '#include "quarry/alloc/alloc.h"'
 plant include/quarry/device.h '#include "quarry/quarry.h"'
@@ -150,11 +169,18 @@ plant src/device/heap_kernels.c '#if defined(__CUDACC__)'
 plant src/cpu/executor.c '#include "quarry/device.h"'
 plant src/cpu/backend.c '#include <cuda_runtime_api.h>'
 plant src/host/heap.c '#include "cpu/executor.h"'
+plant src/host/pool.c '#include "host/internal.h"'
+plant src/host/pool.h '#include "quarry/device.h"'
+plant src/device/pool_kernels.c '#include "device/heap_kernels.h"'
 plant src/host/heap.c '#include <cuda_runtime_api.h>'
 plant src/host/heap.c '#elif __CUDACC__'
 plant tool/main.c '#include "host/internal.h"'
+plant tool/rows.c '#include "join/join_tables.h"'
+plant tool/join/join.c '#include "groupby/groupby_table.h"'
+plant tool/trace/replay.c '#include "bench/bench.h"'
+plant tool/planted/planted.c '#include "tool.h"'
 plant bench/planted.c '#include "tool.h"'
-plant examples/hello.c '#include "quarry/alloc/corw.h"'
+plant examples/hello.c '#include "quarry/alloc/walk.h"'
 plant include/quarry/quarry.h 'enum quarry_status quarry_heap_planted(quarry_heap *heap);'
 plant README.md 'see [there](docs/nowhere.md) or [here](https://example.org/x)'
 plant docs/DESIGN.md 'see [there](docs/DESIGN.md#words)'

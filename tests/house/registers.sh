@@ -37,7 +37,7 @@ look() {
 
 failures=0
 # shellcheck disable=SC2013 # a word a line
-for allocator in $(sed -n 's/^#include "quarry\/alloc\/\(.*\)\.h"$/\1/p' include/quarry/alloc/list.def); do
+for allocator in $(sed -n 's/^QUARRY_ALLOCATOR_ENTRY(\([a-z0-9_]*\),.*/\1/p' include/quarry/alloc/list.def); do
     look 48 "$allocator" -DQUARRY_ALLOCATOR="$allocator" -DQUARRY_OOM=null -DQUARRY_DISTRIBUTION=none ||
         { echo "FAILED: more than 48"; failures=$((failures + 1)); }
 done

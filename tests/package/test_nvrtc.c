@@ -82,9 +82,8 @@ static void *compile(const char *text, uint32_t capability, const char *option)
 
 /* For each allocator what compiles direct calls to it. */
 static const char *const direct[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, summary) "-DQUARRY_ALLOCATOR=" #id,
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) "-DQUARRY_ALLOCATOR=" #id,
 #include "quarry/alloc/list.def"
-#undef QUARRY_ALLOCATOR_ENTRY
 };
 
 static void launch(cudaLibrary_t library, const char *name, const struct quarry_target *target,

@@ -28,7 +28,7 @@ SIMT_KERNEL(order_turns, struct order_case, a)
         while (!(block = quarry_malloc(a.heap, 16)))
             simt_backoff();
         if (a.late) { /* what quarry_free does, its first line last */
-            quarry_release(&a.heap, block);
+            quarry_dispatch_free(&a.heap, block);
             quarry_log_note(&a.heap, block, 0);
         } else {
             quarry_free(a.heap, block);

@@ -63,7 +63,7 @@ SIMT_KERNEL(core_start, struct core_case, a)
     struct quarry_random r = quarry_random_start();
     struct quarry_runs map;
     map.word_count = a.n;
-    uint32_t word = quarry_rw_malloc_start(&map, &r, SIMT_ALL_LANES);
+    uint32_t word = quarry_runs_begin_word(&map, &r, SIMT_ALL_LANES);
     if (simt_lane() == 0)
         a.out[simt_thread() / SIMT_LANES] = word;
 }

@@ -4,7 +4,7 @@
 #define QUARRY_TESTS_CORE_KERNELS_H
 
 #include "quarry/alloc/rw_malloc.h"
-#include "quarry/core/bitmap.h"
+#include "quarry/alloc/walk/bitmap.h"
 #include "quarry/core/bits.h"
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of tool/model.h against values that come another way: the processes that they are about,
- * simulated; the printed sums, summed term by term; the printed density, integrated by GSL; counting by hand.
- * A simulation's mean may be off by 5 of its standard errors.  The seed is fixed. */
-#include "model.h"
+/* The functions of tool/model/model.h against values that come another way: the processes that they are
+ * about, simulated; the printed sums, summed term by term; the printed density, integrated by GSL; counting
+ * by hand.  A simulation's mean may be off by 5 of its standard errors.  The seed is fixed. */
+#include "model/model.h"
 
 #include "common.h"
 

@@ -4,8 +4,8 @@
  */
 #include "common.h"
 
-#include "replay_plan.h"
 #include "tool.h"
+#include "trace/replay_plan.h"
 
 #define TRACES 300u
 #define MOST 600u /* events of one */

@@ -50,12 +50,12 @@ SIMT_FN enum quarry_place quarry_cuda_find(const struct quarry_cuda *h, const vo
     return QUARRY_PLACE_FOREIGN;
 }
 
-SIMT_FN void quarry_cuda_census(const struct quarry_cuda *h, uint64_t bytes, const struct quarry_walk *walk,
-                                struct quarry_census *sum)
+SIMT_FN void quarry_cuda_census(const struct quarry_cuda *h, uint64_t bytes,
+                                const struct quarry_census_share *share, struct quarry_census *sum)
 {
     (void)h;
     (void)bytes;
-    if (walk->thread == 0)
+    if (share->thread == 0)
         sum->slots = QUARRY_SLOTS_UNKNOWN;
 }
 
@@ -84,8 +84,4 @@ SIMT_HOST_FN enum quarry_layout_result quarry_cuda_layout(struct quarry_cuda *h,
 }
 #endif
 
-#endif
-
-#ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(cuda, "cuda", "the CUDA toolkit's device malloc; on the CPU the C library's")
 #endif

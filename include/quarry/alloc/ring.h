@@ -191,26 +191,26 @@ SIMT_FN enum quarry_place quarry_ring_find(const struct quarry_ring *h, const vo
     return simt_load_u32(&h->taken[page], relaxed) ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE;
 }
 
-SIMT_FN void quarry_ring_census(const struct quarry_ring *h, uint64_t bytes, const struct quarry_walk *walk,
-                                struct quarry_census *sum)
+SIMT_FN void quarry_ring_census(const struct quarry_ring *h, uint64_t bytes,
+                                const struct quarry_census_share *share, struct quarry_census *sum)
 {
     uint64_t live = 0, spare = 0;
-    for (uint64_t i = walk->thread; i <= h->mask; i += walk->threads) {
+    for (uint64_t i = share->thread; i <= h->mask; i += share->threads) {
         uint32_t page = simt_load_u32(&h->slot[i], relaxed);
         if (page == QUARRY_NO_PAGE)
             continue;
-        spare += walk->idle;
+        spare += share->idle;
         sum->faults += page >= h->pages.count || simt_load_u32(&h->taken[page], relaxed);
     }
-    for (uint64_t i = walk->thread; i < h->pages.count; i += walk->threads) {
+    for (uint64_t i = share->thread; i < h->pages.count; i += share->threads) {
         uint32_t taken = simt_load_u32(&h->taken[i], relaxed);
         live += taken != 0;
-        spare += !walk->idle && taken == 0; /* numbers move from slot to slot meanwhile */
+        spare += !share->idle && taken == 0; /* numbers move from slot to slot meanwhile */
         sum->faults += taken > 1;
     }
     quarry_census_pages(sum, bytes, live, spare, h->pages.page_bytes);
     uint64_t spares = simt_load_u64(&h->head->spare, relaxed);
-    if (walk->thread == 0)
+    if (share->thread == 0)
         sum->faults += (spares & QUARRY_RING_IN_FLIGHT) != 0 || spares / QUARRY_RING_UNIT > h->pages.count;
 }
 
@@ -248,9 +248,4 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ring_layout(struct quarry_ring *h,
 }
 #endif
 
-#endif
-
-#ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(ring, "ring",
-                       "a ring of the numbers of free pages (PIConGPU's HeapBuffer; Eckert, 2.4.4)")
 #endif

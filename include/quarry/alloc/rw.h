@@ -164,18 +164,18 @@ SIMT_FN enum quarry_place quarry_rw_find(const struct quarry_rw *h, const void *
     return simt_load_u32(&h->used[page], relaxed) != 0 ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE;
 }
 
-SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes, const struct quarry_walk *walk,
-                              struct quarry_census *sum)
+SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes,
+                              const struct quarry_census_share *share, struct quarry_census *sum)
 {
     uint64_t live = 0, spare = 0;
-    for (uint64_t p = walk->thread; p < h->pages.count; p += walk->threads) {
+    for (uint64_t p = share->thread; p < h->pages.count; p += share->threads) {
         uint32_t used = simt_load_u32(&h->used[p], relaxed);
         live += used != 0;
         spare += used == 0;
         sum->faults += used != 0 && !(used & 1u); /* no malloc draws an even tag */
     }
     quarry_census_pages(sum, bytes, live, spare, h->pages.page_bytes);
-    if (walk->thread == 0 && (simt_load_u64(&h->sweep->state, relaxed) & 1u))
+    if (share->thread == 0 && (simt_load_u64(&h->sweep->state, relaxed) & 1u))
         sum->faults++;
 }
 
@@ -205,8 +205,4 @@ SIMT_HOST_FN enum quarry_layout_result quarry_rw_layout(struct quarry_rw *h, str
 }
 #endif
 
-#endif
-
-#ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(rw, "rw", "random walk over one flag per page (Pham et al., Algorithm 1)")
 #endif

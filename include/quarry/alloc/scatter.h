@@ -17,8 +17,8 @@
  *     fields 32 bits for 32 chunks, at the page's end, the first one last; bits past the last chunk are set
  *     takes  how often a malloc took chunks; generation: how often an empty page became another; modulo 2^n
  *
- * In core/scatter_page.h: a page, its word and its fields.  Here: how pages are found.  The names of the
- * thesis, and what it leaves open: docs/alloc/scatter.md.
+ * In alloc/scatter/scatter_page.h: a page, its word and its fields.  Here: how pages are found.  The names of
+ * the thesis, and what it leaves open: docs/reference/alloc/scatter.md.
  *
  * Search.  Lanes of a warp that want chunks of one class look together at a region: consecutive pages, one
  * for each lane; those of other classes do so at the same time.  Pages with room are dealt to the lanes that
@@ -41,7 +41,7 @@
 
 #include "quarry/alloc/alloc.h"
 #include "quarry/core/random.h"
-#include "quarry/core/scatter_page.h"
+#include "quarry/alloc/scatter/scatter_page.h"
 #include "quarry/core/share.h"
 #include "quarry/core/sweep.h"
 
@@ -457,14 +457,14 @@ SIMT_FN uint32_t quarry_scatter_run(const struct quarry_scatter *h, uint32_t pag
 }
 
 SIMT_FN void quarry_scatter_census(const struct quarry_scatter *h, uint64_t bytes,
-                                   const struct quarry_walk *walk, struct quarry_census *sum)
+                                   const struct quarry_census_share *share, struct quarry_census *sum)
 {
     struct quarry_scatter_request q = quarry_scatter_request(&h->pages, bytes);
     uint64_t page_bytes = h->pages.pages.page_bytes;
-    for (uint64_t p = walk->thread; p < h->pages.pages.count; p += walk->threads) {
+    for (uint64_t p = share->thread; p < h->pages.pages.count; p += share->threads) {
         uint32_t page = (uint32_t)p;
         uint64_t word = simt_load_u64(&h->pages.words[page], relaxed);
-        if (walk->idle)
+        if (share->idle)
             sum->faults += quarry_scatter_faults(&h->pages, page);
         if (!quarry_scatter_is_empty(word)) {
             quarry_scatter_count(&h->pages, word, sum);
@@ -481,7 +481,7 @@ SIMT_FN void quarry_scatter_census(const struct quarry_scatter *h, uint64_t byte
         if (q.pages == 1)
             sum->slots += quarry_scatter_room(&q, word);
     }
-    if (walk->idle && walk->thread == 0)
+    if (share->idle && share->thread == 0)
         sum->faults += (h->head->lock != 0) + (uint32_t)(h->head->sweep.state & 1u);
 }
 
@@ -569,9 +569,4 @@ SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatt
 }
 #endif
 
-#endif
-
-#ifdef QUARRY_ALLOCATOR_ENTRY
-QUARRY_ALLOCATOR_ENTRY(scatter, "scatter",
-                       "chunks of one size a page, found by a hash (ScatterAlloc; Eckert, mallocMC)")
 #endif

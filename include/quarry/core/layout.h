@@ -60,7 +60,7 @@ struct quarry_layout {
 };
 
 /* Who walks over a heap to count. */
-struct quarry_walk {
+struct quarry_census_share {
     uint32_t group;   /* lanes that call together, and have consecutive numbers */
     uint32_t idle;    /* nobody else uses the heap: faults are to be found, too */
     uint64_t thread;  /* number of the calling lane */

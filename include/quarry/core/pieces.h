@@ -7,6 +7,7 @@
  *     0             A - 12 A                          multiple of A              multiple of A
  *     left   pieces of the block that live; the first 4 bytes of every block
  *     back   4 bytes, 12 before each piece: from the block's beginning to the piece; and 8 bytes, the piece's
+ *            room: up to the header of the next, or to the end of the block
  *
  * The 16 bytes before a piece are its header; with A = 16 the first header is the block's beginning, and
  * `left` and `back` lie beside each other in it.  A lane that is alone, or whose request is too large to be
@@ -75,7 +76,6 @@ SIMT_FN struct quarry_pieces quarry_pieces_collect(uint64_t key, uint64_t bytes,
     uint32_t leader = 0, begun = 0, at = most;
     if (!fits)
         return mine;
-    mine.room = (uint32_t)quarry_pieces_round_up(bytes, alignment);
     for (uint32_t rest = lanes; rest; rest &= rest - 1u) {
         uint32_t lane = simt_ctz_u32(rest);
         uint64_t other = simt_shuffle_u32(lanes, (uint32_t)bytes, lane);
@@ -97,6 +97,8 @@ SIMT_FN struct quarry_pieces quarry_pieces_collect(uint64_t key, uint64_t bytes,
         }
         at += (uint32_t)quarry_pieces_round_up(other + QUARRY_PIECE_HEADER_BYTES, alignment);
     }
+    uint32_t header = mine.lanes >> simt_lane() == 1u ? 0 : QUARRY_PIECE_HEADER_BYTES; /* of the next */
+    mine.room = (uint32_t)quarry_pieces_round_up(bytes + header, alignment) - header;
     if (mine.lanes == 1u << simt_lane())
         mine.lanes = 0;
     return mine;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quarry_malloc, quarry_malloc_with and quarry_free: the allocator's, with what policies, debug mode and a
+ * recording do around them. */
+#ifndef QUARRY_ALLOCATE_H
+#define QUARRY_ALLOCATE_H
+
+#include "quarry/core/context.h"
+#include "quarry/dispatch.h"
+#include "quarry/handle.h"
+#include "quarry/policy.h"
+#include "quarry/simt/simt.h"
+
+#ifdef QUARRY_TRACE
+#include "quarry/log.h"
+#define QUARRY_LOG(heap, block, bytes) quarry_log_note(heap, block, bytes)
+#else
+#define QUARRY_LOG(heap, block, bytes) ((void)0)
+#endif
+
+/* A context for quarry_malloc_with, without a past. */
+SIMT_FN struct quarry_context quarry_context_start(void)
+{
+    return quarry_context_make(1);
+}
+
+/* As quarry_malloc, and remembers in *context what makes the calling thread's next malloc from the same heap
+ * faster, or its blocks lie closer together; with most allocators, nothing.
+ *   context   the calling thread's own, in a local variable; from quarry_context_start, and from then on used
+ *             with one heap only */
+SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_context *context, size_t bytes)
+{
+    struct quarry_request request;
+    const int composed = QUARRY_IS_COMPOSED(heap);
+    const int fits = bytes - 1 < heap.max_block;
+    void *block = SIMT_NULL;
+    int asks = 1;
+    simt_assert(QUARRY_IS_AS_FIXED(heap));
+    if (fits && composed)
+        asks = quarry_request_begin(heap.policy, &request, bytes);
+    while (fits) {
+        block = SIMT_NULL;
+        if (asks)
+            block = quarry_dispatch_malloc(&heap, context, composed ? request.ask : bytes);
+        if (!composed)
+            break;
+        if (block && QUARRY_DEBUG_OF(heap)) {
+            block = quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
+            QUARRY_LOG(&heap, block, bytes);
+            return block;
+        }
+        if (!quarry_request_go_on(heap.policy, &request, block)) {
+            block = request.block;
+            break;
+        }
+        asks = 1;
+    }
+    if (!block && bytes != 0)
+        quarry_null_count(fits ? &heap.counters->failed : &heap.counters->refused, &heap.counters->last_bytes,
+                          bytes);
+    if (bytes != 0)
+        QUARRY_LOG(&heap, block, bytes); /* after the allocator's malloc: log.h has the argument */
+    return block;
+}
+
+/* Allocates.
+ *   bytes   0 gives NULL
+ * Returns a block of at least `bytes` bytes, 16-byte aligned, content unspecified, disjoint from all live
+ * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable;
+ * its out-of-memory policy may do something else first), or the size is over the heap's max_block_bytes.
+ * Scope: a lane; any subset of a warp's lanes may call, divergent, with different sizes and heaps.
+ * Threads: may run at the same time as any other malloc and free of any heap.
+ * Progress and order: see the allocator's header. */
+SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
+{
+    struct quarry_context context = quarry_context_make(0);
+    return quarry_malloc_with(heap, &context, bytes);
+}
+
+/* Frees.
+ *   block   live, from quarry_malloc of this heap, by any thread of any kernel whose malloc
+ *           happens-before this call; NULL is a no-op
+ * Scope, threads: as quarry_malloc.  Never waits.
+ * Order: what was written to the block before happens-before its reuse. */
+SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
+{
+    if (!block)
+        return;
+    simt_assert(QUARRY_IS_AS_FIXED(heap));
+    QUARRY_LOG(&heap, block, 0); /* before the allocator's free */
+    if (QUARRY_IS_COMPOSED(heap)) {
+        if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
+            block = quarry_policy_release(block);
+        else if (QUARRY_DEBUG_OF(heap))
+            block = quarry_debug_claim(QUARRY_DEBUG_OF(heap), block);
+        if (!block)
+            return;
+        if (QUARRY_DEBUG_OF(heap))
+            quarry_debug_poison(QUARRY_DEBUG_OF(heap), block);
+    }
+    quarry_dispatch_free(&heap, block);
+}
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a heap to its allocator: the only switch over all of alloc/list.def in device code.
+ *
+ * Each operation of the contract (alloc/alloc.h) has one function here, whose switch has one case for each
+ * line of the list.  With QUARRY_ALLOCATOR defined, which is an identifier of that list, the switch is over a
+ * constant: the compiler keeps one case, and the call is direct.
+ *
+ * Room: includes allocators and handle.h; debug mode, policies and the public calls stand above it. */
+#ifndef QUARRY_DISPATCH_H
+#define QUARRY_DISPATCH_H
+
+#include "quarry/handle.h"
+#include "quarry/simt/simt.h"
+
+#define QUARRY_DISPATCH_PASTE_(a, b) a##b
+#define QUARRY_DISPATCH_PASTE(a, b) QUARRY_DISPATCH_PASTE_(a, b)
+
+/* The number of a heap's allocator. */
+#ifdef QUARRY_ALLOCATOR
+#define QUARRY_NUMBER_OF(heap) QUARRY_DISPATCH_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR)
+#else
+#define QUARRY_NUMBER_OF(heap) ((heap)->allocator)
+#endif
+
+#ifdef QUARRY_OUT_OF_LINE
+#define QUARRY_DISPATCH_FN SIMT_NOINLINE_FN
+#else
+#define QUARRY_DISPATCH_FN SIMT_FN
+#endif
+
+/* The allocator's malloc. */
+QUARRY_DISPATCH_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap,
+                                                struct quarry_context *context, uint64_t bytes)
+{
+    simt_assert(heap->allocator == QUARRY_NUMBER_OF(heap));
+    switch (QUARRY_NUMBER_OF(heap)) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        return quarry_##family##_malloc(constants & heap->as.family, context, bytes);
+#include "quarry/alloc/list.def"
+    default:
+        return SIMT_NULL;
+    }
+}
+
+/* The allocator's free. */
+QUARRY_DISPATCH_FN void quarry_dispatch_free(const struct quarry_handle *heap, void *block)
+{
+    simt_assert(heap->allocator == QUARRY_NUMBER_OF(heap));
+    switch (QUARRY_NUMBER_OF(heap)) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        quarry_##family##_free(constants & heap->as.family, block);                                          \
+        break;
+#include "quarry/alloc/list.def"
+    default:
+        break;
+    }
+}
+
+/* What the allocator's find says of an address. */
+SIMT_FN enum quarry_place quarry_dispatch_find(const struct quarry_handle *heap, const void *address,
+                                               struct quarry_span *span)
+{
+    switch (QUARRY_NUMBER_OF(heap)) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        return quarry_##family##_find(constants & heap->as.family, address, span);
+#include "quarry/alloc/list.def"
+    default:
+        return QUARRY_PLACE_FOREIGN;
+    }
+}
+
+/* The allocator's census. */
+SIMT_NOINLINE_FN void quarry_dispatch_census(const struct quarry_handle *heap, uint64_t bytes,
+                                             const struct quarry_census_share *share,
+                                             struct quarry_census *sum)
+{
+    switch (QUARRY_NUMBER_OF(heap)) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        quarry_##family##_census(constants & heap->as.family, bytes, share, sum);                            \
+        break;
+#include "quarry/alloc/list.def"
+    default:
+        break;
+    }
+}
+
+/* The allocator's init: thread `thread` of `threads` makes its share of an empty heap. */
+SIMT_FN void quarry_dispatch_init(const struct quarry_handle *heap, uint64_t thread, uint64_t threads)
+{
+    switch (QUARRY_NUMBER_OF(heap)) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        quarry_##family##_init(constants & heap->as.family, thread, threads);                                \
+        break;
+#include "quarry/alloc/list.def"
+    default:
+        break;
+    }
+}
+
+#endif
