@@ -16,6 +16,7 @@ import math
 import os
 import re
 import sys
+import textwrap
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "reproduction")
 PEERS = os.path.join(FOLDER, "peers-h100.csv")
@@ -29,6 +30,7 @@ TOOLKIT = "CUDA malloc"
 DEFAULT, CHART_THREADS = "rw-malloc", 131072  # what the picture shows
 INK, BLUE, RED, GREEN = "#333333", "#0072b2", "#d55e00", "#00845f"  # told apart by the colour-blind, too (Okabe and Ito)
 NONE = "—"
+WIDTH = 120  # of the page's lines
 
 
 class Refused(Exception):
@@ -271,44 +273,61 @@ def link(path):
     return f"[{name}]({name})" if os.path.realpath(path) == os.path.realpath(os.path.join(FOLDER, name)) else name
 
 
+def narrow(text):
+    """Breaks lines of prose that are too long; tables and commands stay as they are."""
+    lines, command = [], False
+    for line in text.split("\n"):
+        command ^= line.startswith("```")
+        indent = "  " if line.startswith(("- ", "  ")) else ""
+        whole = command or line.startswith("|") or len(line) <= WIDTH
+        lines += [line] if whole else textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
 def page(peers, survey, files):
     standing = Standing(peers, survey)
     devices = {row["device"] for row in survey}
     theirs = peers[0]["device"]
     kind = "the same kind" if devices == {theirs} else "several kinds" if theirs in devices else "another kind"
-    paged = f"""
-  In the columns *best page* the page is that with the least time of those measured in the cell, for malloc and for free by themselves, and in
-  the table of utilisation that with the most: a program picks the page for each heap. Of a cell measured twice with one page the later time counts.""" if any(not usual(row) for row in standing.rows) else ""
+    paged = """
+  In the columns *best page* the page is that with the least time of those measured in the cell, for malloc and for free
+  by themselves. In the table of utilisation it is that with the most. A program picks the page for each heap. Of a cell
+  measured twice with one page the later time counts.""" if any(not usual(row) for row in standing.rows) else ""
     made = heaps(row for row in peers if row["test"] == "init")
     floors = [row["store_floor_us"] for row in survey if row["store_floor_us"] > 0]
-    return f"""<!-- Printed by scripts/standing.py, with which a test compares it. -->
+    return narrow(f"""<!-- Printed by scripts/standing.py, with which a test compares it. -->
 # Where each allocator stands
 
-Our allocators beside device allocators published before, here called peers, cell by cell: times as ratios to the store floor, that is, to the
-time in which as many threads store one pointer each on the same machine.
+This page tells, cell by cell, how our allocators compare with device allocators published before, here called peers.
+Times are ratios to the store floor: the time in which as many threads store one pointer each on the same machine.
 
-- **Ours**: {sources(survey)}; {files}.
+- **Ours**: {sources(survey)};
+  {files}.
   Pages are as large as blocks, but {PAGES['scatter']} bytes with `scatter` and {PAGES['rw-malloc']} with `rw-malloc`. \
-In mixed cells `rw`, `rw-bm`, `crw`, `corw` and `ring`
-  give every request a page of the largest size. [How it is measured](../reference/benchmarks.md#method).{paged}
-- **Peers**: one {peers[0]['device']}, driver {peers[0]['driver']}; {link(PEERS)}. The toolkit's malloc, Gallatin
-  (PPoPP'24), six variants of Ouroboros, ScatterAlloc (mallocMC 2.4), Halloc, RegEff and XMalloc, each changed only so far as it had to be to compile
-  there and to be correct. Every thread allocates one block and stores its pointer, a second kernel frees; heap of 8 GiB; kernels timed by device
-  events, the launch hidden behind a kernel that spins for 15 us; 3 warm-ups, then the median of 15 runs. The best peer of a cell is the fastest that
-  passed verification in it. None passes everything: each fails, crashes or hangs in some cell.
+In mixed cells `rw`, `rw-bm`,
+  `crw`, `corw` and `ring` give every request a page of the largest size.
+  [How it is measured](../reference/benchmarks.md#method).{paged}
+- **Peers**: one {peers[0]['device']}, driver {peers[0]['driver']}; {link(PEERS)}.
+  They are the toolkit's malloc, Gallatin (PPoPP'24), six variants of Ouroboros, ScatterAlloc (mallocMC 2.4), Halloc,
+  RegEff and XMalloc. Each was changed only so far as it had to be to compile there and to be correct. Every thread
+  allocates one block and stores its pointer, a second kernel frees. Heap of 8 GiB; kernels timed by device events, the
+  launch hidden behind a kernel that spins for 15 us; 3 warm-ups, then the median of 15 runs. The best peer of a cell is
+  the fastest that passed verification in it. None passes everything: each fails, crashes or hangs in some cell.
 
-The peers' floor is known to one or two digits: 3 us up to 131072 threads and 5.5 at 1048576. Ours is each row's own, {min(floors):.1f} to {max(floors):.1f} us,
-on {kind} of device. So allocators are compared by their times, not by ratios to floors. For scale: one counter that each warp bumps once, without
-a free, takes 6.6 us on the peers' device with 131072 threads and 28 with 1048576. {NONE} stands for no number.
+The peers' floor is known to one or two digits: 3 us up to 131072 threads and 5.5 at 1048576.
+Ours is each row's own, {min(floors):.1f} to {max(floors):.1f} us, on {kind} of device.
+So allocators are compared by their times, not by ratios to floors. For scale: one counter that each warp bumps once,
+without a free, takes 6.6 us on the peers' device with 131072 threads and 28 with 1048576. {NONE} stands for no number.
 
 ## malloc on an empty heap
 
-In a cell: ratio to the store floor · time over the best peer's, bold where ours is faster. In the last row: in how many cells that is so, and the
-geometric mean of the times over the best peer's. At 1048576 x 64 and x 1024 the best peer is that of only three: ScatterAlloc, Gallatin and
-Ouroboros P-S.
+In a cell: ratio to the store floor · time over the best peer's, bold where ours is faster. In the last row: in how many
+cells that is so, and the geometric mean of the times over the best peer's. At 1048576 x 64 and x 1024 the best peer is
+that of only three: ScatterAlloc, Gallatin and Ouroboros P-S.
 
 {standing.times(("alloc", "malloc"), ("mixed", "malloc"))}
-What limits [the random walks](../reference/benchmarks.md#what-limits-what), and [`rw-malloc`](../reference/alloc/runs.md#what-limits-it), which is also compared
+What limits [the random walks](../reference/benchmarks.md#what-limits-what), and
+[`rw-malloc`](../reference/alloc/runs.md#what-limits-it), which is also compared
 [with the best page size of each cell](../reference/alloc/runs.md#against-the-best-published-allocators).
 
 ### The peers one by one
@@ -328,15 +347,15 @@ Bytes asked for at the first NULL over bytes of the heap.
 {standing.utilisation()}
 ## Making a heap
 
-Of {made}; ours by the host's clock. Of Ouroboros the fastest variant and the slowest. The toolkit's malloc does it later, and has no such
-time.
+Of {made}; ours by the host's clock. Of Ouroboros the fastest variant and the slowest. The toolkit's malloc does it later,
+and has no such time.
 
 {standing.once("init", "create", "median_us", lambda value: f"{value / 1000:.3g}")}
 ## Registers
 
 Of a thread of a kernel that only allocates.
 
-{standing.once("registers", "malloc", "registers", lambda value: f"{value:.0f}")}"""
+{standing.once("registers", "malloc", "registers", lambda value: f"{value:.0f}")}""")
 
 
 def told(rows):

@@ -78,7 +78,8 @@ GPU,1,cuda,rw-malloc,init,create,1,16,16,one,100,32,8589934592,ok,777000,,,,,c0f
 GPU,1,cuda,rw-malloc,init,create,1,16,16,one,100,32,8589934592,ok,999000,,,,,c0ffee,quarry bench,0,16,none,null,16
 END
 standing 0 "$scratch/pages.csv"
-prints '^- \*\*Ours\*\*: .quarry bench. and 2 more, which the rows name, GPU, driver 1, commit .c0ffee.; pages\.csv\.$'
+prints '^- \*\*Ours\*\*: .quarry bench. and 2 more, which the rows name, GPU, driver 1, commit .c0ffee.;$'
+prints '^  pages\.csv\.$'
 prints '^\| threads x bytes \|.*\| .rw-malloc. \| .rw-malloc., best page \| best of ours'
 prints '^\| 131072 x 16 \|.*\| 4.0x · 2.00 \| 2.2x · 1.10 · 32 B \| 1.10 \|$'
 prints '^\| 131072 x 256 \|.*\| \*\*1.5x · 0.50\*\* \| \*\*1.5x · 0.50\*\* · 64 B \| 0.50 \|$'
@@ -99,11 +100,11 @@ prints ' the same kind of device'
 prints '^Ours is of heaps of 1 GiB, the peers. of 8 GiB\.$'
 standing 0 "$scratch/pages.csv" "$scratch/same.csv"
 prints ' several kinds of device'
-prints '; pages.csv, same.csv\.$'
+prints '^  pages.csv, same.csv\.$'
 
 # The survey beside the page is linked, however it is named, and any file may begin with a byte order mark.
 standing 0 "$folder"/survey-*.csv.gz
-prints '; \[(survey-[^]]*)\]\(survey-.*\)\.$'
+prints '^  \[(survey-[^]]*)\]\(survey-.*\)\.$'
 {
     printf '\357\273\277'
     cat "$survey"
