@@ -347,8 +347,8 @@ Bytes asked for at the first NULL over bytes of the heap.
 {standing.utilisation()}
 ## Making a heap
 
-Of {made}; ours by the host's clock. Of Ouroboros the fastest variant and the slowest. The toolkit's malloc does it later,
-and has no such time.
+Of {made}; ours by the host's clock. Of Ouroboros the fastest variant and the slowest.
+The toolkit's malloc does it later, and has no such time.
 
 {standing.once("init", "create", "median_us", lambda value: f"{value / 1000:.3g}")}
 ## Registers
