@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a malloc and a free of a heap do beside the allocator's, by the heap's policies.  docs/reference/policies.md is
- * for users.
+/* What a malloc and a free of a heap do beside the allocator's, by the heap's policies.
+ * docs/reference/policies.md is for users.
  *
  * device.h calls the allocator in one place only; a heap that is not all defaults takes two steps around it:
  *

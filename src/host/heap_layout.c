@@ -63,19 +63,8 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
     if (options->page_bytes && options->page_bytes <= QUARRY_MAX_PAGE_BYTES)
         layout->page_bytes += layout->overhead;
     layout->pages = pages;
-    layout->word_bits = options->word_bits;
-    layout->probes = options->probes;
-    layout->probe_lanes = options->probe_lanes;
-    layout->low_free = options->low_free;
-    layout->chunks.access_blocks = options->scatter.access_blocks;
-    layout->chunks.region_pages = options->scatter.region_pages;
-    layout->chunks.waste_factor = options->scatter.waste_factor;
-    layout->chunks.hash_size = options->scatter.hash_size;
-    layout->chunks.hash_sm = options->scatter.hash_sm;
-    layout->chunks.hash_warp = options->scatter.hash_warp;
-    layout->chunks.hash_pages = options->scatter.hash_pages;
-    layout->chunks.keep_pages = options->scatter.keep_pages;
-    layout->chunks.serial = options->scatter.serial;
+    layout->low_free = quarry_registry_can(handle->allocator) & QUARRY_CAN_INFER_FULL ? options->low_free : 0;
+    (void)quarry_registry_options(handle->allocator, options->set, options->set_count, layout->option);
     enum quarry_layout_result result = quarry_registry_layout(handle, layout);
     if (result == QUARRY_LAYOUT_OK && options->alignment > NATURAL_ALIGNMENT &&
         !quarry_layout_is_aligned(layout))
@@ -94,9 +83,11 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
 
 /* Turns what a layout found wrong into a status and a sentence. */
 static enum quarry_status fail_layout(enum quarry_layout_result result, const struct pool *pool,
-                                      const struct quarry_heap_options *options, uint32_t allocator)
+                                      const struct quarry_heap_options *options, uint32_t allocator,
+                                      const struct quarry_layout *layout)
 {
     struct quarry_allocator_info info;
+    struct quarry_option_info option;
     struct quarry_layout needed;
     struct quarry_handle scratch = {0};
     uint64_t pages = options->pages ? options->pages : 1;
@@ -106,17 +97,19 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
     case QUARRY_LAYOUT_OK:
         return QUARRY_OK;
     case QUARRY_LAYOUT_PAGE_BYTES:
-        return quarry_fail(
-            QUARRY_ERROR_ARGUMENT,
-            "page_bytes is %" PRIu64 ": allocator %s takes multiples of %u from %" PRIu64 " to %" PRIu64,
-            options->page_bytes, info.name, QUARRY_MIN_PAGE_BYTES, info.min_page_bytes, info.max_page_bytes);
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "page_bytes is %" PRIu64 ": allocator %s takes multiples of %u from %u to %u",
+                           options->page_bytes, info.name, QUARRY_MIN_PAGE_BYTES, QUARRY_MIN_PAGE_BYTES,
+                           QUARRY_MAX_PAGE_BYTES);
     case QUARRY_LAYOUT_PAGES:
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "pages is %" PRIu64 ": allocator %s takes 1 to %" PRIu64
                            ", or 0 for as many as the pool holds",
                            options->pages, info.name, (uint64_t)QUARRY_MAX_PAGES);
-    case QUARRY_LAYOUT_WORD_BITS:
-        return quarry_heap_fail_word_bits(options);
+    case QUARRY_LAYOUT_OPTION:
+        quarry_allocator_option((int)allocator, layout->wrong_option, &option);
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "option %s is %" PRIu64 ": %s", option.name,
+                           layout->option[layout->wrong_option], layout->wrong_because);
     case QUARRY_LAYOUT_LOW_FREE:
         return quarry_fail(
             QUARRY_ERROR_ARGUMENT,
@@ -131,8 +124,8 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
                                options->page_bytes, options->alignment, info.name);
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "alignment is %" PRIu64
-                           ", but allocator %s can't align its blocks to more than %u",
-                           options->alignment, info.name, info.alignment);
+                           ", but allocator %s can't align its blocks to more than %" PRIu64,
+                           options->alignment, info.name, info.max_alignment);
     case QUARRY_LAYOUT_POOL:
         break;
     }
@@ -158,10 +151,11 @@ enum quarry_status quarry_heap_plan(struct pool *pool, const struct quarry_heap_
         enum quarry_layout_result result =
             lay_out(options, sections, UINT64_MAX, options->pages, handle, layout);
         pool->bytes = quarry_pool_need(pool, layout->used_bytes);
-        status = fail_layout(result, pool, options, handle->allocator);
+        status = fail_layout(result, pool, options, handle->allocator, layout);
     }
     if (status != QUARRY_OK)
         return status;
-    return fail_layout(lay_out(options, sections, quarry_pool_room(pool), options->pages, handle, layout),
-                       pool, options, handle->allocator);
+    enum quarry_layout_result result =
+        lay_out(options, sections, quarry_pool_room(pool), options->pages, handle, layout);
+    return fail_layout(result, pool, options, handle->allocator, layout);
 }

@@ -19,6 +19,8 @@
 
 #define QUARRY_FIRST_FIT_INNER 0xffffffffu
 
+#define QUARRY_FIRST_FIT_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
+
 enum quarry_first_fit_bug {
     QUARRY_FIRST_FIT_SOUND,
     QUARRY_FIRST_FIT_OVERLAP, /* a block's last page may be somebody else's */
@@ -197,9 +199,6 @@ quarry_first_fit_layout(enum quarry_first_fit_bug bug, struct quarry_first_fit *
     h->state = (uint32_t *)(void *)(l->base + QUARRY_SECTION_ALIGN);
     h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
     l->max_block = l->pages * l->page_bytes;
-    l->word_bits = 0;
-    l->probes = 0;
-    l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }
 #endif

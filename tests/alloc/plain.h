@@ -18,6 +18,9 @@
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"
 
+#define QUARRY_PLAIN_CAN                                                                                     \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_WHOLE_PAGES | QUARRY_HAS_PAGES)
+
 enum quarry_plain_bug {
     QUARRY_PLAIN_SOUND,
     QUARRY_PLAIN_TWICE,     /* takes a page by a load and a store: two threads may */
@@ -163,9 +166,6 @@ SIMT_HOST_FN enum quarry_layout_result quarry_plain_layout(enum quarry_plain_bug
     h->pages = quarry_pages_make(pages, stride, (uint32_t)l->pages);
     if (bug == QUARRY_PLAIN_CROOKED)
         h->pages.base += 8;
-    l->word_bits = 0;
-    l->probes = 0;
-    l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }
 #endif

@@ -115,13 +115,13 @@ static void add_all(struct tuner *tuner, uint64_t heap_bytes)
     struct quarry_allocator_info info;
     for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
         uint64_t power = 16;
-        if (!info.counts_slots || !info.frees_individually)
+        if (!info.counts_slots)
             continue;
         while (power < most && power <= UINT64_MAX / 2)
             power *= 2;
         const uint64_t first = info.whole_pages ? most : 0, second = info.whole_pages ? power : least;
         add(tuner, info.name, first, heap_bytes);
-        if (second != first && second <= info.max_page_bytes)
+        if (second != first && second <= QUARRY_MAX_PAGE_BYTES)
             add(tuner, info.name, second, heap_bytes);
     }
 }

@@ -44,6 +44,8 @@
 #include "quarry/core/pages.h"
 #include "quarry/core/share.h"
 
+#define QUARRY_RING_CAN                                                                                      \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_WHOLE_PAGES | QUARRY_HAS_PAGES)
 #define QUARRY_RING_UNIT ((uint64_t)1 << 24) /* of spare: one page */
 #define QUARRY_RING_IN_FLIGHT (QUARRY_RING_UNIT - 1u)
 #define QUARRY_RING_OVERDRAWN ((uint64_t)1 << 39) /* of spare, in pages: from here on it is below 0 */
@@ -240,10 +242,6 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ring_layout(struct quarry_ring *h,
     h->taken = h->slot + slots;
     h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
     h->mask = (uint32_t)(slots - 1);
-    l->word_bits = 0;
-    l->probes = 0;
-    l->low_free = 0;
-    l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }
 #endif

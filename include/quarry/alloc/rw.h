@@ -37,6 +37,14 @@
 #define QUARRY_RW_MAX_CHUNK 16384u
 #define QUARRY_RW_BATCH 8u /* flags that a lane has in flight */
 
+#define QUARRY_RW_CAN                                                                                        \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_INFER_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_WHOLE_PAGES |       \
+     QUARRY_HAS_PAGES)
+#define QUARRY_RW_OPTIONS(ROW)                                                                               \
+    ROW(rw, probes, 0, 1, QUARRY_MAX_PROBES,                                                                 \
+        "random pages that a malloc looks at in vain before a sweep; 0: 1024, fewer if the heap is small")
+enum quarry_rw_option { QUARRY_RW_OPTIONS(QUARRY_OPTION_INDEX) };
+
 struct quarry_rw {
     struct quarry_sweep *sweep;
     uint32_t *used;
@@ -194,10 +202,9 @@ SIMT_HOST_FN enum quarry_layout_result quarry_rw_layout(struct quarry_rw *h, str
     h->sweep = (struct quarry_sweep *)l->base;
     h->used = (uint32_t *)(l->base + QUARRY_SECTION_ALIGN);
     h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
-    l->word_bits = 0;
-    l->probe_lanes = 0;
-    result = quarry_layout_probes(l, 1, QUARRY_RW_PROBES, h->pages.count);
-    h->probes = l->probes;
+    uint64_t *probes = &l->option[QUARRY_OPTION_rw_probes];
+    result = quarry_layout_probes(l, probes, 1, QUARRY_RW_PROBES, h->pages.count);
+    h->probes = (uint32_t)*probes;
     h->chunks = l->low_free > 0 ? 0
                                 : quarry_layout_chunks(h->pages.count, (uint64_t)h->probes * QUARRY_RW_CHUNK,
                                                        QUARRY_RW_MAX_CHUNK);

@@ -49,6 +49,20 @@ enum quarry_walk_variant { QUARRY_WALK_ALONE, QUARRY_WALK_CLUSTERED, QUARRY_WALK
 #define QUARRY_WALK_PROBES 256u        /* words that a lane reads alone; at 0.5 % free 1 in 7 has a page */
 #define QUARRY_WALK_GROUP_PROBES 1024u /* TOGETHER: words that a group reads in vain */
 
+#define QUARRY_WALK_CAN                                                                                      \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_INFER_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_WHOLE_PAGES |       \
+     QUARRY_HAS_PAGES)
+/* Of all; and of TOGETHER. */
+#define QUARRY_WALK_OPTIONS(ROW)                                                                             \
+    ROW(walk, probes, 0, 1, QUARRY_MAX_PROBES,                                                               \
+        "random words that a lane (corw: a warp) reads in vain before a sweep; 0: 256 (corw: 1024), fewer "  \
+        "if the heap is small")                                                                              \
+    ROW(walk, word_bits, 0, 32, 64, "bits of a word of the bitmap: 32 or 64; 0: the faster")
+#define QUARRY_WALK_TOGETHER_OPTIONS(ROW)                                                                    \
+    QUARRY_WALK_OPTIONS(ROW)                                                                                 \
+    ROW(walk, probe_lanes, QUARRY_WALK_PROBE_LANES, 1, 32, "lanes of a warp that probe in the first round")
+enum quarry_walk_option { QUARRY_WALK_TOGETHER_OPTIONS(QUARRY_OPTION_INDEX) };
+
 struct quarry_walk {
     struct quarry_bitmap map;
     uint32_t *last;       /* CLUSTERED */
@@ -195,21 +209,21 @@ SIMT_HOST_FN uint64_t quarry_walk_clustered_bytes(uint64_t pages)
 SIMT_HOST_FN enum quarry_layout_result quarry_walk_layout(enum quarry_walk_variant variant,
                                                           struct quarry_walk *h, struct quarry_layout *l)
 {
+    uint64_t *probes = &l->option[QUARRY_OPTION_walk_probes];
+    uint64_t *bits = &l->option[QUARRY_OPTION_walk_word_bits];
+    if (*bits != 0 && *bits != 32 && *bits != 64)
+        return quarry_layout_refuse(l, bits, "it must be 32 or 64, or 0 for the faster");
     enum quarry_layout_result result = quarry_bitmap_layout(
-        &h->map, l, variant == QUARRY_WALK_TOGETHER ? QUARRY_WALK_GROUP_PROBES : QUARRY_WALK_PROBES,
+        &h->map, l, bits, probes,
+        variant == QUARRY_WALK_TOGETHER ? QUARRY_WALK_GROUP_PROBES : QUARRY_WALK_PROBES,
         variant == QUARRY_WALK_CLUSTERED ? quarry_walk_clustered_bytes : quarry_bitmap_bytes);
-    if (result != QUARRY_LAYOUT_OK)
-        return result;
-    if (variant == QUARRY_WALK_CLUSTERED) {
+    if (result == QUARRY_LAYOUT_OK && variant == QUARRY_WALK_CLUSTERED) {
         h->last = (uint32_t *)(void *)quarry_bitmap_own(l);
         h->entries = quarry_walk_entries(l->pages);
     }
-    if (variant != QUARRY_WALK_TOGETHER)
-        l->probe_lanes = 0;
-    else if (!l->probe_lanes)
-        l->probe_lanes = QUARRY_WALK_PROBE_LANES;
-    h->probe_lanes = l->probe_lanes;
-    return QUARRY_LAYOUT_OK;
+    if (variant == QUARRY_WALK_TOGETHER)
+        h->probe_lanes = (uint32_t)l->option[QUARRY_OPTION_walk_probe_lanes];
+    return result;
 }
 #endif
 

@@ -3,6 +3,7 @@
 #ifndef QUARRY_CORE_LAYOUT_H
 #define QUARRY_CORE_LAYOUT_H
 
+#include "quarry/core/options.h"
 #include "quarry/core/pages.h"
 #include "quarry/simt/simt.h"
 
@@ -10,21 +11,10 @@ enum quarry_layout_result {
     QUARRY_LAYOUT_OK,
     QUARRY_LAYOUT_PAGE_BYTES, /* page size outside 16 .. 1 MiB or no multiple of 16 */
     QUARRY_LAYOUT_PAGES,      /* more pages than the allocator can number */
-    QUARRY_LAYOUT_WORD_BITS,  /* neither 32 nor 64 */
+    QUARRY_LAYOUT_OPTION,     /* option number wrong_option has a value that can't be */
     QUARRY_LAYOUT_LOW_FREE,   /* a share so low that it would take more than QUARRY_MAX_PROBES probes */
     QUARRY_LAYOUT_ALIGNMENT,  /* blocks would not begin at multiples of the alignment */
     QUARRY_LAYOUT_POOL        /* the pool can't hold that many pages, or not even one */
-};
-
-/* Options of allocators that divide pages into chunks; 0: default. */
-struct quarry_layout_chunks {
-    uint32_t access_blocks;
-    uint32_t region_pages;
-    uint32_t waste_factor;
-    uint32_t hash_size, hash_sm, hash_warp, hash_pages;
-    int keep_pages;
-    int serial;
-    int used; /* out: this allocator is one of them, and the rest is what it took */
 };
 
 struct quarry_layout {
@@ -36,27 +26,21 @@ struct quarry_layout {
     uint64_t alignment;  /* a power of two that `places` and `unit` must be multiples of, if the allocator
                             can; requests are then, too, if it is more than 16.  0: 16 */
     /* in, and out with the defaults filled in */
-    uint64_t page_bytes;  /* with `overhead`; 0: the allocator's default */
-    uint64_t pages;       /* 0: as many as fit */
-    uint32_t word_bits;   /* 0: default; out: 0 if the allocator has no bitmap */
-    uint32_t probes;      /* 0: default */
-    uint32_t probe_lanes; /* lanes of a warp that probe, to 32; 0: default; out: 0 if that is no choice */
-    /* in, and out with the defaults filled in */
-    struct quarry_layout_chunks chunks;
+    uint64_t page_bytes;                 /* with `overhead`; 0: the allocator's default */
+    uint64_t pages;                      /* 0: as many as fit */
+    uint64_t option[QUARRY_MAX_OPTIONS]; /* of the family's table (options.h) */
     /* in */
-    double low_free; /* 0: prove that the heap is full; else infer that less than this share is free; out: 0
-                        if the allocator proves it all the same */
+    double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
     /* out */
-    uint64_t used_bytes;   /* what the heap occupies from base */
-    uint64_t max_block;    /* largest request in bytes */
+    uint32_t wrong_option;     /* QUARRY_LAYOUT_OPTION: its number */
+    const char *wrong_because; /* and half a sentence that says what it must be */
+    uint64_t used_bytes;       /* what the heap occupies from base */
+    uint64_t max_block;        /* largest request in bytes */
     unsigned char *places; /* every live block begins a multiple of `unit` bytes after this, has a multiple */
     uint64_t unit;         /* of them, and ends before base + used_bytes; with `overhead`, which a unit has
                               room for, at least 16 more; 0: there are no blocks */
-    uint64_t
-        platform_bytes;  /* not 0: blocks are the platform's (alloc/cuda.h), which must be able to hold so
-                            many bytes; nothing of the pool is used, and no block can be found or counted */
-    uint64_t free_reach; /* a free knows a block by any address less than so many bytes behind its first; 0:
-                            by   its first only */
+    uint64_t free_reach;   /* a free knows a block by any address less than so many bytes behind its first; 0:
+                              by   its first only */
 };
 
 /* Who walks over a heap to count. */
@@ -128,6 +112,16 @@ SIMT_HOST_FN uint32_t quarry_layout_chunks(uint64_t items, uint64_t wish, uint64
     return (uint32_t)((items + each - 1) / each);
 }
 
+/* The layout fails for one of l->option.
+ *   because   half a sentence: what it must be */
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_refuse(struct quarry_layout *l, const uint64_t *option,
+                                                            const char *because)
+{
+    l->wrong_option = (uint32_t)(option - l->option);
+    l->wrong_because = because;
+    return QUARRY_LAYOUT_OPTION;
+}
+
 /* How many pages, seen at random and none free, let infer that less than L = low_free (0 .. 1) of them are:
  * S_L = 5.411 (1 - L) / L, says Pham et al., section 3.2.3.  Were L or more free, the number found among S_L
  * pages would be normally distributed about S_L L, and 0 of them have a probability of 1 %.  (Exactly it is
@@ -138,21 +132,25 @@ SIMT_HOST_FN double quarry_layout_full_pages(double low_free)
 }
 
 /* Decides how many probes in vain a malloc makes before it looks into the matter, or gives up.
+ *   probes       of l->option: 0: not given; else as the user wishes
  *   pages_each   pages that a probe looks at
  *   standard     the default when fullness is to be proven
  *   items        of the map that is probed: with few, and no wish of the user's, a sweep is soon cheaper
- * Sets l->probes.  A probe of a word of w bits sees w pages, and one of a warp as many words as lanes probe;
+ * Sets *probes.  A probe of a word of w bits sees w pages, and one of a warp as many words as lanes probe;
  * what counts is pages, so S_L is divided by what a probe sees and rounded up. */
-SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout *l, uint32_t pages_each,
-                                                            uint32_t standard, uint32_t items)
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout *l, uint64_t *probes,
+                                                            uint32_t pages_each, uint32_t standard,
+                                                            uint32_t items)
 {
+    if (l->low_free > 0 && *probes)
+        return quarry_layout_refuse(l, probes, "with QUARRY_FULL_INFERRED it follows from low_free");
     if (l->low_free > 0) {
-        double probes = quarry_layout_full_pages(l->low_free) / pages_each;
-        if (!(probes < QUARRY_MAX_PROBES))
+        double wanted = quarry_layout_full_pages(l->low_free) / pages_each;
+        if (!(wanted < QUARRY_MAX_PROBES))
             return QUARRY_LAYOUT_LOW_FREE;
-        l->probes = (uint32_t)probes + 1;
-    } else if (!l->probes) {
-        l->probes = items < standard / 4 ? 4 * items : standard;
+        *probes = (uint32_t)wanted + 1;
+    } else if (!*probes) {
+        *probes = items < standard / 4 ? 4 * items : standard;
     }
     return QUARRY_LAYOUT_OK;
 }

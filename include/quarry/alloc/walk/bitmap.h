@@ -48,9 +48,10 @@
 
 #define QUARRY_BITMAP_CHUNK 2u /* words of a sweep's chunk for each probe, up to QUARRY_BITMAP_MAX_CHUNK */
 #define QUARRY_BITMAP_MAX_CHUNK 2048u
-#define QUARRY_BITMAP_BATCH 8u              /* words that a lane has in flight */
-#define QUARRY_BITMAP_WIDE_PAGES (1u << 22) /* words of 64 bits from so many pages: docs/reference/alloc/walk.md */
-#define QUARRY_BITMAP_LOCKS 32u             /* lock bits of a lockmap word */
+#define QUARRY_BITMAP_BATCH 8u /* words that a lane has in flight */
+#define QUARRY_BITMAP_WIDE_PAGES                                                                             \
+    (1u << 22)                  /* words of 64 bits from so many pages: docs/reference/alloc/walk.md */
+#define QUARRY_BITMAP_LOCKS 32u /* lock bits of a lockmap word */
 #define QUARRY_BITMAP_VERSION ((uint64_t)1 << 32)
 
 struct quarry_bitmap {
@@ -373,36 +374,33 @@ SIMT_HOST_FN uint64_t quarry_bitmap_bytes(uint64_t pages)
 }
 
 /* Fills *h and the outputs of *l.
- *   probes      the default: words read at random in vain before a sweep
+ *   bits        of a word, 32 or 64, or 0: the faster; receives which
+ *   probes      words read at random in vain before a sweep, or 0; receives how many
+ *   standard    their default
  *   map_bytes   quarry_bitmap_bytes(pages), rounded up to QUARRY_SECTION_ALIGN, plus what the allocator keeps
  *               behind the lockmap, see quarry_bitmap_own */
 SIMT_HOST_FN enum quarry_layout_result quarry_bitmap_layout(struct quarry_bitmap *h, struct quarry_layout *l,
-                                                            uint32_t probes,
+                                                            uint64_t *bits, uint64_t *probes,
+                                                            uint32_t standard,
                                                             uint64_t (*map_bytes)(uint64_t pages))
 {
     unsigned char *pages = SIMT_NULL;
-    uint32_t bits = l->word_bits;
-    enum quarry_layout_result result;
-    if (bits != 0 && bits != 32 && bits != 64)
-        return QUARRY_LAYOUT_WORD_BITS;
-    result = quarry_layout_pages(l, sizeof *h->sweep, map_bytes, &pages);
+    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->sweep, map_bytes, &pages);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    if (!bits)
-        bits = l->pages < QUARRY_BITMAP_WIDE_PAGES ? 32 : 64;
+    if (!*bits)
+        *bits = l->pages < QUARRY_BITMAP_WIDE_PAGES ? 32 : 64;
     h->sweep = (struct quarry_sweep *)l->base;
     h->words = l->base + QUARRY_SECTION_ALIGN;
     h->lockmap = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN + quarry_bitmap_words_bytes(l->pages));
     h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
-    h->word_shift = bits == 32 ? 5 : 6;
-    h->word_count = (uint32_t)((l->pages + bits - 1) / bits);
-    l->word_bits = bits;
-    result = quarry_layout_probes(l, bits, probes, h->word_count);
-    h->probes = l->probes;
-    h->chunks = l->low_free > 0
-                    ? 0
-                    : quarry_layout_chunks(h->word_count, (uint64_t)h->probes * QUARRY_BITMAP_CHUNK,
-                                           QUARRY_BITMAP_MAX_CHUNK);
+    h->word_shift = *bits == 32 ? 5 : 6;
+    h->word_count = (uint32_t)((l->pages + *bits - 1) / *bits);
+    result = quarry_layout_probes(l, probes, (uint32_t)*bits, standard, h->word_count);
+    h->probes = (uint32_t)*probes;
+    h->chunks = l->low_free > 0 ? 0
+                                : quarry_layout_chunks(h->word_count, *probes * QUARRY_BITMAP_CHUNK,
+                                                       QUARRY_BITMAP_MAX_CHUNK);
     return result;
 }
 
