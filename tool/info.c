@@ -81,12 +81,12 @@ static int print_info(const struct info *info, const struct quarry_target *targe
     char text[QUARRY_INFO_TEXT_BYTES];
     quarry_heap *heap;
     create.target = *target;
-    create.allocator = info->heap.allocator;
-    create.pool_bytes = info->heap.heap_bytes ? info->heap.heap_bytes : DEFAULT_HEAP_BYTES;
-    create.page_bytes = info->heap.page_bytes;
     create.pool = info->pool;
     create.debug = info->debug;
+    options_use_heap(&info->heap, &create);
     options_use_policies(&info->policies, &create);
+    if (!create.pool_bytes)
+        create.pool_bytes = DEFAULT_HEAP_BYTES;
     enum quarry_status status = quarry_heap_create(&heap, &create);
     if (status == QUARRY_ERROR_COMBINATION || status == QUARRY_ERROR_ARGUMENT)
         return tool_error(TOOL_USAGE, "%s", quarry_error_detail());

@@ -243,6 +243,13 @@ const struct argp options_heap = {heap_list, parse_heap, NULL, NULL, NULL, NULL,
 const struct argp options_place = {heap_list + 2, parse_heap, NULL, NULL, NULL, NULL, NULL};
 const struct argp options_method = {method_list, parse_method, NULL, NULL, NULL, NULL, NULL};
 
+void options_use_heap(const struct method_options *options, struct quarry_heap_options *heap)
+{
+    heap->allocator = options->allocator;
+    heap->pool_bytes = options->heap_bytes;
+    heap->page_bytes = options->page_bytes;
+}
+
 /* ---- policies ---- */
 
 const char *const options_distributions[] = {"none", "warp", NULL};

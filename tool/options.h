@@ -67,6 +67,9 @@ struct method_options {
     const char *trace;     /* file that mallocs and frees of all runs go to; NULL: none */
 };
 
+/* Sets allocator, page and size in the library's options. */
+void options_use_heap(const struct method_options *options, struct quarry_heap_options *heap);
+
 /* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */
 int tool_parse_number(const char *text, uint64_t *number);
 
