@@ -277,7 +277,9 @@ static enum quarry_status create_heap(const struct options *options, uint32_t c,
     chosen.target = options->target;
     chosen.allocator = contestants[c].allocator;
     chosen.pool_bytes = options->heap_bytes;
-    chosen.scatter.keep_pages = contestants[c].keep_pages;
+    const struct quarry_option keep = {"keep_pages", 1};
+    chosen.set = &keep;
+    chosen.set_count = contestants[c].keep_pages != 0;
     chosen.alignment = contestants[c].alignment;
     chosen.distribution = contestants[c].distribution;
     chosen.oom = contestants[c].oom;

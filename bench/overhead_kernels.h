@@ -44,8 +44,7 @@ SIMT_FN void overhead_malloc(const struct overhead_case *a)
     uint64_t begin = simt_clock();
 #ifdef OVERHEAD_BARE
     struct quarry_context context = quarry_context_make(0);
-    void *block = QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _malloc)(&a->heap.as.QUARRY_ALLOCATOR,
-                                                                          &context, a->bytes);
+    void *block = quarry_dispatch_malloc(&a->heap, &context, a->bytes); /* the allocator's own */
 #else
     void *block = quarry_malloc(a->heap, a->bytes);
 #endif
@@ -65,7 +64,7 @@ SIMT_FN void overhead_free(const struct overhead_case *a)
         return;
     uint64_t begin = simt_clock();
 #ifdef OVERHEAD_BARE
-    QUARRY_DEVICE_PASTE(quarry_, QUARRY_ALLOCATOR, _free)(&a->heap.as.QUARRY_ALLOCATOR, block);
+    quarry_dispatch_free(&a->heap, block);
 #else
     quarry_free(a->heap, block);
 #endif

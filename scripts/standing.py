@@ -4,8 +4,10 @@
 
     scripts/standing.py                  of the survey beside that page
     scripts/standing.py SURVEY.csv...    of other CSV files of `quarry bench`; of a cell measured twice with one page the later row counts
+    scripts/standing.py --chart docs/standing.svg [SURVEY.csv...]    draws the README's picture of it instead: malloc by the default allocator
 
-The peers are those of the file beside that page. Exits 1, with one sentence and no page, if a file can't be read.
+The peers are those of the file beside that page. Exits 1, with one sentence and neither page nor picture, if a file can't be read or no
+cell has both. The picture needs matplotlib.
 """
 import argparse
 import csv
@@ -14,6 +16,7 @@ import math
 import os
 import re
 import sys
+import textwrap
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "reproduction")
 PEERS = os.path.join(FOLDER, "peers-h100.csv")
@@ -24,7 +27,10 @@ PLAIN = {"free_percent": "100", "lanes": "32", "debug": "0", "alignment": "16", 
 OURS = ("backend", "commit", "command", "page", *PLAIN)  # columns that the peers lack
 PAGES = {"scatter": 4096, "rw-malloc": 64, "cuda": 256}  # bytes, by default; with the others a block is a page
 TOOLKIT = "CUDA malloc"
+DEFAULT, CHART_THREADS = "rw-malloc", 131072  # what the picture shows
+INK, BLUE, RED, GREEN = "#333333", "#0072b2", "#d55e00", "#00845f"  # told apart by the colour-blind, too (Okabe and Ito)
 NONE = "—"
+WIDTH = 120  # of the page's lines
 
 
 class Refused(Exception):
@@ -267,44 +273,61 @@ def link(path):
     return f"[{name}]({name})" if os.path.realpath(path) == os.path.realpath(os.path.join(FOLDER, name)) else name
 
 
+def narrow(text):
+    """Breaks lines of prose that are too long; tables and commands stay as they are."""
+    lines, command = [], False
+    for line in text.split("\n"):
+        command ^= line.startswith("```")
+        indent = "  " if line.startswith(("- ", "  ")) else ""
+        whole = command or line.startswith("|") or len(line) <= WIDTH
+        lines += [line] if whole else textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
 def page(peers, survey, files):
     standing = Standing(peers, survey)
     devices = {row["device"] for row in survey}
     theirs = peers[0]["device"]
     kind = "the same kind" if devices == {theirs} else "several kinds" if theirs in devices else "another kind"
-    paged = f"""
-  In the columns *best page* the page is that with the least time of those measured in the cell, for malloc and for free by themselves, and in
-  the table of utilisation that with the most: a program picks the page for each heap. Of a cell measured twice with one page the later time counts.""" if any(not usual(row) for row in standing.rows) else ""
+    paged = """
+  In the columns *best page* the page is that with the least time of those measured in the cell, for malloc and for free
+  by themselves. In the table of utilisation it is that with the most. A program picks the page for each heap. Of a cell
+  measured twice with one page the later time counts.""" if any(not usual(row) for row in standing.rows) else ""
     made = heaps(row for row in peers if row["test"] == "init")
     floors = [row["store_floor_us"] for row in survey if row["store_floor_us"] > 0]
-    return f"""<!-- Printed by scripts/standing.py, with which a test compares it. -->
+    return narrow(f"""<!-- Printed by scripts/standing.py, with which a test compares it. -->
 # Where each allocator stands
 
-Our allocators beside device allocators published before, here called peers, cell by cell: times as ratios to the store floor, that is, to the
-time in which as many threads store one pointer each on the same machine.
+This page tells, cell by cell, how our allocators compare with device allocators published before, here called peers.
+Times are ratios to the store floor: the time in which as many threads store one pointer each on the same machine.
 
-- **Ours**: {sources(survey)}; {files}.
+- **Ours**: {sources(survey)};
+  {files}.
   Pages are as large as blocks, but {PAGES['scatter']} bytes with `scatter` and {PAGES['rw-malloc']} with `rw-malloc`. \
-In mixed cells `rw`, `rw-bm`, `crw`, `corw` and `ring`
-  give every request a page of the largest size. [How it is measured](../reference/benchmarks.md#method).{paged}
-- **Peers**: one {peers[0]['device']}, driver {peers[0]['driver']}; {link(PEERS)}. The toolkit's malloc, Gallatin
-  (PPoPP'24), six variants of Ouroboros, ScatterAlloc (mallocMC 2.4), Halloc, RegEff and XMalloc, each changed only so far as it had to be to compile
-  there and to be correct. Every thread allocates one block and stores its pointer, a second kernel frees; heap of 8 GiB; kernels timed by device
-  events, the launch hidden behind a kernel that spins for 15 us; 3 warm-ups, then the median of 15 runs. The best peer of a cell is the fastest that
-  passed verification in it. None passes everything: each fails, crashes or hangs in some cell.
+In mixed cells `rw`, `rw-bm`,
+  `crw`, `corw` and `ring` give every request a page of the largest size.
+  [How it is measured](../reference/benchmarks.md#method).{paged}
+- **Peers**: one {peers[0]['device']}, driver {peers[0]['driver']}; {link(PEERS)}.
+  They are the toolkit's malloc, Gallatin (PPoPP'24), six variants of Ouroboros, ScatterAlloc (mallocMC 2.4), Halloc,
+  RegEff and XMalloc. Each was changed only so far as it had to be to compile there and to be correct. Every thread
+  allocates one block and stores its pointer, a second kernel frees. Heap of 8 GiB; kernels timed by device events, the
+  launch hidden behind a kernel that spins for 15 us; 3 warm-ups, then the median of 15 runs. The best peer of a cell is
+  the fastest that passed verification in it. None passes everything: each fails, crashes or hangs in some cell.
 
-The peers' floor is known to one or two digits: 3 us up to 131072 threads and 5.5 at 1048576. Ours is each row's own, {min(floors):.1f} to {max(floors):.1f} us,
-on {kind} of device. So allocators are compared by their times, not by ratios to floors. For scale: one counter that each warp bumps once, without
-a free, takes 6.6 us on the peers' device with 131072 threads and 28 with 1048576. {NONE} stands for no number.
+The peers' floor is known to one or two digits: 3 us up to 131072 threads and 5.5 at 1048576.
+Ours is each row's own, {min(floors):.1f} to {max(floors):.1f} us, on {kind} of device.
+So allocators are compared by their times, not by ratios to floors. For scale: one counter that each warp bumps once,
+without a free, takes 6.6 us on the peers' device with 131072 threads and 28 with 1048576. {NONE} stands for no number.
 
 ## malloc on an empty heap
 
-In a cell: ratio to the store floor · time over the best peer's, bold where ours is faster. In the last row: in how many cells that is so, and the
-geometric mean of the times over the best peer's. At 1048576 x 64 and x 1024 the best peer is that of only three: ScatterAlloc, Gallatin and
-Ouroboros P-S.
+In a cell: ratio to the store floor · time over the best peer's, bold where ours is faster. In the last row: in how many
+cells that is so, and the geometric mean of the times over the best peer's. At 1048576 x 64 and x 1024 the best peer is
+that of only three: ScatterAlloc, Gallatin and Ouroboros P-S.
 
 {standing.times(("alloc", "malloc"), ("mixed", "malloc"))}
-What limits [the random walks](../reference/benchmarks.md#what-limits-what), and [`rw-malloc`](../reference/alloc/runs.md#what-limits-it), which is also compared
+What limits [the random walks](../reference/benchmarks.md#what-limits-what), and
+[`rw-malloc`](../reference/alloc/runs.md#what-limits-it), which is also compared
 [with the best page size of each cell](../reference/alloc/runs.md#against-the-best-published-allocators).
 
 ### The peers one by one
@@ -324,21 +347,142 @@ Bytes asked for at the first NULL over bytes of the heap.
 {standing.utilisation()}
 ## Making a heap
 
-Of {made}; ours by the host's clock. Of Ouroboros the fastest variant and the slowest. The toolkit's malloc does it later, and has no such
-time.
+Of {made}; ours by the host's clock. Of Ouroboros the fastest variant and the slowest.
+The toolkit's malloc does it later, and has no such time.
 
 {standing.once("init", "create", "median_us", lambda value: f"{value / 1000:.3g}")}
 ## Registers
 
 Of a thread of a kernel that only allocates.
 
-{standing.once("registers", "malloc", "registers", lambda value: f"{value:.0f}")}"""
+{standing.once("registers", "malloc", "registers", lambda value: f"{value:.0f}")}""")
+
+
+def told(rows):
+    """The devices and commits of rows, in words."""
+    found = {}
+    for row in rows:
+        found.setdefault(row["device"], {})[row.get("commit", "")] = None
+    return " and ".join(device + "".join(f", commit {commit}" for commit in commits if commit) for device, commits in found.items())
+
+
+class Chart:
+    """The picture: malloc over the size of the blocks, each line one of the ways to get them."""
+
+    def __init__(self, peers, survey):
+        standing = Standing(peers, survey)
+        self.default, self.paged, self.peers, self.toolkit, self.hangs = {}, {}, {}, {}, []
+        for (test, op, of), theirs in cells(peers, ("alloc", "malloc")).items():
+            if of[1] != CHART_THREADS:
+                continue
+            size = of[2]
+            own = [row for row in standing.rows if (row["test"], row["op"], cell(row), row["allocator"]) == (test, op, of, DEFAULT)]
+            last = {row["page"]: row for row in own if timed(row)}
+            usuals = [row for row in last.values() if usual(row)]
+            if not usuals:
+                continue
+            self.default[size] = usuals[-1]
+            if len(last) > 1:
+                self.paged[size] = best(last.values())
+            self.peers[size] = best(row for some in theirs.values() for row in some)
+            for row in theirs.get(TOOLKIT, []):
+                if timed(row):
+                    self.toolkit[size] = row
+                else:
+                    self.hangs.append(size)
+        if len(self.default) < 2 or not self.toolkit:
+            raise Refused(f"too few cells of {DEFAULT} with {CHART_THREADS} threads have times of peers, or none of {TOOLKIT}")
+
+    @staticmethod
+    def line(axis, rows, color, marker, **style):
+        axis.plot(list(rows), [row["median_us"] for row in rows.values()], color=color, marker=marker, **style)
+
+    @staticmethod
+    def label(axis, ends):
+        """Names lines at their right ends, (x, y, text, colour) each, from the lowest on; who would lie on another moves up."""
+        free = -math.inf
+        for x, y, text, color in sorted(ends, key=lambda end: end[1]):
+            place = axis.transData.transform((x, y))[1] * 72 / axis.figure.dpi
+            free = max(place, free)
+            axis.annotate(text, (x, y), (10, free - place), textcoords="offset points", color=color, va="center")
+            free += 29  # two lines of text
+
+    def draw(self, path):
+        try:
+            import matplotlib  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            raise Refused("the picture is drawn by matplotlib, which this Python lacks: install python3-matplotlib") from None
+        matplotlib.use("agg")
+        from matplotlib import pyplot, ticker  # pylint: disable=import-outside-toplevel
+
+        pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "quarry", "font.size": 10.5, "font.family": "sans-serif",
+                                "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
+                                "lines.linewidth": 2, "lines.markersize": 6})
+        figure, (above, below) = pyplot.subplots(2, 1, sharex=True, figsize=(8.3, 5.4), height_ratios=(1, 2.2))
+        figure.subplots_adjust(left=.105, right=.765, top=.87, bottom=.175, hspace=.08)
+        figure.text(.012, .965, f"malloc by {CHART_THREADS:,} threads at once, microseconds (less is better)", fontsize=13, va="center")
+        own = [*self.default.values(), *self.paged.values()]
+        theirs = [*self.peers.values(), *self.toolkit.values()]
+        figure.text(.012, .915, f"each thread allocates one block in an empty heap of {heaps(own)}", va="center")
+        figure.text(.012, .048, f"{DEFAULT}: {told(own)}\nthe others: {told(theirs)}", fontsize=8.5, va="center")
+
+        self.line(above, self.toolkit, RED, "D")
+        first, last = (list(self.toolkit.items())[i] for i in (0, -1))
+        above.annotate("the CUDA toolkit's\ndevice malloc", (first[0], first[1]["median_us"]), (-6, 10), textcoords="offset points", color=RED)
+        if self.hangs:
+            above.annotate("hangs at " + " and ".join(f"{size:.0f}" for size in self.hangs), (last[0], last[1]["median_us"]), (12, 0),
+                           textcoords="offset points", color=RED, va="center")
+        self.line(below, self.peers, GREEN, "s")
+        before = None
+        for size, row in self.peers.items():
+            if row["allocator"] != before:
+                below.annotate(row["allocator"], (size, row["median_us"]), (-6, 9), textcoords="offset points", color=GREEN, fontsize=9)
+            before = row["allocator"]
+        self.line(below, self.default, BLUE, "o", linewidth=3)
+        self.line(below, self.paged, BLUE, "^", linestyle="--")
+        floor = {size: row["store_floor_us"] for size, row in self.default.items()}
+        below.plot(list(floor), list(floor.values()), color=INK, linestyle=":")
+
+        sizes_drawn = list(self.default)
+        below.set_xscale("log", base=2)
+        below.set_xlim(sizes_drawn[0] / 1.5, sizes_drawn[-1] * 1.35)
+        below.xaxis.set_major_locator(ticker.FixedLocator(sizes_drawn))
+        below.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        below.set_xlabel("bytes of a block")
+        drawn = [row["median_us"] for row in (*own, *self.peers.values())]
+        slow = [row["median_us"] for row in self.toolkit.values()]
+        for axis, least, most in ((above, min(slow) / 4, max(slow) * 5),
+                                  (below, min(floor.values()) / 1.25, max(drawn) * 1.4)):
+            axis.set_yscale("log")
+            axis.set_ylim(least, most)
+            axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))
+            axis.yaxis.set_minor_locator(ticker.NullLocator())
+            axis.grid(axis="y", alpha=.25)
+            axis.spines[["top", "right"]].set_visible(False)
+        ends = [(size, value, text, color) for text, color, values in (
+            ("the fastest published\nbefore, by name", GREEN, {size: row["median_us"] for size, row in self.peers.items()}),
+            (f"{DEFAULT}, our default,\nwith its usual page", BLUE, {size: row["median_us"] for size, row in self.default.items()}),
+            (f"{DEFAULT}, best page\nfor that size", BLUE, {size: row["median_us"] for size, row in self.paged.items()}),
+            ("floor: storing a pointer", INK, floor)) for size, value in list(values.items())[-1:]]
+        self.label(below, ends)
+        above.yaxis.set_major_locator(ticker.LogLocator(base=100))
+        below.yaxis.set_major_locator(ticker.FixedLocator([3, 5, 10, 20, 50, 100, 200, 500]))
+        above.spines["bottom"].set_visible(False)
+        above.tick_params(axis="x", length=0)
+        for axis, end in ((above, 0), (below, 1)):  # the axis is cut here
+            axis.plot([0], [end], transform=axis.transAxes, marker=[(-1, -.6), (1, .6)], markersize=9, color=INK, linewidth=0, clip_on=False)
+        try:
+            figure.savefig(path, facecolor="white", metadata={"Date": None} if path.endswith(".svg") else None)
+        except OSError as error:
+            raise Refused(f"{path}: can't be written: {error.strerror or error}") from None
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("survey", nargs="*", metavar="SURVEY.csv", help="of `quarry bench` on a GPU; .gz is unpacked")
-    paths = parser.parse_args().survey or SURVEYS
+    parser.add_argument("--chart", metavar="OUT.svg", help="draws the picture into this file")
+    options = parser.parse_args()
+    paths = options.survey or SURVEYS
     try:
         peers = read(PEERS, NUMBERS + TEXTS)
         survey = []
@@ -348,6 +492,9 @@ def main():
                 raise Refused(f"{path}: not all of it was measured on a GPU")
         if not any(row["store_floor_us"] > 0 for row in survey):
             raise Refused(f"{path}: no row has a store floor")
+        if options.chart:
+            Chart(peers, survey).draw(options.chart)
+            return
     except Refused as refused:
         sys.exit(f"standing.py: {refused}")
     print(page(peers, survey, ", ".join(map(link, paths))), end="")

@@ -48,6 +48,48 @@ static inline int test_on_cuda(const struct quarry_target *target)
             fail_msg("%s: %s: %s", #call, quarry_status_string(assert_status), quarry_error_detail());       \
     } while (0)
 
+/* The value that a heap's option has; 0: its allocator has none of that name. */
+static inline uint64_t described(const struct quarry_heap_description *about, const char *name)
+{
+    for (uint32_t i = 0; i < about->option_count; i++)
+        if (strcmp(about->options[i].name, name) == 0)
+            return about->options[i].value;
+    return 0;
+}
+
+/* Bits of a word of the heap's bitmap; 0: it has none. */
+static inline uint32_t described_bits(const struct quarry_heap_description *about)
+{
+    return strcmp(about->allocator, "rw-malloc") == 0 ? 32 : (uint32_t)described(about, "word_bits");
+}
+
+/* Does the allocator have such an option? */
+static inline int test_has_option(const char *allocator, const char *name)
+{
+    struct quarry_allocator_info info;
+    struct quarry_option_info option;
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++)
+        for (uint32_t k = 0; strcmp(info.name, allocator) == 0 && k < info.options; k++)
+            if (quarry_allocator_option(i, k, &option) == QUARRY_OK && strcmp(option.name, name) == 0)
+                return 1;
+    return 0;
+}
+
+/* Options for one heap after the other.  A value of 0 is none. */
+struct test_set {
+    struct quarry_option pairs[QUARRY_MAX_HEAP_OPTIONS];
+    uint32_t count;
+};
+
+/* Sets one, if the allocator has it. */
+static inline void test_set(struct test_set *set, const char *allocator, const char *name, uint64_t value)
+{
+    if (value == 0 || !test_has_option(allocator, name))
+        return;
+    set->pairs[set->count].name = name;
+    set->pairs[set->count++].value = value;
+}
+
 /* Zeroed memory of the target. */
 static inline void *test_memory(const struct quarry_target *target, uint64_t bytes)
 {

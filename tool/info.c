@@ -3,6 +3,7 @@
 #include "options.h"
 #include "tool.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,28 +61,43 @@ static error_t parse(int key, char *text, struct argp_state *state)
     }
 }
 
+/* What lies where in the heap's pool. */
+static void print_map(const quarry_heap *heap)
+{
+    struct quarry_heap_section sections[QUARRY_HEAP_SECTIONS];
+    struct quarry_heap_description about;
+    uint32_t count = quarry_heap_map(heap, sections, QUARRY_HEAP_SECTIONS);
+    if (count == 0 || quarry_heap_describe(heap, &about) != QUARRY_OK)
+        return;
+    printf("\n%14s %14s %8s  section\n", "offset", "bytes", "share");
+    for (uint32_t i = 0; i < count; i++)
+        printf("%14" PRIu64 " %14" PRIu64 " %6.2f %%  %s\n", sections[i].offset, sections[i].bytes,
+               100 * (double)sections[i].bytes / (double)about.pool_bytes, sections[i].name);
+}
+
 static int print_info(const struct info *info, const struct quarry_target *target)
 {
     struct quarry_heap_options create = QUARRY_HEAP_OPTIONS_INIT;
     char text[QUARRY_INFO_TEXT_BYTES];
     quarry_heap *heap;
     create.target = *target;
-    create.allocator = info->heap.allocator;
-    create.pool_bytes = info->heap.heap_bytes ? info->heap.heap_bytes : DEFAULT_HEAP_BYTES;
-    create.page_bytes = info->heap.page_bytes;
     create.pool = info->pool;
     create.debug = info->debug;
+    options_use_heap(&info->heap, &create);
     options_use_policies(&info->policies, &create);
+    if (!create.pool_bytes)
+        create.pool_bytes = DEFAULT_HEAP_BYTES;
     enum quarry_status status = quarry_heap_create(&heap, &create);
     if (status == QUARRY_ERROR_COMBINATION || status == QUARRY_ERROR_ARGUMENT)
         return tool_error(TOOL_USAGE, "%s", quarry_error_detail());
     if (status == QUARRY_OK)
         status = quarry_heap_info(heap, text, sizeof text);
-    if (status == QUARRY_OK)
-        status = quarry_heap_destroy(heap);
     if (status != QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
     fputs(text, stdout);
+    print_map(heap);
+    if (quarry_heap_destroy(heap) != QUARRY_OK)
+        return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
     return tool_flush();
 }
 
@@ -100,8 +116,8 @@ int tool_info(int argc, char **argv)
         options,
         parse,
         NULL,
-        "Shows in words what a heap of these options (default: rw-malloc, 64M) is composed of: one line for "
-        "each policy, with every default filled in.",
+        "Shows in words what a heap of these options (default: rw-malloc, 64M) is composed of, one line for "
+        "each policy, with every default filled in; and what lies where in its pool.",
         children,
         NULL,
         NULL};

@@ -3,6 +3,7 @@
 #include "tool.h"
 
 #include <argp.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 static void list_allocators(void)
@@ -10,21 +11,27 @@ static void list_allocators(void)
     puts("allocators");
     for (int i = 0; i < quarry_allocator_count(); i++) {
         struct quarry_allocator_info info;
-        char smallest[32], largest[32];
+        char largest[32];
         if (quarry_allocator_describe(i, &info) != QUARRY_OK)
             continue;
         printf("  %-9s %s\n", info.name, info.summary);
         if (!info.counts_slots) {
-            printf("  %-9s blocks outside the heap's pool, aligned to %u bytes, not counted\n", "",
-                   info.alignment);
+            printf("  %-9s blocks outside the heap's pool, not counted\n", "");
             continue;
         }
-        printf("  %-9s pages of %s to %s, %s\n", "", tool_format_bytes(info.min_page_bytes, smallest),
-               tool_format_bytes(info.max_page_bytes, largest),
-               info.whole_pages ? "each a block" : "blocks smaller and larger than one");
-        printf("  %-9s aligned to %u bytes, by option to %s; counts slots; frees blocks %s\n", "",
-               info.alignment, tool_format_bytes(info.max_alignment, largest),
-               info.frees_individually ? "one by one" : "all at once");
+        printf("  %-9s %s; aligned to 16 bytes, by option to %s\n", "",
+               info.whole_pages ? "blocks are pages" : "blocks smaller and larger than a page",
+               tool_format_bytes(info.max_alignment, largest));
+        printf("  %-9s %s%s%s%s\n", "",
+               info.proves_full ? "NULL proves that the heap is full" : "NULL proves nothing",
+               info.infers_full ? ", or infers it" : "",
+               info.reuses_space ? "; freed space serves any size" : "; freed space keeps its size",
+               info.defers_frees ? "; a free may take effect later" : "");
+        for (uint32_t k = 0; k < info.options; k++) {
+            struct quarry_option_info option;
+            if (quarry_allocator_option(i, k, &option) == QUARRY_OK)
+                printf("  %-9s --set %s=%" PRIu64 ": %s\n", "", option.name, option.standard, option.help);
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 
 #define DEFAULT_ALLOCATOR "corw" /* pages are of one size here */
 #define DEFAULT_PAGE_BYTES 256u
-enum { OPTION_ALIGN = 512, OPTION_DISTRIBUTE, OPTION_OOM, OPTION_SCATTER };
+enum { OPTION_ALIGN = 512, OPTION_DISTRIBUTE, OPTION_OOM, OPTION_SET };
 
 int tool_parse_number(const char *text, uint64_t *number)
 {
@@ -243,6 +243,13 @@ const struct argp options_heap = {heap_list, parse_heap, NULL, NULL, NULL, NULL,
 const struct argp options_place = {heap_list + 2, parse_heap, NULL, NULL, NULL, NULL, NULL};
 const struct argp options_method = {method_list, parse_method, NULL, NULL, NULL, NULL, NULL};
 
+void options_use_heap(const struct method_options *options, struct quarry_heap_options *heap)
+{
+    heap->allocator = options->allocator;
+    heap->pool_bytes = options->heap_bytes;
+    heap->page_bytes = options->page_bytes;
+}
+
 /* ---- policies ---- */
 
 const char *const options_distributions[] = {"none", "warp", NULL};
@@ -257,48 +264,38 @@ static int find_word(const char *text, const char *const *words)
     return -1;
 }
 
-/* "serial,waste=4,...": each of allocator scatter's options by its name. */
-static error_t parse_scatter(const char *text, struct policy_options *options)
+/* "NAME=VALUE,...".  Which allocator has them is seen later. */
+static error_t parse_set(const char *text, struct policy_options *options)
 {
-    struct quarry_scatter_options *scatter = &options->scatter;
-    const struct {
-        const char *name;
-        uint32_t *number; /* NULL: it has none */
-        int *flag;
-    } words[] = {{"blocks", &scatter->access_blocks, NULL},  {"region", &scatter->region_pages, NULL},
-                 {"waste", &scatter->waste_factor, NULL},    {"hash-size", &scatter->hash_size, NULL},
-                 {"hash-sm", &scatter->hash_sm, NULL},       {"hash-warp", &scatter->hash_warp, NULL},
-                 {"hash-pages", &scatter->hash_pages, NULL}, {"keep", NULL, &scatter->keep_pages},
-                 {"serial", NULL, &scatter->serial}};
-    enum { WORDS = sizeof words / sizeof *words };
-    options->scatter_text = text;
-    for (const char *word = text;;) {
-        const size_t length = strcspn(word, ","), name = strcspn(word, ",=");
-        size_t i = 0;
-        while (i < WORDS && (strlen(words[i].name) != name || strncmp(words[i].name, word, name) != 0 ||
-                             (words[i].number != NULL) != (name < length)))
-            i++;
-        char digits[11] = "";
-        uint64_t number = 1;
-        if (i < WORDS && words[i].number && length - name - 1 < sizeof digits) {
-            memcpy(digits, word + name + 1, length - name - 1);
-            if (tool_parse_number(digits, &number) || number > UINT32_MAX)
-                number = 0;
-        } else if (i < WORDS && words[i].number) {
-            number = 0;
-        }
-        if (i == WORDS || number == 0)
-            return tool_refuse("--scatter '%s': give some of blocks=, region=, waste=, hash-size=, hash-sm=, "
-                               "hash-warp=, hash-pages= with a number from 1, keep and serial, with commas",
+    char *names = strdup(text); /* for as long as the program runs */
+    if (!names)
+        return ENOMEM;
+    options->set_text = text;
+    options->set_count = 0;
+    for (char *rest = names, *pair; (pair = strsep(&rest, ",")) != NULL;) {
+        char *value = strchr(pair, '=');
+        struct quarry_option *option = &options->set[options->set_count];
+        if (!value || value == pair || tool_parse_number(value + 1, &option->value))
+            return tool_refuse("--set '%s': give pairs NAME=VALUE, with commas between them; `quarry list` "
+                               "has the names",
                                text);
-        if (words[i].number)
-            *words[i].number = (uint32_t)number;
-        else
-            *words[i].flag = 1;
-        if (word[length] == '\0')
-            return 0;
-        word += length + 1;
+        if (++options->set_count > QUARRY_MAX_HEAP_OPTIONS)
+            return tool_refuse("--set '%s': give at most %u pairs", text, QUARRY_MAX_HEAP_OPTIONS);
+        *value = 0;
+        option->name = pair;
     }
+    return 0;
+}
+
+int options_has(const char *allocator, const char *option)
+{
+    struct quarry_allocator_info info;
+    struct quarry_option_info row;
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++)
+        for (uint32_t k = 0; strcmp(info.name, allocator) == 0 && k < info.options; k++)
+            if (quarry_allocator_option(i, k, &row) == QUARRY_OK && strcmp(row.name, option) == 0)
+                return 1;
+    return 0;
 }
 
 static error_t parse_policies(int key, char *text, struct argp_state *state)
@@ -325,8 +322,8 @@ static error_t parse_policies(int key, char *text, struct argp_state *state)
             return tool_refuse("--oom '%s': give null, wait or trap", text);
         options->oom = (enum quarry_oom)word;
         return 0;
-    case OPTION_SCATTER:
-        return parse_scatter(text, options);
+    case OPTION_SET:
+        return parse_set(text, options);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -339,10 +336,7 @@ static const struct argp_option policy_list[] = {
      "none, or warp: lanes that ask together share a page (default: none)", 0},
     {"oom", OPTION_OOM, "WHAT", 0,
      "What a malloc does if the heap is full: null, wait or trap (default: null)", 0},
-    {"scatter", OPTION_SCATTER, "WORD,...", 0,
-     "What scatter is made of, if it is the allocator: blocks=N, region=N, waste=N, hash-size=N, hash-sm=N, "
-     "hash-warp=N, hash-pages=N, keep, serial",
-     0},
+    {"set", OPTION_SET, "NAME=VALUE,...", 0, "Options of the allocator; `quarry list` names them", 0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 const struct argp options_policies = {policy_list, parse_policies, NULL, NULL, NULL, NULL, NULL};
@@ -352,5 +346,6 @@ void options_use_policies(const struct policy_options *policies, struct quarry_h
     heap->alignment = policies->alignment;
     heap->distribution = policies->distribution;
     heap->oom = policies->oom;
-    heap->scatter = policies->scatter;
+    heap->set = policies->set;
+    heap->set_count = policies->set_count;
 }

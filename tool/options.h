@@ -28,7 +28,7 @@ extern const struct argp options_method;
 extern const struct argp options_heap;
 extern const struct argp options_place;
 
-/* --align, --distribute, --oom and --scatter.  Input: a struct policy_options. */
+/* --align, --distribute, --oom and --set.  Input: a struct policy_options. */
 extern const struct argp options_policies;
 
 /* The words of --distribute and --oom, by the library's numbers; the last is NULL. */
@@ -40,11 +40,15 @@ struct policy_options {
     uint64_t alignment;
     enum quarry_distribution distribution;
     enum quarry_oom oom;
-    const char *scatter_text; /* as it was given; NULL: it was not */
-    struct quarry_scatter_options scatter;
+    const char *set_text; /* as it was given; NULL: it was not */
+    struct quarry_option set[QUARRY_MAX_HEAP_OPTIONS + 1u];
+    uint32_t set_count;
 };
 
-/* Sets them in the library's options. */
+/* Has the allocator of that name an option of that name? */
+int options_has(const char *allocator, const char *option);
+
+/* Sets them in the library's options, which hold pointers into *policies then. */
 void options_use_policies(const struct policy_options *policies, struct quarry_heap_options *heap);
 
 struct result_options {
@@ -62,6 +66,9 @@ struct method_options {
     unsigned runs;         /* 1 to OPTIONS_MAX_RUNS; all but the last are for the times */
     const char *trace;     /* file that mallocs and frees of all runs go to; NULL: none */
 };
+
+/* Sets allocator, page and size in the library's options. */
+void options_use_heap(const struct method_options *options, struct quarry_heap_options *heap);
 
 /* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */
 int tool_parse_number(const char *text, uint64_t *number);

@@ -267,9 +267,9 @@ int work_create_heap(struct work *work, const struct method_options *options, in
     if (work_check(quarry_device_describe(&work->target, &info), "describing the device"))
         return TOOL_FAILED;
     wanted.target = work->target;
-    wanted.allocator = options->allocator;
-    wanted.pool_bytes = options->heap_bytes || !half ? options->heap_bytes : info.heap_bytes / 2;
-    wanted.page_bytes = options->page_bytes;
+    options_use_heap(options, &wanted);
+    if (half && !wanted.pool_bytes)
+        wanted.pool_bytes = info.heap_bytes / 2;
     memset(heap, 0, sizeof *heap);
     heap->bytes = wanted.pool_bytes;
     heap->page_bytes = wanted.page_bytes;

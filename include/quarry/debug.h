@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Debug mode of a heap: what malloc and free do in addition, and what they record.  docs/guide/debugging.md is
- * for users.
+/* Debug mode of a heap: what malloc and free do in addition, and what they record.  docs/guide/debugging.md
+ * is for users.
  *
  * The allocator's blocks are larger than what the user gets:
  *

@@ -88,6 +88,22 @@ SIMT_NOINLINE_FN void quarry_dispatch_census(const struct quarry_handle *heap, u
     }
 }
 
+/* The allocator's settle: thread `thread` of `threads` finishes its share of what frees have put off. */
+SIMT_FN void quarry_dispatch_settle(const struct quarry_handle *heap, uint64_t thread, uint64_t threads)
+{
+    (void)thread; /* nothing to settle: no allocator looks at them */
+    (void)threads;
+    switch (QUARRY_NUMBER_OF(heap)) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        quarry_##family##_settle(constants & heap->as.family, thread, threads);                              \
+        break;
+#include "quarry/alloc/list.def"
+    default:
+        break;
+    }
+}
+
 /* The allocator's init: thread `thread` of `threads` makes its share of an empty heap. */
 SIMT_FN void quarry_dispatch_init(const struct quarry_handle *heap, uint64_t thread, uint64_t threads)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a malloc and a free of a heap do beside the allocator's, by the heap's policies.  docs/reference/policies.md is
- * for users.
+/* What a malloc and a free of a heap do beside the allocator's, by the heap's policies.
+ * docs/reference/policies.md is for users.
  *
  * device.h calls the allocator in one place only; a heap that is not all defaults takes two steps around it:
  *
@@ -68,7 +68,7 @@ struct quarry_request {
 /* Counts a NULL, once for all lanes that fail together with the same heap. */
 SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t bytes)
 {
-    uint32_t group = quarry_group((uintptr_t)counter);
+    uint32_t group = quarry_group(counter, QUARRY_SITE_NULL_COUNT);
     if (simt_rank(group) == 0) {
         simt_add_u64(counter, simt_popc_u32(group), relaxed);
         simt_store_u64(last_bytes, bytes, relaxed);
@@ -134,8 +134,7 @@ QUARRY_POLICY_FN int quarry_request_begin(const struct quarry_policy *p, struct 
     request->tries = 0;
     request->pieces.lanes = 0;
     if (QUARRY_DISTRIBUTION_OF(p->heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
-        request->pieces =
-            quarry_pieces_collect((uintptr_t)p, bytes, QUARRY_ALIGNMENT_OF(p->heap), p->combined);
+        request->pieces = quarry_pieces_collect(p, bytes, QUARRY_ALIGNMENT_OF(p->heap), p->combined);
     request->ask = request->pieces.lanes ? request->pieces.total : quarry_request_alone(p, bytes);
     return !request->pieces.lanes || simt_lane() == request->pieces.leader;
 }

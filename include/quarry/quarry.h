@@ -117,26 +117,66 @@ enum quarry_status quarry_device_describe(const struct quarry_target *target,
 
 /* ---- allocators ---- */
 
+/* What an allocator is and can.  Each int is 0 or 1. */
 struct quarry_allocator_info {
-    const char *name;        /* for quarry_heap_options.allocator */
-    const char *summary;     /* one line */
-    uint64_t min_page_bytes; /* range of the page size option, in bytes */
-    uint64_t max_page_bytes;
-    uint32_t alignment;     /* bytes, of every block */
-    int counts_slots;       /* 0: its blocks are the platform's, and nobody counts them: no quarry_heap_slots,
-                               nothing known to quarry_available_slots, no reset, no debug mode, no live blocks in
-                               statistics, no sizes */
-    int frees_individually; /* each block can be freed alone, by any thread, in any order */
+    const char *name;       /* for quarry_heap_options.allocator */
+    const char *summary;    /* one line */
+    uint32_t options;       /* how many it has: quarry_allocator_option */
     uint64_t max_alignment; /* the largest alignment option that it takes, bytes */
-    int whole_pages; /* a block is a page: requests larger than page_bytes are refused; else larger ones
-                        are had up to quarry_heap_description.max_block_bytes, and smaller blocks may
-                        share a page */
+    uint32_t registers;     /* budget of a kernel that only mallocs, on a GPU */
+
+    /* NULL means that nothing which fits was free at some instant.  0: as its page says. */
+    int proves_full;
+
+    /* It obeys QUARRY_FULL_INFERRED.  0: it proves fullness also where that is asked for. */
+    int infers_full;
+
+    /* Space of freed blocks serves requests of any other size, too. */
+    int reuses_space;
+
+    /* A free may take effect later.  What the host asks of an idle heap is exact all the same. */
+    int defers_frees;
+
+    /* 0: its blocks are the platform's, and nobody counts them: no quarry_heap_slots, nothing known to
+     * quarry_available_slots, no reset, no debug mode, no live blocks in statistics, no sizes. */
+    int counts_slots;
+
+    /* A block is a page: larger requests are refused.  0: larger ones are had up to
+     * quarry_heap_description.max_block_bytes, and smaller blocks may share a page. */
+    int whole_pages;
+
+    /* An empty heap has room for `pages` blocks of page_bytes. */
+    int holds_pages;
 };
 
 /* Allocators are numbered from 0, in the order of alloc/list.def. */
 int quarry_allocator_count(void);
 /* Returns ARGUMENT for an index out of range. */
 enum quarry_status quarry_allocator_describe(int index, struct quarry_allocator_info *info);
+
+/* An option that one allocator has and others don't. */
+struct quarry_option_info {
+    const char *name;
+    uint64_t standard;    /* the value unless one is given; may lie outside of the range: see help */
+    uint64_t least, most; /* range of values */
+    const char *help;     /* one line: what it is, with its unit */
+};
+
+/* Option number `option` of allocator number `index`.  ARGUMENT for a number out of range. */
+enum quarry_status quarry_allocator_option(int index, uint32_t option, struct quarry_option_info *info);
+
+/* A value for such an option.  docs/reference/options.md lists all. */
+struct quarry_option {
+    const char *name;
+    uint64_t value;
+};
+#define QUARRY_MAX_HEAP_OPTIONS 16u /* of an allocator */
+
+/* Writes "probes=1024 word_bits=32".
+ *   text   receives it, ending with a 0 byte, cut if it is longer
+ *   bytes  size of text; QUARRY_OPTIONS_TEXT_BYTES hold the options of any allocator */
+void quarry_options_format(const struct quarry_option *options, uint32_t count, char *text, size_t bytes);
+#define QUARRY_OPTIONS_TEXT_BYTES 512u
 
 /* ---- heaps ---- */
 
@@ -164,21 +204,6 @@ enum quarry_full {
                                stay unused (docs/design/full-heap.md) */
 };
 
-/* What allocator scatter is made of (docs/reference/alloc/scatter.md says what each means); 0: the default.  The others
- * don't look at it. */
-struct quarry_scatter_options {
-    uint32_t
-        access_blocks;     /* into which the heap is divided; default 8, fewer if they had under 1024 pages */
-    uint32_t region_pages; /* pages that are looked at together, at most 4096; default 16 */
-    uint32_t waste_factor; /* a chunk may be so many times as large as was asked, at most 4096; default 2 */
-    uint32_t hash_size;    /* factors of the hash: of the size; default 38183 */
-    uint32_t hash_sm;      /* of the multiprocessor; default 17497 */
-    uint32_t hash_warp;    /* of the warp; default 1 */
-    uint32_t hash_pages;   /* of the warp, for each page that it fills; default 1 */
-    int keep_pages;        /* not 0: a page whose chunks are all free keeps their size */
-    int serial;            /* not 0: one thread at a time looks for several pages, from the heap's end */
-};
-
 /* How the requests of a warp reach the allocator. */
 enum quarry_distribution {
     QUARRY_DISTRIBUTION_NONE = 0, /* as they are */
@@ -198,40 +223,50 @@ enum quarry_oom {
                         again (quarry/policy.h) */
 };
 
+/* Options that every heap has.  Those of one allocator are pairs of name and value, in `set`. */
 struct quarry_heap_options {
     size_t struct_bytes; /* sizeof of this struct, set by the initialiser: it may grow at its end */
     struct quarry_target target;
-    const char *allocator; /* NULL: "rw-malloc", which has blocks of any size */
-    enum quarry_pool pool;
-    void *buffer;        /* POOL_BUFFER only */
-    uint64_t pool_bytes; /* whole pool, metadata included; 0: what `pages` needs, or, without that, the
-                            device's heap_bytes */
-    uint64_t page_bytes; /* 16 to 1 MiB, a multiple of 16; 0: the allocator's default (quarry_heap_describe
-                            says it), or `alignment` if that is more */
-    uint64_t pages;      /* 1 to 2^32 - 64; 0: as many as the pool holds */
-    uint32_t word_bits;  /* bitmap allocators: 32 or 64; 0: the faster, by measurement */
-    uint32_t probes; /* FULL_PROVEN: random probes (a lane's or a warp's) before a sweep, at most 2^24; 0: the
-                        allocator's default */
-    enum quarry_full full;
-    double low_free;      /* FULL_INFERRED: share of the pages, between 0 and 1; 0: 0.005 */
-    uint32_t probe_lanes; /* corw: lanes of a warp that probe first, 1 to 32; 0: the fastest */
+    const char *allocator;           /* NULL: "rw-malloc", which has blocks of any size */
+    const struct quarry_option *set; /* options of the allocator, `set_count` of them; the rest: standard */
+    uint32_t set_count;
     int debug; /* not 0: every malloc and free is checked, and errors are recorded; slower, and each page
-                  takes QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/guide/debugging.md) */
-    struct quarry_scatter_options scatter;
-    uint64_t alignment; /* every block begins at a multiple of it: a power of two from 16 to 1 MiB, of which
-                           page_bytes is a multiple; 0: 16 (docs/reference/policies.md) */
+                * takes QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/guide/debugging.md) */
+    enum quarry_pool pool;
+    void *buffer; /* POOL_BUFFER only */
+
+    /* The whole pool, metadata included.  0: what `pages` needs, or, without that, the device's heap_bytes.
+     */
+    uint64_t pool_bytes;
+
+    /* 16 to 1 MiB, a multiple of 16.  0: the allocator's default (quarry_heap_describe says it), or
+     * `alignment` if that is more. */
+    uint64_t page_bytes;
+
+    uint64_t pages; /* 1 to 2^32 - 64; 0: as many as the pool holds */
+    enum quarry_full full;
+    double low_free; /* FULL_INFERRED: share of the pages, between 0 and 1; 0: 0.005 */
+
+    /* Every block begins at a multiple of it: a power of two from 16 to 1 MiB, of which page_bytes is a
+     * multiple; 0: 16 (docs/reference/policies.md). */
+    uint64_t alignment;
+
     enum quarry_distribution distribution;
     enum quarry_oom oom;
     uint32_t oom_tries; /* OOM_WAIT: 1 to 2^24; 0: 1000 */
 };
+#define QUARRY_MIN_PAGE_BYTES                                                                                \
+    16u /* range of page_bytes; also in core/layout.h: a compiler that sees both                             \
+         */
+#define QUARRY_MAX_PAGE_BYTES (1u << 20) /* compares them */
 #define QUARRY_DEBUG_PAGE_BYTES 48u
 #define QUARRY_MAX_ALIGNMENT (1u << 20)
 
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0}, SIMT_NULL,        \
-      QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0, 0,                             \
-      {0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0 }
+      SIMT_NULL, 0, 0, QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0,                     \
+      QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0 }
 /* clang-format on */
 
 /* Creates a heap.
@@ -264,17 +299,15 @@ struct quarry_heap_description {
     uint64_t page_bytes;
     uint64_t pages;
     uint64_t max_block_bytes; /* larger requests are refused */
-    uint32_t word_bits;       /* 0: the allocator has no bitmap */
-    uint32_t probes;          /* random probes in vain before a sweep, or before NULL */
-    uint32_t probe_lanes;     /* 0: the allocator leaves no choice */
     enum quarry_full full;    /* PROVEN also where the allocator proves it although INFERRED was asked for */
     double low_free;          /* 0 with FULL_PROVEN */
     int debug; /* 1: in debug mode; page_bytes and max_block_bytes are then what blocks have for the user */
     uint64_t alignment; /* bytes, of every block */
     enum quarry_distribution distribution;
     enum quarry_oom oom;
-    uint32_t oom_tries;                    /* 0: not OOM_WAIT */
-    struct quarry_scatter_options scatter; /* all 0: not allocator scatter */
+    uint32_t oom_tries;                                    /* 0: not OOM_WAIT */
+    uint32_t option_count;                                 /* of the allocator's options */
+    struct quarry_option options[QUARRY_MAX_HEAP_OPTIONS]; /* with the values that the heap took */
 };
 /* What the heap was made of, with every default filled in.  Any thread, any time. */
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description);
@@ -284,6 +317,20 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
  *   bytes  size of text; QUARRY_INFO_TEXT_BYTES hold any; 0: text is left alone and may be NULL */
 enum quarry_status quarry_heap_info(const quarry_heap *heap, char *text, size_t bytes);
 #define QUARRY_INFO_TEXT_BYTES 1024u
+
+/* A part of a heap's pool. */
+struct quarry_heap_section {
+    const char *name; /* "head" is the library's; the others: see the allocator's header */
+    uint64_t offset;  /* bytes after quarry_heap_description.pool_base */
+    uint64_t bytes;
+};
+/* What lies where in the heap's pool, in order; what is between sections and behind them is unused.  Any
+ * thread, any time.
+ *   sections   receives the first of them
+ *   most       so many at most; QUARRY_HEAP_SECTIONS hold any
+ * Returns how many the heap has; 0 if its blocks are the platform's. */
+uint32_t quarry_heap_map(const quarry_heap *heap, struct quarry_heap_section *sections, uint32_t most);
+#define QUARRY_HEAP_SECTIONS 16u
 
 struct quarry_statistics {
     uint64_t live_blocks;        /* of the allocator: several pieces may lie in one */

@@ -116,17 +116,18 @@ SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t byte
  * QUARRY_SLOTS_UNKNOWN from an allocator that counts none (quarry_allocator_info.counts_slots is 0).
  * Scope: a lane.  Lanes of a warp that ask together, of one heap for one size, share the work: it is the
  * whole map of the heap that is read. Threads: may run at the same time as any malloc and free.  If none
- * does, and those before happen-before this call, the answer is exact.  Otherwise each page is counted as it
- * was at some instant during the call: it may be a number that was right at no instant, and promises nobody a
- * block. Progress: waits for nobody but the lanes that it shares the work with. Source: Eckert, mallocMC,
- * section 4.3.5. */
+ * does, and those before happen-before this call, the answer is exact; but an allocator that puts off the
+ * work of frees (quarry_allocator_info.defers_frees) may not yet count what was freed.  Otherwise each page
+ * is counted as it was at some instant during the call: it may be a number that was right at no instant, and
+ * promises nobody a block. Progress: waits for nobody but the lanes that it shares the work with. Source:
+ * Eckert, mallocMC, section 4.3.5. */
 SIMT_FN uint64_t quarry_available_slots(struct quarry_handle heap, size_t bytes)
 {
     struct quarry_census sum = {0, 0, 0, 0, 0, 0};
     struct quarry_census_share share;
     if (bytes - 1 >= heap.max_block)
         return 0;
-    share.group = simt_match_u64(quarry_group((uintptr_t)heap.counters), bytes);
+    share.group = simt_match_u64(quarry_group(heap.counters, QUARRY_SITE_SLOTS), bytes);
     share.idle = 0;
     share.thread = simt_rank(share.group);
     share.threads = simt_popc_u32(share.group);

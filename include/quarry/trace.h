@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define QUARRY_TRACE_VERSION 1u
+#define QUARRY_TRACE_VERSION 2u
 #define QUARRY_TRACE_ROOM (1u << 20) /* events of a log of default size, 24 MiB */
 
 /* What was recorded. */
@@ -38,17 +38,15 @@ struct quarry_trace_header {
     uint64_t pool_bytes;
     uint64_t page_bytes;
     uint64_t alignment;
-    uint32_t word_bits; /* from here on as struct quarry_heap_description has them */
-    uint32_t probes;
-    uint32_t probe_lanes;
+    double low_free; /* from here on as struct quarry_heap_description has them */
     enum quarry_full full;
-    double low_free;
     enum quarry_distribution distribution;
     enum quarry_oom oom;
     uint32_t oom_tries;
     enum quarry_backend backend;
     char allocator[32];
-    char device[64]; /* cut if it is longer */
+    char device[64];   /* cut if it is longer */
+    char options[288]; /* "probes=1024 word_bits=32": the allocator's, all of them; cut likewise */
 };
 
 enum quarry_trace_kind { QUARRY_TRACE_MALLOC = 0, QUARRY_TRACE_FREE = 1, QUARRY_TRACE_FAILED = 2 };

@@ -59,15 +59,20 @@ static enum quarry_status cpu_target_check(const struct quarry_target *target)
     return QUARRY_OK;
 }
 
+static uint32_t cpu_multiprocessors(const struct quarry_target *target)
+{
+    (void)target;
+    return simt_cpu_cores();
+}
+
 static enum quarry_status cpu_describe(const struct quarry_target *target, struct quarry_device_info *info)
 {
     struct quarry_machine_memory memory = quarry_machine_memory();
-    (void)target;
     quarry_machine_name(info->name, sizeof info->name);
     info->total_bytes = memory.total_bytes;
     info->available_bytes = memory.available_bytes;
     info->heap_bytes = memory.heap_bytes;
-    info->multiprocessors = simt_cpu_cores();
+    info->multiprocessors = cpu_multiprocessors(target);
     info->clock_khz = quarry_machine_clock_khz();
     info->capability = 0;
     info->driver[0] = '\0';
@@ -262,6 +267,7 @@ static enum quarry_status cpu_event_elapsed(quarry_event *begin, quarry_event *e
 const struct backend_ops quarry_backend_cpu = {
     .device_count = cpu_device_count,
     .target_check = cpu_target_check,
+    .multiprocessors = cpu_multiprocessors,
     .describe = cpu_describe,
     .memory_create = cpu_memory_create,
     .memory_destroy = cpu_memory_destroy,

@@ -191,6 +191,11 @@ static void describe_driver(char *text, size_t size)
     snprintf(text + strlen(text), size - strlen(text), "CUDA %d.%d", cuda / 1000, cuda % 1000 / 10);
 }
 
+static uint32_t cuda_multiprocessors(const struct quarry_target *target)
+{
+    return (uint32_t)device_of(target)->multiprocessors;
+}
+
 static enum quarry_status cuda_describe(const struct quarry_target *target, struct quarry_device_info *info)
 {
     const struct device *device = device_of(target);
@@ -215,7 +220,7 @@ static enum quarry_status cuda_describe(const struct quarry_target *target, stru
     info->total_bytes = total;
     info->available_bytes = available;
     info->heap_bytes = available > reserve ? (available - reserve) / HEAP_GRANULE * HEAP_GRANULE : 0;
-    info->multiprocessors = (uint32_t)device->multiprocessors;
+    info->multiprocessors = cuda_multiprocessors(target);
     info->clock_khz = (uint32_t)device->clock_khz;
     info->capability = (uint32_t)device->capability;
     describe_driver(info->driver, sizeof info->driver);
@@ -584,6 +589,7 @@ static enum quarry_status cuda_event_elapsed(quarry_event *begin, quarry_event *
 const struct backend_ops quarry_backend_cuda = {
     .device_count = cuda_device_count,
     .target_check = cuda_target_check,
+    .multiprocessors = cuda_multiprocessors,
     .describe = cuda_describe,
     .memory_create = cuda_memory_create,
     .memory_destroy = cuda_memory_destroy,

@@ -16,6 +16,11 @@ SIMT_KERNEL(quarry_heap_init_kernel, struct heap_init, a)
     quarry_dispatch_init(&a.heap, thread, threads);
 }
 
+SIMT_KERNEL(quarry_heap_settle_kernel, struct heap_settle, a)
+{
+    quarry_dispatch_settle(&a.heap, simt_thread(), simt_threads());
+}
+
 SIMT_FN uint64_t warp_max(uint64_t value)
 {
     for (uint32_t distance = SIMT_LANES / 2; distance > 0; distance /= 2) {

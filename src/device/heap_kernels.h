@@ -25,6 +25,10 @@ struct heap_init {
     struct quarry_policy policy; /* goes into the pool, if the heap has any */
 };
 
+struct heap_settle {
+    struct quarry_handle heap;
+};
+
 struct heap_census {
     struct quarry_handle heap;
     struct heap_header *header; /* its census is all zero at the launch */
@@ -48,6 +52,9 @@ struct heap_debug {
 #if SIMT_HAS_HOST
 /* Makes the heap empty and its counters 0.  Any grid; nothing else may use the heap. */
 SIMT_KERNEL_DECLARE(quarry_heap_init_kernel);
+
+/* Finishes what frees of an idle heap have put off.  Any grid. */
+SIMT_KERNEL_DECLARE(quarry_heap_settle_kernel);
 
 /* Adds the census of an idle heap to the header's.  Blocks must be whole warps. */
 SIMT_KERNEL_DECLARE(quarry_heap_census_kernel);

@@ -15,6 +15,9 @@ struct backend_ops {
     /* The target's device exists, and nothing in it contradicts this backend. */
     enum quarry_status (*target_check)(const struct quarry_target *target);
 
+    /* Multiprocessors of the device; CPU: cores. */
+    uint32_t (*multiprocessors)(const struct quarry_target *target);
+
     enum quarry_status (*describe)(const struct quarry_target *target, struct quarry_device_info *info);
 
     /* Memory as quarry_memory_create promises it; never of POOL_BUFFER or POOL_MALLOC. */

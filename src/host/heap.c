@@ -23,6 +23,15 @@ struct quarry_heap {
 
 /* ---- creation ---- */
 
+/* Finishes what frees have put off, before the host asks anything of the idle heap. */
+static enum quarry_status settle(const quarry_heap *heap)
+{
+    const struct heap_settle argument = {heap->handle};
+    if (!(quarry_registry_can(heap->handle.allocator) & QUARRY_CAN_DEFER_FREES))
+        return QUARRY_OK;
+    return quarry_pool_launch(&heap->pool, &quarry_heap_settle_kernel, &argument);
+}
+
 /* Walks over the blocks of a heap in debug mode. */
 static enum quarry_status walk(quarry_heap *heap, enum heap_debug_task task)
 {
@@ -56,6 +65,11 @@ static enum quarry_status start(quarry_heap *heap)
     return status;
 }
 
+static int has_platform_blocks(const quarry_heap *heap)
+{
+    return (quarry_registry_can(heap->handle.allocator) & QUARRY_HAS_PLATFORM_BLOCKS) != 0;
+}
+
 /* For an allocator whose blocks are the platform's. */
 static enum quarry_status use_platform(quarry_heap *heap, const struct quarry_heap_options *options)
 {
@@ -66,14 +80,14 @@ static enum quarry_status use_platform(quarry_heap *heap, const struct quarry_he
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "allocator %s takes its memory from the platform: pool must be QUARRY_POOL_DEVICE",
                            options->allocator);
-    return heap->pool.ops->platform_heap(&heap->pool.target, heap->layout.platform_bytes);
+    return heap->pool.ops->platform_heap(&heap->pool.target, heap->layout.used_bytes);
 }
 
 /* Fails for such an allocator. */
 static enum quarry_status check_counts(const quarry_heap *heap, const char *what)
 {
     struct quarry_allocator_info info;
-    if (heap->layout.platform_bytes == 0)
+    if (!has_platform_blocks(heap))
         return QUARRY_OK;
     quarry_allocator_describe((int)heap->handle.allocator, &info);
     return quarry_fail(QUARRY_ERROR_COMBINATION, "allocator %s %s: nobody counts its blocks", info.name,
@@ -111,18 +125,18 @@ static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_opt
     if (status == QUARRY_OK)
         status = quarry_registry_find(options->allocator, &heap->handle.allocator);
     if (status == QUARRY_OK)
-        status = quarry_heap_options_check(options);
+        status = quarry_heap_options_check(options, heap->handle.allocator);
     if (status == QUARRY_OK)
         status = quarry_pool_shape(pool, options->pool, options->buffer, options->pool_bytes,
                                    quarry_heap_head_bytes(options), quarry_heap_section_align(options));
     if (status == QUARRY_OK)
         status = quarry_heap_plan(pool, options, &heap->handle, &heap->layout);
-    if (status == QUARRY_OK && heap->layout.platform_bytes)
+    if (status == QUARRY_OK && has_platform_blocks(heap))
         status = use_platform(heap, options);
     if (status != QUARRY_OK)
         return status;
 
-    status = quarry_pool_take(pool, heap->layout.platform_bytes ? pool->head_bytes : pool->bytes,
+    status = quarry_pool_take(pool, has_platform_blocks(heap) ? pool->head_bytes : pool->bytes,
                               options->oom == QUARRY_OOM_TRAP ? sizeof *heap->policy.trap : 0);
     if (status == QUARRY_OK)
         status = quarry_heap_plan(pool, options, &heap->handle, &heap->layout);
@@ -158,7 +172,9 @@ enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_hea
 /* Walks over the blocks of an idle heap in debug mode, and fetches what that counted and all records. */
 static enum quarry_status inspect(quarry_heap *heap, enum heap_debug_task task, struct quarry_debug *debug)
 {
-    enum quarry_status status = walk(heap, task);
+    enum quarry_status status = settle(heap);
+    if (status == QUARRY_OK)
+        status = walk(heap, task);
     if (status == QUARRY_OK)
         status = quarry_pool_copy(&heap->pool, debug, heap->handle.debug, sizeof *debug);
     return status;
@@ -209,22 +225,6 @@ struct quarry_handle quarry_heap_handle(const quarry_heap *heap)
     return heap ? heap->handle : none;
 }
 
-/* *scatter is all 0 before. */
-static void describe_chunks(const struct quarry_layout_chunks *chunks, struct quarry_scatter_options *scatter)
-{
-    if (!chunks->used)
-        return;
-    scatter->access_blocks = chunks->access_blocks;
-    scatter->region_pages = chunks->region_pages;
-    scatter->waste_factor = chunks->waste_factor;
-    scatter->hash_size = chunks->hash_size;
-    scatter->hash_sm = chunks->hash_sm;
-    scatter->hash_warp = chunks->hash_warp;
-    scatter->hash_pages = chunks->hash_pages;
-    scatter->keep_pages = chunks->keep_pages != 0;
-    scatter->serial = chunks->serial != 0;
-}
-
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description)
 {
     struct quarry_allocator_info info;
@@ -240,9 +240,6 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->page_bytes = heap->layout.page_bytes - heap->overhead;
     description->pages = heap->layout.pages;
     description->max_block_bytes = heap->handle.max_block;
-    description->word_bits = heap->layout.word_bits;
-    description->probes = heap->layout.probes;
-    description->probe_lanes = heap->layout.probe_lanes;
     description->full = heap->layout.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     description->low_free = heap->layout.low_free;
     description->debug = heap->handle.debug != NULL;
@@ -250,8 +247,34 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->distribution = (enum quarry_distribution)heap->handle.distribution;
     description->oom = (enum quarry_oom)heap->handle.oom;
     description->oom_tries = heap->policy.oom_tries;
-    describe_chunks(&heap->layout.chunks, &description->scatter);
+    description->option_count =
+        quarry_registry_pairs(heap->handle.allocator, heap->layout.option, description->options);
     return QUARRY_OK;
+}
+
+SIMT_STATIC_ASSERT(1 + QUARRY_MAX_SECTIONS <= QUARRY_HEAP_SECTIONS, "the head, and the allocator's");
+
+uint32_t quarry_heap_map(const quarry_heap *heap, struct quarry_heap_section *sections, uint32_t most)
+{
+    struct quarry_heap_section all[QUARRY_HEAP_SECTIONS];
+    uint32_t count = 0;
+    if (!heap || has_platform_blocks(heap))
+        return 0;
+    const unsigned char *memory = (const unsigned char *)heap->pool.memory;
+    if (!heap->pool.head_apart) {
+        const struct quarry_heap_section head = {"head", (uint64_t)(quarry_pool_head(&heap->pool) - memory),
+                                                 heap->pool.head_bytes};
+        all[count++] = head;
+    }
+    for (uint32_t i = 0; i < heap->layout.section_count; i++) {
+        const struct quarry_section *section = &heap->layout.section[i];
+        const struct quarry_heap_section next = {
+            section->name, (uint64_t)(heap->layout.base - memory) + section->begin, section->bytes};
+        all[count++] = next;
+    }
+    if (sections)
+        memcpy(sections, all, sizeof *all * (count < most ? count : most));
+    return count;
 }
 
 /* ---- counting ---- */
@@ -264,8 +287,9 @@ static enum quarry_status count(quarry_heap *heap, uint64_t bytes, struct heap_h
     argument.heap = heap->handle;
     argument.header = heap->header;
     argument.bytes = heap->handle.policy ? quarry_request_alone(&heap->policy, bytes) : bytes;
-    enum quarry_status status =
-        quarry_pool_clear(&heap->pool, &heap->header->census, sizeof heap->header->census);
+    enum quarry_status status = settle(heap);
+    if (status == QUARRY_OK)
+        status = quarry_pool_clear(&heap->pool, &heap->header->census, sizeof heap->header->census);
     if (status == QUARRY_OK)
         status = quarry_pool_launch(&heap->pool, &quarry_heap_census_kernel, &argument);
     if (status == QUARRY_OK)

@@ -47,13 +47,14 @@ static uint32_t block_alignment(const struct quarry_layout *layout, uint64_t lea
     return layout->unit && alignment > QUARRY_PAGE_UNIT ? alignment : QUARRY_PAGE_UNIT;
 }
 
-/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) from `sections` on. */
-static enum quarry_layout_result lay_out(const struct quarry_heap_options *options, unsigned char *sections,
+/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) of the pool's sections. */
+static enum quarry_layout_result lay_out(const struct pool *pool, const struct quarry_heap_options *options,
                                          uint64_t bytes, uint64_t pages, struct quarry_handle *handle,
                                          struct quarry_layout *layout)
 {
     memset(layout, 0, sizeof *layout);
-    layout->base = sections;
+    layout->base = quarry_pool_sections(pool);
+    layout->multiprocessors = pool->ops->multiprocessors(&pool->target);
     layout->bytes = bytes;
     layout->overhead = quarry_heap_block_overhead(options);
     layout->debug = options->debug != 0;
@@ -63,19 +64,8 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
     if (options->page_bytes && options->page_bytes <= QUARRY_MAX_PAGE_BYTES)
         layout->page_bytes += layout->overhead;
     layout->pages = pages;
-    layout->word_bits = options->word_bits;
-    layout->probes = options->probes;
-    layout->probe_lanes = options->probe_lanes;
-    layout->low_free = options->low_free;
-    layout->chunks.access_blocks = options->scatter.access_blocks;
-    layout->chunks.region_pages = options->scatter.region_pages;
-    layout->chunks.waste_factor = options->scatter.waste_factor;
-    layout->chunks.hash_size = options->scatter.hash_size;
-    layout->chunks.hash_sm = options->scatter.hash_sm;
-    layout->chunks.hash_warp = options->scatter.hash_warp;
-    layout->chunks.hash_pages = options->scatter.hash_pages;
-    layout->chunks.keep_pages = options->scatter.keep_pages;
-    layout->chunks.serial = options->scatter.serial;
+    layout->low_free = quarry_registry_can(handle->allocator) & QUARRY_CAN_INFER_FULL ? options->low_free : 0;
+    (void)quarry_registry_options(handle->allocator, options->set, options->set_count, layout->option);
     enum quarry_layout_result result = quarry_registry_layout(handle, layout);
     if (result == QUARRY_LAYOUT_OK && options->alignment > NATURAL_ALIGNMENT &&
         !quarry_layout_is_aligned(layout))
@@ -94,9 +84,11 @@ static enum quarry_layout_result lay_out(const struct quarry_heap_options *optio
 
 /* Turns what a layout found wrong into a status and a sentence. */
 static enum quarry_status fail_layout(enum quarry_layout_result result, const struct pool *pool,
-                                      const struct quarry_heap_options *options, uint32_t allocator)
+                                      const struct quarry_heap_options *options, uint32_t allocator,
+                                      const struct quarry_layout *layout)
 {
     struct quarry_allocator_info info;
+    struct quarry_option_info option;
     struct quarry_layout needed;
     struct quarry_handle scratch = {0};
     uint64_t pages = options->pages ? options->pages : 1;
@@ -106,17 +98,19 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
     case QUARRY_LAYOUT_OK:
         return QUARRY_OK;
     case QUARRY_LAYOUT_PAGE_BYTES:
-        return quarry_fail(
-            QUARRY_ERROR_ARGUMENT,
-            "page_bytes is %" PRIu64 ": allocator %s takes multiples of %u from %" PRIu64 " to %" PRIu64,
-            options->page_bytes, info.name, QUARRY_MIN_PAGE_BYTES, info.min_page_bytes, info.max_page_bytes);
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "page_bytes is %" PRIu64 ": allocator %s takes multiples of %u from %u to %u",
+                           options->page_bytes, info.name, QUARRY_MIN_PAGE_BYTES, QUARRY_MIN_PAGE_BYTES,
+                           QUARRY_MAX_PAGE_BYTES);
     case QUARRY_LAYOUT_PAGES:
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "pages is %" PRIu64 ": allocator %s takes 1 to %" PRIu64
                            ", or 0 for as many as the pool holds",
                            options->pages, info.name, (uint64_t)QUARRY_MAX_PAGES);
-    case QUARRY_LAYOUT_WORD_BITS:
-        return quarry_heap_fail_word_bits(options);
+    case QUARRY_LAYOUT_OPTION:
+        quarry_allocator_option((int)allocator, layout->wrong_option, &option);
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "option %s is %" PRIu64 ": %s", option.name,
+                           layout->option[layout->wrong_option], layout->wrong_because);
     case QUARRY_LAYOUT_LOW_FREE:
         return quarry_fail(
             QUARRY_ERROR_ARGUMENT,
@@ -131,13 +125,12 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
                                options->page_bytes, options->alignment, info.name);
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "alignment is %" PRIu64
-                           ", but allocator %s can't align its blocks to more than %u",
-                           options->alignment, info.name, info.alignment);
+                           ", but allocator %s can't align its blocks to more than %" PRIu64,
+                           options->alignment, info.name, info.max_alignment);
     case QUARRY_LAYOUT_POOL:
         break;
     }
-    if (lay_out(options, quarry_pool_sections(pool), UINT64_MAX, pages, &scratch, &needed) !=
-        QUARRY_LAYOUT_OK)
+    if (lay_out(pool, options, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
         return quarry_fail(QUARRY_ERROR_POOL, "a pool of %" PRIu64 " bytes is too small for allocator %s",
                            pool->bytes, info.name);
     return quarry_fail(QUARRY_ERROR_POOL,
@@ -150,18 +143,17 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
 enum quarry_status quarry_heap_plan(struct pool *pool, const struct quarry_heap_options *options,
                                     struct quarry_handle *handle, struct quarry_layout *layout)
 {
-    unsigned char *sections = quarry_pool_sections(pool);
     enum quarry_status status = QUARRY_OK;
     if (pool->bytes == 0 && options->pages == 0) {
         status = quarry_pool_default_bytes(pool);
     } else if (pool->bytes == 0) {
-        enum quarry_layout_result result =
-            lay_out(options, sections, UINT64_MAX, options->pages, handle, layout);
+        enum quarry_layout_result result = lay_out(pool, options, UINT64_MAX, options->pages, handle, layout);
         pool->bytes = quarry_pool_need(pool, layout->used_bytes);
-        status = fail_layout(result, pool, options, handle->allocator);
+        status = fail_layout(result, pool, options, handle->allocator, layout);
     }
     if (status != QUARRY_OK)
         return status;
-    return fail_layout(lay_out(options, sections, quarry_pool_room(pool), options->pages, handle, layout),
-                       pool, options, handle->allocator);
+    enum quarry_layout_result result =
+        lay_out(pool, options, quarry_pool_room(pool), options->pages, handle, layout);
+    return fail_layout(result, pool, options, handle->allocator, layout);
 }

@@ -11,7 +11,6 @@
 #define DEFAULT_LOW_FREE 0.005
 #define DEFAULT_OOM_TRIES 1000u
 #define MAX_OOM_TRIES (1u << 24)
-#define MAX_SCATTER 4096u       /* region_pages, waste_factor */
 #define MAX_OPTIONS_BYTES 4096u /* an options struct said to be larger is one that nobody initialised */
 
 SIMT_STATIC_ASSERT((int)QUARRY_DISTRIBUTION_WARP == (int)QUARRY_DISTRIBUTION_NUMBER_warp &&
@@ -49,13 +48,6 @@ enum quarry_status quarry_heap_options_read(const struct quarry_heap_options *op
     if (full->oom == QUARRY_OOM_WAIT && full->oom_tries == 0)
         full->oom_tries = DEFAULT_OOM_TRIES;
     return QUARRY_OK;
-}
-
-enum quarry_status quarry_heap_fail_word_bits(const struct quarry_heap_options *options)
-{
-    return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                       "word_bits is %" PRIu32 ": it must be 32 or 64, or 0 for the faster",
-                       options->word_bits);
 }
 
 uint64_t quarry_heap_block_overhead(const struct quarry_heap_options *options)
@@ -111,21 +103,6 @@ static enum quarry_status check_policies(const struct quarry_heap_options *optio
 /* Checks what no layout looks at, such as the word size, which allocators without a bitmap ignore. */
 static enum quarry_status check_options(const struct quarry_heap_options *options)
 {
-    if (options->word_bits != 0 && options->word_bits != 32 && options->word_bits != 64)
-        return quarry_heap_fail_word_bits(options);
-    if (options->probes > QUARRY_MAX_PROBES)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                           "probes is %" PRIu32 ": it must be at most %u, or 0 for the default",
-                           options->probes, QUARRY_MAX_PROBES);
-    if (options->probe_lanes > SIMT_LANES)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                           "probe_lanes is %" PRIu32 ": it must be 1 to %u, or 0 for the default",
-                           options->probe_lanes, SIMT_LANES);
-    if (options->scatter.region_pages > MAX_SCATTER || options->scatter.waste_factor > MAX_SCATTER)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                           "scatter.region_pages is %" PRIu32 " and scatter.waste_factor %" PRIu32
-                           ": each must be at most %u, or 0 for the default",
-                           options->scatter.region_pages, options->scatter.waste_factor, MAX_SCATTER);
     if ((unsigned int)options->full > (unsigned int)QUARRY_FULL_INFERRED)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "full %d does not exist: it must be %d or %d",
                            (int)options->full, QUARRY_FULL_PROVEN, QUARRY_FULL_INFERRED);
@@ -136,14 +113,14 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
     if (options->full == QUARRY_FULL_PROVEN && options->low_free > 0)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "low_free was given, but full is not QUARRY_FULL_INFERRED");
-    if (options->full == QUARRY_FULL_INFERRED && options->probes)
-        return quarry_fail(QUARRY_ERROR_COMBINATION,
-                           "probes was given, but with QUARRY_FULL_INFERRED they follow from low_free");
     return QUARRY_OK;
 }
 
-enum quarry_status quarry_heap_options_check(const struct quarry_heap_options *options)
+enum quarry_status quarry_heap_options_check(const struct quarry_heap_options *options, uint32_t allocator)
 {
+    uint64_t values[QUARRY_MAX_OPTIONS];
     enum quarry_status status = check_options(options);
+    if (status == QUARRY_OK)
+        status = quarry_registry_options(allocator, options->set, options->set_count, values);
     return status == QUARRY_OK ? check_policies(options) : status;
 }

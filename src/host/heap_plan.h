@@ -15,10 +15,7 @@ enum quarry_status quarry_heap_options_read(const struct quarry_heap_options *op
                                             struct quarry_heap_options *full);
 
 /* Checks whatever neither a layout nor a pool looks at. */
-enum quarry_status quarry_heap_options_check(const struct quarry_heap_options *options);
-
-/* Fails for its word_bits. */
-enum quarry_status quarry_heap_fail_word_bits(const struct quarry_heap_options *options);
+enum quarry_status quarry_heap_options_check(const struct quarry_heap_options *options, uint32_t allocator);
 
 /* Bytes of a block that are not the user's, if it has one piece. */
 uint64_t quarry_heap_block_overhead(const struct quarry_heap_options *options);

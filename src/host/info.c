@@ -28,18 +28,6 @@ static const char *pool_words(const struct quarry_heap_description *about,
     return about->pool == QUARRY_POOL_MALLOC ? "host memory, from malloc" : "host memory";
 }
 
-static void add_scatter(struct text *text, const struct quarry_scatter_options *scatter)
-{
-    text_add(text,
-             ", %" PRIu32 " access block%s, regions of %" PRIu32 " page%s, waste factor %" PRIu32
-             ", hash factors %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 "%s%s",
-             scatter->access_blocks, scatter->access_blocks == 1 ? "" : "s", scatter->region_pages,
-             scatter->region_pages == 1 ? "" : "s", scatter->waste_factor, scatter->hash_size,
-             scatter->hash_sm, scatter->hash_warp, scatter->hash_pages,
-             scatter->keep_pages ? ", pages keep their chunk size" : "",
-             scatter->serial ? ", serial search for several pages" : "");
-}
-
 static void add_creation(struct text *text, const struct quarry_heap_description *about,
                          const struct quarry_allocator_info *info)
 {
@@ -49,16 +37,11 @@ static void add_creation(struct text *text, const struct quarry_heap_description
                  info->whole_pages ? "" : ", ");
     if (!info->whole_pages)
         text_add(text, "blocks of up to %" PRIu64, about->max_block_bytes);
-    if (about->word_bits)
-        text_add(text, ", words of %" PRIu32 " bits", about->word_bits);
-    if (about->probe_lanes)
-        text_add(text, ", %" PRIu32 " lanes of a warp probe first", about->probe_lanes);
-    if (about->scatter.access_blocks)
-        add_scatter(text, &about->scatter);
     text_add(text, "\n");
 }
 
-static void add_oom(struct text *text, const struct quarry_heap_description *about)
+static void add_oom(struct text *text, const struct quarry_heap_description *about,
+                    const struct quarry_allocator_info *info)
 {
     text_add(text, "out of memory  ");
     switch (about->oom) {
@@ -76,14 +59,13 @@ static void add_oom(struct text *text, const struct quarry_heap_description *abo
         text_add(text, "hook: a malloc calls the kernel's function, which says whether to try again");
         break;
     }
-    if (about->full == QUARRY_FULL_PROVEN && about->probes == 0)
+    if (about->full == QUARRY_FULL_INFERRED)
+        text_add(text, "; full means, by probes in vain, that less than %g %% is free\n",
+                 100 * about->low_free);
+    else if (info->proves_full)
         text_add(text, "; full means that nothing was free\n");
-    else if (about->full == QUARRY_FULL_PROVEN)
-        text_add(text, "; full means that nothing was free, after %" PRIu32 " probes and a sweep\n",
-                 about->probes);
     else
-        text_add(text, "; full means, by %" PRIu32 " probes in vain, that less than %g %% is free\n",
-                 about->probes, 100 * about->low_free);
+        text_add(text, "; the allocator's page says what full means\n");
 }
 
 enum quarry_status quarry_heap_info(const quarry_heap *heap, char *text, size_t bytes)
@@ -103,11 +85,16 @@ enum quarry_status quarry_heap_info(const quarry_heap *heap, char *text, size_t 
     text_add(&out, "alignment      %s: blocks begin at multiples of %" PRIu64 " bytes\n",
              about.alignment > 16 ? "shrink" : "natural", about.alignment);
     add_creation(&out, &about, &info);
+    if (about.option_count) {
+        char pairs[QUARRY_OPTIONS_TEXT_BYTES];
+        quarry_options_format(about.options, about.option_count, pairs, sizeof pairs);
+        text_add(&out, "options        %s\n", pairs);
+    }
     text_add(&out, "distribution   %s\n",
              about.distribution == QUARRY_DISTRIBUTION_WARP
                  ? "warp: lanes that ask together share a block of at most a page"
                  : "none: each request goes to the allocator as it is");
-    add_oom(&out, &about);
+    add_oom(&out, &about, &info);
     text_add(&out, "debug mode     %s\n", about.debug ? "on: each malloc and free is checked" : "off");
     return QUARRY_OK;
 }

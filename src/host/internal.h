@@ -11,6 +11,18 @@
 /* Number of the allocator of that name in *number, or ALLOCATOR with the known names in the detail. */
 enum quarry_status quarry_registry_find(const char *name, uint32_t *number);
 
+/* The QUARRY_CAN_... and QUARRY_HAS_... of an allocator. */
+uint32_t quarry_registry_can(uint32_t number);
+
+/* The values of all options of an allocator, in the order of its table.
+ *   set      what the user gave, `count` of them: checked
+ *   values   room for QUARRY_MAX_OPTIONS */
+enum quarry_status quarry_registry_options(uint32_t number, const struct quarry_option *set, uint32_t count,
+                                           uint64_t *values);
+
+/* The other way round.  Returns how many there are. */
+uint32_t quarry_registry_pairs(uint32_t number, const uint64_t *values, struct quarry_option *pairs);
+
 /* What a heap in debug mode recorded, as quarry_heap_debug_report promises it. */
 void quarry_debug_report(const struct quarry_debug *debug, char *memory, size_t bytes);
 

@@ -150,15 +150,13 @@ static void fill_header(struct quarry_trace_header *header, const struct quarry_
     header->pool_bytes = heap->pool_bytes;
     header->page_bytes = heap->page_bytes;
     header->alignment = heap->alignment;
-    header->word_bits = heap->word_bits;
-    header->probes = heap->probes;
-    header->probe_lanes = heap->probe_lanes;
     header->full = heap->full;
     header->low_free = heap->low_free;
     header->distribution = heap->distribution;
     header->oom = heap->oom;
     header->oom_tries = heap->oom_tries;
     header->backend = heap->target.backend;
+    quarry_options_format(heap->options, heap->option_count, header->options, sizeof header->options);
     snprintf(header->allocator, sizeof header->allocator, "%s", heap->allocator);
     snprintf(header->device, sizeof header->device, "%.*s", (int)sizeof header->device - 1, device->name);
 }

@@ -32,18 +32,15 @@ enum {
     AT_POOL_BYTES = 64,
     AT_PAGE_BYTES = 72,
     AT_ALIGNMENT = 80,
-    AT_WORD_BITS = 88,
-    AT_PROBES = 92,
-    AT_PROBE_LANES = 96,
-    AT_FULL = 100,
-    AT_LOW_FREE = 104,
-    AT_DISTRIBUTION = 112,
-    AT_OOM = 116,
-    AT_OOM_TRIES = 120,
-    AT_BACKEND = 124,
+    AT_LOW_FREE = 88,
+    AT_FULL = 96,
+    AT_DISTRIBUTION = 100,
+    AT_OOM = 104,
+    AT_OOM_TRIES = 108,
+    AT_BACKEND = 112,
     AT_ALLOCATOR = 128,
     AT_DEVICE = 160,
-    AT_ZERO = 224
+    AT_OPTIONS = 224
 };
 
 /* ---- numbers ---- */
@@ -187,9 +184,6 @@ static void encode_header(unsigned char *to, const struct quarry_trace_header *h
     put(to + AT_POOL_BYTES, header->pool_bytes, 8);
     put(to + AT_PAGE_BYTES, header->page_bytes, 8);
     put(to + AT_ALIGNMENT, header->alignment, 8);
-    put(to + AT_WORD_BITS, header->word_bits, 4);
-    put(to + AT_PROBES, header->probes, 4);
-    put(to + AT_PROBE_LANES, header->probe_lanes, 4);
     put(to + AT_FULL, (uint64_t)header->full, 4);
     put(to + AT_LOW_FREE, low_free, 8);
     put(to + AT_DISTRIBUTION, (uint64_t)header->distribution, 4);
@@ -198,6 +192,7 @@ static void encode_header(unsigned char *to, const struct quarry_trace_header *h
     put(to + AT_BACKEND, (uint64_t)header->backend, 4);
     memcpy(to + AT_ALLOCATOR, header->allocator, strnlen(header->allocator, sizeof header->allocator - 1));
     memcpy(to + AT_DEVICE, header->device, strnlen(header->device, sizeof header->device - 1));
+    memcpy(to + AT_OPTIONS, header->options, strnlen(header->options, sizeof header->options - 1));
     put(to + AT_CHECKSUM, checksum(to), 4);
 }
 
@@ -273,7 +268,9 @@ static enum quarry_status decode_header(struct quarry_trace_header *header, cons
         status = get_text(header->allocator, from, AT_ALLOCATOR, sizeof header->allocator);
     if (status == QUARRY_OK)
         status = get_text(header->device, from, AT_DEVICE, sizeof header->device);
-    for (unsigned at = AT_ZERO; at < TRACE_HEADER_BYTES && status == QUARRY_OK; at++)
+    if (status == QUARRY_OK)
+        status = get_text(header->options, from, AT_OPTIONS, sizeof header->options);
+    for (unsigned at = AT_BACKEND + 4; at < AT_ALLOCATOR && status == QUARRY_OK; at++)
         if (from[at] != 0)
             status = quarry_fail(QUARRY_ERROR_FILE, "byte %u: it must be 0", at);
     header->events = get_u64(from + AT_EVENTS);
@@ -285,9 +282,6 @@ static enum quarry_status decode_header(struct quarry_trace_header *header, cons
     header->pool_bytes = get_u64(from + AT_POOL_BYTES);
     header->page_bytes = get_u64(from + AT_PAGE_BYTES);
     header->alignment = get_u64(from + AT_ALIGNMENT);
-    header->word_bits = get_u32(from + AT_WORD_BITS);
-    header->probes = get_u32(from + AT_PROBES);
-    header->probe_lanes = get_u32(from + AT_PROBE_LANES);
     header->full = (enum quarry_full)get_u32(from + AT_FULL);
     memcpy(&header->low_free, &low_free, sizeof low_free);
     header->distribution = (enum quarry_distribution)get_u32(from + AT_DISTRIBUTION);

@@ -19,6 +19,8 @@
 
 #define QUARRY_FIRST_FIT_INNER 0xffffffffu
 
+#define QUARRY_FIRST_FIT_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
+
 enum quarry_first_fit_bug {
     QUARRY_FIRST_FIT_SOUND,
     QUARRY_FIRST_FIT_OVERLAP, /* a block's last page may be somebody else's */
@@ -177,29 +179,29 @@ SIMT_FN void quarry_first_fit_census(enum quarry_first_fit_bug bug, const struct
         sum->faults += h->head->lock != 0 || h->head->hint > h->pages.count;
 }
 
+#define quarry_first_fit_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
-SIMT_HOST_FN uint64_t quarry_first_fit_map_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_first_fit_sections(void *heap, struct quarry_layout *l)
 {
-    return pages * sizeof(uint32_t);
+    struct quarry_first_fit *h = (struct quarry_first_fit *)heap;
+    h->head = (struct quarry_first_fit_head *)quarry_layout_section(l, "lock", sizeof *h->head,
+                                                                    QUARRY_SECTION_ALIGN);
+    h->state =
+        (uint32_t *)quarry_layout_section(l, "state", l->pages * sizeof *h->state, QUARRY_SECTION_ALIGN);
+    h->pages = quarry_layout_pages(l);
 }
 
 SIMT_HOST_FN enum quarry_layout_result
 quarry_first_fit_layout(enum quarry_first_fit_bug bug, struct quarry_first_fit *h, struct quarry_layout *l)
 {
     (void)bug;
-    unsigned char *pages = SIMT_NULL;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, 64);
     if (result == QUARRY_LAYOUT_OK)
-        result = quarry_layout_pages(l, sizeof *h->head, quarry_first_fit_map_bytes, &pages);
+        result = quarry_layout_fit(l, quarry_first_fit_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    h->head = (struct quarry_first_fit_head *)(void *)l->base;
-    h->state = (uint32_t *)(void *)(l->base + QUARRY_SECTION_ALIGN);
-    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
     l->max_block = l->pages * l->page_bytes;
-    l->word_bits = 0;
-    l->probes = 0;
-    l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }
 #endif

@@ -9,7 +9,7 @@
 #include "quarry/alloc/alloc.h"
 
 struct quarry_null {
-    uint64_t pages; /* that it claims to have */
+    uint32_t multiprocessors; /* that the layout was told of */
 };
 
 SIMT_FN void quarry_null_init(const struct quarry_null *h, uint64_t thread, uint64_t threads)
@@ -51,23 +51,20 @@ SIMT_FN void quarry_null_census(const struct quarry_null *h, uint64_t bytes,
     (void)sum;
 }
 
+#define quarry_null_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
+SIMT_HOST_FN void quarry_null_sections(void *heap, struct quarry_layout *l)
+{
+    (void)heap;
+    (void)quarry_layout_pages(l);
+}
+
 SIMT_HOST_FN enum quarry_layout_result quarry_null_layout(struct quarry_null *h, struct quarry_layout *l)
 {
-    enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_DEFAULT_PAGE_BYTES);
-    if (result != QUARRY_LAYOUT_OK)
-        return result;
-    if (l->pages > QUARRY_MAX_PAGES)
-        return QUARRY_LAYOUT_PAGES;
-    uint64_t fit = l->bytes / l->page_bytes;
-    if (l->pages == 0)
-        l->pages = fit < QUARRY_MAX_PAGES ? fit : QUARRY_MAX_PAGES;
-    if (l->pages == 0 || l->pages > fit)
-        return QUARRY_LAYOUT_POOL;
-    h->pages = l->pages;
-    l->used_bytes = l->pages * l->page_bytes;
-    l->max_block = l->page_bytes;
-    return QUARRY_LAYOUT_OK;
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_null_sections, h);
+    h->multiprocessors = l->multiprocessors;
+    return result;
 }
 #endif
 

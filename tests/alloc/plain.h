@@ -4,10 +4,14 @@
  *
  *     pool   | spare | used[0] used[1] ... used[n-1] | page 0 | page 1 | ... | page n-1 |
  *     spare  pages that are free and not promised to a malloc under way
- *     used   32 bits: 0 free, 1 taken
+ *     used   32 bits: 0 free, 1 taken, 2 (QUARRY_PLAIN_PUT_OFF) freed, but not yet settled
  *
  * A malloc takes one from spare, or returns NULL if there is none: then every page is taken, or promised to a
  * malloc that is not later than this one.  Then there is a page for it, and it looks until it finds one.
+ *
+ * LAZY.  A free writes QUARRY_PLAIN_PUT_OFF to used[p] and counts that in put_off; settle makes it 0.  A
+ * malloc takes one from spare, else from put_off, else returns NULL: no free adds to spare, so that was still
+ * 0 when put_off was.  It looks for a page of the kind that it has its promise from.
  *
  * Order.  free: used[p] = 0 with release; malloc: compare-exchange 0 -> 1 with acquire.  spare is relaxed:
  * who has its promise before the page's 0 is visible waits for that. */
@@ -17,6 +21,9 @@
 #include "quarry/alloc/alloc.h"
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"
+
+#define QUARRY_PLAIN_CAN                                                                                     \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_WHOLE_PAGES | QUARRY_HAS_PAGES)
 
 enum quarry_plain_bug {
     QUARRY_PLAIN_SOUND,
@@ -29,15 +36,18 @@ enum quarry_plain_bug {
     QUARRY_PLAIN_RIGID,     /* waits for lanes that don't call */
     QUARRY_PLAIN_VAGUE,     /* counts blocks as if the last page were never taken */
     QUARRY_PLAIN_UNORDERED, /* free is relaxed: for ThreadSanitizer to see */
-    QUARRY_PLAIN_STUCK      /* malloc never returns if pages have QUARRY_PLAIN_STUCK_BYTES */
+    QUARRY_PLAIN_STUCK,     /* malloc never returns if pages have QUARRY_PLAIN_STUCK_BYTES */
+    QUARRY_PLAIN_LAZY       /* no bug: free puts off its work */
 };
 
 #define QUARRY_PLAIN_STUCK_BYTES 336u
+#define QUARRY_PLAIN_PUT_OFF 2u
 #define QUARRY_PLAIN_WRITTEN ((uint64_t)0x51ab5c0de5ca1ab1) /* a pool that a forgetful init has seen */
 
 struct quarry_plain_map {
     uint64_t written;
     uint32_t spare;
+    uint32_t put_off;
 };
 
 struct quarry_plain {
@@ -55,25 +65,44 @@ SIMT_FN void quarry_plain_init(enum quarry_plain_bug bug, const struct quarry_pl
         return;
     h->map->written = QUARRY_PLAIN_WRITTEN;
     h->map->spare = h->pages.count;
+    h->map->put_off = 0;
 }
 
-SIMT_FN int quarry_plain_promise(const struct quarry_plain *h, enum quarry_plain_bug bug)
+SIMT_FN void quarry_plain_settle(enum quarry_plain_bug bug, const struct quarry_plain *h, uint64_t thread,
+                                 uint64_t threads)
+{
+    uint32_t settled = 0;
+    for (uint64_t p = thread; bug == QUARRY_PLAIN_LAZY && p < h->pages.count; p += threads)
+        if (h->used[p] == QUARRY_PLAIN_PUT_OFF) {
+            h->used[p] = 0;
+            settled++;
+        }
+    if (settled) {
+        simt_add_u32(&h->map->spare, settled, relaxed);
+        simt_sub_u32(&h->map->put_off, settled, relaxed);
+    }
+}
+
+/* Takes a promise from a count of pages. */
+SIMT_FN int quarry_plain_promise(uint32_t *count, enum quarry_plain_bug bug)
 {
     for (;;) {
-        uint32_t spare = simt_load_u32(&h->map->spare, relaxed);
+        uint32_t spare = simt_load_u32(count, acquire); /* LAZY: put_off is read after that */
         if (spare == 0)
             return 0;
-        if (simt_cas_u32(&h->map->spare, spare, spare - 1, relaxed) == spare)
+        if (simt_cas_u32(count, spare, spare - 1, relaxed) == spare)
             return 1;
         if (bug == QUARRY_PLAIN_EARLY)
             return 0;
     }
 }
 
-SIMT_FN int quarry_plain_take(const struct quarry_plain *h, uint32_t page, enum quarry_plain_bug bug)
+/* Takes a page that is `as`, 0 or QUARRY_PLAIN_PUT_OFF. */
+SIMT_FN int quarry_plain_take(const struct quarry_plain *h, uint32_t page, uint32_t as,
+                              enum quarry_plain_bug bug)
 {
     if (bug != QUARRY_PLAIN_TWICE)
-        return simt_cas_u32(&h->used[page], 0, 1, acquire) == 0; /* pairs with the release of free */
+        return simt_cas_u32(&h->used[page], as, 1, acquire) == as; /* pairs with the release of free */
     if (simt_load_u32(&h->used[page], acquire) != 0)
         return 0;
     simt_backoff(); /* others come between, on the CPU for sure */
@@ -85,16 +114,19 @@ SIMT_FN void *quarry_plain_malloc(enum quarry_plain_bug bug, const struct quarry
                                   struct quarry_context *context, uint64_t bytes)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t page = quarry_random_below(&r, h->pages.count);
+    uint32_t page = quarry_random_below(&r, h->pages.count), as = 0;
     (void)context;
     (void)bytes;
     while (bug == QUARRY_PLAIN_STUCK && h->pages.page_bytes == QUARRY_PLAIN_STUCK_BYTES && simt_clock() != 1)
         simt_backoff(); /* a look at the clock, so that no deadlock is reported */
     if (bug == QUARRY_PLAIN_RIGID)
         simt_sync(SIMT_ALL_LANES);
-    if (!quarry_plain_promise(h, bug))
-        return SIMT_NULL;
-    while (!quarry_plain_take(h, page, bug)) {
+    if (!quarry_plain_promise(&h->map->spare, bug)) {
+        as = QUARRY_PLAIN_PUT_OFF;
+        if (bug != QUARRY_PLAIN_LAZY || !quarry_plain_promise(&h->map->put_off, bug))
+            return SIMT_NULL;
+    }
+    while (!quarry_plain_take(h, page, as, bug)) {
         page = page + 1 < h->pages.count ? page + 1 : 0;
         if (page == 0)
             simt_backoff();
@@ -105,6 +137,11 @@ SIMT_FN void *quarry_plain_malloc(enum quarry_plain_bug bug, const struct quarry
 SIMT_FN void quarry_plain_free(enum quarry_plain_bug bug, const struct quarry_plain *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
+    if (bug == QUARRY_PLAIN_LAZY) {
+        simt_store_u32(&h->used[page], QUARRY_PLAIN_PUT_OFF, release); /* pairs with quarry_plain_take */
+        simt_add_u32(&h->map->put_off, 1, relaxed);
+        return;
+    }
     if (bug == QUARRY_PLAIN_UNORDERED)
         simt_store_u32(&h->used[page], 0, relaxed);
     else
@@ -135,37 +172,32 @@ SIMT_FN void quarry_plain_census(enum quarry_plain_bug bug, const struct quarry_
         int taken = h->used[p] != 0 && !(bug == QUARRY_PLAIN_VAGUE && p + 1 == h->pages.count);
         live += taken;
         spare += !taken;
-        sum->faults += h->used[p] > 1;
+        sum->faults += share->idle && h->used[p] > 1;
     }
     quarry_census_pages(sum, bytes, live, spare, page_bytes);
     if (share->thread == 0)
-        sum->faults += h->map->spare > h->pages.count;
+        sum->faults += h->map->spare > h->pages.count || (share->idle && h->map->put_off != 0);
 }
 
 #if SIMT_HAS_HOST
-SIMT_HOST_FN uint64_t quarry_plain_map_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_plain_sections(void *heap, struct quarry_layout *l)
 {
-    return pages * sizeof(uint32_t);
+    struct quarry_plain *h = (struct quarry_plain *)heap;
+    h->map = (struct quarry_plain_map *)quarry_layout_section(l, "map", sizeof *h->map, QUARRY_SECTION_ALIGN);
+    h->used = (uint32_t *)quarry_layout_section(l, "used", l->pages * sizeof *h->used, QUARRY_SECTION_ALIGN);
+    h->pages = quarry_layout_pages(l);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_plain_layout(enum quarry_plain_bug bug, struct quarry_plain *h,
                                                            struct quarry_layout *l)
 {
-    unsigned char *pages = SIMT_NULL;
-    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->map, quarry_plain_map_bytes, &pages);
-    uint64_t stride = l->page_bytes;
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_plain_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    if (bug == QUARRY_PLAIN_NARROW && stride > QUARRY_PAGE_UNIT)
-        stride -= QUARRY_PAGE_UNIT;
-    h->map = (struct quarry_plain_map *)(void *)l->base;
-    h->used = (uint32_t *)(void *)(l->base + QUARRY_SECTION_ALIGN);
-    h->pages = quarry_pages_make(pages, stride, (uint32_t)l->pages);
+    if (bug == QUARRY_PLAIN_NARROW && l->page_bytes > QUARRY_PAGE_UNIT)
+        h->pages = quarry_pages_make(l->places, l->page_bytes - QUARRY_PAGE_UNIT, (uint32_t)l->pages);
     if (bug == QUARRY_PLAIN_CROOKED)
         h->pages.base += 8;
-    l->word_bits = 0;
-    l->probes = 0;
-    l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }
 #endif

@@ -21,18 +21,23 @@ const char *naming(void)
     return text;
 }
 
+/* Points into memory that the next call uses again. */
 static struct quarry_heap_options options_of_fixture(void)
 {
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    static struct test_set set;
+    set = f.set;
+    test_set(&set, f.allocator, "word_bits", f.word_bits);
+    if (!(f.low_free > 0)) /* else they follow from that */
+        test_set(&set, f.allocator, "probes", f.probes);
+    test_set(&set, f.allocator, "probe_lanes", f.probe_lanes);
+    options.set = set.pairs;
+    options.set_count = set.count;
     options.target = f.target;
     options.allocator = f.allocator;
-    options.word_bits = f.word_bits;
-    options.probes = f.probes;
-    options.probe_lanes = f.probe_lanes;
     options.full = f.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     options.low_free = f.low_free;
     options.debug = f.debug;
-    options.scatter = f.scatter;
     options.alignment = f.alignment;
     options.distribution = f.distribution;
     return options;
@@ -168,13 +173,23 @@ void expect_empty(void)
     expect_equal(slots(1), f.empty_slots);
 }
 
+void set_option(const char *name, uint64_t value)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < f.set.count; i++)
+        if (strcmp(f.set.pairs[i].name, name) != 0)
+            f.set.pairs[kept++] = f.set.pairs[i];
+    f.set.count = kept;
+    test_set(&f.set, f.allocator, name, value);
+}
+
 void plain_options(void)
 {
     f.probes = 0;
     f.probe_lanes = 0;
     f.low_free = 0;
     f.debug = 0;
-    memset(&f.scatter, 0, sizeof f.scatter);
+    memset(&f.set, 0, sizeof f.set);
     f.block_threads = 0;
     f.no_grains = 0;
     f.note = NULL;
@@ -214,8 +229,8 @@ static void for_allocators(void (*test)(void), int uncounted)
         f.word_bits = 0;
         plain_options();
         struct quarry_heap_description about = describe_default();
-        uint32_t kinds = about.word_bits ? 2 : 1;
-        f.fixed = about.max_block_bytes == about.page_bytes;
+        uint32_t kinds = described(&about, "word_bits") ? 2 : 1;
+        f.fixed = info.whole_pages;
         for (uint32_t w = 0; w < kinds; w++) {
             f.word_bits = kinds == 2 ? widths[w] : 0;
             plain_options();

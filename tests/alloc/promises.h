@@ -13,13 +13,13 @@ struct fixture {
     const char *allocator;
     int counted; /* quarry_allocator_info.counts_slots */
     int fixed;   /* a block is a page: else smaller and larger ones than a page are to be tested, too */
-    uint32_t word_bits;
+    uint32_t word_bits;   /* 0: standard, as in the next two */
     uint32_t probes;      /* 0: default */
     uint32_t probe_lanes; /* 0: default */
     double low_free;      /* 0: FULL_PROVEN */
     int debug;
-    struct quarry_scatter_options scatter;
-    uint64_t alignment; /* 0: 16 */
+    struct test_set set; /* what else is to be set */
+    uint64_t alignment;  /* 0: 16 */
     enum quarry_distribution distribution;
     uint32_t block_threads; /* of a launch; 0: what suits its size */
     const char *note;       /* for naming() */
@@ -68,6 +68,9 @@ uint64_t largest_page(void); /* bytes, with the fixture's policies */
 struct quarry_statistics statistics(void);
 uint64_t slots(uint64_t bytes); /* as the host and kernels count them, who must agree */
 void expect_empty(void);        /* nothing lives, and everything is free: the slots are those of a new heap */
+
+/* Sets an option of the allocator for the heaps that begin() makes; 0: standard again. */
+void set_option(const char *name, uint64_t value);
 
 /* Forgets all options but allocator, word_bits and policies. */
 void plain_options(void);

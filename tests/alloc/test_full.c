@@ -38,7 +38,10 @@ static void probes(void)
         quarry_heap *heap;
         options.target = base_target;
         options.allocator = f.allocator;
-        options.word_bits = f.word_bits;
+        struct test_set set = {0};
+        test_set(&set, f.allocator, "word_bits", f.word_bits);
+        options.set = set.pairs;
+        options.set_count = set.count;
         options.full = QUARRY_FULL_INFERRED;
         options.low_free = rows[i].low_free;
         options.pages = 100;
@@ -49,9 +52,10 @@ static void probes(void)
         f.low_free = rows[i].low_free;
         if (about.full == QUARRY_FULL_PROVEN)
             continue;
-        expect_equal(about.probes, about.word_bits == 32   ? rows[i].words_32
-                                   : about.word_bits == 64 ? rows[i].words_64
-                                                           : rows[i].pages);
+        uint32_t bits = described_bits(&about);
+        expect_equal(described(&about, "probes"), bits == 32   ? rows[i].words_32
+                                                  : bits == 64 ? rows[i].words_64
+                                                               : rows[i].pages);
         expect_equal(about.full, QUARRY_FULL_INFERRED);
         expect(about.low_free == (i ? rows[i].low_free : 0.005));
     }
@@ -82,7 +86,6 @@ static void refused(void)
     quarry_heap *heap;
     options.target = base_target;
     options.allocator = f.allocator;
-    options.word_bits = f.word_bits;
     options.pages = 100;
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         for (int full = QUARRY_FULL_PROVEN; full <= QUARRY_FULL_INFERRED; full++) {
@@ -92,16 +95,21 @@ static void refused(void)
         }
     options.full = QUARRY_FULL_INFERRED;
     f.low_free = 0.5;
-    if (describe_default().full == QUARRY_FULL_INFERRED) {
+    const int infers = describe_default().full == QUARRY_FULL_INFERRED;
+    if (infers) {
         options.low_free = 1e-9;
         expect_refused(&options, QUARRY_ERROR_ARGUMENT, "low_free", "probes");
         options.low_free = 5e-324;
         expect_refused(&options, QUARRY_ERROR_ARGUMENT, "low_free", "probes");
     }
     options.low_free = 0.1;
-    options.probes = 5;
-    expect_refused(&options, QUARRY_ERROR_COMBINATION, "probes", "low_free");
-    options.probes = 0;
+    if (infers) {
+        const struct quarry_option five = {"probes", 5};
+        options.set = &five;
+        options.set_count = 1;
+        expect_refused(&options, QUARRY_ERROR_ARGUMENT, "probes", "low_free");
+        options.set_count = 0;
+    }
     options.full = QUARRY_FULL_PROVEN;
     expect_refused(&options, QUARRY_ERROR_COMBINATION, "low_free", "INFERRED");
     options.low_free = 0;
@@ -211,9 +219,10 @@ static void hardly_any(void)
     struct quarry_heap_description about = describe_default();
     if (about.full == QUARRY_FULL_PROVEN)
         return;
-    double each = about.word_bits ? about.word_bits : 1;
+    uint32_t bits = described_bits(&about);
+    double each = bits ? bits : 1;
     uint32_t nulls = nulls_with(spare, 0.5);
-    expect(ASKED - nulls <= bound(ASKED, about.probes * each * spare / LARGE_PAGES));
+    expect(ASKED - nulls <= bound(ASKED, (double)described(&about, "probes") * each * spare / LARGE_PAGES));
 }
 
 /* A word that another lane has locked, or a page that was lost to another malloc, says nothing about how full

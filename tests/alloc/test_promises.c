@@ -349,7 +349,7 @@ static void options(void)
             with_options(seed);
         }
         plain_options();
-        for (uint32_t lanes = 1; lanes <= SIMT_LANES && about.probe_lanes; lanes++) {
+        for (uint32_t lanes = 1; lanes <= SIMT_LANES && described(&about, "probe_lanes"); lanes++) {
             f.probe_lanes = lanes;
             with_options(seed);
             f.low_free = low_free[lanes % 4];

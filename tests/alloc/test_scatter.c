@@ -283,8 +283,10 @@ static void a_page_is_not_entered_before_all_have_written_its_fields(void **stat
     base_target.bug_depth = 2; /* one seed of 1000 shows it, and hardly any at other depths */
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 40; seed++) {
         f.block_threads = SIMT_LANES;
-        f.scatter.hash_size = f.scatter.hash_sm = f.scatter.hash_warp = f.scatter.hash_pages =
-            2; /* to page 0 */
+        set_option("hash_size", 2);
+        set_option("hash_sm", 2);
+        set_option("hash_warp", 2);
+        set_option("hash_pages", 2); /* to page 0 */
         begin(2, 544, 2 * SIMT_LANES, seed);
         f.device.lanes = 1u << 31;
         f.device.bytes = 544;
@@ -352,14 +354,14 @@ static void a_chunk_wastes_no_more_than_the_factor_allows(void **state)
     expect_equal(slots_beside(32, 1), count_chunks(PAGE_BYTES, 32) - 2);
     expect_equal(slots_beside(64, 16), 0);
     expect_equal(slots_beside(16, 32), 0);
-    f.scatter.waste_factor = 1;
+    set_option("waste_factor", 1);
     expect_equal(slots_beside(1024, 1024), 2);
     expect_equal(slots_beside(1024, 1000), 2);
     expect_equal(slots_beside(1024, 512), 0);
-    f.scatter.waste_factor = 4;
+    set_option("waste_factor", 4);
     expect_equal(slots_beside(1024, 256), 2);
     expect_equal(slots_beside(1024, 224), 0);
-    f.scatter.waste_factor = 4096;
+    set_option("waste_factor", 4096);
     expect_equal(slots_beside(1024, 16), 2);
     plain_options();
 }
@@ -371,7 +373,10 @@ static void larger_chunks_are_for_want_of_others(void **state)
 {
     (void)state;
     choose();
-    f.scatter.hash_size = f.scatter.hash_sm = f.scatter.hash_warp = f.scatter.hash_pages = 2; /* to page 0 */
+    set_option("hash_size", 2);
+    set_option("hash_sm", 2);
+    set_option("hash_warp", 2);
+    set_option("hash_pages", 2); /* to page 0 */
     begin(2, PAGE_BYTES, 3, 0);
     f.device.bytes = 1024;
     f.device.lanes = 1;
@@ -392,7 +397,7 @@ static void a_page_that_is_kept_serves_its_size_only(void **state)
     (void)state;
     choose();
     for (int keep = 0; keep < 2; keep++) {
-        f.scatter.keep_pages = keep;
+        set_option("keep_pages", keep);
         begin(3, PAGE_BYTES, 8, 0);
         f.device.bytes = 1024;
         expect_equal(run(&promise_malloc, 8).nulls, 0);
@@ -412,8 +417,8 @@ static void a_serial_search_begins_at_the_end(void **state)
     enum { BLOCKS = 7 };
     (void)state;
     choose();
-    f.scatter.serial = 1;
-    f.scatter.access_blocks = 4;
+    set_option("serial", 1);
+    set_option("access_blocks", 4);
     begin(60, PAGE_BYTES, BLOCKS, 0);
     f.device.bytes = 3 * PAGE_BYTES;
     for (int turn = 0; turn < 2; turn++) {
@@ -433,9 +438,9 @@ static void no_block_of_pages_crosses_an_access_block(void **state)
 {
     (void)state;
     choose();
-    f.scatter.access_blocks = 4;
+    set_option("access_blocks", 4);
     for (int serial = 0; serial < 2; serial++) {
-        f.scatter.serial = serial;
+        set_option("serial", serial);
         begin(40, PAGE_BYTES, 30, 0);
         expect_equal(f.about.max_block_bytes, 10 * PAGE_BYTES);
         f.device.bytes = 3 * PAGE_BYTES;
@@ -452,15 +457,20 @@ static void no_block_of_pages_crosses_an_access_block(void **state)
 
 static void no_scatter_option_changes_a_promise(void **state)
 {
-    static const struct quarry_scatter_options options[] = {
+    static const uint64_t options[][9] = {
+        /* 0: standard */
         {1, 1, 1, 1, 1, 1, 1, 0, 0},           {3, 5, 3, 7, 0, 0, 0, 0, 1},
         {1000, 4096, 4096, 2, 4, 8, 16, 0, 0}, {2, 100, 2, 1u << 31, 0, 1, 2, 0, 1},
         {0, 2, 0, 0, 0, 0, 0, 0, 0},
     };
+    static const char *const names[] = {"access_blocks", "region_pages", "waste_factor",
+                                        "hash_size",     "hash_sm",      "hash_warp",
+                                        "hash_pages",    "keep_pages",   "serial"};
     (void)state;
     choose();
     for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
-        f.scatter = options[seed % 5];
+        for (uint32_t i = 0; i < 9; i++)
+            set_option(names[i], options[seed % 5][i]);
         play(33, 300, 6, 0, seed);
         play(33, 3 * PAGE_BYTES, 40, 0, seed);
         play(33, PAGE_BYTES, 33 * 3 + 2, 1, seed);
@@ -476,7 +486,9 @@ static void wrong_scatter_options_are_refused(void **state)
         quarry_heap *heap;
         options.target = base_target;
         options.allocator = "scatter";
-        *(i ? &options.scatter.region_pages : &options.scatter.waste_factor) = 4097;
+        const struct quarry_option wrong = {i ? "region_pages" : "waste_factor", 4097};
+        options.set = &wrong;
+        options.set_count = 1;
         assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_ARGUMENT);
         assert_non_null(strstr(quarry_error_detail(), "4097"));
     }

@@ -47,7 +47,7 @@ static void draw_options(const struct quarry_heap_description *about)
 {
     static const uint32_t probes[] = {0, 0, 1, 2, 5};
     f.probes = probes[draw(5)];
-    if (about->probe_lanes && draw(2))
+    if (described(about, "probe_lanes") && draw(2))
         f.probe_lanes = 1 + draw(SIMT_LANES);
 }
 

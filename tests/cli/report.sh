@@ -163,6 +163,19 @@ run 0 report -o "$scratch/e" "$scratch/old.csv"
 page=$scratch/e/index.html
 has '<code>not recorded</code>'
 
+# Many allocators: no two have the same mark in the same colour, which the ids of marks stand for, and names stay within the drawing.
+awk -F, 'BEGIN { OFS = "," } NR == 1 { print } $3 == "rw" && $33 == "alloc" { for (i = 10; i < 34; i++) { $3 = "a" i; print } }' "$csv" >"$scratch/many.csv"
+run 0 report -o "$scratch/f" "$scratch/many.csv"
+"$(python_with matplotlib)" - "$scratch/f/index.html" >"$out" 2>&1 <<'EOP' || fail 'the drawings of 24 allocators'
+import re, sys
+for svg in re.findall("<svg.*?</svg>", open(sys.argv[1], encoding="utf-8").read(), re.S):
+    marks = dict(re.findall(r'<use xlink:href="#(\w+)"[^>]*><title>(a[0-9]+), ', svg))
+    assert sorted(marks.values()) == [f"a{i}" for i in range(10, 34)], marks
+    height = float(re.search(r'viewBox="0 0 \S+ (\S+)"', svg)[1])
+    assert all(0 < float(y) < height for y in re.findall(r'<text[^>]* y="([-0-9.]+)"', svg)), "names outside"
+EOP
+same "$(cat "$out")" '' 'what the drawings of 24 allocators lack'
+
 # ---- refused ----
 
 # refused SED PATTERN: the file, changed so, is refused, and there is no page.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# scripts/standing.py: docs/reproduction/standing.md is what it prints; its arithmetic, on a survey of three rows; a survey as
-# the command writes it today; and what it refuses.
+# scripts/standing.py: docs/reproduction/standing.md is what it prints; its arithmetic, on a survey of three rows; the picture, where
+# matplotlib is installed; a survey as the command writes it today; and what it refuses.
 #
 #   standing.sh QUARRY     the binary
 set -u
@@ -78,7 +78,8 @@ GPU,1,cuda,rw-malloc,init,create,1,16,16,one,100,32,8589934592,ok,777000,,,,,c0f
 GPU,1,cuda,rw-malloc,init,create,1,16,16,one,100,32,8589934592,ok,999000,,,,,c0ffee,quarry bench,0,16,none,null,16
 END
 standing 0 "$scratch/pages.csv"
-prints '^- \*\*Ours\*\*: .quarry bench. and 2 more, which the rows name, GPU, driver 1, commit .c0ffee.; pages\.csv\.$'
+prints '^- \*\*Ours\*\*: .quarry bench. and 2 more, which the rows name, GPU, driver 1, commit .c0ffee.;$'
+prints '^  pages\.csv\.$'
 prints '^\| threads x bytes \|.*\| .rw-malloc. \| .rw-malloc., best page \| best of ours'
 prints '^\| 131072 x 16 \|.*\| 4.0x · 2.00 \| 2.2x · 1.10 · 32 B \| 1.10 \|$'
 prints '^\| 131072 x 256 \|.*\| \*\*1.5x · 0.50\*\* \| \*\*1.5x · 0.50\*\* · 64 B \| 0.50 \|$'
@@ -99,16 +100,44 @@ prints ' the same kind of device'
 prints '^Ours is of heaps of 1 GiB, the peers. of 8 GiB\.$'
 standing 0 "$scratch/pages.csv" "$scratch/same.csv"
 prints ' several kinds of device'
-prints '; pages.csv, same.csv\.$'
+prints '^  pages.csv, same.csv\.$'
 
 # The survey beside the page is linked, however it is named, and any file may begin with a byte order mark.
 standing 0 "$folder"/survey-*.csv.gz
-prints '; \[(survey-[^]]*)\]\(survey-.*\)\.$'
+prints '^  \[(survey-[^]]*)\]\(survey-.*\)\.$'
 {
     printf '\357\273\277'
     cat "$survey"
 } >"$scratch/marked.csv"
 standing 0 "$scratch/marked.csv"
+
+# The picture: the best page of a cell, the peers by name; the heap, the devices and the commits of the
+# rows that are drawn; no other rows.
+chart=$scratch/chart.svg
+if python3 -c 'import matplotlib' 2>/dev/null; then
+    sed 's/^GPU,\(.*,256,256,.*,\)64$/Other,\1128/' "$scratch/pages.csv" >"$scratch/drawn.csv"
+    sed -n 's/^GPU,\(.*alloc,malloc,131072,\)16,16,\(.*c0ffee\)\(.*\),64$/GPU,\14096,4096,\2e\3,64/p' "$scratch/pages.csv" >>"$scratch/drawn.csv"
+    standing 0 --chart "$chart" "$scratch/drawn.csv"
+    [ ! -s "$out" ] || fail 'a page beside the picture'
+    cp "$chart" "$out"
+    prints '<svg'
+    prints '>ScatterAlloc<'
+    prints '>Ouroboros P-S<'
+    prints '>hangs at 4096<'
+    prints '>rw-malloc, best page<'
+    prints 'an empty heap of 8 GiB<'
+    prints '>rw-malloc: GPU, commit c0ffee, commit c0ffeee<'
+    prints_not 'Gallatin|Other'
+    standing 1 --chart "$scratch/none/chart.svg" "$scratch/drawn.csv"
+    refuses "chart.svg: can't be written: No such file"
+else
+    standing 1 --chart "$chart" "$folder"/survey-*.csv.gz
+    refuses 'drawn by matplotlib'
+fi
+rm -f "$chart"
+standing 1 --chart "$chart" "$survey"
+refuses 'too few cells of rw-malloc'
+[ ! -e "$chart" ] || fail 'a picture of too few cells'
 
 # Times of a CPU are beside nobody's; but the columns are those of today.
 nice "$quarry" bench --backend cpu --quick --allocator rw --runs 1 --test init,registers --csv="$scratch/cpu.csv" >/dev/null

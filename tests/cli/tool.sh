@@ -54,9 +54,12 @@ says "'--frobnicate': no such option"
 # ---- info ----
 
 run 0 info --backend cpu
-same "$(sed 's/  .*//' "$out" | tr '\n' ' ')" \
+same "$(sed '/^$/,$d; s/  .*//' "$out" | tr '\n' ' ')" \
     'reserve pool alignment creation distribution out of memory debug mode ' 'policies of a heap'
 prints '^reserve pool   67108864 bytes of host memory$'
+prints '^ +offset +bytes +share  section$'
+prints '^ +0 +256 +0.00 %  head$'
+prints '^ +[0-9]+ +[0-9]+ +9[0-9.]+ %  pages$'
 prints '^alignment      natural: .* 16 bytes$'
 prints '^creation       rw-malloc, .* pages of 64 bytes, blocks of up to [0-9]+, words of 32 bits$'
 prints '^distribution   none: '

@@ -2,7 +2,7 @@
 /* The parser of traces under libFuzzer: no input may crash it, leak, or pass without fitting together.
  *
  * An input is a file; or, since no mutation gets past a checksum and a packer, what is put into one: if its
- * first byte is not that of a trace, the 240 bytes of header behind the checksum and then events, which are
+ * first byte is not that of a trace, the 496 bytes of header behind the checksum and then events, which are
  * signed and packed here. */
 #include "quarry/trace.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#define HEADER 256u
+#define HEADER 512u
 #define BODY 16u
 #define MOST 16384u
 
@@ -52,7 +52,7 @@ static void wrap(const uint8_t *bytes, size_t size)
     if (events > MOST)
         return;
     memset(file, 0, HEADER);
-    memcpy(file, "\211QTRACE\n\1", 9);
+    memcpy(file, "\211QTRACE\n\2", 9);
     memcpy(file + BODY, bytes, size < body ? size : body);
     const uint32_t checksum = (uint32_t)crc32(0, file + BODY, (uInt)body);
     for (unsigned i = 0; i < 4; i++)

@@ -8,7 +8,11 @@ struct quarry_heap_options the_options(uint64_t pages, uint64_t page_bytes)
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     options.target = f.target;
     options.allocator = f.allocator;
-    options.word_bits = f.word_bits;
+    static struct test_set set; /* which *options points into until the next call */
+    memset(&set, 0, sizeof set);
+    test_set(&set, f.allocator, "word_bits", f.word_bits);
+    options.set = set.pairs;
+    options.set_count = set.count;
     options.full = f.full;
     options.pages = pages;
     options.page_bytes = page_bytes;
@@ -171,8 +175,8 @@ void for_each_allocator(void (*test)(void))
             f.full = QUARRY_FULL_PROVEN;
             begin(2, PAGE_BYTES, 0);
             end(QUARRY_OK);
-            f.fixed = f.about.max_block_bytes == f.about.page_bytes;
-            if (!f.about.word_bits && width == 64)
+            f.fixed = info.whole_pages;
+            if (!described(&f.about, "word_bits") && width == 64)
                 continue;
             test();
         }

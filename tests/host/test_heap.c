@@ -213,11 +213,14 @@ static void word_bits_and_pages_are_described(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         struct quarry_heap_options options = the_options();
+        const struct quarry_option bits = {"word_bits", words[i]};
+        options.allocator = "corw";
         options.pool_bytes = MIB;
-        options.word_bits = words[i];
+        options.set = &bits;
+        options.set_count = 1;
         quarry_heap *heap = create(&options);
         assert_ok(quarry_heap_describe(heap, &description));
-        assert_true(description.word_bits == words[i] || description.word_bits == 0);
+        assert_int_equal(words[i], described(&description, "word_bits"));
         assert_true(description.pages > 0 && description.pages < 4096);
         fill_and_empty(heap);
         assert_ok(quarry_heap_destroy(heap));

@@ -229,21 +229,24 @@ static void info_has_a_line_for_each_policy(void **state)
     assert_ok(quarry_heap_destroy(heap));
 }
 
-/* Every option of scatter's is told, with its default filled in, and nothing of them for the others. */
-static void info_says_what_scatter_is_made_of(void **state)
+/* Every option of the allocator is told, with what the heap took, and the text fits. */
+static void info_says_what_options_the_heap_took(void **state)
 {
-    static const struct quarry_scatter_options most = {64, 4096, 4096, ~0u, ~0u, ~0u, ~0u, 7, 7};
+    static const struct quarry_option most[] = {
+        {"access_blocks", 64}, {"region_pages", 4096}, {"waste_factor", 4096}, {"hash_size", ~0u},
+        {"hash_sm", ~0u},      {"hash_warp", ~0u},     {"hash_pages", ~0u},    {"keep_pages", 1},
+        {"serial", 1},         {"probes", 1u << 24}};
     struct quarry_heap_options options = the_options();
     struct quarry_heap_description about;
     char text[QUARRY_INFO_TEXT_BYTES];
     quarry_heap *heap;
     (void)state;
     for (int i = 0; i < 3; i++) {
-        const int is_scatter = i < 2;
-        options.allocator = is_scatter ? "scatter" : "rw-malloc";
+        options.allocator = i < 2 ? "scatter" : "ring";
         options.pages = 9000;
+        options.set = i == 1 ? most : NULL;
+        options.set_count = i == 1 ? sizeof most / sizeof *most : 0;
         if (i > 0) {
-            options.scatter = most;
             options.distribution = QUARRY_DISTRIBUTION_WARP;
             options.oom = QUARRY_OOM_WAIT;
             options.oom_tries = 1u << 24;
@@ -252,26 +255,25 @@ static void info_says_what_scatter_is_made_of(void **state)
         assert_ok(quarry_heap_describe(heap, &about));
         assert_ok(quarry_heap_info(heap, text, sizeof text));
         assert_true(strlen(text) + 1 < sizeof text);
-        assert_int_equal(is_scatter, strstr(text, " access blocks, ") != NULL);
         if (i == 0) {
-            assert_non_null(strstr(text,
-                                   ", 8 access blocks, regions of 16 pages, waste factor 2, hash factors "
-                                   "38183 17497 1 1\n"));
-            assert_int_equal(8, about.scatter.access_blocks);
-            assert_int_equal(17497, about.scatter.hash_sm);
-            assert_int_equal(0, about.scatter.serial);
+            assert_non_null(strstr(text, "\noptions        probes=16 access_blocks=8 region_pages=16 "
+                                         "waste_factor=2 hash_size=38183 hash_sm=17497 hash_warp=1 "
+                                         "hash_pages=1 keep_pages=0 serial=0\n"));
+            assert_int_equal(8, described(&about, "access_blocks"));
+            assert_int_equal(10, about.option_count);
         } else if (i == 1) {
-            assert_non_null(strstr(text, ", pages keep their chunk size, serial search"));
-            assert_int_equal(4096, about.scatter.waste_factor);
-            assert_int_equal(1, about.scatter.serial);
+            for (size_t k = 0; k < sizeof most / sizeof *most; k++)
+                assert_int_equal(most[k].value, described(&about, most[k].name));
+            assert_non_null(strstr(text, " keep_pages=1 serial=1\n"));
         } else {
-            const struct quarry_scatter_options none = {0, 0, 0, 0, 0, 0, 0, 0, 0};
-            assert_memory_equal(&none, &about.scatter, sizeof none);
+            assert_int_equal(0, about.option_count);
+            assert_null(strstr(text, "\noptions"));
         }
         assert_ok(quarry_heap_destroy(heap));
     }
 }
 
+/* What an allocator's line says, its heaps show. */
 static void allocators_say_what_they_can(void **state)
 {
     struct quarry_allocator_info info;
@@ -286,6 +288,7 @@ static void allocators_say_what_they_can(void **state)
         assert_ok(quarry_heap_create(&heap, &options));
         assert_ok(quarry_heap_describe(heap, &about));
         assert_int_equal(info.whole_pages, about.max_block_bytes == about.page_bytes);
+        assert_true(!info.holds_pages || about.pages == 3);
         assert_ok(quarry_heap_destroy(heap));
         options.alignment *= 2;
         assert_true(quarry_heap_create(&heap, &options) != QUARRY_OK);
@@ -540,7 +543,7 @@ int main(void)
         cmocka_unit_test(blocks_begin_at_multiples_of_the_alignment),
         cmocka_unit_test(page_of_default_size_is_as_large_as_the_alignment),
         cmocka_unit_test(info_has_a_line_for_each_policy),
-        cmocka_unit_test(info_says_what_scatter_is_made_of),
+        cmocka_unit_test(info_says_what_options_the_heap_took),
         cmocka_unit_test(allocators_say_what_they_can),
         cmocka_unit_test(malloc_waits_until_others_free),
         cmocka_unit_test(waiting_has_a_limit),

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The order of the rooms (docs/DESIGN.md): includes point down only, platform conditions live in the platform
-# rooms, device headers use no libc, each allocator of list.def has its page, and links between pages lead to files.
+# rooms, device headers use no libc, each allocator of list.def has its page, and links between pages lead to files.  The
+# page of the API names each function of the host's side.  Prose in pages is at most 120 columns wide.
 #
 #   includes.sh          checks this repository, then plants one violation of each rule in a copy of it and
 #                        requires that each is found
@@ -88,12 +89,26 @@ violations() {
             while read -r family; do
                 [ -s "docs/reference/alloc/$family.md" ] || echo "docs/reference/alloc/$family.md: no page for this family"
             done
+        for header in include/quarry/quarry.h include/quarry/trace.h; do
+            sed -nE 's/^[a-z].*[ *](quarry_[a-z_]+)\(.*/\1/p' "$header" | while read -r function; do
+                grep -q "\`$function\`" docs/reference/api.md || echo "$header: docs/reference/api.md lacks $function"
+            done
+        done
         # Links of Markdown within the repository: [text](path), path relative to the page, without a scheme.
         find . -path './build*' -prune -o -name '*.md' -print | sed 's/^\.\///' | sort | while read -r page; do
             grep -oE '\]\([^)#: ]+' "$page" | sed 's/^](//' | while read -r link; do
                 [ -e "$(dirname "$page")/$link" ] || echo "$page: links to $link, which is not there"
             done
         done
+        # Prose: no table, no code, and no line with a link, which may not be broken.
+        # shellcheck disable=SC2016 # awk's
+        find . -path './build*' -prune -o -name '*.md' -print | sed 's/^\.\///' | sort | LC_ALL=C xargs awk '
+            FNR == 1 { code = 0 }
+            /^ *```/ { code = !code }
+            { line = $0; gsub(/[\200-\277]/, "", line) } # bytes of one character count once
+            !code && length(line) > 120 && line !~ /^(    | *\|)/ && line !~ /\]\(/ {
+                print FILENAME ":" FNR ": prose of " length(line) " columns"
+            }'
         for header in include/quarry/alloc/*.h; do
             name=${header##*/}
             name=${name%.h}
@@ -175,7 +190,9 @@ plant tool/trace/replay.c '#include "bench/bench.h"'
 plant tool/planted/planted.c '#include "tool.h"'
 plant bench/planted.c '#include "tool.h"'
 plant examples/hello.c '#include "quarry/alloc/walk.h"'
+plant include/quarry/quarry.h 'enum quarry_status quarry_heap_planted(quarry_heap *heap);'
 plant README.md 'see [there](docs/nowhere.md) or [here](https://example.org/x)'
+plant README.md "$(printf 'much too wide%.0s ' 1 2 3 4 5 6 7 8 9)"
 plant docs/DESIGN.md 'see [there](docs/DESIGN.md#words)'
 rm -rf "$scratch/tree"
 mkdir "$scratch/tree"

@@ -3,7 +3,7 @@
 #ifndef QUARRY_TESTS_CORE_KERNELS_H
 #define QUARRY_TESTS_CORE_KERNELS_H
 
-#include "quarry/alloc/rw_malloc.h"
+#include "quarry/alloc/runs.h"
 #include "quarry/alloc/walk/bitmap.h"
 #include "quarry/core/bits.h"
 #include "quarry/core/pages.h"

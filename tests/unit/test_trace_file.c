@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define HEADER 256u
+#define HEADER 512u
 #define EVENT 24u
 #define MOST 4096u /* bytes of a file here */
 
@@ -41,24 +41,23 @@ static void sign(struct made *m)
 static void make(struct made *m, const unsigned char *events, size_t size)
 {
     static const uint64_t numbers[] = {EVENTS, 3, 1, 2, 0, 0, 1 << 20, 256, 16};
-    static const uint32_t options[] = {32, 5, 16, 1};
     static const double low_free = 0.25;
     uint64_t low_free_bits;
     uLongf packed = MOST - HEADER;
     memset(m, 0, sizeof *m);
-    memcpy(m->bytes, "\211QTRACE\n\1\0\0\0", 12);
+    memcpy(m->bytes, "\211QTRACE\n\2\0\0\0", 12);
     for (unsigned i = 0; i < 9; i++)
         put(m->bytes + 16 + 8 * i, numbers[i], 8);
-    for (unsigned i = 0; i < 4; i++)
-        put(m->bytes + 88 + 4 * i, options[i], 4);
     memcpy(&low_free_bits, &low_free, sizeof low_free_bits);
-    put(m->bytes + 104, low_free_bits, 8);
-    put(m->bytes + 112, 1, 4);
-    put(m->bytes + 116, 1, 4);
-    put(m->bytes + 120, 1000, 4);
-    put(m->bytes + 124, 2, 4);
+    put(m->bytes + 88, low_free_bits, 8);
+    put(m->bytes + 96, 1, 4);
+    put(m->bytes + 100, 1, 4);
+    put(m->bytes + 104, 1, 4);
+    put(m->bytes + 108, 1000, 4);
+    put(m->bytes + 112, 2, 4);
     memcpy(m->bytes + 128, "corw", 4);
     memcpy(m->bytes + 160, "a device", 8);
+    memcpy(m->bytes + 224, "probes=5 word_bits=32 probe_lanes=16", 36);
     sign(m);
     assert_int_equal(compress(m->bytes + HEADER, &packed, events, size), Z_OK);
     m->size = HEADER + packed;
@@ -108,9 +107,7 @@ static void a_sound_file_is_read_field_by_field(void **state)
     assert_int_equal(file.header.pool_bytes, 1 << 20);
     assert_int_equal(file.header.page_bytes, 256);
     assert_int_equal(file.header.alignment, 16);
-    assert_int_equal(file.header.word_bits, 32);
-    assert_int_equal(file.header.probes, 5);
-    assert_int_equal(file.header.probe_lanes, 16);
+    assert_string_equal(file.header.options, "probes=5 word_bits=32 probe_lanes=16");
     assert_int_equal(file.header.full, QUARRY_FULL_INFERRED);
     assert_true(file.header.low_free == 0.25);
     assert_int_equal(file.header.distribution, QUARRY_DISTRIBUTION_WARP);
@@ -149,7 +146,7 @@ static void damage_in_the_header_is_named(void **state)
     } damages[] = {
         {0, 1, 'Q', 0, "byte 0: this is no trace"},
         {7, 1, '\r', 0, "byte 0: this is no trace"},
-        {8, 4, 2, 0, "byte 8: the trace has version 2"},
+        {8, 4, 1, 0, "byte 8: the trace has version 1"},
         {12, 4, 0, 0, "byte 12: the header is damaged"},
         {64, 1, 1, 0, "byte 12: the header is damaged"},
         {16, 8, EVENTS + 1, 1, "byte 16: the header says 7 events, and the trace has 6"},
@@ -159,13 +156,14 @@ static void damage_in_the_header_is_named(void **state)
         {32, 8, 0, 1, "byte 32: the header says 0 mallocs that failed"},
         {40, 8, 3, 1, "byte 40: the header says 3 launches, and the trace has 2"},
         {40, 8, 1, 1, "byte 72 of the events as unpacked: event 3 is of a launch"},
-        {100, 4, 2, 1, "byte 100: full is 2"},
-        {112, 4, 2, 1, "byte 112: distribution is 2"},
-        {116, 4, 4, 1, "byte 116: oom is 4"},
-        {124, 4, 0, 1, "byte 124: backend is 0"},
+        {96, 4, 2, 1, "byte 96: full is 2"},
+        {100, 4, 2, 1, "byte 100: distribution is 2"},
+        {104, 4, 4, 1, "byte 104: oom is 4"},
+        {112, 4, 0, 1, "byte 112: backend is 0"},
         {159, 1, 'x', 1, "byte 128: a text"},
         {223, 1, 'x', 1, "byte 160: a text"},
-        {255, 1, 1, 1, "byte 255: it must be 0"},
+        {511, 1, 'x', 1, "byte 224: a text"},
+        {127, 1, 1, 1, "byte 127: it must be 0"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
@@ -235,7 +233,7 @@ static void damage_in_the_events_is_named(void **state)
     refuse(&m, "byte 120 of the events as unpacked: event 5 is cut off");
     make_sound(&m);
     m.bytes[HEADER] = 0;
-    refuse(&m, "byte 258: the compressed events are damaged");
+    refuse(&m, "byte 514: the compressed events are damaged");
     make_sound(&m);
     m.bytes[m.size - 1] ^= 1; /* zlib's own checksum, at the end */
     refuse(&m, "byte ");

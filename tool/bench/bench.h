@@ -70,11 +70,9 @@ struct bench {
     struct list allocators; /* numbers */
     struct list tests;      /* in bench_tests */
     struct axes axes;       /* those that were given stand for the tests' own */
-    uint32_t probe_lanes;
-    int steps;       /* count them */
-    double low_free; /* 0: fullness is proven */
-    int debug;       /* heaps in debug mode */
-    uint32_t word_bits;
+    int steps;              /* count them */
+    double low_free;        /* 0: fullness is proven */
+    int debug;              /* heaps in debug mode */
     struct policy_options policies;
     uint64_t heap_bytes;
     uint64_t page_bytes;

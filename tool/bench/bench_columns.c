@@ -72,6 +72,14 @@ const struct workload_floor *bench_floor(const struct bench *bench, const struct
     return &bench->floors[i];
 }
 
+/* The options of the heap's allocator, all of them, until the next call. */
+static const char *options_of(const struct cell *cell)
+{
+    static char pairs[QUARRY_OPTIONS_TEXT_BYTES];
+    quarry_options_format(cell->result.heap.options, cell->result.heap.option_count, pairs, sizeof pairs);
+    return pairs;
+}
+
 /* COLUMN(name, whether it is quoted, format of a real number, statement that gets the value).  clang-format
  * would spread them over hundreds of lines. */
 /* clang-format off */
@@ -84,7 +92,6 @@ const struct workload_floor *bench_floor(const struct bench *bench, const struct
     COLUMN(bytes, 0, NULL, number(value, cell->bytes);)                                                     \
     COLUMN(page, 0, NULL, number(value, cell->result.heap.page_bytes);)                                     \
     COLUMN(free_percent, 0, "%.6g", real(value, (double)cell->free_share / 1000);)                          \
-    COLUMN(word_bits, 0, NULL, number(value, cell->result.heap.word_bits);)                                 \
     COLUMN(median_us, 0, "%.3f", if (op->time.n) real(value, op->time.median);)                             \
     COLUMN(q1_us, 0, "%.3f", if (op->time.n) real(value, op->time.q1);)                                     \
     COLUMN(q3_us, 0, "%.3f", if (op->time.n) real(value, op->time.q3);)                                     \
@@ -95,7 +102,7 @@ const struct workload_floor *bench_floor(const struct bench *bench, const struct
     COLUMN(bump_us, 0, "%.3f", real(value, bench_floor(bench, cell)->bump.median);)                         \
     COLUMN(heap_bytes, 0, NULL, number(value, cell->result.heap.pool_bytes);)                               \
     COLUMN(lanes, 0, NULL, number(value, cell->lanes);)                                                     \
-    COLUMN(probe_lanes, 0, NULL, number(value, cell->result.heap.probe_lanes);)                             \
+    COLUMN(options, 0, NULL, text(value, options_of(cell));)                                                \
     COLUMN(low_free_percent, 0, "%g", real(value, 100 * cell->result.heap.low_free);)                       \
     COLUMN(debug, 0, NULL, number(value, (uint64_t)bench->debug);)                                          \
     COLUMN(tas, 0, "%.4f", if (op->tas > 0) real(value, op->tas);)                                          \

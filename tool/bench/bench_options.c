@@ -17,7 +17,6 @@ enum {
     OPTION_CSV,
     OPTION_QUICK,
     OPTION_LANES,
-    OPTION_PROBE_LANES,
     OPTION_LOW_FREE,
     OPTION_STEPS,
     OPTION_TEST,
@@ -50,8 +49,6 @@ static const struct argp_option options[] = {
      "Page size, a multiple of 16 (the block size, rounded up, where a block is a page; else the "
      "allocator's)",
      0},
-    {"word", OPTION_WORD, "BITS", 0, "Words of bitmap allocators: 32 or 64", 0},
-    {"probe-lanes", OPTION_PROBE_LANES, "N", 0, "Lanes of a warp that probe (corw)", 0},
     {"low-free", OPTION_LOW_FREE, "PERCENT", 0,
      "Infer that less than this share is free, instead of proving that nothing is", 0},
     {"debug", OPTION_DEBUG, NULL, 0, "Heaps in debug mode", 0},
@@ -141,7 +138,7 @@ static error_t finish_options(const struct bench *bench)
     if (!bench->compare && bench->tolerance >= 0)
         return tool_refuse("--tolerance is one of --compare");
     if (bench->compare && (bench->measures || policies->alignment || policies->distribution ||
-                           policies->oom || policies->scatter_text))
+                           policies->oom || policies->set_text))
         return tool_refuse(
             "--compare measures nothing: --tolerance alone goes with it; `quarry report` draws files");
     if (bench->csv && bench->json && *bench->csv && strcmp(bench->csv, bench->json) == 0)
@@ -178,11 +175,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return lists_parse_shares(&bench->axes.free_shares, "free", text);
     case OPTION_LANES:
         return lists_parse(&bench->axes.lanes, "lanes", text, 1, SIMT_LANES);
-    case OPTION_PROBE_LANES:
-        if (tool_parse_range(&number, "probe-lanes", text, 1, SIMT_LANES) != 0)
-            return TOOL_REFUSED;
-        bench->probe_lanes = (uint32_t)number;
-        return 0;
     case OPTION_LOW_FREE:
         if (tool_parse_share(text, &number) != 0 || number == 0 || number == TOOL_WHOLE)
             return tool_refuse(
@@ -204,13 +196,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
             bench->page_bytes <= (1u << 20) && bench->page_bytes % 16 == 0)
             return 0;
         return tool_refuse("--page: '%s' is no multiple of 16 from 16 to 1M", text);
-    case OPTION_WORD:
-        if (tool_parse_range(&number, "word", text, 32, 64) != 0)
-            return TOOL_REFUSED;
-        bench->word_bits = (uint32_t)number;
-        if (number == 32 || number == 64)
-            return 0;
-        return tool_refuse("--word: %" PRIu64 " is neither 32 nor 64", number);
     case OPTION_RUNS:
         if (tool_parse_range(&number, "runs", text, 1, MAX_RUNS) != 0)
             return TOOL_REFUSED;

@@ -129,12 +129,12 @@ static int make_axes(const struct bench *bench, const struct bench_test *test, s
 static uint64_t page_for(const struct bench *bench, const struct quarry_allocator_info *allocator,
                          uint64_t bytes)
 {
-    const uint64_t least = bench->policies.alignment > allocator->min_page_bytes ? bench->policies.alignment
-                                                                                 : allocator->min_page_bytes;
+    const uint64_t least =
+        bench->policies.alignment > QUARRY_MIN_PAGE_BYTES ? bench->policies.alignment : QUARRY_MIN_PAGE_BYTES;
     const uint64_t added = bench->debug ? QUARRY_DEBUG_PAGE_BYTES
                            : bench->policies.distribution == QUARRY_DISTRIBUTION_WARP ? least
                                                                                       : 0;
-    const uint64_t most = allocator->max_page_bytes - added;
+    const uint64_t most = QUARRY_MAX_PAGE_BYTES - added;
     uint64_t page = (bytes + least - 1) / least * least;
     if (bench->page_bytes || !allocator->whole_pages)
         return bench->page_bytes;

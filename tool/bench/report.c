@@ -57,14 +57,16 @@ static const char *find_python(void)
     return NULL;
 }
 
-/* Runs the script with what it is to say of each test. */
+/* Runs the script with what it is to say of each test, and the names of the allocators. */
 static int run_report(const char *option, const char *folder, const char *const *files, unsigned count)
 {
     enum { BEFORE = 5, AFTER = 3 };
     const char *python = find_python();
     if (!python)
         return TOOL_FAILED;
-    const char **arguments = calloc(BEFORE + 4 * bench_test_count + AFTER + count, sizeof *arguments);
+    const unsigned allocators = (unsigned)quarry_allocator_count();
+    const char **arguments =
+        calloc(BEFORE + 4 * bench_test_count + 2 * allocators + AFTER + count, sizeof *arguments);
     if (!arguments)
         return tool_error(TOOL_FAILED, "no memory for the names of %u files", count);
     unsigned n = 0;
@@ -79,6 +81,13 @@ static int run_report(const char *option, const char *folder, const char *const 
         arguments[n++] = bench_tests[i].name;
         arguments[n++] = bench_measures[bench_tests[i].kind].name;
         arguments[n++] = bench_tests[i].what;
+    }
+    for (unsigned i = 0; i < allocators; i++) {
+        struct quarry_allocator_info info;
+        if (quarry_allocator_describe((int)i, &info) != QUARRY_OK)
+            continue;
+        arguments[n++] = "--allocator";
+        arguments[n++] = info.name;
     }
     arguments[n++] = "--";
     arguments[n++] = folder;

@@ -245,30 +245,33 @@ def groups_of(rows, measures):
 
 # Drawn in these, which become the style sheet's --c01 and so on.
 INK, MUTED, GRID = "#000001", "#000002", "#000003"
-# An allocator has the same colour and mark in every report.
-KNOWN = ("rw", "rw-bm", "crw", "corw", "scatter", "rw-malloc", "ring", "cuda")
-COLORS = len(KNOWN)
+COLORS = 8  # of the style sheet
 MARKS = "osD^vPXp"
+DASHES = ("-", (0, (7, 1.5)), (0, (5, 1, 1, 1)), (0, (2, 1)))
 MOST_PANELS = 6  # of one operation over one axis: the page stays small, and the table has all
-WIDTH, HEIGHT = 4.5, 3.0  # inches of a panel
-LABEL_GAP = 0.075  # between names at lines, of the height
+WIDTH, HEIGHT = 4.5, 3.0  # inches of a panel, which is higher where many lines have names
+ABOVE, BELOW = 0.3, 0.51  # inches of them that are no axes
+LABEL_GAP = 0.165  # inches between names at lines
 
 
 class Style(NamedTuple):
-    slot: int
     color: str
     mark: str
+    dash: object  # of a line, as matplotlib has it
 
 
-def styles_of(rows):
-    """{allocator: Style}."""
-    names = list(dict.fromkeys(row["allocator"] for row in rows))
-    slots = {name: KNOWN.index(name) for name in names if name in KNOWN}
-    free = itertools.chain((slot for slot in range(COLORS) if slot not in slots.values()), itertools.cycle(range(COLORS)))
-    for name in names:
-        if name not in slots:
-            slots[name] = next(free)
-    return {name: Style(slots[name], f"#0000{16 + slots[name]:02x}", MARKS[slots[name]]) for name in sorted(names, key=slots.get)}
+def style(slot):
+    """No two of 64 slots have the same colour and the same mark: each time the colours are through, the marks move on by one. The lines
+    of each time have other dashes."""
+    turn, color = divmod(slot, COLORS)
+    return Style(f"#0000{16 + color:02x}", MARKS[(color + turn) % len(MARKS)], DASHES[turn % len(DASHES)])
+
+
+def styles_of(rows, known):
+    """{allocator: Style}. Those of this library look the same in every report of it, whichever are there; others come behind them."""
+    found = list(dict.fromkeys(row["allocator"] for row in rows))
+    names = known + [name for name in found if name not in known]
+    return {name: style(slot) for slot, name in enumerate(names) if name in found}
 
 
 class Axis(NamedTuple):
@@ -321,7 +324,7 @@ def thin(items, most):
 
 
 def spread_out(wanted, gap):
-    """Places of names, in the same order, no two nearer than the gap: those that meet become a block around their mean."""
+    """Places of names from 0 to 1, in the same order, no two nearer than the gap: those that meet become a block around their mean."""
     blocks = []  # (indices, sum of the places that they want)
     for i in sorted(range(len(wanted)), key=wanted.__getitem__):
         blocks.append(([i], wanted[i]))
@@ -331,9 +334,12 @@ def spread_out(wanted, gap):
                 break
             blocks[-2:] = [(low + high, low_sum + high_sum)]
     places = [0.0] * len(wanted)
+    below = 0
     for of, total in blocks:
         for k, i in enumerate(of):
-            places[i] = total / len(of) + gap * (k - (len(of) - 1) / 2)
+            place = total / len(of) + gap * (k - (len(of) - 1) / 2)
+            places[i] = max(gap * below, min(place, 1 - gap * (len(wanted) - 1 - below)))
+            below += 1
     return places
 
 
@@ -371,8 +377,8 @@ class Artist:
         (axes.set_ylim if which == "y" else axes.set_xlim)(low, high)
         self.number_axis(axes, metric, which)
 
-    def line(self, axes, xs, values, style, texts, joined=True):
-        line, = axes.plot(xs, values, color=style.color, linewidth=1.4 if joined else 0, marker=style.mark, markersize=4.5,
+    def line(self, axes, xs, values, look, texts, joined=True):
+        line, = axes.plot(xs, values, color=look.color, linewidth=1.4 if joined else 0, linestyle=look.dash, marker=look.mark, markersize=4.5,
                           markeredgewidth=0, clip_on=False, zorder=3)
         line.set_gid(f"points-{len(self.titles)}")
         self.titles[line.get_gid()] = texts
@@ -403,7 +409,7 @@ class Artist:
                 axes.fill_between([x for x, _ in points], *zip(*(metric.spread(row) if row else (math.nan, math.nan) for _, row in points)),
                                   color=self.styles[name].color, alpha=0.16, linewidth=0)
             last = max(i for i, (_, row) in enumerate(points) if row)
-            ends.append((name, points[last][0], heights[last], self.styles[name].color))
+            ends.append((name, points[last][0], heights[last], self.styles[name]))
         if metric.floors:
             for column, name in (("store_floor_us", "a store"), ("bump_us", "one counter")):
                 floor = [(at[value], distinct[value][column]) for value in values]
@@ -412,7 +418,7 @@ class Artist:
                     floor = [(-0.5, floor[0][1]), *floor, (len(at) - 0.5, floor[-1][1])]
                 if floor:
                     axes.plot(*zip(*floor), color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=2)
-                    ends.append((name, *floor[-1], MUTED))
+                    ends.append((name, *floor[-1], Style(MUTED, "", "-")))
         room = 0.04 * (max(at.values()) - min(at.values())) if joined else 0.5
         axes.set_xlim(min(at.values()) - room, max(at.values()) + room)
         shown = [values[0]]
@@ -430,13 +436,16 @@ class Artist:
         self.name_lines(axes, ends)
 
     def name_lines(self, axes, ends):
-        """Each line's name at its right end; a thin stroke leads to it where it had to give way."""
+        """Each line's mark and name at its right end; a thin stroke leads to it where it had to give way."""
+        gap = LABEL_GAP / (axes.bbox.height / axes.figure.dpi)
         to_axes = (axes.transData + axes.transAxes.inverted()).transform
         points = [to_axes((x, y)) for _, x, y, _ in ends]
-        for (name, _, _, color), (x, y), place in zip(ends, points, spread_out([y for _, y in points], LABEL_GAP)):
-            axes.plot([x + 0.015, 1.025, 1.05], [y, place, place], color=color, linewidth=0.6, linestyle="-" if x > 0.9 else ":",
+        for (name, _, _, look), (x, y), place in zip(ends, points, spread_out([y for _, y in points], gap)):
+            axes.plot([x + 0.015, 1.025, 1.05], [y, place, place], color=look.color, linewidth=0.6, linestyle="-" if x > 0.9 else ":",
                       transform=axes.transAxes, clip_on=False)
-            axes.text(1.06, place, name, color=color, va="center", transform=axes.transAxes)
+            axes.plot([1.05], [place], color=look.color, marker=look.mark, markersize=4.5, markeredgewidth=0, transform=axes.transAxes,
+                      clip_on=False)
+            axes.text(1.075, place, name, color=look.color, va="center", transform=axes.transAxes)
 
     def side_by_side(self, axes, panel, metric):
         """One point for each allocator, with its value."""
@@ -447,11 +456,11 @@ class Artist:
                   if metric.floors and panel.rows[0][column] > 0]
         self.scale(axes, metric, values + [value for _, value in floors], "x")
         for i, (name, value) in enumerate(zip(names, values)):
-            style = self.styles[name]
+            look = self.styles[name]
             if metric.spread:
-                axes.plot(metric.spread(rows[name]), [i, i], color=style.color, linewidth=3, alpha=0.4, solid_capstyle="butt")
-            self.line(axes, [value], [i], style, [f"{name}: {self.words(metric, rows[name])}"])
-            axes.text(1.06, i, metric.text(value), color=style.color, va="center", transform=axes.get_yaxis_transform())
+                axes.plot(metric.spread(rows[name]), [i, i], color=look.color, linewidth=3, alpha=0.4, solid_capstyle="butt")
+            self.line(axes, [value], [i], look, [f"{name}: {self.words(metric, rows[name])}"])
+            axes.text(1.06, i, metric.text(value), color=look.color, va="center", transform=axes.get_yaxis_transform())
         for title, value in floors:
             axes.axvline(value, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
             axes.annotate(title, (value, 1.01), (2, 0), xycoords=axes.get_xaxis_transform(), textcoords="offset points", color=MUTED,
@@ -472,9 +481,11 @@ class Artist:
         """The SVG element of a panel."""
         self.titles = {}
         self.pyplot.rcParams["svg.hashsalt"] = key  # ids differ from drawing to drawing, not from run to run
-        figure = self.pyplot.figure(figsize=(WIDTH, HEIGHT))
-        left, bottom = 0.14, 0.17 if panel.axis else 0.15
-        axes = figure.add_axes((left, bottom, 0.81 - left, 0.9 - bottom))
+        names = len({row["allocator"] for row in panel.rows}) + (2 if metric.floors else 0)
+        height = max(HEIGHT, names * LABEL_GAP + ABOVE + BELOW)
+        figure = self.pyplot.figure(figsize=(WIDTH, height))
+        left = 0.14
+        axes = figure.add_axes((left, BELOW / height, 0.81 - left, 1 - (ABOVE + BELOW) / height))
         axes.grid(color=GRID, linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(length=0)
@@ -730,9 +741,9 @@ def method(rows):
             "free slots, or not asked for.</p>")
 
 
-def page(rows, tests):
-    """tests: {name: (key of METRICS, what it is)}"""
-    styles = styles_of(rows)
+def page(rows, tests, known):
+    """tests: {name: (key of METRICS, what it is)}; known: the library's allocators"""
+    styles = styles_of(rows, known)
     artist = make_artist(styles)
     groups = groups_of(rows, {test: measure for test, (measure, _) in tests.items()})
     title = f"Quarry benchmark: {rows[0]['device']}"
@@ -796,6 +807,7 @@ def main():
     parser = argparse.ArgumentParser(prog="quarry report")
     parser.add_argument("--check", action="store_true", help="only whether a report could be made")
     parser.add_argument("--test", action="append", default=[], nargs=3, metavar=("NAME", "MEASURE", "TEXT"), help="what a test is")
+    parser.add_argument("--allocator", action="append", default=[], metavar="NAME", help="one of the library's, in its order")
     parser.add_argument("folder")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
@@ -811,7 +823,7 @@ def main():
             read(path, rows, places)
         if not rows:
             raise Refused(f"{options.files[0] if options.files else 'no file'}: there are no results")
-        write(options.folder, page(rows, {name: (measure, text) for name, measure, text in options.test}))
+        write(options.folder, page(rows, {name: (measure, text) for name, measure, text in options.test}, options.allocator))
     except Refused as refused:
         print(f"quarry: {refused}", file=sys.stderr)
         return 1

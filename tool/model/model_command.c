@@ -2,6 +2,7 @@
 /* `quarry model`: the steps that theory predicts (model.h), beside those that the benchmark counts. */
 #include "lists.h"
 #include "model/model.h"
+#include "options.h"
 #include "tool.h"
 
 #include "quarry/device.h"
@@ -424,7 +425,7 @@ static int run_free(struct command *c, const struct quarry_allocator_info *alloc
     for (unsigned i = 0; i < c->threads.count; i++) {
         const uint64_t threads = c->threads.values[i];
         struct row *row = predict(c, allocator->name, (double)c->total, (double)slots, (double)threads);
-        if (measured && threads <= slots && measure_row(c, heap, allocator->alignment, row) != 0)
+        if (measured && threads <= slots && measure_row(c, heap, 16, row) != 0)
             return -1;
         print_row(c, row);
     }
@@ -442,9 +443,13 @@ static int create_heap(struct command *c, const char *allocator, quarry_heap **h
     create.allocator = allocator;
     create.page_bytes = PAGE_BYTES;
     create.pages = c->total;
-    create.word_bits = (uint32_t)c->word_bits;
-    create.probes = QUARRY_MAX_PROBES;
-    create.probe_lanes = SIMT_LANES;
+    const struct quarry_option wanted[] = {
+        {"probes", QUARRY_MAX_PROBES}, {"word_bits", c->word_bits}, {"probe_lanes", SIMT_LANES}};
+    struct quarry_option set[sizeof wanted / sizeof *wanted];
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (options_has(allocator, wanted[i].name))
+            set[create.set_count++] = wanted[i];
+    create.set = set;
     enum quarry_status status = quarry_heap_create(heap, &create);
     return status == QUARRY_OK ? 0 : broken(c, status, "can't create the heap");
 }

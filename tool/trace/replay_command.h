@@ -6,9 +6,6 @@
 #include "options.h"
 #include "trace/replay_engine.h"
 
-#define REPLAY_RUNS 5u /* unless --runs is given */
-#define REPLAY_ROOM 4u /* a heap that is a quarter full: a random walk takes 4/3 probes there */
-
 struct replay_input {
     const char *path; /* NULL: none was given */
     int lossy;
@@ -19,20 +16,29 @@ struct replay_input {
 /* The options and the argument that fill a struct replay_input. */
 extern const struct argp replay_input_argp;
 
-/* Reads the trace and makes its plan.  Returns 0, or prints one sentence and returns TOOL_FAILED.  Either way
- * replay_close_input may follow. */
-int replay_open_input(const struct replay_input *input, struct quarry_trace_file *trace,
-                      struct replay_plan *plan);
-void replay_close_input(struct quarry_trace_file *trace, struct replay_plan *plan);
+struct replay_session {
+    struct replay_input input;
+    struct method_options heap; /* the part that is about one */
+    struct quarry_trace_file trace;
+    struct replay_plan plan;
+    struct replay replay;
+};
 
-/* Completes options whose pool_bytes is 0: room for REPLAY_ROOM times the blocks that can live at one time,
- * each as large as the largest, and 16 MiB at least; but no more than the recording had. */
-void replay_choose_heap(const struct quarry_trace_header *header, const struct replay_plan *plan,
-                        struct quarry_heap_options *options);
+/* Reads the command line and the trace, makes its plan, and opens the replay.
+ *   session  all zero before
+ *   command  what argp's parser fills; session->input and session->heap are parts of it
+ *   doing    as in struct replay
+ * Returns TOOL_OK, or another exit code with one sentence printed.  Either way replay_finish may follow. */
+int replay_start(struct replay_session *session, const struct argp *argp, int argc, char **argv,
+                 void *command, const char *doing);
+void replay_finish(struct replay_session *session);
+
+/* Completes options whose pool_bytes is 0: room for four times the blocks that can live at one time, each as
+ * large as the largest, and 16 MiB at least; but no more than the recording had. */
+void replay_choose_heap(const struct replay_session *session, struct quarry_heap_options *options);
 
 /* Prints what the trace is. */
-void replay_print_trace(const struct replay_input *input, const struct quarry_trace_file *trace,
-                        const struct replay_plan *plan);
+void replay_print_trace(const struct replay_session *session);
 
 /* What the library says about a failure, or what was wrong with a run; NULL: nothing. */
 const char *replay_fault(enum quarry_status status, const struct replay_result *result, char *text,

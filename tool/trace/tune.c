@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `quarry tune`: which allocator, with which options, a trace runs best on. */
-#include "lists.h"
 #include "tool.h"
 #include "trace/replay_command.h"
 
@@ -19,12 +18,6 @@ static const char *const objectives[] = {"time", "memory", "product"};
 static const char *const meanings[] = {"the time in that heap", "the least heap in which no malloc fails",
                                        "the time times the least heap"};
 
-struct command {
-    struct replay_input input;
-    struct method_options place; /* backend and heap_bytes of it */
-    enum objective objective;
-};
-
 struct candidate {
     struct quarry_heap_options options; /* page_bytes 0: the allocator's default */
     int usable;
@@ -36,8 +29,8 @@ struct candidate {
 };
 
 struct tuner {
-    struct replay replay;
-    struct replay_plan plan;
+    struct replay_session session;
+    enum objective objective;
     struct candidate candidates[MAX_CANDIDATES];
     unsigned count;
 };
@@ -46,11 +39,11 @@ struct tuner {
 
 enum { KEY_OBJECTIVE = 512 };
 
-static error_t parse_objective(struct command *command, const char *text)
+static error_t parse_objective(struct tuner *tuner, const char *text)
 {
     for (unsigned i = 0; i < sizeof objectives / sizeof *objectives; i++)
         if (strcmp(text, objectives[i]) == 0) {
-            command->objective = (enum objective)i;
+            tuner->objective = (enum objective)i;
             return 0;
         }
     return tool_refuse("--objective '%s': give time, memory or product", text);
@@ -58,14 +51,14 @@ static error_t parse_objective(struct command *command, const char *text)
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
-    struct command *command = (struct command *)state->input;
+    struct tuner *tuner = (struct tuner *)state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &command->input;
-        state->child_inputs[1] = &command->place;
+        state->child_inputs[0] = &tuner->session.input;
+        state->child_inputs[1] = &tuner->session.heap;
         return 0;
     case KEY_OBJECTIVE:
-        return parse_objective(command, text);
+        return parse_objective(tuner, text);
     case ARGP_KEY_ERROR:
         return tool_option_error(state);
     default:
@@ -110,18 +103,18 @@ static void add(struct tuner *tuner, const char *allocator, uint64_t page_bytes,
  * default, and pages of the smallest block. */
 static void add_all(struct tuner *tuner, uint64_t heap_bytes)
 {
-    const uint64_t least = quarry_round_up(tuner->plan.least, QUARRY_MIN_PAGE_BYTES);
-    const uint64_t most = quarry_round_up(tuner->plan.most, QUARRY_MIN_PAGE_BYTES);
+    const uint64_t least = quarry_round_up(tuner->session.plan.least, QUARRY_MIN_PAGE_BYTES);
+    const uint64_t most = quarry_round_up(tuner->session.plan.most, QUARRY_MIN_PAGE_BYTES);
     struct quarry_allocator_info info;
     for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
         uint64_t power = 16;
-        if (!info.counts_slots || !info.frees_individually)
+        if (!info.counts_slots)
             continue;
         while (power < most && power <= UINT64_MAX / 2)
             power *= 2;
         const uint64_t first = info.whole_pages ? most : 0, second = info.whole_pages ? power : least;
         add(tuner, info.name, first, heap_bytes);
-        if (second != first && second <= info.max_page_bytes)
+        if (second != first && second <= QUARRY_MAX_PAGE_BYTES)
             add(tuner, info.name, second, heap_bytes);
     }
 }
@@ -144,14 +137,14 @@ static int fits(struct tuner *tuner, const struct candidate *candidate, uint64_t
     struct quarry_heap_options options = candidate->options;
     struct replay_result result;
     options.pool_bytes = bytes;
-    return replay_measure(&tuner->replay, &options, 0, 0, &result) == QUARRY_OK && !result.failed &&
+    return replay_measure(&tuner->session.replay, &options, 0, 0, &result) == QUARRY_OK && !result.failed &&
            !result.refused;
 }
 
 /* By bisection between the peak, in which nothing fits, and a heap in which all does. */
 static uint64_t find_least(struct tuner *tuner, const struct candidate *candidate)
 {
-    uint64_t low = tuner->plan.peak_bytes, high = candidate->options.pool_bytes;
+    uint64_t low = tuner->session.plan.peak_bytes, high = candidate->options.pool_bytes;
     while (!stopped_by && high > low && high - low > high / PRECISION + 16) {
         const uint64_t middle = low + (high - low) / 2;
         if (fits(tuner, candidate, middle))
@@ -162,23 +155,23 @@ static uint64_t find_least(struct tuner *tuner, const struct candidate *candidat
     return high;
 }
 
-static void measure(struct tuner *tuner, const struct command *command, struct candidate *candidate)
+static void measure(struct tuner *tuner, struct candidate *candidate)
 {
     struct replay_result result;
-    enum quarry_status status =
-        replay_measure(&tuner->replay, &candidate->options, (unsigned)command->input.runs, 0, &result);
+    enum quarry_status status = replay_measure(&tuner->session.replay, &candidate->options,
+                                               (unsigned)tuner->session.input.runs, 0, &result);
     if (replay_fault(status, &result, candidate->fault, sizeof candidate->fault))
         return;
     candidate->page_bytes = result.heap.page_bytes;
     if (result.failed || result.refused) {
         snprintf(candidate->fault, sizeof candidate->fault, "%" PRIu64 " of %" PRIu64 " mallocs failed",
-                 result.failed + result.refused, tuner->plan.blocks);
+                 result.failed + result.refused, tuner->session.plan.blocks);
         return;
     }
     candidate->usable = 1;
     candidate->time = result.time;
-    candidate->score = command->objective == OBJECTIVE_MEMORY ? 1 : result.time.median;
-    if (command->objective != OBJECTIVE_TIME) {
+    candidate->score = tuner->objective == OBJECTIVE_MEMORY ? 1 : result.time.median;
+    if (tuner->objective != OBJECTIVE_TIME) {
         candidate->least_heap = find_least(tuner, candidate);
         candidate->score *= (double)candidate->least_heap;
     }
@@ -198,7 +191,7 @@ static int is_repeated(const struct tuner *tuner, unsigned number)
 }
 
 /* Measures candidates until a signal comes; tuner->count is then how many are done. */
-static void measure_all(struct tuner *tuner, const struct command *command)
+static void measure_all(struct tuner *tuner)
 {
     unsigned all = tuner->count, done = 0;
     tool_handle_signals(stop);
@@ -207,9 +200,9 @@ static void measure_all(struct tuner *tuner, const struct command *command)
             tuner->candidates[done] = tuner->candidates[--all];
             continue;
         }
-        tuner->replay.from = (double)done / all;
-        tuner->replay.to = (done + 1.0) / all;
-        measure(tuner, command, &tuner->candidates[done]);
+        tuner->session.replay.from = (double)done / all;
+        tuner->session.replay.to = (done + 1.0) / all;
+        measure(tuner, &tuner->candidates[done]);
         if (stopped_by)
             break;
         done++;
@@ -240,12 +233,12 @@ static const char *page_text(const struct candidate *candidate, char *text, size
     return text;
 }
 
-static void print_table(const struct tuner *tuner, const struct statistics *floor, enum objective objective)
+static void print_table(const struct tuner *tuner, const struct statistics *floor)
 {
     char page[32], bytes[32];
     printf("\n%4s  %-10s %7s  %-10s %10s %4s %8s", "rank", "allocator", "page", "distribute", "time ms", "n",
            "x floor");
-    puts(objective == OBJECTIVE_TIME ? "" : "   least heap  utilisation");
+    puts(tuner->objective == OBJECTIVE_TIME ? "" : "   least heap  utilisation");
     for (unsigned i = 0; i < tuner->count; i++) {
         const struct candidate *c = &tuner->candidates[i];
         const char *warp = options_distributions[c->options.distribution];
@@ -258,7 +251,7 @@ static void print_table(const struct tuner *tuner, const struct statistics *floo
                c->time.median / 1e3, c->time.n, c->time.median / floor->median);
         if (c->least_heap)
             printf(" %12s %10.1f %%", tool_format_bytes(c->least_heap, bytes),
-                   100 * (double)tuner->plan.peak_bytes / (double)c->least_heap);
+                   100 * (double)tuner->session.plan.peak_bytes / (double)c->least_heap);
         putchar('\n');
     }
 }
@@ -286,19 +279,21 @@ static void print_paste(const struct candidate *best, enum objective objective)
 
 /* ---- the command ---- */
 
-static int tune(struct tuner *tuner, const struct command *command, const struct quarry_trace_file *trace)
+static int tune(struct tuner *tuner)
 {
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     struct statistics floor;
     char bytes[32];
-    options.pool_bytes = command->place.heap_bytes;
-    replay_choose_heap(&trace->header, &tuner->plan, &options);
+    options.pool_bytes = tuner->session.heap.heap_bytes;
+    replay_choose_heap(&tuner->session, &options);
     const uint64_t heap = options.pool_bytes;
-    tuner->replay.budget_s = (double)tool_environment("QUARRY_TUNE_BUDGET_MS", BUDGET_MS, BUDGET_MS) / 1e3;
-    if (replay_measure_floor(&tuner->replay, (unsigned)command->input.runs, &floor) != QUARRY_OK)
+    tuner->session.replay.budget_s =
+        (double)tool_environment("QUARRY_TUNE_BUDGET_MS", BUDGET_MS, BUDGET_MS) / 1e3;
+    if (replay_measure_floor(&tuner->session.replay, (unsigned)tuner->session.input.runs, &floor) !=
+        QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
     add_all(tuner, heap);
-    measure_all(tuner, command);
+    measure_all(tuner);
     qsort(tuner->candidates, tuner->count, sizeof *tuner->candidates, compare);
     const int found = tuner->count && tuner->candidates[0].usable;
     if (!found && stopped_by)
@@ -307,38 +302,25 @@ static int tune(struct tuner *tuner, const struct command *command, const struct
         return tool_error(
             TOOL_FAILED, "no allocator runs the trace in a heap of %s; use a larger --heap (the first: %s)",
             tool_format_bytes(heap, bytes), tuner->count ? tuner->candidates[0].fault : "there is none");
-    replay_print_trace(&command->input, trace, &tuner->plan);
+    replay_print_trace(&tuner->session);
     printf("heap          %s\n", tool_format_bytes(heap, bytes));
     printf("floor         %.3f ms, the same without malloc and free\n", floor.median / 1e3);
-    printf("objective     %s: %s\n", objectives[command->objective], meanings[command->objective]);
-    print_table(tuner, &floor, command->objective);
-    print_paste(&tuner->candidates[0], command->objective);
+    printf("objective     %s: %s\n", objectives[tuner->objective], meanings[tuner->objective]);
+    print_table(tuner, &floor);
+    print_paste(&tuner->candidates[0], tuner->objective);
     return tool_flush();
 }
 
 int tool_tune(int argc, char **argv)
 {
     static struct tuner tuner;
-    struct command command;
-    struct quarry_target target;
-    struct quarry_trace_file trace;
-    memset(&command, 0, sizeof command);
-    command.input.runs = REPLAY_RUNS;
-    int code = tool_options(&argument_parser, argc, argv, &command);
-    if (code != TOOL_OK)
-        return code;
-    code = replay_open_input(&command.input, &trace, &tuner.plan);
-    if (code == 0 && tuner.plan.blocks == 0)
-        code = tool_error(TOOL_FAILED, "%s: there is no malloc in it", command.input.path);
-    if (code == 0 && tool_target(command.place.backend, &target))
-        code = TOOL_FAILED;
-    if (code == 0 && replay_open(&tuner.replay, &target, &tuner.plan, "tuning") != QUARRY_OK)
-        code = tool_error(TOOL_FAILED, "%s", quarry_error_detail());
-    if (code == 0) {
-        code = tune(&tuner, &command, &trace);
-        replay_close(&tuner.replay);
-    }
-    replay_close_input(&trace, &tuner.plan);
+    struct replay_session *session = &tuner.session;
+    int code = replay_start(session, &argument_parser, argc, argv, &tuner, "tuning");
+    if (code == TOOL_OK && session->plan.blocks == 0)
+        code = tool_error(TOOL_FAILED, "%s: there is no malloc in it", session->input.path);
+    if (code == TOOL_OK)
+        code = tune(&tuner);
+    replay_finish(session);
     if (stopped_by)
         raise(stopped_by); /* so that a shell's loop ends, too */
     return code;

@@ -4,12 +4,17 @@
  * A family F is one header alloc/F.h, with private headers in alloc/F/ if it needs any, one struct, and its
  * lines in list.def.  An allocator is a line of that list:
  *
- *   QUARRY_ALLOCATOR_ENTRY(identifier, "name", family, constants, "summary")
+ *   QUARRY_ALLOCATOR_ENTRY(identifier, "name", family, constants, options, can, alignment, registers,
+ * "summary")
  *
  *     identifier   what QUARRY_ALLOCATOR is defined as; "name" is what users say
  *     constants    what tells it from the family's other allocators: QUARRY_NO_CONSTANT, or a
  *                  QUARRY_CONSTANT(value) for each.  The family's functions take them as their first
  *                  arguments.  They are known to the compiler, which folds them.
+ *     options      its table of options (core/options.h), or QUARRY_NO_OPTIONS
+ *     can          what it can and what it is: enum quarry_capability, or-ed
+ *     alignment    the largest alignment that its blocks can have, in bytes
+ *     registers    budget of a kernel that only mallocs or frees, on a GPU: a test holds it to that
  *     summary      one line
  *
  * alloc/F.h defines, with the constants in front of the arguments if there are any:
@@ -19,9 +24,8 @@
  *       lives in the pool.
  *
  *   enum quarry_layout_result quarry_F_layout(struct quarry_F *x, struct quarry_layout *layout)   [host]
- *       Divides a pool: fills *x and the outputs of *layout.  Touches no pool memory.  A page is what the
- *       options page_bytes and pages speak of: an empty heap has room for `pages` blocks of page_bytes.
- *       Allocators of fixed pages have max_block == page_bytes; others up to the whole heap.
+ *       Divides a pool into named sections (quarry_layout_fit): fills *x and the outputs of *layout.  Touches
+ *       no pool memory.  A page is what the options page_bytes and pages speak of.
  *
  *   void quarry_F_init(const struct quarry_F *x, uint64_t thread, uint64_t threads)
  *       Thread `thread` of `threads` writes its share of an empty heap's structures; nothing else runs.
@@ -32,12 +36,20 @@
  *       same time as any other malloc or free.  Returns a block, aligned to 16, disjoint from all live
  *       ones, or NULL if no fitting space was free during one whole sweep that no free disturbed (with
  *       layout->low_free: if so many probes in vain speak for less than that share being free).
+ *       An allocator that can't prove or infer fullness returns NULL as its page says.
  *       *context is the calling lane's own (core/context.h); quarry_step(context) with each probe.
  *
  *   void quarry_F_free(const struct quarry_F *x, void *block)
  *       block came from quarry_F_malloc of this heap, is live, and its malloc happens-before this call.
  *       It may be any address less than layout->free_reach bytes behind that (quarry_aligned_alloc).
  *       What the caller wrote before happens-before what the next owner does.  Never waits.
+ *
+ *   void quarry_F_settle(const struct quarry_F *x, uint64_t thread, uint64_t threads)
+ *       Thread `thread` of `threads` finishes its share of what frees have put off; nothing else runs.  The
+ *       library calls it before whatever the host asks of an idle heap; then find and census are exact.
+ *       Before, both may take a block that was freed for a live one.  Malloc may not: it finds what was put
+ *       off before it returns NULL.  The heap may be corrupt.  A family whose frees put nothing off has
+ *           #define quarry_F_settle QUARRY_NOTHING_TO_SETTLE
  *
  *   enum quarry_place quarry_F_find(const struct quarry_F *x, const void *address,
  *                                   struct quarry_span *span)
@@ -62,6 +74,32 @@
 #include "quarry/core/context.h"
 #include "quarry/core/layout.h"
 #include "quarry/simt/simt.h"
+
+enum quarry_capability {
+    /* NULL means: at some instant during the call nothing that fits was free. */
+    QUARRY_CAN_PROVE_FULL = 1,
+
+    /* It obeys layout->low_free. */
+    QUARRY_CAN_INFER_FULL = 2,
+
+    /* Space of freed blocks serves requests of any other size that the heap takes. */
+    QUARRY_CAN_REUSE_SPACE = 4,
+
+    /* A free may put off work: quarry_F_settle. */
+    QUARRY_CAN_DEFER_FREES = 8,
+
+    /* Blocks are the platform's: the pool stays empty, and nobody finds or counts a block.  The platform must
+     * be able to hold layout->used_bytes. */
+    QUARRY_HAS_PLATFORM_BLOCKS = 16,
+
+    /* A block is a page: max_block == page_bytes. */
+    QUARRY_HAS_WHOLE_PAGES = 32,
+
+    /* An empty heap has room for `pages` blocks of page_bytes. */
+    QUARRY_HAS_PAGES = 64
+};
+
+#define QUARRY_NOTHING_TO_SETTLE(...) ((void)0)
 
 #define QUARRY_CONSTANT(value) value, /* in front of the other arguments */
 #define QUARRY_NO_CONSTANT

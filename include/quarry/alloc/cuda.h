@@ -4,9 +4,9 @@
  * library's.
  *
  * Nothing is added to either call.  So the heap's pool has nothing of this allocator, its blocks lie
- * elsewhere, and nobody counts them: no slots, no census, no reset, no debug mode, no find.  The layout says
- * so by platform_bytes, which is how much the platform's heap must be able to hold (src/cuda/backend.c sees
- * to it).
+ * elsewhere, and nobody counts them: no slots, no census, no reset, no debug mode, no find.  Its line in
+ * list.def says so by QUARRY_HAS_PLATFORM_BLOCKS.  The layout's used_bytes are how much the platform's heap
+ * must be able to hold (src/cuda/backend.c sees to it).
  *
  * Order.  What was written to a block before its free happens-before its reuse, says the platform. */
 #ifndef QUARRY_ALLOC_CUDA_H
@@ -59,6 +59,8 @@ SIMT_FN void quarry_cuda_census(const struct quarry_cuda *h, uint64_t bytes,
         sum->slots = QUARRY_SLOTS_UNKNOWN;
 }
 
+#define quarry_cuda_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 /* `pages` blocks of a page should fit; without `pages`, the whole pool is the platform's heap. */
 SIMT_HOST_FN enum quarry_layout_result quarry_cuda_layout(struct quarry_cuda *h, struct quarry_layout *l)
@@ -68,18 +70,13 @@ SIMT_HOST_FN enum quarry_layout_result quarry_cuda_layout(struct quarry_cuda *h,
         return result;
     if (l->pages > QUARRY_MAX_PAGES)
         return QUARRY_LAYOUT_PAGES;
-    l->platform_bytes = l->pages ? l->pages * (l->page_bytes + QUARRY_CUDA_BLOCK_BYTES) : l->bytes;
-    if (l->platform_bytes > l->bytes || l->platform_bytes < l->page_bytes)
+    l->used_bytes = l->pages ? l->pages * (l->page_bytes + QUARRY_CUDA_BLOCK_BYTES) : l->bytes;
+    if (l->used_bytes > l->bytes || l->used_bytes < l->page_bytes)
         return QUARRY_LAYOUT_POOL;
     if (!l->pages)
-        l->pages = l->platform_bytes / l->page_bytes;
-    l->used_bytes = l->platform_bytes;
-    l->max_block = l->platform_bytes;
-    l->word_bits = 0;
-    l->probes = 0;
-    l->low_free = 0;
-    l->probe_lanes = 0;
-    h->platform_bytes = l->platform_bytes;
+        l->pages = l->used_bytes / l->page_bytes;
+    l->max_block = l->used_bytes;
+    h->platform_bytes = l->used_bytes;
     return QUARRY_LAYOUT_OK;
 }
 #endif

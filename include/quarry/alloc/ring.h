@@ -44,6 +44,8 @@
 #include "quarry/core/pages.h"
 #include "quarry/core/share.h"
 
+#define QUARRY_RING_CAN                                                                                      \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_WHOLE_PAGES | QUARRY_HAS_PAGES)
 #define QUARRY_RING_UNIT ((uint64_t)1 << 24) /* of spare: one page */
 #define QUARRY_RING_IN_FLIGHT (QUARRY_RING_UNIT - 1u)
 #define QUARRY_RING_OVERDRAWN ((uint64_t)1 << 39) /* of spare, in pages: from here on it is below 0 */
@@ -144,7 +146,8 @@ SIMT_FN void quarry_ring_push(const struct quarry_ring *h, uint32_t ticket, uint
 /* Progress: waits for nobody while there are unclaimed pages; before NULL, for claims in flight. */
 SIMT_FN void *quarry_ring_malloc(const struct quarry_ring *h, struct quarry_context *context, uint64_t bytes)
 {
-    uint32_t group = quarry_group((uintptr_t)&h->head->pop), needs = group, page = QUARRY_NO_PAGE;
+    uint32_t group = quarry_group(&h->head->pop, QUARRY_SITE_RING_MALLOC);
+    uint32_t needs = group, page = QUARRY_NO_PAGE;
     uint64_t grant = 0;
     (void)bytes;
     for (int first = 1; needs && !(grant & QUARRY_RING_NOTHING); first = 0) {
@@ -164,11 +167,10 @@ SIMT_FN void *quarry_ring_malloc(const struct quarry_ring *h, struct quarry_cont
     return quarry_page_address(&h->pages, page);
 }
 
-/* The key of the group is another than malloc's: lanes that free and lanes that allocate may arrive together.
- * Progress: lanes of a warp that free together wait for each other, and for nobody else. */
+/* Progress: lanes of a warp that free together wait for each other, and for nobody else. */
 SIMT_FN void quarry_ring_free(const struct quarry_ring *h, void *block)
 {
-    uint32_t group = quarry_group((uintptr_t)&h->head->push), ticket = 0;
+    uint32_t group = quarry_group(&h->head->push, QUARRY_SITE_RING_FREE), ticket = 0;
     uint32_t page = quarry_page_index(&h->pages, block);
     simt_assert(page < h->pages.count);
     simt_store_u32(&h->taken[page], 0, relaxed);
@@ -214,6 +216,8 @@ SIMT_FN void quarry_ring_census(const struct quarry_ring *h, uint64_t bytes,
         sum->faults += (spares & QUARRY_RING_IN_FLIGHT) != 0 || spares / QUARRY_RING_UNIT > h->pages.count;
 }
 
+#define quarry_ring_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN uint64_t quarry_ring_slots(uint64_t pages)
 {
@@ -223,27 +227,23 @@ SIMT_HOST_FN uint64_t quarry_ring_slots(uint64_t pages)
     return slots;
 }
 
-SIMT_HOST_FN uint64_t quarry_ring_map_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_ring_sections(void *heap, struct quarry_layout *l)
 {
-    return (quarry_ring_slots(pages) + pages) * sizeof(uint32_t);
+    struct quarry_ring *h = (struct quarry_ring *)heap;
+    uint64_t slots = quarry_ring_slots(l->pages);
+    h->mask = (uint32_t)(slots - 1);
+    h->head = (struct quarry_ring_head *)quarry_layout_section(l, "counters", sizeof *h->head,
+                                                               QUARRY_SECTION_ALIGN);
+    h->slot = (uint32_t *)quarry_layout_section(l, "slot", slots * sizeof *h->slot, QUARRY_SECTION_ALIGN);
+    h->taken = (uint32_t *)quarry_layout_section(l, "taken", l->pages * sizeof *h->taken, sizeof *h->taken);
+    h->pages = quarry_layout_pages(l);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_ring_layout(struct quarry_ring *h, struct quarry_layout *l)
 {
-    unsigned char *pages = SIMT_NULL;
-    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->head, quarry_ring_map_bytes, &pages);
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_ring_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    uint64_t slots = quarry_ring_slots(l->pages);
-    h->head = (struct quarry_ring_head *)(void *)l->base;
-    h->slot = (uint32_t *)(void *)(l->base + quarry_round_up(sizeof *h->head, QUARRY_SECTION_ALIGN));
-    h->taken = h->slot + slots;
-    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
-    h->mask = (uint32_t)(slots - 1);
-    l->word_bits = 0;
-    l->probes = 0;
-    l->low_free = 0;
-    l->probe_lanes = 0;
     return QUARRY_LAYOUT_OK;
 }
 #endif

@@ -37,6 +37,13 @@
 #define QUARRY_RUNS_LOOKS 4u       /* short ones in vain; a full place counts for two */
 #define QUARRY_RUNS_TRIES 8u       /* places of a large block */
 
+#define QUARRY_RUNS_CAN                                                                                      \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_INFER_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
+#define QUARRY_RUNS_OPTIONS(ROW)                                                                             \
+    ROW(runs, probes, 0, 1, QUARRY_MAX_PROBES,                                                               \
+        "random words that a warp reads in vain before a sweep; 0: 1024, fewer if the heap is small")
+enum quarry_runs_option { QUARRY_RUNS_OPTIONS(QUARRY_OPTION_INDEX) };
+
 /* The first word of a look anywhere, the same in every lane: all of its words exist if there are so many. */
 SIMT_FN uint32_t quarry_runs_region(const struct quarry_runs *map, struct quarry_random *r, uint32_t group)
 {
@@ -171,7 +178,7 @@ SIMT_FN void *quarry_runs_malloc(const struct quarry_runs *map, struct quarry_co
                                  uint64_t bytes)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t group = quarry_group((uintptr_t)map->sweep);
+    uint32_t group = quarry_group(map->sweep, QUARRY_SITE_RUNS_MALLOC);
     uint32_t pages = quarry_page_count(&map->pages, bytes), word, page;
     int left;
     if (group == SIMT_ALL_LANES) /* a mask that the compiler knows makes a collective one instruction */
@@ -183,26 +190,20 @@ SIMT_FN void *quarry_runs_malloc(const struct quarry_runs *map, struct quarry_co
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&map->pages, page);
 }
 
+#define quarry_runs_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout(struct quarry_runs *h, struct quarry_layout *l)
 {
-    unsigned char *pages = SIMT_NULL;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_RUNS_PAGE_BYTES);
+    if (result == QUARRY_LAYOUT_OK)
+        result = quarry_layout_fit(l, quarry_runs_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    result = quarry_layout_pages(l, sizeof *h->sweep, quarry_runs_bytes, &pages);
-    if (result != QUARRY_LAYOUT_OK)
-        return result;
-    h->sweep = (struct quarry_sweep *)l->base;
-    h->words = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN);
-    h->flights = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN + quarry_runs_words_bytes(l->pages));
-    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
-    h->word_count = (uint32_t)((l->pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS);
     l->max_block = l->pages * l->page_bytes;
-    l->word_bits = QUARRY_RUNS_BITS;
-    l->probe_lanes = 0;
-    result = quarry_layout_probes(l, QUARRY_RUNS_BITS, QUARRY_RUNS_PROBES, h->word_count);
-    h->probes = l->probes;
+    uint64_t *probes = &l->option[QUARRY_OPTION_runs_probes];
+    result = quarry_layout_probes(l, probes, QUARRY_RUNS_BITS, QUARRY_RUNS_PROBES, h->word_count);
+    h->probes = (uint32_t)*probes;
     h->ordered = l->debug;
     h->chunks =
         l->low_free > 0 ? 0 : quarry_layout_chunks(h->word_count, QUARRY_RUNS_CHUNK, QUARRY_RUNS_CHUNK);

@@ -37,6 +37,14 @@
 #define QUARRY_RW_MAX_CHUNK 16384u
 #define QUARRY_RW_BATCH 8u /* flags that a lane has in flight */
 
+#define QUARRY_RW_CAN                                                                                        \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_INFER_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_WHOLE_PAGES |       \
+     QUARRY_HAS_PAGES)
+#define QUARRY_RW_OPTIONS(ROW)                                                                               \
+    ROW(rw, probes, 0, 1, QUARRY_MAX_PROBES,                                                                 \
+        "random pages that a malloc looks at in vain before a sweep; 0: 1024, fewer if the heap is small")
+enum quarry_rw_option { QUARRY_RW_OPTIONS(QUARRY_OPTION_INDEX) };
+
 struct quarry_rw {
     struct quarry_sweep *sweep;
     uint32_t *used;
@@ -133,7 +141,7 @@ SIMT_FN uint32_t quarry_rw_search(const struct quarry_rw *h, struct quarry_rando
     plan.kinds = 2;
     plan.size = 1;
     plan.in_order = 0;
-    return quarry_sweep_search(&plan, r, quarry_group((uintptr_t)h->sweep), QUARRY_NO_PAGE);
+    return quarry_sweep_search(&plan, r, quarry_group(h->sweep, QUARRY_SITE_RW_MALLOC), QUARRY_NO_PAGE);
 }
 
 /* Progress: the walk waits for nobody.  On a heap that seems full, as quarry_sweep_search. */
@@ -179,25 +187,26 @@ SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes,
         sum->faults++;
 }
 
+#define quarry_rw_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
-SIMT_HOST_FN uint64_t quarry_rw_map_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_rw_sections(void *heap, struct quarry_layout *l)
 {
-    return pages * sizeof(uint32_t);
+    struct quarry_rw *h = (struct quarry_rw *)heap;
+    h->sweep =
+        (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *h->sweep, QUARRY_SECTION_ALIGN);
+    h->used = (uint32_t *)quarry_layout_section(l, "used", l->pages * sizeof *h->used, QUARRY_SECTION_ALIGN);
+    h->pages = quarry_layout_pages(l);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_rw_layout(struct quarry_rw *h, struct quarry_layout *l)
 {
-    unsigned char *pages = SIMT_NULL;
-    enum quarry_layout_result result = quarry_layout_pages(l, sizeof *h->sweep, quarry_rw_map_bytes, &pages);
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_rw_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    h->sweep = (struct quarry_sweep *)l->base;
-    h->used = (uint32_t *)(l->base + QUARRY_SECTION_ALIGN);
-    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
-    l->word_bits = 0;
-    l->probe_lanes = 0;
-    result = quarry_layout_probes(l, 1, QUARRY_RW_PROBES, h->pages.count);
-    h->probes = l->probes;
+    uint64_t *probes = &l->option[QUARRY_OPTION_rw_probes];
+    result = quarry_layout_probes(l, probes, 1, QUARRY_RW_PROBES, h->pages.count);
+    h->probes = (uint32_t)*probes;
     h->chunks = l->low_free > 0 ? 0
                                 : quarry_layout_chunks(h->pages.count, (uint64_t)h->probes * QUARRY_RW_CHUNK,
                                                        QUARRY_RW_MAX_CHUNK);

@@ -57,6 +57,27 @@
 #define QUARRY_SCATTER_MIN_BLOCK 1024u /* pages of an access block, unless the heap has fewer */
 #define QUARRY_SCATTER_BATCH 8u        /* words that a lane of a sweep has in flight */
 
+#define QUARRY_SCATTER_MAX_PAGES 4096u
+#define QUARRY_SCATTER_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
+#define QUARRY_SCATTER_OPTIONS(ROW)                                                                          \
+    ROW(scatter, probes, QUARRY_SCATTER_PROBES, 1, QUARRY_MAX_PROBES,                                        \
+        "random regions that a malloc looks at, after the hash's and before a sweep")                        \
+    ROW(scatter, access_blocks, 0, 1, 0xffffffffu,                                                           \
+        "access blocks that the heap is divided into; 0: 8, fewer if they had under 1024 pages")             \
+    ROW(scatter, region_pages, QUARRY_SCATTER_REGION, 1, QUARRY_SCATTER_MAX_PAGES,                           \
+        "pages that are looked at together")                                                                 \
+    ROW(scatter, waste_factor, QUARRY_SCATTER_WASTE, 1, QUARRY_SCATTER_MAX_PAGES,                            \
+        "a chunk may be so many times as large as was asked")                                                \
+    ROW(scatter, hash_size, QUARRY_SCATTER_FACTOR_SIZE, 0, 0xffffffffu, "factor of the hash: of the size")   \
+    ROW(scatter, hash_sm, QUARRY_SCATTER_FACTOR_SM, 0, 0xffffffffu,                                          \
+        "factor of the hash: of the multiprocessor")                                                         \
+    ROW(scatter, hash_warp, QUARRY_SCATTER_FACTOR_WARP, 0, 0xffffffffu, "factor of the hash: of the warp")   \
+    ROW(scatter, hash_pages, QUARRY_SCATTER_FACTOR_PAGES, 0, 0xffffffffu,                                    \
+        "factor of the hash: of the warp, for each page that it fills")                                      \
+    ROW(scatter, keep_pages, 0, 0, 1, "1: a page whose chunks are all free keeps their size")                \
+    ROW(scatter, serial, 0, 0, 1, "1: one thread at a time looks for several pages, from the heap's end")
+enum quarry_scatter_option { QUARRY_SCATTER_OPTIONS(QUARRY_OPTION_INDEX) };
+
 struct quarry_scatter_head {
     struct quarry_sweep sweep;
     uint32_t lock; /* of the serial search for several pages */
@@ -418,7 +439,7 @@ SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarr
     struct quarry_scatter_search s;
     s.request = quarry_scatter_request(&h->pages, bytes);
     s.block = (unsigned char *)SIMT_NULL;
-    uint32_t all = quarry_group((uintptr_t)h->pages.words), left = all, group;
+    uint32_t all = quarry_group(h->pages.words, QUARRY_SITE_SCATTER_MALLOC), left = all, group;
     uint32_t fills = quarry_scatter_fills(&s.request), first = quarry_scatter_hash(h, bytes, fills);
     if (all == SIMT_ALL_LANES) { /* a mask that the compiler knows makes a collective one instruction */
         group = simt_match_u32(SIMT_ALL_LANES, quarry_scatter_sweep_size(&s.request));
@@ -485,27 +506,32 @@ SIMT_FN void quarry_scatter_census(const struct quarry_scatter *h, uint64_t byte
         sum->faults += (h->head->lock != 0) + (uint32_t)(h->head->sweep.state & 1u);
 }
 
+#define quarry_scatter_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
-/* Words of the pages, and in debug mode their fields, which are not in the pages then. */
-SIMT_HOST_FN uint64_t quarry_scatter_map_bytes(uint64_t pages)
+/* Fields that are not in the pages have a section: h->pages.in_page is decided before. */
+SIMT_HOST_FN void quarry_scatter_sections(void *heap, struct quarry_layout *l)
 {
-    return pages * sizeof(uint64_t);
-}
-
-SIMT_HOST_FN uint64_t quarry_scatter_debug_map_bytes(uint64_t pages)
-{
-    return pages * (sizeof(uint64_t) + QUARRY_SCATTER_FIELDS * sizeof(uint32_t));
-}
-
-SIMT_HOST_FN uint32_t quarry_scatter_option(uint32_t chosen, uint32_t standard)
-{
-    return chosen ? chosen : standard;
+    struct quarry_scatter *h = (struct quarry_scatter *)heap;
+    h->head = (struct quarry_scatter_head *)quarry_layout_section(l, "sweep", sizeof *h->head,
+                                                                  QUARRY_SECTION_ALIGN);
+    h->pages.words = (uint64_t *)quarry_layout_section(l, "words", l->pages * sizeof *h->pages.words,
+                                                       QUARRY_SECTION_ALIGN);
+    h->pages.field_stride = l->page_bytes;
+    if (!h->pages.in_page) {
+        h->pages.field_stride = QUARRY_SCATTER_FIELDS * sizeof(uint32_t);
+        h->pages.fields = (unsigned char *)quarry_layout_section(
+            l, "fields", l->pages * h->pages.field_stride, sizeof(uint64_t));
+    }
+    h->pages.pages = quarry_layout_pages(l);
+    if (h->pages.in_page)
+        h->pages.fields = h->pages.pages.base;
+    h->pages.fields = (unsigned char *)((uintptr_t)h->pages.fields + h->pages.field_stride);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatter *h,
                                                              struct quarry_layout *l)
 {
-    unsigned char *pages = SIMT_NULL;
     uint32_t unit = l->alignment > QUARRY_PAGE_UNIT ? (uint32_t)l->alignment : QUARRY_PAGE_UNIT;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_SCATTER_PAGE_BYTES);
     if (result != QUARRY_LAYOUT_OK)
@@ -515,56 +541,36 @@ SIMT_HOST_FN enum quarry_layout_result quarry_scatter_layout(struct quarry_scatt
         return QUARRY_LAYOUT_ALIGNMENT;
     unit = l->debug ? QUARRY_SCATTER_DEBUG_UNIT : unit;
     l->page_bytes = quarry_round_up(page_bytes, unit);
-    int apart = l->debug && l->page_bytes / unit > QUARRY_SCATTER_FLAT;
-    result = quarry_layout_pages(l, sizeof *h->head,
-                                 apart ? quarry_scatter_debug_map_bytes : quarry_scatter_map_bytes, &pages);
+    h->pages.in_page = !(l->debug && l->page_bytes / unit > QUARRY_SCATTER_FLAT);
+    result = quarry_layout_fit(l, quarry_scatter_sections, h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    h->head = (struct quarry_scatter_head *)(void *)l->base;
-    h->pages.words = (uint64_t *)(void *)(l->base + QUARRY_SECTION_ALIGN);
-    h->pages.pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
     h->pages.page_bytes = (uint32_t)l->page_bytes;
     h->pages.unit = unit;
-    h->pages.in_page = !apart;
-    h->pages.field_stride = l->page_bytes;
-    h->pages.fields = pages + l->page_bytes;
-    if (apart) {
-        h->pages.field_stride = QUARRY_SCATTER_FIELDS * sizeof(uint32_t);
-        h->pages.fields = (unsigned char *)(h->pages.words + l->pages) + h->pages.field_stride;
-    }
-    h->pages.waste = quarry_scatter_option(l->chunks.waste_factor, QUARRY_SCATTER_WASTE);
-    h->pages.reset = !l->chunks.keep_pages;
-    h->region = quarry_scatter_option(l->chunks.region_pages, QUARRY_SCATTER_REGION);
-    h->factor_size = quarry_scatter_option(l->chunks.hash_size, QUARRY_SCATTER_FACTOR_SIZE);
-    h->factor_sm = quarry_scatter_option(l->chunks.hash_sm, QUARRY_SCATTER_FACTOR_SM);
-    h->factor_warp = quarry_scatter_option(l->chunks.hash_warp, QUARRY_SCATTER_FACTOR_WARP);
-    h->factor_pages = quarry_scatter_option(l->chunks.hash_pages, QUARRY_SCATTER_FACTOR_PAGES);
-    h->serial = l->chunks.serial != 0;
-    uint64_t blocks = quarry_scatter_option(l->chunks.access_blocks, QUARRY_SCATTER_BLOCKS);
-    uint64_t block = (l->pages + blocks - 1) / blocks;
-    if (!l->chunks.access_blocks && block < QUARRY_SCATTER_MIN_BLOCK)
+    uint64_t *option = l->option;
+    h->pages.waste = (uint32_t)option[QUARRY_OPTION_scatter_waste_factor];
+    h->pages.reset = !option[QUARRY_OPTION_scatter_keep_pages];
+    h->region = (uint32_t)option[QUARRY_OPTION_scatter_region_pages];
+    h->factor_size = (uint32_t)option[QUARRY_OPTION_scatter_hash_size];
+    h->factor_sm = (uint32_t)option[QUARRY_OPTION_scatter_hash_sm];
+    h->factor_warp = (uint32_t)option[QUARRY_OPTION_scatter_hash_warp];
+    h->factor_pages = (uint32_t)option[QUARRY_OPTION_scatter_hash_pages];
+    h->serial = option[QUARRY_OPTION_scatter_serial] != 0;
+    h->probes = (uint32_t)option[QUARRY_OPTION_scatter_probes];
+    uint64_t *blocks = &option[QUARRY_OPTION_scatter_access_blocks];
+    uint64_t block = (l->pages + (*blocks ? *blocks : QUARRY_SCATTER_BLOCKS) - 1) /
+                     (*blocks ? *blocks : QUARRY_SCATTER_BLOCKS);
+    if (!*blocks && block < QUARRY_SCATTER_MIN_BLOCK)
         block = QUARRY_SCATTER_MIN_BLOCK;
     block = block < l->pages ? block : l->pages;
     h->block_pages = (uint32_t)(block < QUARRY_SWEEP_CLASS ? block : QUARRY_SWEEP_CLASS - 1u);
     h->blocks = (uint32_t)(l->pages - 1) / h->block_pages + 1u;
     h->inverse_blocks = quarry_inverse_u32(h->blocks);
     h->inverse_pages = quarry_inverse_u32(h->block_pages);
-    l->chunks.access_blocks = h->blocks;
-    l->chunks.region_pages = h->region;
-    l->chunks.waste_factor = h->pages.waste;
-    l->chunks.hash_size = h->factor_size;
-    l->chunks.hash_sm = h->factor_sm;
-    l->chunks.hash_warp = h->factor_warp;
-    l->chunks.hash_pages = h->factor_pages;
-    l->chunks.used = 1;
+    *blocks = h->blocks;
     l->max_block = h->block_pages * l->page_bytes;
     l->unit = unit;
     l->page_bytes = page_bytes;
-    l->word_bits = 0;
-    l->probe_lanes = 0;
-    h->probes = l->probes ? l->probes : QUARRY_SCATTER_PROBES;
-    l->probes = h->probes;
-    l->low_free = 0;
     return QUARRY_LAYOUT_OK;
 }
 #endif

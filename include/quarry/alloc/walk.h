@@ -49,10 +49,24 @@ enum quarry_walk_variant { QUARRY_WALK_ALONE, QUARRY_WALK_CLUSTERED, QUARRY_WALK
 #define QUARRY_WALK_PROBES 256u        /* words that a lane reads alone; at 0.5 % free 1 in 7 has a page */
 #define QUARRY_WALK_GROUP_PROBES 1024u /* TOGETHER: words that a group reads in vain */
 
+#define QUARRY_WALK_CAN                                                                                      \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_INFER_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_WHOLE_PAGES |       \
+     QUARRY_HAS_PAGES)
+/* Of all; and of TOGETHER. */
+#define QUARRY_WALK_OPTIONS(ROW)                                                                             \
+    ROW(walk, probes, 0, 1, QUARRY_MAX_PROBES,                                                               \
+        "random words that a lane (corw: a warp) reads in vain before a sweep; 0: 256 (corw: 1024), fewer "  \
+        "if the heap is small")                                                                              \
+    ROW(walk, word_bits, 0, 32, 64, "bits of a word of the bitmap: 32 or 64; 0: the faster")
+#define QUARRY_WALK_TOGETHER_OPTIONS(ROW)                                                                    \
+    QUARRY_WALK_OPTIONS(ROW)                                                                                 \
+    ROW(walk, probe_lanes, QUARRY_WALK_PROBE_LANES, 1, 32, "lanes of a warp that probe in the first round")
+enum quarry_walk_option { QUARRY_WALK_TOGETHER_OPTIONS(QUARRY_OPTION_INDEX) };
+
 struct quarry_walk {
     struct quarry_bitmap map;
     uint32_t *last;       /* CLUSTERED */
-    uint32_t entries;     /* of it, a power of two */
+    uint32_t entries;     /* of it, a power of two; else 0 */
     uint32_t probe_lanes; /* TOGETHER: 1 .. 32, in the first round */
 };
 
@@ -73,11 +87,23 @@ SIMT_FN uint32_t quarry_walk_alone(const struct quarry_walk *h, struct quarry_co
     struct quarry_random r = quarry_random_start();
     uint32_t page = quarry_bitmap_walk(&h->map, &r, context, first);
     if (page == QUARRY_NO_PAGE)
-        page = quarry_bitmap_search(&h->map, &r, quarry_group((uintptr_t)h->map.sweep), page);
+        page = quarry_bitmap_search(&h->map, &r, quarry_group(h->map.sweep, QUARRY_SITE_WALK_SEARCH), page);
     return page;
 }
 
 /* ---- CLUSTERED ---- */
+
+SIMT_STATIC_ASSERT((uint32_t)QUARRY_CONTEXT_START == QUARRY_NO_PAGE, "a new context has no last page");
+
+SIMT_FN uint32_t quarry_walk_last(const struct quarry_context *context)
+{
+    return (uint32_t)context->own;
+}
+
+SIMT_FN void quarry_walk_remember(struct quarry_context *context, uint32_t page)
+{
+    context->own = page;
+}
 
 /* Takes a page from the word of the page after `last`.  Returns QUARRY_NO_PAGE if there is none. */
 SIMT_FN uint32_t quarry_walk_near(const struct quarry_walk *h, uint32_t last, struct quarry_context *context)
@@ -93,14 +119,14 @@ SIMT_FN uint32_t quarry_walk_near(const struct quarry_walk *h, uint32_t last, st
 SIMT_FN uint32_t quarry_walk_clustered(const struct quarry_walk *h, struct quarry_context *context)
 {
     uint32_t *shared = &h->last[simt_thread() & (h->entries - 1)];
-    uint32_t last = context->kept ? context->last_page : simt_load_u32(shared, relaxed);
+    uint32_t last = context->kept ? quarry_walk_last(context) : simt_load_u32(shared, relaxed);
     uint32_t page = quarry_walk_near(h, last, context);
     if (page == QUARRY_NO_PAGE)
         page = quarry_walk_alone(h, context, last == QUARRY_NO_PAGE);
     if (page == QUARRY_NO_PAGE)
         return page;
     if (context->kept)
-        context->last_page = page;
+        quarry_walk_remember(context, page);
     else
         simt_store_u32(shared, page, relaxed);
     return page;
@@ -111,7 +137,7 @@ SIMT_FN uint32_t quarry_walk_clustered(const struct quarry_walk *h, struct quarr
 SIMT_FN uint32_t quarry_walk_together(const struct quarry_walk *h, struct quarry_context *context)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t group = quarry_group((uintptr_t)h->map.sweep);
+    uint32_t group = quarry_group(h->map.sweep, QUARRY_SITE_WALK_TOGETHER);
     uint32_t needs = group;
     uint32_t page = QUARRY_NO_PAGE;
     uint32_t probing = simt_popc_u32(group);
@@ -176,6 +202,8 @@ SIMT_FN void quarry_walk_census(enum quarry_walk_variant variant, const struct q
         sum->faults += share->idle && h->last[i] >= h->map.pages.count && h->last[i] != QUARRY_NO_PAGE;
 }
 
+#define quarry_walk_settle QUARRY_NOTHING_TO_SETTLE
+
 #if SIMT_HAS_HOST
 /* One entry for 32 pages, rounded down to a power of two. */
 SIMT_HOST_FN uint32_t quarry_walk_entries(uint64_t pages)
@@ -186,30 +214,35 @@ SIMT_HOST_FN uint32_t quarry_walk_entries(uint64_t pages)
     return entries;
 }
 
-SIMT_HOST_FN uint64_t quarry_walk_clustered_bytes(uint64_t pages)
+/* CLUSTERED has h->entries other than 0 before. */
+SIMT_HOST_FN void quarry_walk_sections(void *heap, struct quarry_layout *l)
 {
-    return quarry_round_up(quarry_bitmap_bytes(pages), QUARRY_SECTION_ALIGN) +
-           quarry_walk_entries(pages) * sizeof(uint32_t);
+    struct quarry_walk *h = (struct quarry_walk *)heap;
+    quarry_bitmap_sections(&h->map, l);
+    if (h->entries) {
+        h->entries = quarry_walk_entries(l->pages);
+        h->last =
+            (uint32_t *)quarry_layout_section(l, "last", h->entries * sizeof *h->last, QUARRY_SECTION_ALIGN);
+    }
+    h->map.pages = quarry_layout_pages(l);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_walk_layout(enum quarry_walk_variant variant,
                                                           struct quarry_walk *h, struct quarry_layout *l)
 {
-    enum quarry_layout_result result = quarry_bitmap_layout(
-        &h->map, l, variant == QUARRY_WALK_TOGETHER ? QUARRY_WALK_GROUP_PROBES : QUARRY_WALK_PROBES,
-        variant == QUARRY_WALK_CLUSTERED ? quarry_walk_clustered_bytes : quarry_bitmap_bytes);
-    if (result != QUARRY_LAYOUT_OK)
-        return result;
-    if (variant == QUARRY_WALK_CLUSTERED) {
-        h->last = (uint32_t *)(void *)quarry_bitmap_own(l);
-        h->entries = quarry_walk_entries(l->pages);
-    }
-    if (variant != QUARRY_WALK_TOGETHER)
-        l->probe_lanes = 0;
-    else if (!l->probe_lanes)
-        l->probe_lanes = QUARRY_WALK_PROBE_LANES;
-    h->probe_lanes = l->probe_lanes;
-    return QUARRY_LAYOUT_OK;
+    uint64_t *probes = &l->option[QUARRY_OPTION_walk_probes];
+    uint64_t *bits = &l->option[QUARRY_OPTION_walk_word_bits];
+    if (*bits != 0 && *bits != 32 && *bits != 64)
+        return quarry_layout_refuse(l, bits, "it must be 32 or 64, or 0 for the faster");
+    h->entries = variant == QUARRY_WALK_CLUSTERED ? QUARRY_WALK_MIN_ENTRIES : 0;
+    enum quarry_layout_result result = quarry_layout_fit(l, quarry_walk_sections, h);
+    if (result == QUARRY_LAYOUT_OK)
+        result = quarry_bitmap_layout(&h->map, l, bits, probes,
+                                      variant == QUARRY_WALK_TOGETHER ? QUARRY_WALK_GROUP_PROBES
+                                                                      : QUARRY_WALK_PROBES);
+    if (variant == QUARRY_WALK_TOGETHER)
+        h->probe_lanes = (uint32_t)l->option[QUARRY_OPTION_walk_probe_lanes];
+    return result;
 }
 #endif
 

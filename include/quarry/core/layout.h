@@ -3,6 +3,7 @@
 #ifndef QUARRY_CORE_LAYOUT_H
 #define QUARRY_CORE_LAYOUT_H
 
+#include "quarry/core/options.h"
 #include "quarry/core/pages.h"
 #include "quarry/simt/simt.h"
 
@@ -10,53 +11,47 @@ enum quarry_layout_result {
     QUARRY_LAYOUT_OK,
     QUARRY_LAYOUT_PAGE_BYTES, /* page size outside 16 .. 1 MiB or no multiple of 16 */
     QUARRY_LAYOUT_PAGES,      /* more pages than the allocator can number */
-    QUARRY_LAYOUT_WORD_BITS,  /* neither 32 nor 64 */
+    QUARRY_LAYOUT_OPTION,     /* option number wrong_option has a value that can't be */
     QUARRY_LAYOUT_LOW_FREE,   /* a share so low that it would take more than QUARRY_MAX_PROBES probes */
     QUARRY_LAYOUT_ALIGNMENT,  /* blocks would not begin at multiples of the alignment */
     QUARRY_LAYOUT_POOL        /* the pool can't hold that many pages, or not even one */
 };
 
-/* Options of allocators that divide pages into chunks; 0: default. */
-struct quarry_layout_chunks {
-    uint32_t access_blocks;
-    uint32_t region_pages;
-    uint32_t waste_factor;
-    uint32_t hash_size, hash_sm, hash_warp, hash_pages;
-    int keep_pages;
-    int serial;
-    int used; /* out: this allocator is one of them, and the rest is what it took */
+/* A part of a pool with a name, for those who look at its map. */
+struct quarry_section {
+    const char *name; /* a literal */
+    uint64_t begin;   /* bytes after the layout's base */
+    uint64_t bytes;
 };
+#define QUARRY_MAX_SECTIONS 12u
 
 struct quarry_layout {
     /* in */
-    unsigned char *base; /* of the pool, aligned to 256 and to `alignment` */
-    uint64_t bytes;      /* of the pool; UINT64_MAX with pages given asks only how much they need */
-    uint64_t overhead;   /* bytes of each block that are not the user's, mostly 0 */
-    int debug;           /* debug mode writes into blocks that are free */
-    uint64_t alignment;  /* a power of two that `places` and `unit` must be multiples of, if the allocator
-                            can; requests are then, too, if it is more than 16.  0: 16 */
+    unsigned char *base;      /* of the pool, aligned to 256 and to `alignment` */
+    uint64_t bytes;           /* of the pool; UINT64_MAX with pages given asks only how much they need */
+    uint64_t overhead;        /* bytes of each block that are not the user's, mostly 0 */
+    int debug;                /* debug mode writes into blocks that are free */
+    uint32_t multiprocessors; /* of the device; CPU: cores.  simt_sm() modulo this numbers them */
+    uint64_t alignment; /* a power of two that `places` and `unit` must be multiples of, if the allocator
+                           can; requests are then, too, if it is more than 16.  0: 16 */
     /* in, and out with the defaults filled in */
-    uint64_t page_bytes;  /* with `overhead`; 0: the allocator's default */
-    uint64_t pages;       /* 0: as many as fit */
-    uint32_t word_bits;   /* 0: default; out: 0 if the allocator has no bitmap */
-    uint32_t probes;      /* 0: default */
-    uint32_t probe_lanes; /* lanes of a warp that probe, to 32; 0: default; out: 0 if that is no choice */
-    /* in, and out with the defaults filled in */
-    struct quarry_layout_chunks chunks;
+    uint64_t page_bytes;                 /* with `overhead`; 0: the allocator's default */
+    uint64_t pages;                      /* 0: as many as fit */
+    uint64_t option[QUARRY_MAX_OPTIONS]; /* of the family's table (options.h) */
     /* in */
-    double low_free; /* 0: prove that the heap is full; else infer that less than this share is free; out: 0
-                        if the allocator proves it all the same */
+    double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
     /* out */
+    uint32_t wrong_option;                              /* QUARRY_LAYOUT_OPTION: its number */
+    const char *wrong_because;                          /* and half a sentence that says what it must be */
+    struct quarry_section section[QUARRY_MAX_SECTIONS]; /* what lies where, by quarry_layout_section() */
+    uint32_t section_count;
     uint64_t used_bytes;   /* what the heap occupies from base */
     uint64_t max_block;    /* largest request in bytes */
     unsigned char *places; /* every live block begins a multiple of `unit` bytes after this, has a multiple */
     uint64_t unit;         /* of them, and ends before base + used_bytes; with `overhead`, which a unit has
                               room for, at least 16 more; 0: there are no blocks */
-    uint64_t
-        platform_bytes;  /* not 0: blocks are the platform's (alloc/cuda.h), which must be able to hold so
-                            many bytes; nothing of the pool is used, and no block can be found or counted */
-    uint64_t free_reach; /* a free knows a block by any address less than so many bytes behind its first; 0:
-                            by   its first only */
+    uint64_t free_reach;   /* a free knows a block by any address less than so many bytes behind its first; 0:
+                              by   its first only */
 };
 
 /* Who walks over a heap to count. */
@@ -128,6 +123,16 @@ SIMT_HOST_FN uint32_t quarry_layout_chunks(uint64_t items, uint64_t wish, uint64
     return (uint32_t)((items + each - 1) / each);
 }
 
+/* The layout fails for one of l->option.
+ *   because   half a sentence: what it must be */
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_refuse(struct quarry_layout *l, const uint64_t *option,
+                                                            const char *because)
+{
+    l->wrong_option = (uint32_t)(option - l->option);
+    l->wrong_because = because;
+    return QUARRY_LAYOUT_OPTION;
+}
+
 /* How many pages, seen at random and none free, let infer that less than L = low_free (0 .. 1) of them are:
  * S_L = 5.411 (1 - L) / L, says Pham et al., section 3.2.3.  Were L or more free, the number found among S_L
  * pages would be normally distributed about S_L L, and 0 of them have a probability of 1 %.  (Exactly it is
@@ -138,65 +143,104 @@ SIMT_HOST_FN double quarry_layout_full_pages(double low_free)
 }
 
 /* Decides how many probes in vain a malloc makes before it looks into the matter, or gives up.
+ *   probes       of l->option: 0: not given; else as the user wishes
  *   pages_each   pages that a probe looks at
  *   standard     the default when fullness is to be proven
  *   items        of the map that is probed: with few, and no wish of the user's, a sweep is soon cheaper
- * Sets l->probes.  A probe of a word of w bits sees w pages, and one of a warp as many words as lanes probe;
+ * Sets *probes.  A probe of a word of w bits sees w pages, and one of a warp as many words as lanes probe;
  * what counts is pages, so S_L is divided by what a probe sees and rounded up. */
-SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout *l, uint32_t pages_each,
-                                                            uint32_t standard, uint32_t items)
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout *l, uint64_t *probes,
+                                                            uint32_t pages_each, uint32_t standard,
+                                                            uint32_t items)
 {
+    if (l->low_free > 0 && *probes)
+        return quarry_layout_refuse(l, probes, "with QUARRY_FULL_INFERRED it follows from low_free");
     if (l->low_free > 0) {
-        double probes = quarry_layout_full_pages(l->low_free) / pages_each;
-        if (!(probes < QUARRY_MAX_PROBES))
+        double wanted = quarry_layout_full_pages(l->low_free) / pages_each;
+        if (!(wanted < QUARRY_MAX_PROBES))
             return QUARRY_LAYOUT_LOW_FREE;
-        l->probes = (uint32_t)probes + 1;
-    } else if (!l->probes) {
-        l->probes = items < standard / 4 ? 4 * items : standard;
+        *probes = (uint32_t)wanted + 1;
+    } else if (!*probes) {
+        *probes = items < standard / 4 ? 4 * items : standard;
     }
     return QUARRY_LAYOUT_OK;
 }
 
-/* Divides a pool for an allocator of fixed pages:  | first | map | page 0 | page 1 | ...
- *   first_bytes   size of the section before the map
- *   map_bytes     size of the map for so many pages; must not shrink as pages grow
- *   pages         receives the address of page 0, which is aligned as l->alignment says
- * Fills l->page_bytes, l->pages, l->used_bytes, l->max_block, l->places, l->unit, l->free_reach: a free finds
- * the page by quarry_page_index(). */
-SIMT_HOST_FN enum quarry_layout_result quarry_layout_pages(struct quarry_layout *l, uint64_t first_bytes,
-                                                           uint64_t (*map_bytes)(uint64_t pages),
-                                                           unsigned char **pages)
+/* ---- sections ----
+ *
+ * A family has one function that names its sections, in their order, and sets its addresses:
+ *
+ *     void quarry_F_sections(void *heap, struct quarry_layout *l)
+ *
+ * It is called to measure, for many trial numbers of l->pages, and once more to place.  What it asks for
+ * depends on l->pages and on options, never on an address, and does not shrink as pages grow. */
+typedef void (*quarry_layout_sections)(void *heap, struct quarry_layout *l);
+
+/* Appends a section to the pool's map.
+ *   name    a literal
+ *   align   a power of two, up to what l->base is aligned to
+ * Returns where it begins.  A section that no pool can hold, or one more than QUARRY_MAX_SECTIONS, makes
+ * l->used_bytes UINT64_MAX. */
+SIMT_HOST_FN void *quarry_layout_section(struct quarry_layout *l, const char *name, uint64_t bytes,
+                                         uint64_t align)
 {
-    uint64_t low = l->pages, before;
-    uint64_t first = quarry_round_up(first_bytes, QUARRY_SECTION_ALIGN);
+    uint64_t begin = quarry_round_up(l->used_bytes, align);
+    if (begin < l->used_bytes || bytes >= UINT64_MAX - begin || l->section_count == QUARRY_MAX_SECTIONS) {
+        l->used_bytes = UINT64_MAX;
+        return l->base;
+    }
+    l->section[l->section_count].name = name;
+    l->section[l->section_count].begin = begin;
+    l->section[l->section_count].bytes = bytes;
+    l->section_count++;
+    l->used_bytes = begin + bytes;
+    return (void *)((uintptr_t)l->base + begin);
+}
+
+/* The section of l->pages pages of l->page_bytes, which begin as l->alignment says.  Sets l->places. */
+SIMT_HOST_FN struct quarry_pages quarry_layout_pages(struct quarry_layout *l)
+{
     uint64_t align = l->alignment > QUARRY_SECTION_ALIGN ? l->alignment : QUARRY_SECTION_ALIGN;
+    l->places = (unsigned char *)quarry_layout_section(l, "pages", l->pages * l->page_bytes, align);
+    return quarry_pages_make(l->places, l->page_bytes, (uint32_t)l->pages);
+}
+
+/* Places the sections for so many pages.  Returns whether the pool can hold them. */
+SIMT_HOST_FN int quarry_layout_place(struct quarry_layout *l, quarry_layout_sections sections, void *heap,
+                                     uint64_t pages)
+{
+    l->pages = pages;
+    l->used_bytes = 0;
+    l->section_count = 0;
+    sections(heap, l);
+    return l->used_bytes != UINT64_MAX && l->used_bytes <= l->bytes;
+}
+
+/* Divides a pool into a family's sections, with l->pages pages or as many as fit.
+ *   sections, heap   of the family; *heap is filled by its last call
+ * Fills l->page_bytes, l->pages, l->section, l->used_bytes, and, for families whose blocks are pages,
+ * l->max_block, l->unit, l->free_reach: a free finds the page by quarry_page_index(). */
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_fit(struct quarry_layout *l,
+                                                         quarry_layout_sections sections, void *heap)
+{
+    uint64_t low = l->pages ? l->pages : 1, high = l->pages ? l->pages : QUARRY_MAX_PAGES;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_DEFAULT_PAGE_BYTES);
     if (result != QUARRY_LAYOUT_OK)
         return result;
     if (l->pages > QUARRY_MAX_PAGES)
         return QUARRY_LAYOUT_PAGES;
-    if (l->pages == 0) { /* the largest number that fits, by bisection */
-        low = 1;
-        uint64_t high = QUARRY_MAX_PAGES;
-        while (low < high) {
-            uint64_t middle = low + (high - low + 1) / 2;
-            before = quarry_round_up(first + map_bytes(middle), align);
-            if (before + middle * l->page_bytes <= l->bytes)
-                low = middle;
-            else
-                high = middle - 1;
-        }
+    while (low < high) { /* the largest number that fits, by bisection */
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (quarry_layout_place(l, sections, heap, middle))
+            low = middle;
+        else
+            high = middle - 1;
     }
-    before = quarry_round_up(first + map_bytes(low), align);
-    l->used_bytes = before + low * l->page_bytes;
-    if (l->used_bytes > l->bytes)
+    if (!quarry_layout_place(l, sections, heap, low))
         return QUARRY_LAYOUT_POOL;
-    l->pages = low;
     l->max_block = l->page_bytes;
-    l->places = l->base + before;
     l->unit = l->page_bytes;
     l->free_reach = l->page_bytes;
-    *pages = l->places;
     return QUARRY_LAYOUT_OK;
 }
 #endif

@@ -62,15 +62,16 @@ SIMT_FN uint64_t quarry_pieces_alone(uint64_t bytes, uint32_t alignment)
     return alignment + quarry_pieces_round_up(bytes, alignment);
 }
 
-/* Combines requests of lanes that call together with the same key.
+/* Combines requests of lanes that call together.
+ *   heap       whose: an address of its own
  *   bytes      at least 1
  *   alignment  of pieces: a power of two from 16
  *   most       bytes of a combined block, below 2^32 */
-SIMT_FN struct quarry_pieces quarry_pieces_collect(uint64_t key, uint64_t bytes, uint32_t alignment,
+SIMT_FN struct quarry_pieces quarry_pieces_collect(const void *heap, uint64_t bytes, uint32_t alignment,
                                                    uint32_t most)
 {
     struct quarry_pieces mine = {0, 0, 0, 0, 0};
-    uint32_t group = quarry_group(key);
+    uint32_t group = quarry_group(heap, QUARRY_SITE_PIECES_COLLECT);
     int fits = bytes < most && quarry_pieces_alone(bytes, alignment) <= most;
     uint32_t lanes = simt_ballot(group, fits);
     uint32_t leader = 0, begun = 0, at = most;
@@ -152,7 +153,7 @@ SIMT_FN void *quarry_pieces_release(void *piece)
         (const struct quarry_piece_header *)(void *)(at - QUARRY_PIECE_HEADER_BYTES);
     unsigned char *begin = at - header->back;
     uint32_t *left = (uint32_t *)(void *)begin;
-    uint32_t group = quarry_group((uintptr_t)begin);
+    uint32_t group = quarry_group(begin, QUARRY_SITE_PIECES_RELEASE);
     uint32_t pieces = simt_popc_u32(group);
     simt_sync(group);
     if (simt_rank(group) != 0)

@@ -11,12 +11,36 @@
 #include "quarry/core/bits.h"
 #include "quarry/simt/simt.h"
 
-/* The caller and lanes of its warp that arrive here together with the same key, such as the address of the
- * heap that they use: lanes may call with different heaps at once.  As simt_active, no promise which.  Lanes
- * that go on differently need different keys: even ones to malloc, odd ones to free. */
-SIMT_FN uint32_t quarry_group(uint64_t key)
+/* All calls of quarry_group: each has a name of its own here (tests/house/sites.sh).  Lanes that come from
+ * different calls go on differently, so they must never be one group, even if they arrive together. */
+enum quarry_site {
+    QUARRY_SITE_NULL_COUNT,
+    QUARRY_SITE_SLOTS,
+    QUARRY_SITE_PIECES_COLLECT,
+    QUARRY_SITE_PIECES_RELEASE,
+    QUARRY_SITE_RW_MALLOC,
+    QUARRY_SITE_WALK_SEARCH,
+    QUARRY_SITE_WALK_TOGETHER,
+    QUARRY_SITE_RUNS_MALLOC,
+    QUARRY_SITE_RUNS_FREE,
+    QUARRY_SITE_SCATTER_MALLOC,
+    QUARRY_SITE_SCATTER_FREE,
+    QUARRY_SITE_RING_MALLOC,
+    QUARRY_SITE_RING_FREE,
+    QUARRY_SITES
+};
+#define QUARRY_ADDRESS_BITS 56u /* of user space, at most: 57-bit addresses whose highest bit is 0 */
+SIMT_STATIC_ASSERT(QUARRY_SITES <= 1u << (64u - QUARRY_ADDRESS_BITS), "a site fits above an address");
+
+/* The caller and lanes of its warp that arrive at this site together, for the same thing.  As simt_active, no
+ * promise which.
+ *   address  of that: of the heap's part that they use, say, for lanes may call with different heaps at once
+ *   site     the call's own: a constant, which costs nothing above the address */
+SIMT_FN uint32_t quarry_group(const void *address, enum quarry_site site)
 {
-    return simt_match_u64(simt_active(), key);
+    uint64_t key = (uint64_t)(uintptr_t)address;
+    simt_assert(key >> QUARRY_ADDRESS_BITS == 0);
+    return simt_match_u64(simt_active(), key | (uint64_t)site << QUARRY_ADDRESS_BITS);
 }
 
 /* Is the caller's gift taken?  has, needs: masks of lanes. */

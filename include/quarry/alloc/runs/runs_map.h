@@ -446,7 +446,7 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
     if (seen) { /* the usual block */
         uint64_t part = quarry_runs_to_end(from, seen);
         if (simt_popc_u64(part) <= QUARRY_RUNS_JOINT) {
-            uint32_t group = quarry_group((uintptr_t)&h->words[word] + 1); /* odd: share.h */
+            uint32_t group = quarry_group(&h->words[word], QUARRY_SITE_RUNS_FREE);
             uint32_t low = simt_reduce_or_u32(group, (uint32_t)part);
             uint32_t ends = simt_reduce_or_u32(group, (uint32_t)(part >> 32));
             part = (uint64_t)ends << 32 | low;
@@ -555,15 +555,17 @@ SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_r
 }
 
 #if SIMT_HAS_HOST
-SIMT_HOST_FN uint64_t quarry_runs_words_bytes(uint64_t pages)
+SIMT_HOST_FN void quarry_runs_sections(void *heap, struct quarry_layout *l)
 {
-    return quarry_round_up((pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS * sizeof(uint64_t),
-                           QUARRY_SECTION_ALIGN);
-}
-
-SIMT_HOST_FN uint64_t quarry_runs_bytes(uint64_t pages)
-{
-    return quarry_runs_words_bytes(pages) + QUARRY_RUNS_FLIGHTS * sizeof(uint64_t);
+    struct quarry_runs *h = (struct quarry_runs *)heap;
+    h->word_count = (uint32_t)((l->pages + QUARRY_RUNS_BITS - 1) / QUARRY_RUNS_BITS);
+    h->sweep =
+        (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *h->sweep, QUARRY_SECTION_ALIGN);
+    h->words =
+        (uint64_t *)quarry_layout_section(l, "words", h->word_count * sizeof *h->words, QUARRY_SECTION_ALIGN);
+    h->flights = (uint64_t *)quarry_layout_section(l, "flights", QUARRY_RUNS_FLIGHTS * sizeof *h->flights,
+                                                   QUARRY_SECTION_ALIGN);
+    h->pages = quarry_layout_pages(l);
 }
 #endif
 

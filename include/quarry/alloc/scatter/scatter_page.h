@@ -427,8 +427,7 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void
         quarry_scatter_clear(h, page, field, bits);
         return;
     }
-    uint32_t group =
-        quarry_group((field ? (uintptr_t)field : (uintptr_t)&h->words[page]) + 1); /* odd: share.h */
+    uint32_t group = quarry_group(field ? (const void *)field : &h->words[page], QUARRY_SITE_SCATTER_FREE);
     bits = simt_reduce_or_u32(group, bits);
     simt_assert(simt_popc_u32(bits) == simt_popc_u32(group));
     simt_sync(group); /* all have left their chunks, for the releases */

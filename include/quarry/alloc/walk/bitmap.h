@@ -48,9 +48,10 @@
 
 #define QUARRY_BITMAP_CHUNK 2u /* words of a sweep's chunk for each probe, up to QUARRY_BITMAP_MAX_CHUNK */
 #define QUARRY_BITMAP_MAX_CHUNK 2048u
-#define QUARRY_BITMAP_BATCH 8u              /* words that a lane has in flight */
-#define QUARRY_BITMAP_WIDE_PAGES (1u << 22) /* words of 64 bits from so many pages: docs/reference/alloc/walk.md */
-#define QUARRY_BITMAP_LOCKS 32u             /* lock bits of a lockmap word */
+#define QUARRY_BITMAP_BATCH 8u /* words that a lane has in flight */
+#define QUARRY_BITMAP_WIDE_PAGES                                                                             \
+    (1u << 22)                  /* words of 64 bits from so many pages: docs/reference/alloc/walk.md */
+#define QUARRY_BITMAP_LOCKS 32u /* lock bits of a lockmap word */
 #define QUARRY_BITMAP_VERSION ((uint64_t)1 << 32)
 
 struct quarry_bitmap {
@@ -358,59 +359,38 @@ SIMT_FN void quarry_bitmap_census(const struct quarry_bitmap *h, uint64_t bytes,
 }
 
 #if SIMT_HAS_HOST
-/* Of the bitmap alone. */
-SIMT_HOST_FN uint64_t quarry_bitmap_words_bytes(uint64_t pages)
+/* Names the sections before the allocator's own and the pages.  The lockmap is sized for words of 32 bits;
+ * with words of 64 half of it stays unused (1/32 bit a page). */
+SIMT_HOST_FN void quarry_bitmap_sections(struct quarry_bitmap *h, struct quarry_layout *l)
 {
-    return quarry_round_up((pages + 7) / 8, QUARRY_SECTION_ALIGN); /* whole words of either width */
+    uint64_t lock_words = (l->pages + 32 * QUARRY_BITMAP_LOCKS - 1) / (32 * QUARRY_BITMAP_LOCKS);
+    h->sweep =
+        (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *h->sweep, QUARRY_SECTION_ALIGN);
+    h->words = quarry_layout_section(l, "bitmap", quarry_round_up((l->pages + 7) / 8, sizeof(uint64_t)),
+                                     QUARRY_SECTION_ALIGN); /* whole words of either width */
+    h->lockmap = (uint64_t *)quarry_layout_section(l, "lockmap", lock_words * sizeof *h->lockmap,
+                                                   QUARRY_SECTION_ALIGN);
 }
 
-/* Of bitmap and lockmap.  Sized for words of 32 bits; with words of 64 half of the lockmap stays unused (1/32
- * bit a page). */
-SIMT_HOST_FN uint64_t quarry_bitmap_bytes(uint64_t pages)
-{
-    uint64_t lock_words = (pages + 32 * QUARRY_BITMAP_LOCKS - 1) / (32 * QUARRY_BITMAP_LOCKS);
-    return quarry_bitmap_words_bytes(pages) + lock_words * sizeof(uint64_t);
-}
-
-/* Fills *h and the outputs of *l.
- *   probes      the default: words read at random in vain before a sweep
- *   map_bytes   quarry_bitmap_bytes(pages), rounded up to QUARRY_SECTION_ALIGN, plus what the allocator keeps
- *               behind the lockmap, see quarry_bitmap_own */
+/* Fills *h, whose allocator's sections are placed.
+ *   bits        of a word, 32 or 64, or 0: the faster; receives which
+ *   probes      words read at random in vain before a sweep, or 0; receives how many
+ *   standard    their default */
 SIMT_HOST_FN enum quarry_layout_result quarry_bitmap_layout(struct quarry_bitmap *h, struct quarry_layout *l,
-                                                            uint32_t probes,
-                                                            uint64_t (*map_bytes)(uint64_t pages))
+                                                            uint64_t *bits, uint64_t *probes,
+                                                            uint32_t standard)
 {
-    unsigned char *pages = SIMT_NULL;
-    uint32_t bits = l->word_bits;
-    enum quarry_layout_result result;
-    if (bits != 0 && bits != 32 && bits != 64)
-        return QUARRY_LAYOUT_WORD_BITS;
-    result = quarry_layout_pages(l, sizeof *h->sweep, map_bytes, &pages);
-    if (result != QUARRY_LAYOUT_OK)
-        return result;
-    if (!bits)
-        bits = l->pages < QUARRY_BITMAP_WIDE_PAGES ? 32 : 64;
-    h->sweep = (struct quarry_sweep *)l->base;
-    h->words = l->base + QUARRY_SECTION_ALIGN;
-    h->lockmap = (uint64_t *)(l->base + QUARRY_SECTION_ALIGN + quarry_bitmap_words_bytes(l->pages));
-    h->pages = quarry_pages_make(pages, l->page_bytes, (uint32_t)l->pages);
-    h->word_shift = bits == 32 ? 5 : 6;
-    h->word_count = (uint32_t)((l->pages + bits - 1) / bits);
-    l->word_bits = bits;
-    result = quarry_layout_probes(l, bits, probes, h->word_count);
-    h->probes = l->probes;
-    h->chunks = l->low_free > 0
-                    ? 0
-                    : quarry_layout_chunks(h->word_count, (uint64_t)h->probes * QUARRY_BITMAP_CHUNK,
-                                           QUARRY_BITMAP_MAX_CHUNK);
+    if (!*bits)
+        *bits = l->pages < QUARRY_BITMAP_WIDE_PAGES ? 32 : 64;
+    h->word_shift = *bits == 32 ? 5 : 6;
+    h->word_count = (uint32_t)((l->pages + *bits - 1) / *bits);
+    enum quarry_layout_result result =
+        quarry_layout_probes(l, probes, (uint32_t)*bits, standard, h->word_count);
+    h->probes = (uint32_t)*probes;
+    h->chunks = l->low_free > 0 ? 0
+                                : quarry_layout_chunks(h->word_count, *probes * QUARRY_BITMAP_CHUNK,
+                                                       QUARRY_BITMAP_MAX_CHUNK);
     return result;
-}
-
-/* Where the allocator's own section begins. */
-SIMT_HOST_FN unsigned char *quarry_bitmap_own(const struct quarry_layout *l)
-{
-    return l->base + QUARRY_SECTION_ALIGN +
-           quarry_round_up(quarry_bitmap_bytes(l->pages), QUARRY_SECTION_ALIGN);
 }
 #endif
 
