@@ -1,37 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that are compiled once for each allocator, so that none has the registers that another needs.
+/* Kernels that are compiled for one allocator, so that they don't have the registers that another needs.
  *
- * quarry_add_kernel_for_each_allocator (cmake/QuarryEachAllocator.cmake) compiles a source so, with
- * QUARRY_ALLOCATOR defined.  Such a source has the allocator's name behind its own ones:
+ * Such a source is compiled several times: as it is, with all allocators' code and the switch that picks the
+ * heap's own; and by quarry_add_direct_kernels (cmake/QuarryEachAllocator.cmake) once for each allocator that
+ * has kernels of its own, with QUARRY_ALLOCATOR defined.  It puts a suffix behind its names, which is the
+ * allocator's identifier, or `any`:
  *
- *     EACH_KERNEL(fill, struct fill, a) { ... }                    // fill_corw, fill_scatter, ...
+ *     EACH_KERNEL(fill, struct fill, a) { ... }                    // fill_any, fill_corw, fill_scatter, ...
  *     #if SIMT_C_VIEW
  *     const struct fill_kernels EACH_NAME(fill_kernels) = {&EACH_NAME(fill)};
  *     #endif
  *
- * The host picks one of these by the heap's allocator, a number of handle.h; EACH_OF(fill_kernels, id) is the
- * one for an entry of list.def.  It is for plain heaps.  EACH_COMPOSED_OF is that for heaps with policies or
- * in debug mode, if the source is compiled for these, too.  Where it is compiled once only, without
- * QUARRY_ALLOCATOR, the name behind is `any`, and that is for all heaps.  A source that is compiled once more
- * for recording plain heaps (quarry_add_traced_kernel) has `traced` there: EACH_TRACED(fill_kernels), for all
- * allocators. */
+ * The host picks one of these by the heap's allocator, a number of handle.h: EACH_OF(fill_kernels, id) is the
+ * one for an entry of list.def, for plain heaps.  An allocator without kernels of its own, and every one in a
+ * program that is built without any, has EACH_ANY(fill_kernels) there.  Those are for all heaps: with
+ * policies, in debug mode, and plain.
+ *
+ * All sources of a program are included in one file for each allocator, so their other names differ, too. */
 #ifndef QUARRY_BENCH_EACH_ALLOCATOR_H
 #define QUARRY_BENCH_EACH_ALLOCATOR_H
 
 #include "quarry/device.h"
 
-#ifdef QUARRY_EACH_ALLOCATOR
-#define EACH_OF(name, id) name##_##id
-#define EACH_COMPOSED_OF(name, id) name##_##id##_composed
-#define EACH_TRACED(name) name##_traced
-#else
-#define EACH_OF(name, id) name##_any
-#define EACH_COMPOSED_OF(name, id) name##_any
-#define EACH_TRACED(name) name##_any /* which record nothing */
-#endif
-
-#ifdef EACH_SUFFIX /* of a file that is made by QuarryEachAllocator.cmake */
-#elif !defined(QUARRY_ALLOCATOR)
+#ifndef QUARRY_ALLOCATOR
 #define EACH_SUFFIX any
 #else
 #define EACH_SUFFIX QUARRY_ALLOCATOR
@@ -40,9 +31,16 @@
 #define EACH_PASTE(name, suffix) EACH_PASTE_(name, suffix)
 #define EACH_NAME(name) EACH_PASTE(name, EACH_SUFFIX)
 
+#ifdef QUARRY_EACH_ALLOCATOR
+#define EACH_OF(name, id) EACH_PASTE(name, EACH_SUFFIX_OF_##id)
+#else
+#define EACH_OF(name, id) name##_any
+#endif
+#define EACH_ANY(name) name##_any
+
 #if SIMT_HAS_HOST
-/* Whether a heap is for the composed kernels.  Pages that are aligned need no policy, but kernels for plain
- * heaps are compiled for an alignment of 16. */
+/* Whether a heap is for the kernels of all allocators only.  Pages that are aligned need no policy, but
+ * kernels for plain heaps are compiled for an alignment of 16. */
 static inline int each_is_composed(const struct quarry_handle *heap)
 {
     return heap->policy != SIMT_NULL || heap->shrink > 16;

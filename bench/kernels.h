@@ -180,12 +180,12 @@ struct bench_count_kernels {
 
 #define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
     extern const struct bench_heap_kernels EACH_OF(bench_heap_kernels, id);                                  \
-    extern const struct bench_heap_kernels EACH_COMPOSED_OF(bench_heap_kernels, id);                         \
     extern const struct bench_survey_kernels EACH_OF(bench_survey_kernels, id);                              \
-    extern const struct bench_survey_kernels EACH_COMPOSED_OF(bench_survey_kernels, id);                     \
-    extern const struct bench_count_kernels EACH_OF(bench_count_kernels, id);                                \
-    extern const struct bench_count_kernels EACH_COMPOSED_OF(bench_count_kernels, id);
+    extern const struct bench_count_kernels EACH_OF(bench_count_kernels, id);
 #include "quarry/alloc/list.def"
+extern const struct bench_heap_kernels EACH_ANY(bench_heap_kernels);
+extern const struct bench_survey_kernels EACH_ANY(bench_survey_kernels);
+extern const struct bench_count_kernels EACH_ANY(bench_count_kernels);
 
 struct bench_kernels {
     const struct bench_heap_kernels *heap;
@@ -193,8 +193,10 @@ struct bench_kernels {
     const struct bench_count_kernels *count;
 };
 
-/* Those for a heap, of its allocator, plain or with policies. */
+/* Those for a heap: of its allocator, or of all.  Times of the one kind and the other are not to be compared. */
 const struct bench_kernels *bench_kernels_of(const struct quarry_handle *heap);
+/* Whether they are for one allocator. */
+int bench_is_direct(const struct bench_kernels *kernels);
 #endif
 
 #endif

@@ -444,6 +444,7 @@ static enum quarry_status begin(struct run *run)
     run->count = workload_blocks(run->shape->threads, run->shape->lanes);
     workload_argument(run->workload, run->heap, run->shape, &run->blocks);
     run->kernels = bench_kernels_of(&run->blocks.heap);
+    run->cell->direct = bench_is_direct(run->kernels);
     run->blocks.rounds = run->test->rounds;
     run->blocks.step = shuffle_step(run->shape->threads);
     for (uint32_t i = 0; i < run->shape->threads; i++) {

@@ -7,15 +7,19 @@
 
 const struct bench_kernels *bench_kernels_of(const struct quarry_handle *heap)
 {
-    static const struct bench_kernels kernels[][2] = {
+    static const struct bench_kernels any = {&EACH_ANY(bench_heap_kernels), &EACH_ANY(bench_survey_kernels),
+                                             &EACH_ANY(bench_count_kernels)};
+    static const struct bench_kernels plain[] = {
 #define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
-    {{&EACH_OF(bench_heap_kernels, id), &EACH_OF(bench_survey_kernels, id),                                  \
-      &EACH_OF(bench_count_kernels, id)},                                                                    \
-     {&EACH_COMPOSED_OF(bench_heap_kernels, id), &EACH_COMPOSED_OF(bench_survey_kernels, id),                \
-      &EACH_COMPOSED_OF(bench_count_kernels, id)}},
+    {&EACH_OF(bench_heap_kernels, id), &EACH_OF(bench_survey_kernels, id), &EACH_OF(bench_count_kernels, id)},
 #include "quarry/alloc/list.def"
     };
-    return &kernels[heap->allocator][each_is_composed(heap)];
+    return each_is_composed(heap) ? &any : &plain[heap->allocator];
+}
+
+int bench_is_direct(const struct bench_kernels *kernels)
+{
+    return kernels->heap != &EACH_ANY(bench_heap_kernels);
 }
 
 /* scratch: the tally and the counter lie in different 256-byte lines. */

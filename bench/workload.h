@@ -64,6 +64,7 @@ struct workload_cell {
     int counted;     /* live blocks of the heap are, and were checked */
     char fault[160]; /* of a cell that is not verified, one clause */
     uint64_t nulls;  /* of the verified run */
+    int direct;      /* measured with kernels of the allocator's own, and not with those of all */
     unsigned count;  /* of ops */
     struct workload_op ops[BENCH_MAX_OPS];
 };

@@ -32,7 +32,7 @@ same "$(wc -c <"$err")" 0 'bytes on standard error'
 header=device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n
 header+=,nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,was,cycles
 header+=,alignment,distribution,oom,free_slots,bytes_least,blocks,utilisation,test,status,draw,rounds,range_bytes
-header+=,asked_bytes,registers,local_bytes,stable,clock_mhz,driver,compiler,commit,fault,command
+header+=,asked_bytes,registers,local_bytes,stable,clock_mhz,driver,compiler,commit,fault,command,calls
 # After the device, which is quoted.
 # shellcheck disable=SC2016
 well_formed='$0 ~ /^"[^"]*",cpu,/ {

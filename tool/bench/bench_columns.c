@@ -130,7 +130,8 @@ static const char *options_of(const struct cell *cell)
     COLUMN(compiler, 1, NULL, text(value, build_compiler);)                                                 \
     COLUMN(commit, 0, NULL, text(value, build_commit);)                                                     \
     COLUMN(fault, 1, NULL, text(value, cell->result.fault);)                                                \
-    COLUMN(command, 1, NULL, text(value, bench->command);)
+    COLUMN(command, 1, NULL, text(value, bench->command);)                                                  \
+    COLUMN(calls, 0, NULL, if (op->time.n) text(value, cell->result.measured.direct ? "direct" : "switch");)
 /* clang-format on */
 
 #define COLUMN(name, quoted, format, ...)                                                                    \

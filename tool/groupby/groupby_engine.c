@@ -195,7 +195,7 @@ static int create_heap(struct engine *engine)
         return too_small(engine, "the heap is too small");
     engine->job.heap = quarry_heap_handle(engine->work.heap);
     engine->kernels =
-        wanted->trace ? &EACH_TRACED(groupby_heap_kernels) : heap_kernels[engine->job.heap.allocator];
+        wanted->trace ? &EACH_ANY(groupby_heap_kernels) : heap_kernels[engine->job.heap.allocator];
     return work_begin_trace(&engine->work, wanted);
 }
 

@@ -153,8 +153,7 @@ struct groupby_heap_kernels {
 #define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
     extern const struct groupby_heap_kernels EACH_OF(groupby_heap_kernels, id);
 #include "quarry/alloc/list.def"
-extern const struct groupby_heap_kernels
-    EACH_TRACED(groupby_heap_kernels); /* recorded, and all allocators' */
+extern const struct groupby_heap_kernels EACH_ANY(groupby_heap_kernels); /* for recorded heaps, too */
 #endif
 
 #endif

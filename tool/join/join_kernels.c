@@ -33,7 +33,7 @@ SIMT_FN uint32_t first_from(const struct join_side *side, uint64_t hash)
     uint32_t high = (uint32_t)side->rows;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (hash_of(side->tuples[middle]) < hash)
+        if (tuple_hash(side->tuples[middle]) < hash)
             low = middle + 1;
         else
             high = middle;
@@ -148,7 +148,7 @@ SIMT_KERNEL(join_find_strangers, struct join_job, a)
 {
     for (uint64_t i = simt_thread(); i <= a.build.rows; i += simt_threads()) {
         int has_both = i > 0 && i < a.build.rows;
-        a.strangers[i] = has_both && hash_of(a.build.tuples[i - 1]) == hash_of(a.build.tuples[i]) &&
+        a.strangers[i] = has_both && tuple_hash(a.build.tuples[i - 1]) == tuple_hash(a.build.tuples[i]) &&
                          !is_same(&a, a.build.tuples[i - 1], &a.build, a.build.tuples[i]);
     }
 }
@@ -158,8 +158,8 @@ SIMT_KERNEL(join_tally, struct join_job, a)
     uint64_t matches = 0;
     for (uint64_t i = simt_thread(); i < a.probe.rows; i += simt_threads()) {
         uint64_t probe = a.probe.tuples[i];
-        uint32_t begin = first_from(&a.build, hash_of(probe));
-        uint32_t end = first_from(&a.build, (uint64_t)hash_of(probe) + 1);
+        uint32_t begin = first_from(&a.build, tuple_hash(probe));
+        uint32_t end = first_from(&a.build, (uint64_t)tuple_hash(probe) + 1);
         if (begin == end)
             continue;
         if (a.strangers[begin + 1] == a.strangers[end])

@@ -11,7 +11,7 @@
 
 #include "join/join_kernels.h"
 
-SIMT_FN uint32_t hash_of(uint64_t tuple)
+SIMT_FN uint32_t tuple_hash(uint64_t tuple)
 {
     return (uint32_t)(tuple >> 32);
 }
@@ -24,7 +24,7 @@ SIMT_FN uint32_t row_of(uint64_t tuple)
 /* The chain of a hash.  Its last bits: the first ones are those of the partition. */
 SIMT_FN uint32_t *chain_of(struct join_hash_table *table, uint64_t tuple)
 {
-    return &table->heads[hash_of(tuple) % JOIN_HEADS];
+    return &table->heads[tuple_hash(tuple) % JOIN_HEADS];
 }
 
 /* Builds the hash table of an item.  All threads of the block call.  A thread's tuples are loaded at once,
@@ -61,7 +61,7 @@ SIMT_FN uint64_t probe_tuple(const struct join_job *job, const struct join_item 
 /* Whether a build tuple and one of `side` have the same key. */
 SIMT_FN int is_same(const struct join_job *job, uint64_t build, const struct join_side *side, uint64_t other)
 {
-    if (hash_of(build) != hash_of(other))
+    if (tuple_hash(build) != tuple_hash(other))
         return 0;
     if (job->one_to_one)
         return 1;

@@ -8,16 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-/* Of plain heaps, and of those with policies. */
-static const struct simt_kernel *const kernels[][2] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, ...) {&EACH_OF(replay_run, id), &EACH_COMPOSED_OF(replay_run, id)},
+/* Of plain heaps. */
+static const struct simt_kernel *const kernels[] = {
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) &EACH_OF(replay_run, id),
 #include "quarry/alloc/list.def"
 };
 
-/* The composed ones run plain heaps, too. */
 static const struct simt_kernel *kernel_for(const struct quarry_handle *heap, int check)
 {
-    return kernels[heap->allocator][check || each_is_composed(heap)];
+    return check || each_is_composed(heap) ? &EACH_ANY(replay_run) : kernels[heap->allocator];
 }
 
 /* Launches take the host about 3 us each, and a stream holds about a thousand. */

@@ -31,11 +31,9 @@ struct replay_job {
 #if SIMT_HAS_HOST
 SIMT_KERNEL_DECLARE(replay_floor); /* the same steps, but a malloc stores an address and a free loads it */
 
-/* Each allocator's mallocs and frees: replay_heap_kernels.c.  Those for heaps with policies look at
- * job.check. */
-#define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
-    SIMT_KERNEL_DECLARE(EACH_OF(replay_run, id));                                                            \
-    SIMT_KERNEL_DECLARE(EACH_COMPOSED_OF(replay_run, id));
+/* Mallocs and frees: replay_heap_kernels.c.  Those for all heaps look at job.check. */
+SIMT_KERNEL_DECLARE(EACH_ANY(replay_run));
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) SIMT_KERNEL_DECLARE(EACH_OF(replay_run, id));
 #include "quarry/alloc/list.def"
 #endif
 
