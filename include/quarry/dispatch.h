@@ -91,7 +91,8 @@ SIMT_NOINLINE_FN void quarry_dispatch_census(const struct quarry_handle *heap, u
 /* The allocator's settle: thread `thread` of `threads` finishes its share of what frees have put off. */
 SIMT_FN void quarry_dispatch_settle(const struct quarry_handle *heap, uint64_t thread, uint64_t threads)
 {
-    (void)thread; /* nothing to settle: no allocator looks at them */
+    (void)heap; /* if there is nothing to settle nobody looks at them */
+    (void)thread;
     (void)threads;
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
