@@ -267,19 +267,26 @@ static void print_table(struct table *table)
 
 static void print_tables(const struct bench *bench, FILE *file)
 {
-    int skipped = 0;
+    int skipped = 0, direct = 0, by_switch = 0;
     print_header(bench, file);
     for (unsigned i = 0; i < bench->cell_count;) {
         struct table table = {
             .bench = bench, .file = file, .test = bench->cells[i].test, .cells = &bench->cells[i]};
         for (; i < bench->cell_count && bench->cells[i].test == table.test; i++) {
-            skipped |= bench->cells[i].result.status == CELL_SKIPPED;
+            const struct cell_result *result = &bench->cells[i].result;
+            skipped |= result->status == CELL_SKIPPED;
+            direct |= result->status == CELL_OK && result->measured.direct;
+            by_switch |= result->status == CELL_OK && !result->measured.direct;
             table.count++;
         }
         print_table(&table);
     }
     if (skipped)
         fputs("\n-: skipped; too few free slots, or blocks larger than the heap gives\n", file);
+    if (direct && by_switch)
+        fputs("\nsome of these ran in slower kernels, with all allocators' code: column `calls` of --csv\n"
+              "says which; configure with -DQUARRY_DIRECT_ALLOCATORS=all to compare them with the others\n",
+              file);
     if (bench->rates[0] > 0)
         fprintf(file, "\ntrivial lane launches %.2f M/s\n", bench->rates[0]);
     if (bench->rates[1] > 0)
