@@ -3,8 +3,9 @@
 #
 # Input   QUARRY_DIRECT_ALLOCATORS   those that get kernels of their own beside the first of each family, or "all"
 # Output  QUARRY_ALLOCATORS          their identifiers, in the list's order
-#         QUARRY_DIRECT              those of them that have kernels of their own.  The others, which are variants of
-#                                    these, run in kernels that have all allocators' code.
+#         QUARRY_DIRECT              those of them that have kernels of their own
+#         QUARRY_VARIANTS            the others: their family's code with other constants.  They run in kernels that have
+#                                    all allocators' code, and in fewer of the short tests.
 
 set(QUARRY_DIRECT_ALLOCATORS "crw;corw" CACHE STRING
     "allocators with kernels of their own, beside the first of each family; or all")
@@ -14,6 +15,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${quarry_list}")
 file(STRINGS "${quarry_list}" quarry_entries REGEX "^QUARRY_ALLOCATOR_ENTRY\\(")
 set(QUARRY_ALLOCATORS "")
 set(QUARRY_DIRECT "")
+set(QUARRY_VARIANTS "")
 set(quarry_families "")
 foreach(entry IN LISTS quarry_entries)
     if(NOT entry MATCHES "^QUARRY_ALLOCATOR_ENTRY\\(([a-z0-9_]+), \"[^\"]*\", ([a-z0-9_]+),")
@@ -25,6 +27,8 @@ foreach(entry IN LISTS quarry_entries)
     if(NOT family IN_LIST quarry_families OR QUARRY_DIRECT_ALLOCATORS STREQUAL "all"
        OR allocator IN_LIST QUARRY_DIRECT_ALLOCATORS)
         list(APPEND QUARRY_DIRECT "${allocator}")
+    else()
+        list(APPEND QUARRY_VARIANTS "${allocator}")
     endif()
     list(APPEND quarry_families "${family}")
 endforeach()

@@ -22,16 +22,28 @@ static const struct {
 #include "quarry/alloc/list.def"
 };
 
+/* Whether a word is one of a list with commas. */
+static int is_in(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *from = list; from; from = strchr(from, ',')) {
+        from += *from == ',';
+        if (strncmp(from, word, length) == 0 && (!from[length] || from[length] == ','))
+            return 1;
+    }
+    return 0;
+}
+
 int is_chosen(const char *name)
 {
     const char *asked = getenv("QUARRY_TEST_ALLOCATOR");
     for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
         if (strcmp(name, listed[i].name) == 0) {
-            if (asked && strcmp(asked, name) != 0 && strcmp(asked, listed[i].id) != 0)
+            if (asked && !is_in(asked, name) && !is_in(asked, listed[i].id))
                 return 0;
             return !*DIRECT || strcmp(DIRECT, listed[i].id) == 0;
         }
-    return asked && strcmp(asked, name) == 0;
+    return asked && is_in(asked, name);
 }
 
 uint64_t seeds(uint64_t unless_set)
