@@ -12,6 +12,9 @@
 #   QUARRY_CUDART               the CUDA runtime to link, the one that the library itself uses
 #   QUARRY_CUDA_ARCHITECTURES   numbers such as 75;80;90, or native; may be set by the user
 #   QUARRY_NVCC_FLAGS           more options for nvcc; may be set by the user
+#   QUARRY_NVCC_RELOCATABLE     if set, each file is linked for the GPU by itself: functions that are not inlined are then
+#                               compiled once for all kernels of the file, and not once for each kernel.  Quicker to
+#                               compile, slower to run.
 #   CUDAToolkit_...             from find_package(CUDAToolkit)
 #
 # nvcc is run by custom commands and not through CMake's CUDA language.  One file has two views, which one
@@ -82,6 +85,12 @@ function(quarry_add_kernel target)
         $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-DNDEBUG> # as CMake does for C
         $<$<BOOL:$<TARGET_PROPERTY:${target},POSITION_INDEPENDENT_CODE>>:-Xcompiler=-fPIC>
         ${QUARRY_NVCC_FLAGS})
+    set(link "")
+    if(QUARRY_NVCC_RELOCATABLE)
+        list(APPEND flags -rdc=true)
+        set(link COMMAND "${CUDAToolkit_NVCC_EXECUTABLE}" -dlink ${architectures}
+                 $<$<BOOL:$<TARGET_PROPERTY:${target},POSITION_INDEPENDENT_CODE>>:-Xcompiler=-fPIC>)
+    endif()
     # Naming /usr/include would move it before the C++ headers that build on it.
     set(includes "$<FILTER:$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>,EXCLUDE,^/usr/include/?$>")
     set(definitions "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
@@ -94,16 +103,23 @@ function(quarry_add_kernel target)
         set(object "${CMAKE_CURRENT_BINARY_DIR}/cuda/${target}/${inside}.cuda.o")
         cmake_path(GET object PARENT_PATH folder)
         file(MAKE_DIRECTORY "${folder}")
+        set(objects "${object}")
+        set(link_object "")
+        if(link)
+            list(APPEND objects "${object}.link.o")
+            set(link_object ${link} -o "${object}.link.o" "${object}")
+        endif()
         add_custom_command(
-            OUTPUT "${object}"
+            OUTPUT ${objects}
             COMMAND "${CUDAToolkit_NVCC_EXECUTABLE}" ${flags}
                     "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
                     "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
                     -MMD -MF "${object}.d" -MT "${object}" -c -o "${object}" "${source}"
+            ${link_object}
             DEPENDS "${source}"
             DEPFILE "${object}.d"
             COMMENT "Building CUDA object ${relative} for ${target}"
             COMMAND_EXPAND_LISTS VERBATIM)
-        target_sources(${target} PRIVATE "${object}")
+        target_sources(${target} PRIVATE ${objects})
     endforeach()
 endfunction()

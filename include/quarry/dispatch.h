@@ -22,6 +22,9 @@
 #define QUARRY_NUMBER_OF(heap) ((heap)->allocator)
 #endif
 
+/* The family's struct in a heap. */
+#define QUARRY_AS(heap, family) &(heap)->as.family
+
 #ifdef QUARRY_OUT_OF_LINE
 #define QUARRY_DISPATCH_FN SIMT_NOINLINE_FN
 #else
@@ -36,7 +39,7 @@ QUARRY_DISPATCH_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
-        return quarry_##family##_malloc(constants & heap->as.family, context, bytes);
+        return quarry_##family##_malloc(constants QUARRY_AS(heap, family), context, bytes);
 #include "quarry/alloc/list.def"
     default:
         return SIMT_NULL;
@@ -50,7 +53,7 @@ QUARRY_DISPATCH_FN void quarry_dispatch_free(const struct quarry_handle *heap, v
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
-        quarry_##family##_free(constants & heap->as.family, block);                                          \
+        quarry_##family##_free(constants QUARRY_AS(heap, family), block);                                    \
         break;
 #include "quarry/alloc/list.def"
     default:
@@ -65,7 +68,7 @@ SIMT_FN enum quarry_place quarry_dispatch_find(const struct quarry_handle *heap,
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
-        return quarry_##family##_find(constants & heap->as.family, address, span);
+        return quarry_##family##_find(constants QUARRY_AS(heap, family), address, span);
 #include "quarry/alloc/list.def"
     default:
         return QUARRY_PLACE_FOREIGN;
@@ -80,7 +83,7 @@ SIMT_NOINLINE_FN void quarry_dispatch_census(const struct quarry_handle *heap, u
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
-        quarry_##family##_census(constants & heap->as.family, bytes, share, sum);                            \
+        quarry_##family##_census(constants QUARRY_AS(heap, family), bytes, share, sum);                      \
         break;
 #include "quarry/alloc/list.def"
     default:
@@ -91,13 +94,13 @@ SIMT_NOINLINE_FN void quarry_dispatch_census(const struct quarry_handle *heap, u
 /* The allocator's settle: thread `thread` of `threads` finishes its share of what frees have put off. */
 SIMT_FN void quarry_dispatch_settle(const struct quarry_handle *heap, uint64_t thread, uint64_t threads)
 {
-    (void)heap; /* if there is nothing to settle nobody looks at them */
+    (void)heap; /* where there is nothing to settle */
     (void)thread;
     (void)threads;
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
-        quarry_##family##_settle(constants & heap->as.family, thread, threads);                              \
+        quarry_##family##_settle(constants QUARRY_AS(heap, family), thread, threads);                        \
         break;
 #include "quarry/alloc/list.def"
     default:
@@ -111,7 +114,7 @@ SIMT_FN void quarry_dispatch_init(const struct quarry_handle *heap, uint64_t thr
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
-        quarry_##family##_init(constants & heap->as.family, thread, threads);                                \
+        quarry_##family##_init(constants QUARRY_AS(heap, family), thread, threads);                          \
         break;
 #include "quarry/alloc/list.def"
     default:

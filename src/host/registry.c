@@ -193,7 +193,7 @@ enum quarry_layout_result quarry_registry_layout(struct quarry_handle *handle, s
     switch (handle->allocator) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
-        result = quarry_##family##_layout(constants & handle->as.family, layout);                            \
+        result = quarry_##family##_layout(constants QUARRY_AS(handle, family), layout);                      \
         break;
 #include "quarry/alloc/list.def"
     default:
