@@ -169,7 +169,8 @@ void expect_empty(void)
         expect_equal(s.capacity_bytes, f.about.pages * f.about.page_bytes);
     else /* debug mode's bytes are as many for a block of several pages as for one of one */
         expect(s.capacity_bytes >= f.about.pages * f.about.page_bytes);
-    expect_equal(slots(f.about.page_bytes), f.about.pages);
+    if (f.can.holds_pages)
+        expect_equal(slots(f.about.page_bytes), f.about.pages);
     expect_equal(slots(1), f.empty_slots);
 }
 
@@ -208,7 +209,9 @@ struct quarry_heap_description describe_default(void)
     return about;
 }
 
-static void for_allocators(void (*test)(void), int uncounted)
+enum whom { COUNTED, PROVING, EVERY };
+
+static void for_allocators(void (*test)(void), enum whom whom)
 {
     static const uint32_t widths[] = {32, 64};
     int tested = 0, left_out = 0;
@@ -220,11 +223,17 @@ static void for_allocators(void (*test)(void), int uncounted)
         assert_ok(quarry_allocator_describe(i, &info));
         if (!is_chosen(info.name))
             continue;
-        if (!info.counts_slots && !uncounted) { /* blocks outside the pool, a fullness that nobody proves */
+        if (whom == PROVING && !info.proves_full) {
+            left_out = 1;
+            continue;
+        }
+        if (whom != EVERY &&
+            !info.counts_slots) { /* blocks outside the pool, a fullness that nobody proves */
             left_out = 1;
             continue;
         }
         f.allocator = info.name;
+        f.can = info;
         f.counted = info.counts_slots;
         f.word_bits = 0;
         plain_options();
@@ -246,10 +255,15 @@ static void for_allocators(void (*test)(void), int uncounted)
 
 void for_each_allocator(void (*test)(void))
 {
-    for_allocators(test, 0);
+    for_allocators(test, COUNTED);
+}
+
+void for_each_proof(void (*test)(void))
+{
+    for_allocators(test, PROVING);
 }
 
 void for_every_allocator(void (*test)(void))
 {
-    for_allocators(test, 1);
+    for_allocators(test, EVERY);
 }
