@@ -21,8 +21,7 @@ const char *naming(void)
     return text;
 }
 
-/* Points into memory that the next call uses again. */
-static struct quarry_heap_options options_of_fixture(void)
+struct quarry_heap_options options_of_fixture(void)
 {
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     static struct test_set set;

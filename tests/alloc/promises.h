@@ -51,6 +51,9 @@ const char *naming(void);
             fail_msg("%s: %s is %llu, expected %s = %llu", naming(), #a, expect_a, #b, expect_b);            \
     } while (0)
 
+/* The fixture's allocator, target and options.  Points into memory that the next call uses again. */
+struct quarry_heap_options options_of_fixture(void);
+
 /* A heap of the fixture's allocator and options, for up to so many threads.  end() checks and destroys it:
  * everything that was allocated and freed was so in an order that memory knows of. */
 void begin(uint64_t pages, uint64_t page_bytes, uint32_t most_threads, uint64_t seed);
