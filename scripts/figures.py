@@ -355,6 +355,12 @@ OVERHEAD = {"rw": 4}
 BITS = 0.15
 
 
+def word_bits(row):
+    """Of a row of the benchmark. 0: its allocator has no words. Older files have a column of it."""
+    pairs = dict(pair.split("=") for pair in row.get("options", "").split())
+    return int(pairs.get("word_bits") or row.get("word_bits") or 0)
+
+
 def steps_and_theory(tool):
     """The benchmark's rows; beside them TAS and WAS by the theory of the allocator, and of a queue."""
     rows = tool.bench("malloc", "--allocator", WALKS, "--free", "50,10,1,0.5", "--threads", tool.scale["threads"], "--steps")
@@ -365,7 +371,7 @@ def steps_and_theory(tool):
         if free >= int(row["threads"]):
             predicted = {p["allocator"]: p for p in tool.model(
                 "--total", str(total), "--free", str(free), "--threads", row["threads"], "--allocator", row["allocator"],
-                "--word-bits", str(max(int(row["word_bits"]), 32)))}
+                "--word-bits", str(max(word_bits(row), 32)))}
         if row["allocator"] == "crw":  # its clusters are not known
             predicted.pop("crw", None)
         for prefix, name in ("", row["allocator"]), ("queue_", "queue"):

@@ -145,8 +145,9 @@ class Standing:
 
     def __init__(self, peers, survey):
         self.peers = peers
-        # As the peers were measured: on an empty heap without policies, by all lanes, one size or a uniform range.
-        self.rows = [row for row in survey if row["draw"] != "octaves" and all(row[name] == value for name, value in PLAIN.items())]
+        # As the peers were measured: on an empty heap without policies and options, by all lanes, one size or a uniform range.
+        self.rows = [row for row in survey if row["draw"] != "octaves" and all(row[name] == value for name, value in PLAIN.items())
+                     and " --set" not in row["command"]]
         self.names = list(dict.fromkeys(row["allocator"] for row in survey))
 
     def columns(self, *operations):

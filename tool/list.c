@@ -15,18 +15,20 @@ static void list_allocators(void)
         if (quarry_allocator_describe(i, &info) != QUARRY_OK)
             continue;
         printf("  %-9s %s\n", info.name, info.summary);
-        if (!info.counts_slots) {
+        if (!info.counts_slots)
             printf("  %-9s blocks outside the heap's pool, not counted\n", "");
-            continue;
-        }
-        printf("  %-9s %s; aligned to 16 bytes, by option to %s\n", "",
-               info.whole_pages ? "blocks are pages" : "blocks smaller and larger than a page",
-               tool_format_bytes(info.max_alignment, largest));
-        printf("  %-9s %s%s%s%s\n", "",
-               info.proves_full ? "NULL proves that the heap is full" : "NULL proves nothing",
-               info.infers_full ? ", or infers it" : "",
-               info.reuses_space ? "; freed space serves any size" : "; freed space keeps its size",
-               info.defers_frees ? "; a free may take effect later" : "");
+        else
+            printf("  %-9s %s; aligned to 16 bytes, by option to %s\n", "",
+                   info.whole_pages ? "blocks are pages" : "blocks smaller and larger than a page",
+                   tool_format_bytes(info.max_alignment, largest));
+        if (info.counts_slots)
+            printf("  %-9s %s%s%s%s\n", "",
+                   info.proves_full ? "NULL proves that the heap is full" : "NULL proves nothing",
+                   info.infers_full ? ", or infers it" : "",
+                   info.reuses_space ? "; freed space serves any size" : "; freed space keeps its size",
+                   info.defers_frees ? "; a free may take effect later" : "");
+        printf("  %-9s at most %" PRIu32 " registers in a kernel that mallocs, on a GPU\n", "",
+               info.registers);
         for (uint32_t k = 0; k < info.options; k++) {
             struct quarry_option_info option;
             if (quarry_allocator_option(i, k, &option) == QUARRY_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lists.h"
 
+#include "options.h"
 #include "tool.h"
 
 #include <inttypes.h>
@@ -83,10 +84,8 @@ int lists_parse_allocators(struct list *list, char *text)
     list->count = 0;
     for (char *rest = text, *item; (item = strsep(&rest, ","));) {
         struct quarry_allocator_info info;
-        int i = 0;
-        while (quarry_allocator_describe(i, &info) == QUARRY_OK && strcmp(info.name, item) != 0)
-            i++;
-        if (i >= quarry_allocator_count())
+        const int i = options_find_allocator(item, &info);
+        if (i < 0)
             return tool_refuse("--allocator: no allocator '%s'; `quarry list` shows them", item);
         if (lists_put(list, "allocator", (uint64_t)i, item) != 0)
             return TOOL_REFUSED;

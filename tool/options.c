@@ -7,13 +7,15 @@
 #include "tool.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_ALLOCATOR "corw" /* pages are of one size here */
 #define DEFAULT_PAGE_BYTES 256u
-enum { OPTION_ALIGN = 512, OPTION_DISTRIBUTE, OPTION_OOM, OPTION_SET };
+/* Apart from the commands' own. */
+enum { KEY_METHOD = 1024, KEY_PREFILL, KEY_RUNS, KEY_TRACE, KEY_SET, KEY_ALIGN, KEY_DISTRIBUTE, KEY_OOM };
 
 int tool_parse_number(const char *text, uint64_t *number)
 {
@@ -41,6 +43,13 @@ uint64_t tool_environment(const char *name, uint64_t most, uint64_t otherwise)
     uint64_t number;
     return text && tool_parse_number(text, &number) == 0 && number >= 1 && number <= most ? number
                                                                                           : otherwise;
+}
+
+/* Appends to names with commas between them; text that is full stays as it is. */
+static void add_name(char *names, size_t bytes, const char *name)
+{
+    const size_t used = strlen(names);
+    snprintf(names + used, bytes - used, "%s%s", used ? ", " : "", name);
 }
 
 /* ---- files ---- */
@@ -103,6 +112,121 @@ static const struct argp_option result_list[] = {
 
 const struct argp options_result = {result_list, parse_result, NULL, NULL, NULL, NULL, NULL};
 
+/* ---- options of allocators ---- */
+
+static int is_there(const struct set_options *set, const char *name)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        if (strcmp(set->pairs[i].name, name) == 0)
+            return 1;
+    return 0;
+}
+
+static error_t parse_set(struct set_options *set, char *text)
+{
+    char *rest = set->names = strdup(text);
+    if (!rest)
+        return ENOMEM;
+    set->text = text;
+    set->count = 0;
+    while (rest) {
+        char *name = strsep(&rest, ",");
+        char *value = strchr(name, '=');
+        uint64_t number;
+        if (value)
+            *value++ = '\0';
+        if (!value || !*name || tool_parse_bytes(value, &number) != 0)
+            return tool_refuse(
+                "--set '%s': give NAME=VALUE,..., such as probes=64; `quarry list` has the names", text);
+        if (is_there(set, name))
+            return tool_refuse("--set '%s': %s is there twice", text, name);
+        if (set->count == OPTIONS_MAX_SET)
+            return tool_refuse("--set '%s': more than %u pairs", text, OPTIONS_MAX_SET);
+        set->pairs[set->count++] = (struct quarry_option){name, number};
+    }
+    return 0;
+}
+
+/* Returns whether the allocator has it. */
+static int find_option(int allocator, const char *name, struct quarry_option_info *option)
+{
+    struct quarry_allocator_info info;
+    if (quarry_allocator_describe(allocator, &info) != QUARRY_OK)
+        return 0;
+    for (uint32_t i = 0; i < info.options; i++)
+        if (quarry_allocator_option(allocator, i, option) == QUARRY_OK && strcmp(option->name, name) == 0)
+            return 1;
+    return 0;
+}
+
+static int refuse_name(const char *name, const struct list *allocators)
+{
+    struct set_options known = {0};
+    struct quarry_allocator_info info = {0};
+    char names[1024] = "";
+    for (unsigned a = 0; a < allocators->count; a++) {
+        quarry_allocator_describe((int)allocators->values[a], &info);
+        for (uint32_t i = 0; i < info.options && known.count < OPTIONS_MAX_SET; i++) {
+            struct quarry_option_info option;
+            if (quarry_allocator_option((int)allocators->values[a], i, &option) != QUARRY_OK ||
+                is_there(&known, option.name))
+                continue;
+            known.pairs[known.count++].name = option.name;
+            add_name(names, sizeof names, option.name);
+        }
+    }
+    const int one = allocators->count == 1;
+    return tool_error(TOOL_USAGE, "--set: there is no option '%s': %s%s %s %s", name,
+                      one ? "allocator " : "the allocators", one ? info.name : "", one ? "has" : "have",
+                      *names ? names : "none");
+}
+
+int options_check_set(const struct set_options *set, const struct list *allocators)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct quarry_option *pair = &set->pairs[i];
+        struct quarry_option_info option;
+        int has = 0;
+        for (unsigned a = 0; a < allocators->count; a++) {
+            if (!find_option((int)allocators->values[a], pair->name, &option))
+                continue;
+            has = 1;
+            if (pair->value != option.standard && (pair->value < option.least || pair->value > option.most))
+                return tool_error(TOOL_USAGE,
+                                  "--set: %s is %" PRIu64 ", but may be %" PRIu64 " to %" PRIu64 ": %s",
+                                  pair->name, pair->value, option.least, option.most, option.help);
+        }
+        if (!has)
+            return refuse_name(pair->name, allocators);
+    }
+    return TOOL_OK;
+}
+
+void options_use_set(const struct set_options *set, struct quarry_option *room,
+                     struct quarry_heap_options *heap)
+{
+    struct quarry_allocator_info info;
+    struct quarry_option_info option;
+    const int number = options_find_allocator(heap->allocator, &info);
+    heap->set = room;
+    heap->set_count = 0;
+    for (uint32_t i = 0; i < set->count && heap->set_count < QUARRY_MAX_HEAP_OPTIONS; i++)
+        if (find_option(number, set->pairs[i].name, &option))
+            room[heap->set_count++] = set->pairs[i];
+}
+
+static error_t parse_set_key(int key, char *text, struct argp_state *state)
+{
+    return key == KEY_SET ? parse_set((struct set_options *)state->input, text) : ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_option set_list[] = {
+    {"set", KEY_SET, "NAME=VALUE,...", 0,
+     "Options of allocators, for those that have them; `quarry list` names them", 0},
+    {NULL, 0, NULL, 0, NULL, 0}};
+
+const struct argp options_set = {set_list, parse_set_key, NULL, NULL, NULL, NULL, NULL};
+
 /* ---- methods ---- */
 
 static error_t parse_backend(struct method_options *options, const char *text)
@@ -112,18 +236,23 @@ static error_t parse_backend(struct method_options *options, const char *text)
     return tool_refuse("--backend '%s': give auto, cuda or cpu", text);
 }
 
+int options_find_allocator(const char *name, struct quarry_allocator_info *info)
+{
+    int number = 0;
+    while (quarry_allocator_describe(number, info) == QUARRY_OK && strcmp(info->name, name) != 0)
+        number++;
+    return number < quarry_allocator_count() ? number : -1;
+}
+
 static error_t parse_allocator(struct method_options *options, const char *text)
 {
-    char names[256] = "";
+    char names[1024] = "";
     struct quarry_allocator_info info;
-    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
-        if (strcmp(info.name, text) == 0) {
-            options->allocator = text;
-            return 0;
-        }
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", info.name);
-    }
+    options->allocator = text;
+    if (options_find_allocator(text, &info) >= 0)
+        return 0;
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++)
+        add_name(names, sizeof names, info.name);
     return tool_refuse("--allocator '%s': there is none of that name; there are %s", text, names);
 }
 
@@ -164,20 +293,22 @@ static error_t parse_unsigned(unsigned *number, const char *option, const char *
 
 static error_t finish_method(struct method_options *options)
 {
-    if (options->two_pass && (options->allocator || options->heap_bytes || options->page_bytes ||
-                              options->prefill || options->trace))
-        return tool_refuse(
-            "--allocator, --heap, --page, --prefill and --trace are about the pages of --method paged");
+    if (options->two_pass && (options->allocator || options->set.text || options->heap_bytes ||
+                              options->page_bytes || options->prefill || options->trace))
+        return tool_refuse("--allocator, --set, --heap, --page, --prefill and --trace are about the pages of "
+                           "--method paged");
     if (!options->allocator)
         options->allocator = DEFAULT_ALLOCATOR;
+    struct quarry_allocator_info info;
+    const struct list own = {{(uint64_t)options_find_allocator(options->allocator, &info)}, 1};
+    if (options_check_set(&options->set, &own) != TOOL_OK)
+        return TOOL_REFUSED;
     if (!options->page_bytes)
         options->page_bytes = DEFAULT_PAGE_BYTES;
     if (!options->runs)
         options->runs = 1;
     return 0;
 }
-
-enum { KEY_METHOD = 1024, KEY_PREFILL, KEY_RUNS, KEY_TRACE }; /* apart from the commands' own */
 
 static error_t parse_heap(int key, char *text, struct argp_state *state)
 {
@@ -191,6 +322,8 @@ static error_t parse_heap(int key, char *text, struct argp_state *state)
         return parse_size("--heap", text, &options->heap_bytes);
     case 'p':
         return parse_page(options, text, QUARRY_MIN_PAGE_BYTES);
+    case KEY_SET:
+        return parse_set(&options->set, text);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -223,6 +356,7 @@ static const struct argp_option method_list[] = {
     {"method", KEY_METHOD, "NAME", 0,
      "paged: write to pages from a heap; two-pass: count, prefix sum, write (default: paged)", 0},
     {"allocator", 'a', "NAME", 0, "Where pages come from; `quarry list` names them (default: corw)", 0},
+    {"set", KEY_SET, "NAME=VALUE,...", 0, "Options of the allocator; `quarry list` names them", 0},
     {"heap", 'm', "SIZE", 0, "Size of the heap, such as 64M (default: by what the device has)", 0},
     {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 from 32 to 1M (default: 256)", 0},
     {"prefill", KEY_PREFILL, "PERCENT", 0, "First take this share of the heap's pages, at random", 0},
@@ -236,6 +370,7 @@ static const struct argp_option heap_list[] = {
     {"allocator", 'a', "NAME", 0, "The allocator; `quarry list` names them", 0},
     {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 to 1M", 0},
     {"backend", 'b', "NAME", 0, "auto, cuda or cpu (default: auto, a GPU if there is one)", 0},
+    {"set", KEY_SET, "NAME=VALUE,...", 0, "Options of the allocator; `quarry list` names them", 0},
     {"heap", 'm', "SIZE", 0, "Size of the heap", 0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
@@ -248,6 +383,8 @@ void options_use_heap(const struct method_options *options, struct quarry_heap_o
     heap->allocator = options->allocator;
     heap->pool_bytes = options->heap_bytes;
     heap->page_bytes = options->page_bytes;
+    heap->set = options->set.pairs;
+    heap->set_count = options->set.count;
 }
 
 /* ---- policies ---- */
@@ -264,79 +401,42 @@ static int find_word(const char *text, const char *const *words)
     return -1;
 }
 
-/* "NAME=VALUE,...".  Which allocator has them is seen later. */
-static error_t parse_set(const char *text, struct policy_options *options)
-{
-    char *names = strdup(text); /* for as long as the program runs */
-    if (!names)
-        return ENOMEM;
-    options->set_text = text;
-    options->set_count = 0;
-    for (char *rest = names, *pair; (pair = strsep(&rest, ",")) != NULL;) {
-        char *value = strchr(pair, '=');
-        struct quarry_option *option = &options->set[options->set_count];
-        if (!value || value == pair || tool_parse_number(value + 1, &option->value))
-            return tool_refuse("--set '%s': give pairs NAME=VALUE, with commas between them; `quarry list` "
-                               "has the names",
-                               text);
-        if (++options->set_count > QUARRY_MAX_HEAP_OPTIONS)
-            return tool_refuse("--set '%s': give at most %u pairs", text, QUARRY_MAX_HEAP_OPTIONS);
-        *value = 0;
-        option->name = pair;
-    }
-    return 0;
-}
-
-int options_has(const char *allocator, const char *option)
-{
-    struct quarry_allocator_info info;
-    struct quarry_option_info row;
-    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++)
-        for (uint32_t k = 0; strcmp(info.name, allocator) == 0 && k < info.options; k++)
-            if (quarry_allocator_option(i, k, &row) == QUARRY_OK && strcmp(row.name, option) == 0)
-                return 1;
-    return 0;
-}
-
 static error_t parse_policies(int key, char *text, struct argp_state *state)
 {
     struct policy_options *options = (struct policy_options *)state->input;
     uint64_t number;
     int word;
     switch (key) {
-    case OPTION_ALIGN:
+    case KEY_ALIGN:
         if (tool_parse_bytes(text, &number) || number < 16 || number > QUARRY_MAX_ALIGNMENT ||
             (number & (number - 1)))
             return tool_refuse("--align '%s': give a power of two from 16 to 1M", text);
         options->alignment = number;
         return 0;
-    case OPTION_DISTRIBUTE:
+    case KEY_DISTRIBUTE:
         word = find_word(text, options_distributions);
         if (word < 0)
             return tool_refuse("--distribute '%s': give none or warp", text);
         options->distribution = (enum quarry_distribution)word;
         return 0;
-    case OPTION_OOM:
+    case KEY_OOM:
         word = find_word(text, options_ooms);
         if (word < 0)
             return tool_refuse("--oom '%s': give null, wait or trap", text);
         options->oom = (enum quarry_oom)word;
         return 0;
-    case OPTION_SET:
-        return parse_set(text, options);
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
 static const struct argp_option policy_list[] = {
-    {"align", OPTION_ALIGN, "SIZE", 0,
+    {"align", KEY_ALIGN, "SIZE", 0,
      "What blocks begin at multiples of: a power of two from 16 to 1M (default: 16)", 0},
-    {"distribute", OPTION_DISTRIBUTE, "HOW", 0,
+    {"distribute", KEY_DISTRIBUTE, "HOW", 0,
      "none, or warp: lanes that ask together share a page (default: none)", 0},
-    {"oom", OPTION_OOM, "WHAT", 0,
-     "What a malloc does if the heap is full: null, wait or trap (default: null)", 0},
-    {"set", OPTION_SET, "NAME=VALUE,...", 0, "Options of the allocator; `quarry list` names them", 0},
+    {"oom", KEY_OOM, "WHAT", 0, "What a malloc does if the heap is full: null, wait or trap (default: null)",
+     0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 const struct argp options_policies = {policy_list, parse_policies, NULL, NULL, NULL, NULL, NULL};
@@ -346,6 +446,4 @@ void options_use_policies(const struct policy_options *policies, struct quarry_h
     heap->alignment = policies->alignment;
     heap->distribution = policies->distribution;
     heap->oom = policies->oom;
-    heap->set = policies->set;
-    heap->set_count = policies->set_count;
 }

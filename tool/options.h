@@ -3,6 +3,7 @@
 #ifndef QUARRY_TOOL_OPTIONS_H
 #define QUARRY_TOOL_OPTIONS_H
 
+#include "lists.h"
 #include "quarry/quarry.h"
 #include "rows.h"
 
@@ -12,6 +13,7 @@
 #define OPTIONS_MIN_PAGE_BYTES 32u /* with --method: a head and a few entries behind it */
 
 #define OPTIONS_MAX_RUNS 1000u
+#define OPTIONS_MAX_SET 64u /* pairs of --set */
 
 /* --delimiter and --header.  Input: a struct rows_options. */
 extern const struct argp options_input;
@@ -19,17 +21,20 @@ extern const struct argp options_input;
 /* --output and --stats.  Input: a struct result_options. */
 extern const struct argp options_result;
 
-/* --backend, --method, --runs; and --allocator, --heap, --page, --prefill and --trace, which only the paged
- * method takes. Input: a struct method_options, all zero before. */
+/* --backend, --method, --runs; and --allocator, --set, --heap, --page, --prefill and --trace, which only the
+ * paged method takes. Input: a struct method_options, all zero before. */
 extern const struct argp options_method;
 
-/* --backend, --allocator, --heap and --page alone, of a heap that is not for a method; --backend and --heap
- * alone. Input: the same. */
+/* --backend, --allocator, --set, --heap and --page alone, of a heap that is not for a method; --backend,
+ * --set and --heap alone. Input: the same. */
 extern const struct argp options_heap;
 extern const struct argp options_place;
 
-/* --align, --distribute, --oom and --set.  Input: a struct policy_options. */
+/* --align, --distribute and --oom.  Input: a struct policy_options. */
 extern const struct argp options_policies;
+
+/* --set.  Input: a struct set_options. */
+extern const struct argp options_set;
 
 /* The words of --distribute and --oom, by the library's numbers; the last is NULL. */
 extern const char *const options_distributions[];
@@ -40,16 +45,31 @@ struct policy_options {
     uint64_t alignment;
     enum quarry_distribution distribution;
     enum quarry_oom oom;
-    const char *set_text; /* as it was given; NULL: it was not */
-    struct quarry_option set[QUARRY_MAX_HEAP_OPTIONS + 1u];
-    uint32_t set_count;
 };
 
-/* Has the allocator of that name an option of that name? */
-int options_has(const char *allocator, const char *option);
-
-/* Sets them in the library's options, which hold pointers into *policies then. */
+/* Sets them in the library's options. */
 void options_use_policies(const struct policy_options *policies, struct quarry_heap_options *heap);
+
+/* Options of allocators; no name is there twice. */
+struct set_options {
+    const char *text; /* as it was given; NULL: it was not */
+    char *names;      /* the same cut up, from malloc, for as long as the program runs */
+    struct quarry_option pairs[OPTIONS_MAX_SET];
+    uint32_t count;
+};
+
+/* The pairs are for those of the allocators that have them.  Returns TOOL_OK, or prints one sentence and
+ * returns TOOL_USAGE: none has one, or one that has it does not take the value.
+ *   allocators  their numbers */
+int options_check_set(const struct set_options *set, const struct list *allocators);
+
+/* Sets the pairs that the allocator heap->allocator has in the library's options, which point into `room`
+ * then: room for QUARRY_MAX_HEAP_OPTIONS pairs. */
+void options_use_set(const struct set_options *set, struct quarry_option *room,
+                     struct quarry_heap_options *heap);
+
+/* The number of an allocator, or -1 if there is none of that name. */
+int options_find_allocator(const char *name, struct quarry_allocator_info *info);
 
 struct result_options {
     const char *path; /* NULL: standard output */
@@ -65,9 +85,11 @@ struct method_options {
     unsigned prefill;      /* percent of the heap's pages that others hold, 0 to 99 */
     unsigned runs;         /* 1 to OPTIONS_MAX_RUNS; all but the last are for the times */
     const char *trace;     /* file that mallocs and frees of all runs go to; NULL: none */
+    struct set_options set;
 };
 
-/* Sets allocator, page and size in the library's options. */
+/* Sets allocator, page, size and --set in the library's options, which point into *options then.  Whether the
+ * allocator has those of --set is for the library to see. */
 void options_use_heap(const struct method_options *options, struct quarry_heap_options *heap);
 
 /* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */

@@ -78,7 +78,9 @@ SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
 
 /* Frees.
  *   block   live, from quarry_malloc of this heap, by any thread of any kernel whose malloc
- *           happens-before this call; NULL is a no-op
+ *           happens-before this call; NULL is a no-op.  Anything else is a mistake: debug builds assert
+ *           it; without, it is left alone where the allocator sees it, and at worst frees another block,
+ *           but nothing outside the heap's pool is written.  (Not so with allocator cuda.)
  * Scope, threads: as quarry_malloc.  Never waits.
  * Order: what was written to the block before happens-before its reuse. */
 SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
@@ -89,7 +91,7 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
     QUARRY_LOG(&heap, block, 0); /* before the allocator's free */
     if (QUARRY_IS_COMPOSED(heap)) {
         if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
-            block = quarry_policy_release(block);
+            block = quarry_policy_release(heap.policy, block);
         else if (QUARRY_DEBUG_OF(heap))
             block = quarry_debug_claim(QUARRY_DEBUG_OF(heap), block);
         if (!block)

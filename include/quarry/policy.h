@@ -54,6 +54,8 @@ struct quarry_policy {
     uint32_t combined;         /* bytes of a combined block, at most; below 2^32 */
     uint32_t oom_tries;        /* wait: how often a malloc tries again */
     struct quarry_trap *trap;  /* trap: its record */
+    unsigned char *places;     /* where blocks lie */
+    uint64_t places_bytes;
 };
 
 /* A malloc under way. */
@@ -192,9 +194,9 @@ QUARRY_POLICY_FN int quarry_request_go_on(const struct quarry_policy *p, struct 
 /* ---- free ---- */
 
 /* Gives a piece back.  Returns the block that the allocator is to free, or NULL: others live in it. */
-QUARRY_POLICY_FN void *quarry_policy_release(void *piece)
+QUARRY_POLICY_FN void *quarry_policy_release(const struct quarry_policy *p, void *piece)
 {
-    return quarry_pieces_release(piece);
+    return quarry_pieces_release(piece, p->places, p->places_bytes);
 }
 
 #endif

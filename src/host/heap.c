@@ -116,6 +116,10 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
     heap->policy.combined = (uint32_t)combined;
     heap->policy.oom_tries = options->oom_tries;
     heap->policy.trap = (struct quarry_trap *)heap->pool.record;
+    heap->policy.places = has_platform_blocks(heap) ? NULL : layout->places;
+    heap->policy.places_bytes = has_platform_blocks(heap)
+                                    ? UINT64_MAX
+                                    : (uint64_t)(layout->base + layout->used_bytes - layout->places);
 }
 
 static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_options *options)

@@ -11,8 +11,9 @@
 
 struct fixture {
     const char *allocator;
-    int counted; /* quarry_allocator_info.counts_slots */
-    int fixed;   /* a block is a page: else smaller and larger ones than a page are to be tested, too */
+    struct quarry_allocator_info can; /* what the allocator's line declares, and the suite obeys */
+    int counted;                      /* can.counts_slots */
+    int fixed; /* a block is a page: else smaller and larger ones than a page are to be tested, too */
     uint32_t word_bits;   /* 0: standard, as in the next two */
     uint32_t probes;      /* 0: default */
     uint32_t probe_lanes; /* 0: default */
@@ -50,6 +51,9 @@ const char *naming(void);
             fail_msg("%s: %s is %llu, expected %s = %llu", naming(), #a, expect_a, #b, expect_b);            \
     } while (0)
 
+/* The fixture's allocator, target and options.  Points into memory that the next call uses again. */
+struct quarry_heap_options options_of_fixture(void);
+
 /* A heap of the fixture's allocator and options, for up to so many threads.  end() checks and destroys it:
  * everything that was allocated and freed was so in an order that memory knows of. */
 void begin(uint64_t pages, uint64_t page_bytes, uint32_t most_threads, uint64_t seed);
@@ -79,7 +83,10 @@ void plain_options(void);
  * words; a kernel with direct calls has only the allocator that it was compiled for. */
 void for_each_allocator(void (*test)(void));
 
-/* The same, and also for allocators whose blocks nobody counts: without f.counted begin() gives no pages, and
+/* The same for those that prove that a heap is full. */
+void for_each_proof(void (*test)(void));
+
+/* As for_each_allocator, and also for allocators whose blocks nobody counts: without f.counted begin() gives no pages, and
  * expect_empty() knows nothing. */
 void for_every_allocator(void (*test)(void));
 

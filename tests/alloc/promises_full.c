@@ -292,9 +292,9 @@ static void tight_without_null(void)
 void null_never_comes_while_a_page_is_free(void **state)
 {
     (void)state;
-    for_each_allocator(churn_without_null);
-    for_each_allocator(churn_by_priority);
-    for_each_allocator(tight_without_null);
+    for_each_proof(churn_without_null);
+    for_each_proof(churn_by_priority);
+    for_each_proof(tight_without_null);
 }
 
 /* Far fewer pages than threads: NULLs are right, sharing and losing pages is not. */

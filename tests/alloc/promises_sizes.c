@@ -117,6 +117,46 @@ void slots_are_right_for_every_size(void **state)
     for_each_allocator(fills);
 }
 
+/* Fills the heap with blocks of one size, frees them all, and asks for another size: an allocator whose line
+ * says that freed space serves any size has room for as many as in a new heap, and gives them. */
+static void refill(uint64_t first, uint64_t second, uint64_t seed)
+{
+    begin(39, PAGE_BYTES, 39 * (PAGE_BYTES / 16) + 45, seed);
+    const uint64_t fits = slots(second);
+    f.device.bytes = first;
+    uint64_t got = run(&promise_malloc, (uint32_t)slots(first) + 45).blocks;
+    expect(got > 0);
+    run(&promise_free, (uint32_t)got + 45);
+    expect(slots(second) <= fits);
+    if (f.can.reuses_space) {
+        expect_equal(slots(second), fits);
+        f.device.bytes = second;
+        uint64_t again = run(&promise_malloc, (uint32_t)fits + 45).blocks;
+        expect(second <= PAGE_BYTES ? again == fits : again > 0);
+        run(&promise_free, (uint32_t)fits + 45);
+    }
+    expect_empty();
+    end();
+}
+
+static void refills(void)
+{
+    static const uint64_t sizes[] = {16, 100, PAGE_BYTES / 2, PAGE_BYTES, 3 * PAGE_BYTES};
+    if (f.distribution) /* several requests may share a slot */
+        return;
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) / 30; seed++)
+        for (uint32_t i = 0; i < 5; i++)
+            for (uint32_t k = 0; k < 5; k++)
+                if (!f.fixed || (sizes[i] <= PAGE_BYTES && sizes[k] <= PAGE_BYTES))
+                    refill(sizes[i], sizes[k], seed);
+}
+
+void freed_space_serves_other_sizes(void **state)
+{
+    (void)state;
+    for_each_allocator(refills);
+}
+
 /* Among the blocks of so many threads one thread asks for as much as there is, and for a byte more. */
 static void largest_of(uint32_t pages, uint32_t threads, uint64_t seed)
 {

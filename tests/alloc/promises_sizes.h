@@ -6,6 +6,7 @@
 
 void blocks_of_all_sizes_are_disjoint(void **state);
 void slots_are_right_for_every_size(void **state);
+void freed_space_serves_other_sizes(void **state);
 void the_largest_free_block_can_be_had(void **state);
 
 #endif

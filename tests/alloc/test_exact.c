@@ -120,7 +120,7 @@ static void moving_holes(void)
 static void null_never_comes_of_a_free_page_that_moves(void **state)
 {
     (void)state;
-    for_each_allocator(moving_holes);
+    for_each_proof(moving_holes);
 }
 
 /* Pages of scatter, of 64 bytes: a chunk, a page or two pages move among blocks of one size. */
@@ -162,7 +162,7 @@ static void moving_chunks(void)
 static void null_never_comes_of_a_free_chunk_that_moves(void **state)
 {
     (void)state;
-    for_each_allocator(moving_chunks);
+    for_each_proof(moving_chunks);
 }
 
 /* The page is the last of a word, so that rw-malloc's claim changes two words.  By priorities a claim may
@@ -192,7 +192,7 @@ static void claims_in_vain(void)
 static void null_never_comes_of_a_claim_that_fails(void **state)
 {
     (void)state;
-    for_each_allocator(claims_in_vain);
+    for_each_proof(claims_in_vain);
 }
 
 /* The owner's page is another in each case. */
@@ -218,7 +218,7 @@ static void owner_and_askers(void)
 static void null_never_comes_of_a_page_that_the_caller_has_freed(void **state)
 {
     (void)state;
-    for_each_allocator(owner_and_askers);
+    for_each_proof(owner_and_askers);
 }
 
 /* Groups of one warp that a GPU makes run together must not count each other's lanes: a page would find two
@@ -235,7 +235,7 @@ static void fills(void)
 static void every_page_finds_one_taker(void **state)
 {
     (void)state;
-    for_each_allocator(fills);
+    for_each_proof(fills);
 }
 
 static void numbers(void)
@@ -252,7 +252,7 @@ static void numbers(void)
 static void a_chunks_number_does_not_depend_on_who_reads_it(void **state)
 {
     (void)state;
-    for_each_allocator(numbers);
+    for_each_proof(numbers);
 }
 
 int main(void)

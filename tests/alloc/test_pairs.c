@@ -13,7 +13,7 @@
 #include "alloc/promises.h"
 
 #define SEEDS 2u
-#define SEEDS_GPU 20u
+#define SEEDS_GPU 4u
 #define THREADS 64u
 #define BYTES 64u
 

@@ -23,6 +23,7 @@
  *     and in every test: promise_grain.visits is no atomic, so ThreadSanitizer sees it, and end() counts it
  *   a full heap that is freed can be filled   a_heap_fills_to_its_last_page_and_again_after_frees
  *                                             a_heap_that_few_fill_holds_what_they_wrote
+ *     with other sizes, if its line says so   freed_space_serves_other_sizes
  *   slots, statistics, check and reset        slots_and_statistics_are_exact_when_idle
  *     are exact when idle                     slots_are_right_for_every_size
  *                                             the_largest_free_block_can_be_had
@@ -543,6 +544,7 @@ int main(void)
         cmocka_unit_test(lanes_may_use_different_heaps),
         cmocka_unit_test(blocks_of_all_sizes_are_disjoint),
         cmocka_unit_test(slots_are_right_for_every_size),
+        cmocka_unit_test(freed_space_serves_other_sizes),
         cmocka_unit_test(the_largest_free_block_can_be_had),
         cmocka_unit_test(any_thread_may_free),
         cmocka_unit_test(any_kernel_of_any_stream_may_free),

@@ -9,7 +9,7 @@ quarry=$1
 testing=$2
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
-allocators=$("$quarry" list | grep -c '^ *pages of') # those that are measured unless others are named
+allocators=$("$quarry" list | grep -Ec '^ +(blocks are pages|blocks smaller)') # those that are measured unless others are named
 
 # ---- table ----
 
@@ -29,8 +29,8 @@ same "$(wc -c <"$err")" 0 'bytes on standard error'
 
 # ---- CSV ----
 
-header=device,backend,allocator,op,threads,bytes,page,free_percent,word_bits,median_us,q1_us,q3_us,n
-header+=,nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,probe_lanes,low_free_percent,debug,tas,was,cycles
+header=device,backend,allocator,op,threads,bytes,page,free_percent,median_us,q1_us,q3_us,n
+header+=,nulls,verified,store_floor_us,bump_us,heap_bytes,lanes,options,low_free_percent,debug,tas,was,cycles
 header+=,alignment,distribution,oom,free_slots,bytes_least,blocks,utilisation,test,status,draw,rounds,range_bytes
 header+=,asked_bytes,registers,local_bytes,stable,clock_mhz,driver,compiler,commit,fault,command,calls
 # After the device, which is quoted.
@@ -38,8 +38,8 @@ header+=,asked_bytes,registers,local_bytes,stable,clock_mhz,driver,compiler,comm
 well_formed='$0 ~ /^"[^"]*",cpu,/ {
     sub(/^"[^"]*",/, "")
     $0 = $0
-    if (NF >= 45 && $33 == "ok" && ($3 == "malloc" || $3 == "free" || $3 == "malloc+free") && $9 > 0 && $10 <= $9 && $9 <= $11 && $12 >= 1 &&
-        $13 == 0 && $14 == 1 && $15 > 0 && $16 > 0 && $17 > 0 && $18 == 32 && $28 >= $4) good++
+    if (NF >= 44 && $32 == "ok" && ($3 == "malloc" || $3 == "free" || $3 == "malloc+free") && $8 > 0 && $9 <= $8 && $8 <= $10 && $11 >= 1 &&
+        $12 == 0 && $13 == 1 && $14 > 0 && $15 > 0 && $16 > 0 && $17 == 32 && $27 >= $4) good++
 } END { print good + 0 }'
 
 run 0 bench --backend cpu --test alloc,free --allocator corw,rw --threads 1,100,4K --size 1,24,300 --free 100,25 --heap 8M \
@@ -51,23 +51,28 @@ same "$(sed 1d "$out" | cut -d, -f6,7 | sort -u | tr '\n' ' ')" '1,16 24,32 300,
     'sizes and their pages'
 same "$(wc -c <"$err")" 0 'bytes on standard error'
 
-run 0 bench --backend cpu --test alloc,free --allocator corw --threads 64 --size 16 --free 100 --word 64 --page 512 \
+run 0 bench --backend cpu --test alloc,free --allocator corw --threads 64 --size 16 --free 100 --set word_bits=64 --page 512 \
     --heap 1M --runs 3 --csv="$scratch/csv"
 prints '^corw +malloc +16 +100% .*x$'
 prints_not "^$header"
 same "$(head -1 "$scratch/csv")" "$header" 'CSV header in a file'
 same "$(sed 1d "$scratch/csv" | awk -F, "$well_formed")" 2 'CSV rows in a file'
-same "$(sed 1d "$scratch/csv" | cut -d, -f3-9 | tr '\n' ' ')" \
-    'corw,malloc,64,16,512,100,64 corw,free,64,16,512,100,64 ' 'word and page in the CSV'
+prints ', set word_bits=64$'
+same "$(sed 1d "$scratch/csv" | cut -d, -f3-8,19 | tr '\n' ' ')" "$(for op in malloc free; do
+    echo "corw,$op,64,16,512,100,probes=128 word_bits=64 probe_lanes=16"; done | tr '\n' ' ')" 'page and options in the CSV'
+# A pair goes to those that have it.
+run 0 bench --backend cpu --test alloc --allocator rw-bm,corw,ring --threads 64 --size 16 --heap 1M --runs 2 --set probe_lanes=4,probes=7 --csv
+same "$(sed 1d "$out" | cut -d, -f3,19 | tr '\n' ';')" \
+    'rw-bm,probes=7 word_bits=32;corw,probes=7 word_bits=32 probe_lanes=4;ring,;' 'options of several allocators'
 
 run 0 bench --backend cpu --test alloc,free --allocator corw --threads 640 --size 20 --page 1K --free 100 --heap 1M --runs 3 \
     --align 64 --distribute warp --oom wait --csv
 same "$(sed 1d "$out" | awk -F, "$well_formed")" 2 'CSV rows with policies'
-same "$(sed 1d "$out" | cut -d, -f26-28 | sort -u)" '64,warp,wait' 'policies in the CSV'
+same "$(sed 1d "$out" | cut -d, -f25-27 | sort -u)" '64,warp,wait' 'policies in the CSV'
 
 # Blocks of several pages by either search of scatter's.
-run 0 bench --backend cpu --test alloc,free --allocator scatter --threads 64 --size 8192 --free 100 --heap 1M --runs 3 --scatter serial
-prints ', scatter serial$'
+run 0 bench --backend cpu --test alloc,free --allocator scatter --threads 64 --size 8192 --free 100 --heap 1M --runs 3 --set serial=1
+prints ', set serial=1$'
 prints '^scatter +malloc +8192 +100% .*x$'
 
 # What does not fit is skipped, and the rest is measured: 64 KiB hold fewer than 64 pages of 1 KiB, and no
@@ -84,8 +89,8 @@ same "$(wc -l <"$out")" 1 'CSV lines where nothing fits'
 run 0 bench --backend cpu --test alloc,free --allocator rw-malloc,scatter --threads 100 --size 24,1050,3K --page 256 --free 100,50,10 \
     --heap 16M --runs 3 --csv
 same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 3 * 3 * 2)) 'rows of blocks of several pages'
-same "$(sed 1d "$out" | awk -F, '$8 == 100 { all[$3, $6] = $29 }
-    $8 < 100 { good += $29 > all[$3, $6] * ($8 - 2) / 100 && $29 < all[$3, $6] * ($8 + 2) / 100 } END { print good }')" \
+same "$(sed 1d "$out" | awk -F, '$8 == 100 { all[$3, $6] = $28 }
+    $8 < 100 { good += $28 > all[$3, $6] * ($8 - 2) / 100 && $28 < all[$3, $6] * ($8 + 2) / 100 } END { print good }')" \
     $((2 * 3 * 2 * 2)) 'rows with the free slots that were asked for'
 run 0 bench --backend cpu --test alloc,free --allocator rw-malloc --threads 1 --size 32M,64M --page 256 --free 100 --heap 33M --runs 3
 prints '^rw-malloc +malloc +33554432 +100% .*x$'
@@ -95,9 +100,9 @@ prints '^rw-malloc +malloc +67108864 +100% +-$'
 run 0 bench --backend cpu --test alloc,free --allocator rw-malloc,corw --threads 32,1K --size 4-2K,100-100 --page 2K --free 100,50 --heap 16M \
     --runs 3 --csv
 same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 2 * 2 * 2 * 2)) 'rows of ranges'
-same "$(sed 1d "$out" | cut -d, -f6,30 | sort -u | tr '\n' ' ')" '100,100 2048,4 ' 'ranges'
+same "$(sed 1d "$out" | cut -d, -f6,29 | sort -u | tr '\n' ' ')" '100,100 2048,4 ' 'ranges'
 run 0 bench --backend cpu --test alloc,free --allocator rw-malloc --threads 1K --size 4-8192 --page 256 --free 0 --heap 4M --runs 3 --csv
-same "$(sed 1d "$out" | cut -d, -f4,14,15)" malloc,1024,1 'sizes of a range in a full heap'
+same "$(sed 1d "$out" | cut -d, -f4,13,14)" malloc,1024,1 'sizes of a range in a full heap'
 run 0 bench --backend cpu --test at-once --allocator rw-malloc --threads 1K --size 4K --page 256 --free 50 --heap 16M --runs 3 --csv
 same "$(sed 1d "$out" | awk -F, "$well_formed")" 1 'rows of malloc+free'
 same "$(sed 1d "$out" | cut -d, -f4,6,8)" malloc+free,4096,50 'malloc+free'
@@ -105,10 +110,10 @@ same "$(sed 1d "$out" | cut -d, -f4,6,8)" malloc+free,4096,50 'malloc+free'
 # A heap filled: 16 bytes on pages of 16 fill it but for the bits of the pages, 1050 of each 1280 are used with pages of
 # 256, and half of each page of 1024 if blocks have 1 to 1024 bytes. Twice the same, whatever the number of threads.
 run 0 bench --backend cpu --test fill --allocator rw-malloc --threads 100,1K --size 16 --page 16 --heap 4M --csv
-sed 1d "$out" | awk -F, '{ good += $32 > 0.97 && $32 < 0.99 && $31 == $29 && $31 * 16 / $18 - $32 < 1e-6 && $10 == "" }
+sed 1d "$out" | awk -F, '{ good += $31 > 0.97 && $31 < 0.99 && $30 == $28 && $30 * 16 / $17 - $31 < 1e-6 && $9 == "" }
     END { exit good != 2 }' || fail 'a heap filled with 16 bytes'
 run 0 bench --backend cpu --test fill --allocator rw-malloc --threads 100 --size 1050 --page 256 --heap 4M --csv
-sed 1d "$out" | awk -F, '{ exit !($4 == "fill" && $32 > 0.81 && $32 < 0.8204) }' || fail 'a heap filled with 1050 bytes'
+sed 1d "$out" | awk -F, '{ exit !($4 == "fill" && $31 > 0.81 && $31 < 0.8204) }' || fail 'a heap filled with 1050 bytes'
 run 0 bench --backend cpu --test fill --allocator corw --threads 100 --size 1-1K --heap 16M
 prints '^corw +fill +1-1024 +100% +(49|50|51)\.[0-9]+% +16[0-9]{3}$'
 checks=$((checks + 3))
@@ -125,14 +130,14 @@ for allocator in rw rw-bm crw corw; do
 done
 run 0 bench --backend cpu --test alloc,free --allocator rw,corw --threads 1000 --size 256 --free 50,0 --lanes 3 --heap 100M --runs 3 \
     --steps --csv
-same "$(sed 1d "$out" | cut -d, -f4,5,8,14,19 | tr '\n' ' ')" "$(for _ in rw corw; do
+same "$(sed 1d "$out" | cut -d, -f4,5,8,13,18 | tr '\n' ' ')" "$(for _ in rw corw; do
     printf 'malloc,1000,50,0,3 malloc,1000,0,96,3 '
 done)free,1000,50,0,3 free,1000,50,0,3 " 'NULLs and lanes in the CSV'
 # A random walk over pages of which half are free takes two steps, the unluckiest of three lanes three.
-sed 1d "$out" | awk -F, '$3 == "rw" && $4 == "malloc" && $8 == 50 { print ($23 > 1.7 && $23 < 2.3 && $24 > 2.4 && $24 < 4) }' |
+sed 1d "$out" | awk -F, '$3 == "rw" && $4 == "malloc" && $8 == 50 { print ($22 > 1.7 && $22 < 2.3 && $23 > 2.4 && $23 < 4) }' |
     grep -q 1 || fail 'TAS and WAS of rw at 50 % free'
 run 0 bench --backend cpu --test alloc,free --allocator corw --threads 1000 --size 256 --free 50 --heap 64M --runs 3 --low-free 0.5 \
-    --probe-lanes 1
+    --set probe_lanes=1
 prints '^corw +malloc +256 +50% .*x$'
 
 run 0 bench --backend cpu --test alloc,free --allocator rw,corw --threads 1000 --size 100 --free 100,50 --heap 1M --runs 3 --debug
@@ -143,7 +148,7 @@ prints '^corw +free +100 +50% .*x$'
 
 # tests FILE: the tests of a CSV file, each with its operations.
 tests() {
-    sed 1d "$1" | sed 's/^"[^"]*",//' | awk -F, '{ print $32 ":" $3 }' | uniq | awk '!seen[$0]++' | tr '\n' ' '
+    sed 1d "$1" | sed 's/^"[^"]*",//' | awk -F, '{ print $31 ":" $3 }' | uniq | awk '!seen[$0]++' | tr '\n' ' '
 }
 small='--backend cpu --allocator rw,scatter --threads 100 --size 64 --heap 4M --runs 2'
 # shellcheck disable=SC2086 # words
@@ -157,17 +162,17 @@ ops='alloc:malloc free:free used:malloc used:free warp:malloc warp:free mixed:ma
 ops+='scaling:free first-vs-warm:first first-vs-warm:warm shuffled:free churn:churn producer-consumer:exchange '
 ops+='frag:range fill:fill oom:malloc init:create init:reset workload:malloc+write workload:prefix-sum write:write '
 # Bandwidths are those of the CSV's bytes and medians, and have no floors in microseconds above them.
-awk -F, '$33 ~ /^w(rite|orkload)$/ { print $3, $4, $38 / $10 / 1e3 }' "$scratch/all" >"$scratch/wanted"
+awk -F, '$32 ~ /^w(rite|orkload)$/ { print $3, $4, $37 / $9 / 1e3 }' "$scratch/all" >"$scratch/wanted"
 awk '$NF == "GB/s" { print $1, $2, $5 }' "$out" | awk 'NR == FNR { wanted[$1, $2] = $3; next }
     { off = $3 - wanted[$1, $2]; good += off * off < ($3 < 1 ? 1e-6 : 0.01) } END { exit !(good == 8) }' "$scratch/wanted" - || fail 'bandwidths'
 checks=$((checks + 1))
 same "$(grep -A2 -E '^w[a-z]+: every thread writes .*; 10\^9 bytes a second' "$out" | cut -d' ' -f1 | sort | uniq -c | tr -s ' \n' ' ')" \
     ' 1 -- 2 allocator 2 rw 1 workload: 1 write: ' 'what is above bandwidths'
 same "$(tests "$scratch/all")" "${ops}write:packed " 'tests and their operations'
-same "$(sed 1d "$scratch/all" | awk -F, '$34 != "ok" || $15 != 1' | wc -l)" 0 'rows that are not ok'
+same "$(sed 1d "$scratch/all" | awk -F, '$33 != "ok" || $14 != 1' | wc -l)" 0 'rows that are not ok'
 # Each thread's block, or its share of one array: 64 bytes. A heap's range is at least what the blocks were asked for.
-same "$(sed 1d "$scratch/all" | awk -F, '$33 == "write" || $33 == "workload" { print $38 }' | sort -u)" 6400 'bytes written'
-sed 1d "$scratch/all" | awk -F, '$33 == "frag" { rows++; good += $37 >= 6400 && $37 <= 4194304 && $38 == 6400; n = n $36 " " }
+same "$(sed 1d "$scratch/all" | awk -F, '$32 == "write" || $32 == "workload" { print $37 }' | sort -u)" 6400 'bytes written'
+sed 1d "$scratch/all" | awk -F, '$32 == "frag" { rows++; good += $36 >= 6400 && $36 <= 4194304 && $37 == 6400; n = n $35 " " }
     END { exit !(rows == 8 && good == 8 && n == "0 1 4 16 0 1 4 16 ") }' || fail 'address ranges'
 if command -v python3 >/dev/null 2>&1; then
     python3 - "$scratch/json" "$scratch/all" >"$out" 2>&1 <<'EOF' || fail 'JSON and CSV'
@@ -185,18 +190,18 @@ EOF
 fi
 # Skewed: of 4~8K half of the blocks have at most 2^7 bytes or so, where 4-8K has them above 4 KiB.
 run 0 bench --backend cpu --test fill --allocator scatter --threads 100 --size 4-8K,4~8K --heap 16M --csv
-sed 1d "$out" | awk -F, '{ mean[$35] = $38 / $31 } END { exit !(mean["uniform"] > 3700 && mean["octaves"] < 1200) }' ||
+sed 1d "$out" | awk -F, '{ mean[$34] = $37 / $30 } END { exit !(mean["uniform"] > 3700 && mean["octaves"] < 1200) }' ||
     fail 'sizes that are drawn'
 
 # Only timed mallocs have steps. Mallocs that trap where they would return NULL are not measured.
 run 0 bench --backend cpu --test alloc,fill,frag --allocator corw --threads 100 --size 64 --heap 1M --runs 2 --steps --csv
-same "$(awk -F, 'NR > 1 && $23 != "" { print $4 }' "$out")" malloc 'operations with steps'
+same "$(awk -F, 'NR > 1 && $22 != "" { print $4 }' "$out")" malloc 'operations with steps'
 
 # On an empty heap the first look is the only one, and a step.
 run 0 bench --backend cpu --test alloc --allocator scatter,rw-malloc,corw --threads 1,64 --size 64 --heap 4M --runs 1 --steps --csv
-same "$(awk -F, 'NR > 1 { print $23 }' "$out" | sort -u)" 1.0000 'steps on an empty heap'
+same "$(awk -F, 'NR > 1 { print $22 }' "$out" | sort -u)" 1.0000 'steps on an empty heap'
 run 0 bench --backend cpu --test alloc,fill,oom --allocator corw --threads 100 --size 64 --heap 1M --runs 2 --oom trap --csv
-same "$(sed 1d "$out" | cut -d, -f33,34)" alloc,ok 'tests of mallocs that trap'
+same "$(sed 1d "$out" | cut -d, -f32,33)" alloc,ok 'tests of mallocs that trap'
 run 1 bench --backend cpu --test fill --oom trap
 says 'measure nothing'
 
@@ -214,7 +219,7 @@ says 'measure nothing'
 run 1 bench --backend cpu --test fill,init --allocator cuda
 says 'measure nothing'
 run 0 bench --backend cpu --test alloc,fill,oom,shuffled --allocator cuda --threads 32 --size 16 --heap 1M --runs 2 --csv
-same "$(sed 1d "$out" | cut -d, -f4,29,33,34 | tr '\n' ' ')" 'malloc,,alloc,ok free,,shuffled,ok ' 'what the platform can do'
+same "$(sed 1d "$out" | cut -d, -f4,28,32,33 | tr '\n' ' ')" 'malloc,,alloc,ok free,,shuffled,ok ' 'what the platform can do'
 
 # Files are written though nobody reads the table.
 "$quarry" bench --backend cpu --test alloc --allocator rw --threads 32 --size 16 --heap 1M --runs 2 --csv="$scratch/fine" \
@@ -226,7 +231,7 @@ same "$(wc -l <"$scratch/fine")$(tail -1 "$scratch/fine.json")" '2}' 'files with
 # One that hangs with pages of 336 bytes: those cells, and no others.
 quarry=$testing run 1 bench --backend cpu --test alloc,churn --allocator plain-stuck,plain --threads 64 --size 16,330,64 --heap 1M \
     --runs 2 --watchdog 2 --csv
-same "$(sed 1d "$out" | cut -d, -f3,6,33,34 | sort | tr '\n' ' ')" "$(for test in alloc churn; do
+same "$(sed 1d "$out" | cut -d, -f3,6,32,33 | sort | tr '\n' ' ')" "$(for test in alloc churn; do
     for size in 16 330 64; do echo "plain,$size,$test,ok"; done
     for size in 16 64; do echo "plain-stuck,$size,$test,ok"; done
     echo "plain-stuck,330,$test,hung"
@@ -249,7 +254,7 @@ start_stuck --csv
 kill -KILL "$part"
 wait $whole
 same $? 1 'exit code after a process was killed'
-same "$(sed 1d "$out" | cut -d, -f6,34 | tr '\n' ' ')" '330,crashed 16,ok ' 'cells beside one that was killed'
+same "$(sed 1d "$out" | cut -d, -f6,33 | tr '\n' ' ')" '330,crashed 16,ok ' 'cells beside one that was killed'
 # The run interrupted: what is done is written, and no process is left.
 for signal in INT TERM; do
     start_stuck --csv="$scratch/csv" --json="$scratch/json"
@@ -259,7 +264,7 @@ for signal in INT TERM; do
     same "$(cat "$err")" 'quarry: interrupted: 1 of 2 cells are missing' 'what is said of an interrupted run'
     prints '^plain-stuck malloc +16 +100% .*x$'
     prints_not '330'
-    same "$(sed 1d "$scratch/csv" | cut -d, -f6,34)" 16,ok 'cells of an interrupted run'
+    same "$(sed 1d "$scratch/csv" | cut -d, -f6,33)" 16,ok 'cells of an interrupted run'
     grep -q '"bytes": 16,' "$scratch/json" || fail 'JSON of an interrupted run'
     same "$(tail -1 "$scratch/json")" '}' 'end of the JSON of an interrupted run'
     ! kill -0 "$part" 2>/dev/null || fail 'a process is left'
@@ -270,13 +275,13 @@ quarry=$testing run 1 bench --backend cpu --test alloc,first-vs-warm,churn,fill 
     --runs 2 --csv
 ops='plain-crooked,malloc,,0,failed plain,malloc,us,1,ok plain-crooked,first,,0,failed plain-crooked,warm,,0,failed '
 ops+='plain,first,us,1,ok plain,warm,us,1,ok plain-crooked,churn,,0,failed plain,churn,us,1,ok plain-crooked,fill,,0,failed plain,fill,us,1,ok '
-same "$(sed 1d "$out" | cut -d, -f3,4,10,15,34 | sed 's/,[0-9.]*,1,/,us,1,/' | tr '\n' ' ')" "$ops" 'cells of blocks at odd addresses'
+same "$(sed 1d "$out" | cut -d, -f3,4,9,14,33 | sed 's/,[0-9.]*,1,/,us,1,/' | tr '\n' ' ')" "$ops" 'cells of blocks at odd addresses'
 grep -q 'alloc, plain-crooked, 256 bytes, .*: 0 NULL, 64 misaligned, 0 overwritten of 64 blocks$' "$err" || fail 'the reason'
 
 # Pages given to two threads: found by each test that could meet them, also where blocks are freed in the same kernel.
 quarry=$testing run 1 bench --backend cpu --test alloc,churn,producer-consumer,fill,workload --allocator plain-twice,plain \
     --threads 1K --size 256 --heap 1500K --runs 2 --csv
-same "$(sed 1d "$out" | cut -d, -f3,4,34 | sort | tr '\n' ' ')" "$(for op in malloc churn exchange fill malloc+write prefix-sum; do
+same "$(sed 1d "$out" | cut -d, -f3,4,33 | sort | tr '\n' ' ')" "$(for op in malloc churn exchange fill malloc+write prefix-sum; do
     echo "plain-twice,$op,failed"
     echo "plain,$op,ok"
 done | sort | tr '\n' ' ')" 'cells of blocks that two threads have'
@@ -381,7 +386,7 @@ run 2 bench --csv --json
 says 'name a file'
 run 2 bench --csv=x --json=x
 says "can't both be 'x'"
-for option in --csv=x --align=64 --oom=trap --scatter=serial; do
+for option in --csv=x --align=64 --oom=trap --set=serial=1; do
     run 2 bench --compare $option a.csv b.csv
     says '--compare measures nothing'
 done
@@ -413,8 +418,12 @@ run 2 bench --lanes 0
 says "--lanes: '0'"
 run 2 bench --lanes 33
 says "--lanes: '33'"
-run 2 bench --probe-lanes 33
-says "--probe-lanes: '33'"
+run 2 bench --backend cpu --set probe_lanes=33
+says '--set: probe_lanes is 33, but may be 1 to 32: lanes'
+run 2 bench --backend cpu --allocator rw,corw --set probe_lanes=4,page_lanes=4
+says "--set: there is no option 'page_lanes': the allocators have probes, word_bits, probe_lanes$"
+run 2 bench --backend cpu --allocator ring --set probes=4
+says "--set: there is no option 'probes': allocator ring has none$"
 run 2 bench --low-free 0
 says "--low-free: '0'"
 run 2 bench --low-free 100
@@ -427,8 +436,8 @@ run 2 bench --page 24
 says "--page: '24'"
 run 2 bench --page 2M
 says "--page: '2M'"
-run 2 bench --word 48
-says "--word: 48"
+run 1 bench --backend cpu --allocator corw --test alloc --threads 64 --size 16 --heap 1M --set word_bits=48
+says 'option word_bits is 48: it must be 32 or 64'
 run 2 bench --runs 0
 says "--runs: '0'"
 run 2 bench --backend gpu

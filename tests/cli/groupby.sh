@@ -536,10 +536,17 @@ run 2 --method two-pass "$in"
 says '--method two-pass is for integers: it needs --synthetic'
 run 2 --method three-pass "$in"
 says "--method 'three-pass': give paged or two-pass"
-for option in --prefill=50 --heap=1M --page=64 --allocator=rw; do
+for option in --prefill=50 --heap=1M --page=64 --allocator=rw --set=probes=1; do
     run 2 --synthetic 5 $option --method two-pass
-    says '--allocator, --heap, --page, --prefill and --trace are about the pages of --method paged'
+    says '--allocator, --set, --heap, --page, --prefill and --trace are about the pages of --method paged'
 done
+run 0 --synthetic 1000 --count --set probe_lanes=2 --heap 1M --trace "$scratch/set.trace"
+checks=$((checks + 1))
+grep -aq ' probe_lanes=2' "$scratch/set.trace" || fail 'the recording of a heap with --set'
+run 2 --synthetic 1000 --allocator ring --set probes=1
+says "--set: there is no option 'probes': allocator ring has none"
+run 2 --synthetic 1000 --set probe_lanes=33
+says '--set: probe_lanes is 33, but may be 1 to 32: lanes'
 for option in --column=2 --delimiter=x --header; do
     run 2 --synthetic 5 $option
     says '--column, --delimiter and --header are about files: --synthetic reads none'

@@ -408,10 +408,17 @@ for percent in 100 -1 x ''; do
     run 2 "--prefill=$percent" "$left" "$right"
     says "--prefill: '$percent'"
 done
-for option in --prefill=50 --heap=1M --page=64 --allocator=rw; do
+for option in --prefill=50 --heap=1M --page=64 --allocator=rw --set=probes=1; do
     run 2 $option --method two-pass "$left" "$right"
-    says '--allocator, --heap, --page, --prefill and --trace are about the pages of --method paged'
+    says '--allocator, --set, --heap, --page, --prefill and --trace are about the pages of --method paged'
 done
+run 0 --synthetic 1K --count --set probe_lanes=2 --heap 1M --trace "$scratch/set.trace"
+checks=$((checks + 1))
+grep -aq ' probe_lanes=2' "$scratch/set.trace" || fail 'the recording of a heap with --set'
+run 2 --synthetic 1K --allocator ring --set probes=1
+says "--set: there is no option 'probes': allocator ring has none"
+run 2 --synthetic 1K --set probe_lanes=33
+says '--set: probe_lanes is 33, but may be 1 to 32: lanes'
 for option in --on=2=1 --integers --delimiter=x --header; do
     run 2 --synthetic 1K $option
     says '--on, --integers, --delimiter and --header are about files: --synthetic reads none'

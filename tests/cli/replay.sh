@@ -61,6 +61,11 @@ run 0 replay --backend "$backend" --runs 1 --heap 16K "$data/groupby.trace"
 prints '^failures +[1-9][0-9]* for want of space, 0 refused$'
 run 0 replay --backend "$backend" --runs 1 --allocator rw-malloc --page 16 "$data/groupby.trace"
 prints '^heap .* pages of 16 bytes$'
+run 0 replay --backend "$backend" --runs 1 --set word_bits=64,probe_lanes=2 "$data/groupby.trace"
+prints '^its options +probes=[0-9]+ word_bits=32 probe_lanes=16$'
+prints '^options +probes=[0-9]+ word_bits=64 probe_lanes=2$'
+run 2 replay --backend "$backend" --set serial=1 "$data/groupby.trace"
+says 'allocator corw has no option "serial": it has probes, word_bits, probe_lanes$'
 run 0 replay --backend "$backend" --runs 1 --page 32 "$data/groupby.trace"
 prints '^failures +0 for want of space, 617 refused$'
 
@@ -69,7 +74,7 @@ prints '^failures +0 for want of space, 617 refused$'
 recorded=$scratch/recorded.trace
 cp "$data/groupby.trace" "$recorded"
 printf '\0\0\0\0\0\100\0\0' | dd of="$recorded" bs=1 seek=64 conv=notrunc status=none
-tail -c +17 "$recorded" | head -c 240 | gzip | tail -c 8 | head -c 4 | dd of="$recorded" bs=1 seek=12 conv=notrunc status=none
+tail -c +17 "$recorded" | head -c 496 | gzip | tail -c 8 | head -c 4 | dd of="$recorded" bs=1 seek=12 conv=notrunc status=none
 for heap in '16 MiB,' '140.8 MiB, --page 64K' '85.5 MiB, --page 64K --window 1' '140.8 MiB, --allocator rw-malloc --align 64K' \
     '1 MiB, --heap 1M'; do
     # shellcheck disable=SC2086 # words
@@ -98,7 +103,7 @@ run 1 replay --backend "$backend" --heap 1 "$data/join.trace"
 says 'too small'
 run 1 replay "$scratch/nothing"
 says "nothing: can't read"
-for size in 0 100 256 1000; do
+for size in 0 100 512 1000; do
     head -c $size "$data/join.trace" >"$made"
     run 1 replay "$made"
     says "made\.trace: byte $size: the file ends"
@@ -110,7 +115,7 @@ printf x | dd of="$made" bs=1 seek=70 conv=notrunc status=none
 run 1 replay "$made"
 says 'made\.trace: byte 12: the header is damaged'
 cp "$data/join.trace" "$made"
-printf '\377\377\377\377' | dd of="$made" bs=1 seek=300 conv=notrunc status=none
+printf '\377\377\377\377' | dd of="$made" bs=1 seek=556 conv=notrunc status=none
 run 1 replay "$made"
 says 'made\.trace: byte [0-9]+.* (compressed )?events'
 run 1 replay "$data/debian-sections.tsv.gz"
@@ -145,6 +150,14 @@ for objective in time memory product; do
     run 0 replay --backend "$backend" --runs 1 $(sed -E 's/--heap [0-9]+/--heap 1M/' <<<"$paste") "$data/groupby.trace"
     prints '^failures +0 for want of space, 0 refused$'
 done
+# A pair goes to those that have it, and is there to paste if the best is one of them.
+run 0 tune --backend "$backend" --runs 1 --set probes=5 "$data/groupby.trace"
+best=$(sed -nE 's/^ +1  ([-a-z]+) .*/\1/p' "$out")
+same "$(sed -nE 's/^quarry replay .* (--set .*)/\1/p; s/^ +(const .*)/\1/p; s/^ +(options\.set.*)/\1/p' "$out" | tr '\n' ' ')" \
+    "$([ "$best" = ring ] || echo '--set probes=5 const struct quarry_option set[] = {{"probes", 5}}; options.set = set; options.set_count = 1; ')" \
+    "options of $best to paste"
+run 2 tune --backend "$backend" --set banana=1 "$data/groupby.trace"
+says "--set: there is no option 'banana': the allocators have probes, word_bits, probe_lanes, "
 run 2 tune --objective speed "$data/groupby.trace"
 says "--objective 'speed': give time, memory or product"
 run 1 tune --backend "$backend" --heap 4K "$data/groupby.trace"

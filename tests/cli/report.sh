@@ -99,12 +99,12 @@ same "$(basename -a "$scratch"/a/*)" "$(printf 'index.html\nresults.csv')" 'file
 for text in '<h1>Quarry benchmark: ' "quarry bench --backend cpu --quick --allocator rw,corw,scatter" 'Times are by the host' \
     'Every thread allocates one block.' 'TAS: random probes of a thread, over threads' 'WAS: the most of a warp' \
     'Time of a kernel, over threads' 'Time of a kernel, over size of a block' 'Address range over the bytes of live blocks, over rounds' \
-    'Bandwidth of writes, over size of a block' 'Bytes asked for at the first NULL' 'prefers-color-scheme:dark' 'results were verified' '>a store</text>' '>one counter</text>' \
-    "$(tail -1 "$csv" | sed 's/"[^"]*"//g' | cut -d, -f45)"; do
+    'Bandwidth of writes, over size of a block' 'Bytes asked for at the first NULL' 'prefers-color-scheme:dark' 'results were verified' '<dt>Options of corw</dt><dd>probes=' '>a store</text>' '>one counter</text>' \
+    "$(tail -1 "$csv" | sed 's/"[^"]*"//g' | cut -d, -f44)"; do
     has "$text"
 done
 # Each result with a value is a point over threads, and says what it is.
-awk -F, '$33 == "alloc" && $34 == "ok" { print $3 ", " ($5 == 4096 ? "4K" : $5) " threads: " }' "$csv" | sort >"$scratch/wanted"
+awk -F, '$32 == "alloc" && $33 == "ok" { print $3 ", " ($5 == 4096 ? "4K" : $5) " threads: " }' "$csv" | sort >"$scratch/wanted"
 grep -oE '<title>[a-z]+, [0-9K]+ threads: ' "$page" | sed 's/<title>//' | sort -u >"$scratch/found"
 same "$(comm -23 <(sort -u "$scratch/wanted") "$scratch/found")" '' 'results that are no points'
 
@@ -113,8 +113,8 @@ run 0 report -o "$scratch/b" "$csv"
 same "$(wc -c <"$out")$(wc -c <"$err")" 00 'bytes printed'
 cmp -s "$page" "$scratch/b/index.html" || fail 'the page made of the file is another'
 # Two files, one for each test, and a module's name in the current folder.
-awk -F, 'NR == 1 || $33 == "alloc"' "$csv" >"$scratch/alloc.csv"
-awk -F, 'NR == 1 || $33 == "fill" || $33 == "init"' "$csv" >"$scratch/rest.csv"
+awk -F, 'NR == 1 || $32 == "alloc"' "$csv" >"$scratch/alloc.csv"
+awk -F, 'NR == 1 || $32 == "fill" || $32 == "init"' "$csv" >"$scratch/rest.csv"
 echo 'raise SystemExit("wrong module")' >"$scratch/csv.py"
 (cd "$scratch" && exec "$quarry" report alloc.csv rest.csv --output c) >"$out" 2>&1 || fail 'two files'
 page=$scratch/c/index.html
@@ -122,10 +122,10 @@ has 'id="fill"'
 has_not 'id="frag"'
 
 # A bandwidth: the most is best, and floors are none of it.
-awk -F, 'NR == 1 || $33 == "write"' "$csv" >"$scratch/write.csv"
+awk -F, 'NR == 1 || $32 == "write"' "$csv" >"$scratch/write.csv"
 run 0 report -o "$scratch/c" "$scratch/write.csv"
 has_not 'a store</t'
-best=$(awk -F, '$4 == "write" && $6 == 16 && $38 / $10 > most { most = $38 / $10; name = $3 } END { print name }' "$csv")
+best=$(awk -F, '$4 == "write" && $6 == 16 && $37 / $9 > most { most = $37 / $9; name = $3 } END { print name }' "$csv")
 same "$(grep -oE '<th scope="col">[a-z]+</th>|<td class="h[0-6]" title="[0-9.]+ GB/s \([0-9.]+ GB/s to ' "$page" |
     awk -v best="$best" -F'[<>"]' '/<th/ { name[n++] = $5 } /<td/ && !found { found = name[n - 3 + k++] == best ? $3 : "" } END { print found }')" h0 \
     'the best bandwidth'
@@ -134,7 +134,7 @@ same "$(grep -oE '<th scope="col">[a-z]+</th>|<td class="h[0-6]" title="[0-9.]+ 
 
 # A GPU whose name has markup; results that hang, and some that are not there.
 sed -E '2,$s/^"[^"]*",cpu,/"<b>""X"" \& Y<\/b>",cuda,/' "$csv" |
-    awk -F, 'BEGIN { OFS = "," } $3 == "corw" && $33 == "alloc" && $5 == 256 { $10 = $11 = $12 = $23 = $24 = ""; $13 = 0; $15 = 0; $34 = "hung" }
+    awk -F, 'BEGIN { OFS = "," } $3 == "corw" && $32 == "alloc" && $5 == 256 { $9 = $10 = $11 = $22 = $23 = ""; $12 = 0; $14 = 0; $33 = "hung" }
         !($3 == "scatter" && $6 == 16)' | sed '/hung/s/,"","quarry bench/,"ended after <30 s>","quarry bench/' >"$scratch/gpu.csv"
 run 0 report -o "$scratch/d" "$scratch/gpu.csv"
 page=$scratch/d/index.html
@@ -164,7 +164,7 @@ page=$scratch/e/index.html
 has '<code>not recorded</code>'
 
 # Many allocators: no two have the same mark in the same colour, which the ids of marks stand for, and names stay within the drawing.
-awk -F, 'BEGIN { OFS = "," } NR == 1 { print } $3 == "rw" && $33 == "alloc" { for (i = 10; i < 34; i++) { $3 = "a" i; print } }' "$csv" >"$scratch/many.csv"
+awk -F, 'BEGIN { OFS = "," } NR == 1 { print } $3 == "rw" && $32 == "alloc" { for (i = 10; i < 34; i++) { $3 = "a" i; print } }' "$csv" >"$scratch/many.csv"
 run 0 report -o "$scratch/f" "$scratch/many.csv"
 "$(python_with matplotlib)" - "$scratch/f/index.html" >"$out" 2>&1 <<'EOP' || fail 'the drawings of 24 allocators'
 import re, sys
@@ -190,7 +190,7 @@ refused '3s/,1000+,/,x&/;3s/,16,16,/,x,16,/' "bad.csv: line 3: bytes: 'x' is no 
 refused '3s/,16,16,/,0,16,/' "bad.csv: line 3: bytes: '0' is no number"
 refused '3s/,16,16,/,nan,16,/' "bad.csv: line 3: bytes: 'nan' is no number"
 refused '4s/,alloc,ok,/,alloc,fine,/' "bad.csv: line 4: status: 'fine' is none of ok, "
-refused '4s/^[^,]*,//' 'bad.csv: line 4: 46 values, but 47 columns'
+refused '4s/^[^,]*,//' 'bad.csv: line 4: 45 values, but 46 columns'
 refused '4s/^"/"a"b/' "bad.csv: line 4: ','"
 refused '4s/cpu/cuda/' 'bad.csv: line 4: measured on .*: a report is of one device'
 refused '5p' 'bad.csv: line 6: the result of .*bad.csv, line 5 again'

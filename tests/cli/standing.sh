@@ -36,7 +36,7 @@ checks=$((checks + 1))
 cmp -s "$out" "$folder/standing.md" || fail 'docs/reproduction/standing.md is not what scripts/standing.py prints: let it print the page again'
 
 # Twice and half the best peer's time, at four times the floor; a cell measured twice, of which the later counts, but not one of a heap with
-# a policy.  What hung has no time.
+# a policy, or with --set.  What hung has no time.
 cat >"$survey" <<'END'
 device,driver,backend,allocator,test,op,threads,bytes_least,bytes,draw,free_percent,lanes,heap_bytes,status,median_us,store_floor_us,utilisation,registers,fault,commit,command,debug,alignment,distribution,oom,page
 GPU,1,cuda,slow,alloc,malloc,131072,16,16,one,100,32,1073741824,ok,14.2,3.55,,,,c0ffee,quarry bench,0,16,none,null,16
@@ -46,6 +46,7 @@ GPU,1,cuda,slow,alloc,malloc,131072,64,64,one,100,32,1073741824,hung,,3.55,,,end
 GPU,1,cuda,fast,alloc,malloc,131072,64,64,one,10,32,1073741824,ok,1,3.55,,,,c0ffee,quarry bench,0,16,none,null,64
 GPU,1,cuda,slow,fill,fill,16384,16,16,one,100,32,1073741824,ok,,,.99999,,,c0ffee,quarry bench,0,16,none,null,16
 GPU,1,cuda,fast,alloc,malloc,131072,16,16,one,100,32,1073741824,ok,1,3.55,,,,c0ffee,quarry bench,0,16,warp,null,16
+GPU,1,cuda,fast,alloc,malloc,131072,16,16,one,100,32,1073741824,ok,1,3.55,,,,c0ffee,quarry bench --set probes=1,0,16,none,null,16
 END
 standing 0 "$survey"
 prints '^\| 131072 x 16 \| ScatterAlloc 7.1 us \| 2.4x \| 3,780x \| 4.0x · 2.00 \| \*\*1.0x · 0.50\*\* \| 0.50 \|$'

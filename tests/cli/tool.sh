@@ -38,8 +38,13 @@ run 0 list
 prints '^allocators$'
 prints '^  rw '
 prints '^  corw '
-prints '^ +pages of 16 B to 1 MiB, each a block$'
-prints '^ +aligned to 16 bytes, by option to 1 MiB; counts slots; frees blocks one by one$'
+prints '^ +blocks are pages; aligned to 16 bytes, by option to 1 MiB$'
+prints '^ +blocks smaller and larger than a page; aligned '
+prints '^ +NULL proves that the heap is full, or infers it; freed space serves any size$'
+prints '^ +at most [0-9]+ registers in a kernel that mallocs, on a GPU$'
+prints '^ +blocks outside the heap.s pool, not counted$'
+same "$(sed -nE '/^  corw /,/^  scatter /s/^ +--set ([a-z_]+)=.*/\1/p' "$out" | xargs)" 'probes word_bits probe_lanes' 'options of corw'
+prints '^ +--set probe_lanes=16: lanes of a warp '
 prints '^backends$'
 prints '^  cuda +(built in|not built in)'
 prints '^  cpu +built in$'
@@ -55,15 +60,16 @@ says "'--frobnicate': no such option"
 
 run 0 info --backend cpu
 same "$(sed '/^$/,$d; s/  .*//' "$out" | tr '\n' ' ')" \
-    'reserve pool alignment creation distribution out of memory debug mode ' 'policies of a heap'
+    'reserve pool alignment creation options distribution out of memory debug mode ' 'policies of a heap'
 prints '^reserve pool   67108864 bytes of host memory$'
 prints '^ +offset +bytes +share  section$'
 prints '^ +0 +256 +0.00 %  head$'
 prints '^ +[0-9]+ +[0-9]+ +9[0-9.]+ %  pages$'
 prints '^alignment      natural: .* 16 bytes$'
-prints '^creation       rw-malloc, .* pages of 64 bytes, blocks of up to [0-9]+, words of 32 bits$'
+prints '^creation       rw-malloc, .* pages of 64 bytes, blocks of up to [0-9]+$'
+prints '^options        probes=[0-9]+$'
 prints '^distribution   none: '
-prints '^out of memory  null: .*nothing was free, after [0-9]+ probes and a sweep$'
+prints '^out of memory  null: .*nothing was free$'
 prints '^debug mode     off$'
 run 0 info --backend cpu --allocator rw --heap 1M --page 1K --align 128 --distribute warp --oom wait
 prints '^reserve pool   1048576 bytes'
@@ -87,19 +93,31 @@ prints "^reserve pool   1048576 bytes of the C library's heap$"
 prints '^creation       cuda, .*: blocks of up to [0-9]*$'
 run 2 info --page 8
 says "--page '8': give a multiple of 16 from 16 to 1M"
+run 0 info --backend cpu --allocator ring
+prints_not '^options'
+
+# ---- options of allocators ----
+
 run 0 info --backend cpu --allocator scatter
-prints '^creation       scatter, .*, 8 access blocks, regions of 16 pages, waste factor 2, hash factors 38183 17497 1 1$'
-run 0 info --backend cpu --allocator scatter --heap 1M \
-    --scatter blocks=1,region=1,waste=3,hash-size=4294967295,hash-sm=5,hash-warp=6,hash-pages=7,keep,serial
-prints ', 1 access block, regions of 1 page, waste factor 3, hash factors 4294967295 5 6 7, pages keep .*, serial search'
-run 0 info --backend cpu --scatter waste=3
-prints_not 'waste'
-run 2 info --backend cpu --allocator scatter --scatter waste=4097
-says 'waste_factor 4097: each must be at most 4096'
-for wrong in '' x waste waste= waste=0 waste=x waste=4294967296 waste=99999999999 wast=1 serial=1 'serial,' ',serial'; do
-    run 2 info --scatter "$wrong"
-    says "--scatter '$wrong': give "
+prints '^options        probes=16 access_blocks=8 region_pages=16 waste_factor=2 hash_size=38183 hash_sm=17497 hash_warp=1 hash_pages=1 keep_pages=0 serial=0$'
+run 0 info --backend cpu --allocator scatter --heap 1M --set access_blocks=1,region_pages=1,waste_factor=3
+prints ' access_blocks=1 region_pages=1 waste_factor=3 hash_size=38183 '
+run 0 info --backend cpu --allocator corw --set word_bits=64,probe_lanes=4
+prints '^options        probes=[0-9]+ word_bits=64 probe_lanes=4$'
+run 2 info --backend cpu --set waste_factor=3
+says 'allocator rw-malloc has no option "waste_factor": it has probes$'
+run 2 info --backend cpu --allocator ring --set probes=3
+says 'allocator ring has no option "probes": it has none$'
+run 2 info --backend cpu --allocator scatter --set waste_factor=4097
+says 'option waste_factor is 4097: it must be 1 to 4096 '
+run 2 info --backend cpu --allocator corw --set word_bits=48
+says 'option word_bits is 48: it must be 32 or 64'
+for wrong in '' x probes probes= =1 probes=x probes=1. probes=-1 'probes=1,' ',probes=1' 'probes=99999999999999999999' 'probes 1'; do
+    run 2 info --set "$wrong"
+    says "--set '$wrong': give NAME=VALUE"
 done
+run 2 info --set probes=1,probes=2
+says "--set 'probes=1,probes=2': probes is there twice"
 run 2 info --backend cpu --align 128 --page 64
 says 'page_bytes is 64, which is no multiple of the alignment of 128'
 run 2 info --backend cpu --distribute warp --debug

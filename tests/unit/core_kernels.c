@@ -40,8 +40,12 @@ SIMT_KERNEL(core_page_index, struct core_case, a)
         return;
     uint32_t page = a.in[simt_thread()];
     unsigned char *first = (unsigned char *)quarry_page_address(&a.pages, page);
+    unsigned char *end = (unsigned char *)quarry_page_address(&a.pages, a.pages.count);
+    const void *below = (const void *)((uintptr_t)a.pages.base - 1 - page);
     a.out[simt_thread()] = (quarry_page_index(&a.pages, first) != page) +
-                           (quarry_page_index(&a.pages, first + a.pages.page_bytes - 1) != page) * 2u;
+                           (quarry_page_index(&a.pages, first + a.pages.page_bytes - 1) != page) * 2u +
+                           (quarry_page_index(&a.pages, below) != QUARRY_NO_PAGE) * 4u +
+                           (quarry_page_index(&a.pages, end + page) != QUARRY_NO_PAGE) * 8u;
 }
 
 SIMT_KERNEL(core_is_worth, struct core_case, a)

@@ -74,6 +74,7 @@ struct bench {
     double low_free;        /* 0: fullness is proven */
     int debug;              /* heaps in debug mode */
     struct policy_options policies;
+    struct set_options set;
     uint64_t heap_bytes;
     uint64_t page_bytes;
     uint32_t runs;

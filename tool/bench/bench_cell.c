@@ -27,18 +27,14 @@ void bench_heap_options(const struct bench *bench, const struct cell *cell,
 {
     const uint64_t page = cell->page_bytes ? cell->page_bytes : 256; /* of most allocators, as a default */
     const struct quarry_heap_options plain = QUARRY_HEAP_OPTIONS_INIT;
-    static struct quarry_option set[QUARRY_MAX_HEAP_OPTIONS]; /* those of --set that the allocator has */
+    static struct quarry_option set[QUARRY_MAX_HEAP_OPTIONS];
     *create = plain;
     create->target = bench->target;
     create->allocator = cell->allocator.name;
     create->page_bytes = cell->page_bytes;
     create->debug = bench->debug;
     options_use_policies(&bench->policies, create);
-    create->set_count = 0;
-    for (uint32_t i = 0; i < bench->policies.set_count; i++)
-        if (options_has(cell->allocator.name, bench->policies.set[i].name))
-            set[create->set_count++] = bench->policies.set[i];
-    create->set = set;
+    options_use_set(&bench->set, set, create);
     create->low_free = bench->low_free;
     create->full = bench->low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     const int limited = bench->heap_pages && cell->heap_bytes / page > bench->heap_pages;

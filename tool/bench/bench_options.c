@@ -12,8 +12,7 @@
 #define MAX_WATCHDOG_S 86400u
 
 enum {
-    OPTION_WORD = 256,
-    OPTION_RUNS,
+    OPTION_RUNS = 256,
     OPTION_CSV,
     OPTION_QUICK,
     OPTION_LANES,
@@ -138,7 +137,7 @@ static error_t finish_options(const struct bench *bench)
     if (!bench->compare && bench->tolerance >= 0)
         return tool_refuse("--tolerance is one of --compare");
     if (bench->compare && (bench->measures || policies->alignment || policies->distribution ||
-                           policies->oom || policies->set_text))
+                           policies->oom || bench->set.text))
         return tool_refuse(
             "--compare measures nothing: --tolerance alone goes with it; `quarry report` draws files");
     if (bench->csv && bench->json && *bench->csv && strcmp(bench->csv, bench->json) == 0)
@@ -160,6 +159,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &bench->policies;
+        state->child_inputs[1] = &bench->set;
         return 0;
     case 'b':
         if (tool_parse_backend(text, &bench->backend) == 0)
@@ -242,7 +242,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {{&options_policies, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+static const struct argp_child children[] = {
+    {&options_policies, 0, NULL, 0}, {&options_set, 0, NULL, 0}, {NULL, 0, NULL, 0}};
 
 /* Appends the list of tests to what follows the options. */
 static char *filter_help(int key, const char *text, void *input)

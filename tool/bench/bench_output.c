@@ -58,8 +58,8 @@ static void print_header(const struct bench *bench, FILE *file)
         fprintf(file, ", alignment %" PRIu64 ", distribution %s, out of memory %s",
                 bench->policies.alignment ? bench->policies.alignment : 16,
                 options_distributions[bench->policies.distribution], options_ooms[bench->policies.oom]);
-    if (bench->policies.set_text)
-        fprintf(file, ", set %s", bench->policies.set_text);
+    if (bench->set.text)
+        fprintf(file, ", set %s", bench->set.text);
     fprintf(file, "%s\n", bench->debug ? ", debug mode" : "");
     fprintf(file, "method: each cell verified in an untimed run; %u warm-up%s; ", rule->warmups,
             rule->warmups == 1 ? "" : "s");

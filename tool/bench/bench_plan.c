@@ -228,8 +228,8 @@ static int add_floor(struct bench *bench, uint64_t threads)
 
 int bench_plan(struct bench *bench)
 {
-    int code = TOOL_OK;
     set_defaults(bench);
+    int code = options_check_set(&bench->set, &bench->allocators);
     for (unsigned t = 0; t < bench->tests.count && code == TOOL_OK; t++) {
         const struct bench_test *test = &bench_tests[bench->tests.values[t]];
         struct axes axes;

@@ -27,14 +27,14 @@ class Refused(Exception):
 
 # ---- results -------------------------------------------------------------------------------------
 
-TEXTS = ("device", "backend", "allocator", "op", "test", "draw", "driver", "compiler", "commit", "command", "fault")
+TEXTS = ("device", "backend", "allocator", "op", "test", "draw", "driver", "compiler", "commit", "command", "fault", "options")
 POSITIVE = ("threads", "bytes", "bytes_least", "lanes")
 NUMBERS = ("free_percent", "rounds", "median_us", "q1_us", "q3_us", "n", "store_floor_us", "bump_us", "heap_bytes", "utilisation",
            "range_bytes", "asked_bytes", "registers", "local_bytes", "stable", "clock_mhz", "tas", "was")
 # What tells one result of an allocator from another.
 CASE = ("free_percent", "lanes", "draw", "bytes_least", "bytes", "rounds", "threads")
 STATUSES = ("ok", "failed", "error", "hung", "crashed")
-MISSING_ALLOWED = ("command",)  # a column that older files lack
+MISSING_ALLOWED = ("command", "options")  # columns that older files lack
 
 
 def number(text, least):
@@ -725,6 +725,8 @@ def facts(rows):
     if runs:
         found.append(("Timed runs", f"{' to '.join(f'{n:.0f}' for n in dict.fromkeys((min(runs), max(runs))))} of each cell; "
                                     f"{100 * statistics.mean(stable):.0f} % of the medians were stable"))
+    options = {(row["allocator"], row["options"]): None for row in rows if row["options"]}
+    found += [(f"Options of {name}", text) for name, text in options]
     out = "".join(f"<dt>{e(name)}</dt><dd>{e(text)}</dd>" for name, text in found)
     commands = dict.fromkeys(row["command"] for row in rows if row["command"]) or ["not recorded"]
     return f"<dl>{out}<dt>Command</dt><dd>{'<br>'.join(f'<code>{e(command)}</code>' for command in commands)}</dd></dl>"

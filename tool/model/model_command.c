@@ -443,13 +443,13 @@ static int create_heap(struct command *c, const char *allocator, quarry_heap **h
     create.allocator = allocator;
     create.page_bytes = PAGE_BYTES;
     create.pages = c->total;
-    const struct quarry_option wanted[] = {
-        {"probes", QUARRY_MAX_PROBES}, {"word_bits", c->word_bits}, {"probe_lanes", SIMT_LANES}};
-    struct quarry_option set[sizeof wanted / sizeof *wanted];
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        if (options_has(allocator, wanted[i].name))
-            set[create.set_count++] = wanted[i];
-    create.set = set;
+    const struct set_options wanted = {
+        NULL,
+        NULL,
+        {{"probes", QUARRY_MAX_PROBES}, {"word_bits", c->word_bits}, {"probe_lanes", SIMT_LANES}},
+        3};
+    struct quarry_option set[QUARRY_MAX_HEAP_OPTIONS];
+    options_use_set(&wanted, set, &create);
     enum quarry_status status = quarry_heap_create(heap, &create);
     return status == QUARRY_OK ? 0 : broken(c, status, "can't create the heap");
 }

@@ -67,14 +67,11 @@ static void fill_options(const struct command *command, struct quarry_heap_optio
     options_use_policies(&command->policies, options);
     if (!options->allocator)
         options->allocator = header->allocator;
-    for (int i = 0; options->page_bytes == 0 && quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
-        if (strcmp(info.name, options->allocator) != 0)
-            continue;
+    if (options->page_bytes == 0 && options_find_allocator(options->allocator, &info) >= 0) {
         if (strcmp(info.name, header->allocator) == 0)
             options->page_bytes = header->page_bytes;
         else if (info.whole_pages)
             options->page_bytes = quarry_round_up(command->session.plan.most, QUARRY_MIN_PAGE_BYTES);
-        break;
     }
     replay_choose_heap(&command->session, options);
 }
@@ -86,6 +83,11 @@ static void print_result(const struct replay_plan *plan, const struct replay_res
     char bytes[32], asked[32];
     printf("heap          %s, allocator %s, %" PRIu64 " pages of %" PRIu64 " bytes\n",
            tool_format_bytes(heap->pool_bytes, bytes), heap->allocator, heap->pages, heap->page_bytes);
+    if (heap->option_count) {
+        char pairs[QUARRY_OPTIONS_TEXT_BYTES];
+        quarry_options_format(heap->options, heap->option_count, pairs, sizeof pairs);
+        printf("options       %s\n", pairs);
+    }
     printf("failures      %" PRIu64 " for want of space, %" PRIu64 " refused\n", result->failed,
            result->refused);
     if (result->occupied)

@@ -111,6 +111,8 @@ void replay_print_trace(const struct replay_session *session)
     printf("trace         %s: allocator %s on %s (%s), heap of %s\n", session->input.path, header->allocator,
            header->backend == QUARRY_BACKEND_CUDA ? "cuda" : "cpu", header->device,
            tool_format_bytes(header->pool_bytes, bytes));
+    if (*header->options)
+        printf("its options   %s\n", header->options);
     printf("events        %" PRIu64 ": %" PRIu64 " mallocs, %" PRIu64 " frees; %" PRIu64
            " mallocs failed and are left out\n",
            header->events, header->blocks, header->events - header->blocks - header->failed, header->failed);

@@ -101,14 +101,15 @@ static void add(struct tuner *tuner, const char *allocator, uint64_t page_bytes,
 
 /* Where a block is a page: pages that just hold the largest block, and the next power of two.  Else the
  * default, and pages of the smallest block. */
-static void add_all(struct tuner *tuner, uint64_t heap_bytes)
+static int add_all(struct tuner *tuner, uint64_t heap_bytes)
 {
+    struct list allocators = {{0}, 0};
     const uint64_t least = quarry_round_up(tuner->session.plan.least, QUARRY_MIN_PAGE_BYTES);
     const uint64_t most = quarry_round_up(tuner->session.plan.most, QUARRY_MIN_PAGE_BYTES);
     struct quarry_allocator_info info;
     for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
         uint64_t power = 16;
-        if (!info.counts_slots)
+        if (!info.counts_slots || lists_add(&allocators, (uint64_t)i) != 0)
             continue;
         while (power < most && power <= UINT64_MAX / 2)
             power *= 2;
@@ -117,6 +118,7 @@ static void add_all(struct tuner *tuner, uint64_t heap_bytes)
         if (second != first && second <= QUARRY_MAX_PAGE_BYTES)
             add(tuner, info.name, second, heap_bytes);
     }
+    return options_check_set(&tuner->session.heap.set, &allocators);
 }
 
 /* ---- measuring ---- */
@@ -131,14 +133,21 @@ static void stop(int number)
     tool_handle_signals(SIG_DFL);
 }
 
+static enum quarry_status run(struct tuner *tuner, const struct candidate *candidate, uint64_t heap_bytes,
+                              unsigned runs, struct replay_result *result)
+{
+    struct quarry_heap_options options = candidate->options;
+    struct quarry_option set[QUARRY_MAX_HEAP_OPTIONS];
+    options.pool_bytes = heap_bytes;
+    options_use_set(&tuner->session.heap.set, set, &options);
+    return replay_measure(&tuner->session.replay, &options, runs, 0, result);
+}
+
 /* Whether no malloc fails in a heap of that size. */
 static int fits(struct tuner *tuner, const struct candidate *candidate, uint64_t bytes)
 {
-    struct quarry_heap_options options = candidate->options;
     struct replay_result result;
-    options.pool_bytes = bytes;
-    return replay_measure(&tuner->session.replay, &options, 0, 0, &result) == QUARRY_OK && !result.failed &&
-           !result.refused;
+    return run(tuner, candidate, bytes, 0, &result) == QUARRY_OK && !result.failed && !result.refused;
 }
 
 /* By bisection between the peak, in which nothing fits, and a heap in which all does. */
@@ -158,8 +167,8 @@ static uint64_t find_least(struct tuner *tuner, const struct candidate *candidat
 static void measure(struct tuner *tuner, struct candidate *candidate)
 {
     struct replay_result result;
-    enum quarry_status status = replay_measure(&tuner->session.replay, &candidate->options,
-                                               (unsigned)tuner->session.input.runs, 0, &result);
+    enum quarry_status status =
+        run(tuner, candidate, candidate->options.pool_bytes, (unsigned)tuner->session.input.runs, &result);
     if (replay_fault(status, &result, candidate->fault, sizeof candidate->fault))
         return;
     candidate->page_bytes = result.heap.page_bytes;
@@ -257,16 +266,23 @@ static void print_table(const struct tuner *tuner, const struct statistics *floo
 }
 
 /* The best, as options of the command, as a program's options, and as macros of its kernels. */
-static void print_paste(const struct candidate *best, enum objective objective)
+static void print_paste(const struct tuner *tuner)
 {
-    const uint64_t heap = objective == OBJECTIVE_TIME ? best->options.pool_bytes : best->least_heap;
+    const struct candidate *best = &tuner->candidates[0];
+    const uint64_t heap = tuner->objective == OBJECTIVE_TIME ? best->options.pool_bytes : best->least_heap;
+    struct quarry_heap_options options = best->options;
+    struct quarry_option set[QUARRY_MAX_HEAP_OPTIONS];
     const int warp = best->options.distribution == QUARRY_DISTRIBUTION_WARP;
     char id[32];
     snprintf(id, sizeof id, "%s", best->options.allocator);
     for (char *at = id; (at = strchr(at, '-')) != NULL;)
         *at = '_';
-    printf("\nquarry replay    --allocator %s --heap %" PRIu64 " --page %" PRIu64 " --distribute %s\n",
+    options_use_set(&tuner->session.heap.set, set, &options);
+    printf("\nquarry replay    --allocator %s --heap %" PRIu64 " --page %" PRIu64 " --distribute %s",
            best->options.allocator, heap, best->page_bytes, warp ? "warp" : "none");
+    for (uint32_t i = 0; i < options.set_count; i++)
+        printf("%s%s=%" PRIu64, i ? "," : " --set ", set[i].name, set[i].value);
+    putchar('\n');
     printf("kernels          -DQUARRY_ALLOCATOR=%s -DQUARRY_DISTRIBUTION=%s\n", id, warp ? "warp" : "none");
     printf("host             struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;\n"
            "                 options.allocator = \"%s\";\n"
@@ -275,6 +291,15 @@ static void print_paste(const struct candidate *best, enum objective objective)
            best->options.allocator, heap, best->page_bytes);
     if (warp)
         puts("                 options.distribution = QUARRY_DISTRIBUTION_WARP;");
+    if (options.set_count)
+        printf("                 const struct quarry_option set[] = {");
+    for (uint32_t i = 0; i < options.set_count; i++)
+        printf("%s{\"%s\", %" PRIu64 "}", i ? ", " : "", set[i].name, set[i].value);
+    if (options.set_count)
+        printf("};\n"
+               "                 options.set = set;\n"
+               "                 options.set_count = %" PRIu32 ";\n",
+               options.set_count);
 }
 
 /* ---- the command ---- */
@@ -289,10 +314,12 @@ static int tune(struct tuner *tuner)
     const uint64_t heap = options.pool_bytes;
     tuner->session.replay.budget_s =
         (double)tool_environment("QUARRY_TUNE_BUDGET_MS", BUDGET_MS, BUDGET_MS) / 1e3;
+    const int code = add_all(tuner, heap);
+    if (code != TOOL_OK)
+        return code;
     if (replay_measure_floor(&tuner->session.replay, (unsigned)tuner->session.input.runs, &floor) !=
         QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
-    add_all(tuner, heap);
     measure_all(tuner);
     qsort(tuner->candidates, tuner->count, sizeof *tuner->candidates, compare);
     const int found = tuner->count && tuner->candidates[0].usable;
@@ -307,7 +334,7 @@ static int tune(struct tuner *tuner)
     printf("floor         %.3f ms, the same without malloc and free\n", floor.median / 1e3);
     printf("objective     %s: %s\n", objectives[tuner->objective], meanings[tuner->objective]);
     print_table(tuner, &floor);
-    print_paste(&tuner->candidates[0], tuner->objective);
+    print_paste(tuner);
     return tool_flush();
 }
 

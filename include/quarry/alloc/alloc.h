@@ -43,6 +43,9 @@
  *       block came from quarry_F_malloc of this heap, is live, and its malloc happens-before this call.
  *       It may be any address less than layout->free_reach bytes behind that (quarry_aligned_alloc).
  *       What the caller wrote before happens-before what the next owner does.  Never waits.
+ *       A debug build asserts that the block is live, as far as its structures tell.  In any build an
+ *       address that is no live block's, whatever it is, leads to no write outside them and to no
+ *       endless loop.
  *
  *   void quarry_F_settle(const struct quarry_F *x, uint64_t thread, uint64_t threads)
  *       Thread `thread` of `threads` finishes its share of what frees have put off; nothing else runs.  The

@@ -172,15 +172,17 @@ SIMT_FN void quarry_ring_free(const struct quarry_ring *h, void *block)
 {
     uint32_t group = quarry_group(&h->head->push, QUARRY_SITE_RING_FREE), ticket = 0;
     uint32_t page = quarry_page_index(&h->pages, block);
-    simt_assert(page < h->pages.count);
-    simt_store_u32(&h->taken[page], 0, relaxed);
+    int live = page != QUARRY_NO_PAGE && simt_exchange_u32(&h->taken[page], 0, relaxed) != 0;
+    uint32_t frees = simt_ballot(group, live);
+    simt_assert(live); /* a number that comes twice finds no slot in the end */
     if (simt_rank(group) == 0)
-        ticket = simt_add_u32(&h->head->push, simt_popc_u32(group), relaxed);
+        ticket = simt_add_u32(&h->head->push, simt_popc_u32(frees), relaxed);
     ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group));
-    quarry_ring_push(h, ticket + simt_rank(group), page);
+    if (live)
+        quarry_ring_push(h, ticket + simt_rank(frees), page);
     simt_sync(group); /* all numbers are in slots */
     if (simt_rank(group) == 0)
-        (void)simt_add_u64(&h->head->spare, simt_popc_u32(group) * QUARRY_RING_UNIT, relaxed);
+        (void)simt_add_u64(&h->head->spare, simt_popc_u32(frees) * QUARRY_RING_UNIT, relaxed);
     simt_sync(group); /* and counted, before any lane asks again */
 }
 

@@ -20,15 +20,17 @@ SIMT_FN void *quarry_page_address(const struct quarry_pages *p, uint32_t page)
     return p->base + (uint64_t)page * p->page_bytes;
 }
 
-/* Number of the page that holds an address inside the pages.
+/* Number of the page that holds any address, or QUARRY_NO_PAGE.
  *
  * Divides by multiplication.  With u = offset / 16, d = page_bytes / 16, m = ceil(2^63 / d) and
  * e = m d - 2^63 < d:  u m / 2^63 = u / d + u e / (2^63 d).  The floor is right as long as the second term
- * stays below 1/d, that is u e < 2^63; e < d <= 2^16, so it does in every pool below 2^51 bytes. */
+ * stays below 1/d, that is u e < 2^63; e < d <= 2^16, so it does in every pool below 2^51 bytes.  Beyond it
+ * may be more, but never less; below the first page the offset is nearly 2^64, and u / d at least 2^43. */
 SIMT_FN uint32_t quarry_page_index(const struct quarry_pages *p, const void *address)
 {
-    uint64_t units = (uint64_t)((const unsigned char *)address - p->base) / QUARRY_PAGE_UNIT;
-    return (uint32_t)simt_mulhi_u64(units << 1, p->reciprocal);
+    uint64_t units = ((uint64_t)(uintptr_t)address - (uint64_t)(uintptr_t)p->base) / QUARRY_PAGE_UNIT;
+    uint64_t page = simt_mulhi_u64(units << 1, p->reciprocal);
+    return page < p->count ? (uint32_t)page : QUARRY_NO_PAGE;
 }
 
 /* Pages that `bytes` bytes need, at least 1 of them. */
@@ -51,14 +53,12 @@ struct quarry_span {
     uint64_t bytes;
 };
 
-/* Number of the page that holds any address, and the page in *span; or QUARRY_NO_PAGE, *span untouched. */
+/* The same, and the page in *span; with QUARRY_NO_PAGE *span is untouched. */
 SIMT_FN uint32_t quarry_page_find(const struct quarry_pages *p, const void *address, struct quarry_span *span)
 {
-    uint64_t offset = (uint64_t)(uintptr_t)address - (uint64_t)(uintptr_t)p->base; /* below base: huge */
-    uint32_t page;
-    if (offset >= p->count * p->page_bytes)
-        return QUARRY_NO_PAGE;
-    page = quarry_page_index(p, address);
+    uint32_t page = quarry_page_index(p, address);
+    if (page == QUARRY_NO_PAGE)
+        return page;
     span->begin = (unsigned char *)quarry_page_address(p, page);
     span->bytes = p->page_bytes;
     return page;

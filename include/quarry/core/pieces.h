@@ -6,8 +6,8 @@
  *     | left | ...  | back | piece of 3 | ...  | back | piece of 7 | ...  | back | piece of 8 |
  *     0             A - 12 A                          multiple of A              multiple of A
  *     left   pieces of the block that live; the first 4 bytes of every block
- *     back   4 bytes, 12 before each piece: from the block's beginning to the piece; and 8 bytes, the piece's
- *            room: up to the header of the next, or to the end of the block
+ *     back   4 bytes, 12 before each piece: from the block's beginning to the piece, or 0 when it is freed;
+ *            and 8 bytes, the piece's room: up to the header of the next, or to the end of the block
  *
  * The 16 bytes before a piece are its header; with A = 16 the first header is the block's beginning, and
  * `left` and `back` lie beside each other in it.  A lane that is alone, or whose request is too large to be
@@ -145,13 +145,25 @@ SIMT_FN uint64_t quarry_pieces_room(const void *piece)
 }
 
 /* Gives a piece back: any lane, at any time after its malloc.  Never waits but for lanes that arrive
- * together. Returns the block, which is then the caller's to free, if it was the last piece; else NULL. */
-SIMT_FN void *quarry_pieces_release(void *piece)
+ * together.
+ *   places, bytes   where all blocks lie: what is no piece is left alone, as far as its header tells, and
+ *                   nothing outside is written
+ * Returns the block, which is then the caller's to free, if it was the last piece; else NULL. */
+SIMT_FN void *quarry_pieces_release(void *piece, const unsigned char *places, uint64_t bytes)
 {
-    unsigned char *at = (unsigned char *)piece;
-    const struct quarry_piece_header *header =
-        (const struct quarry_piece_header *)(void *)(at - QUARRY_PIECE_HEADER_BYTES);
-    unsigned char *begin = at - header->back;
+    uint64_t offset = (uint64_t)(uintptr_t)piece - (uint64_t)(uintptr_t)places; /* below: huge */
+    struct quarry_piece_header *header = (struct quarry_piece_header *)SIMT_NULL;
+    uint32_t back = 0;
+    if (offset - QUARRY_PIECE_HEADER_BYTES < bytes && (uintptr_t)piece % QUARRY_PIECE_HEADER_BYTES == 0) {
+        header = (struct quarry_piece_header *)piece - 1;
+        back = header->back;
+    }
+    int live = back && back <= offset && back % QUARRY_PIECE_HEADER_BYTES == 0;
+    simt_assert(live);
+    if (!live)
+        return SIMT_NULL;
+    header->back = 0; /* who frees it once more sees that */
+    unsigned char *begin = (unsigned char *)piece - back;
     uint32_t *left = (uint32_t *)(void *)begin;
     uint32_t group = quarry_group(begin, QUARRY_SITE_PIECES_RELEASE);
     uint32_t pieces = simt_popc_u32(group);
@@ -159,7 +171,9 @@ SIMT_FN void *quarry_pieces_release(void *piece)
     if (simt_rank(group) != 0)
         return SIMT_NULL;
     /* Both pair with the subtractions of others. */
-    if (simt_load_u32(left, acquire) != pieces && simt_sub_u32(left, pieces, acq_rel) != pieces)
+    uint32_t lives = simt_load_u32(left, acquire);
+    simt_assert(lives - pieces < SIMT_LANES);
+    if (lives != pieces && (lives - pieces >= SIMT_LANES || simt_sub_u32(left, pieces, acq_rel) != pieces))
         return SIMT_NULL;
     return begin;
 }

@@ -134,7 +134,10 @@ SIMT_FN int quarry_runs_set(uint64_t *word, uint64_t seen, uint64_t part)
 
 SIMT_FN void quarry_runs_clear(const struct quarry_runs *h, uint32_t word, uint64_t part)
 {
-    simt_and_u64(&h->words[word], ~part, release); /* pairs with the CAS of who takes the pages */
+    uint64_t before =
+        simt_and_u64(&h->words[word], ~part, release); /* pairs with the CAS of who takes the pages */
+    simt_assert((before & part) == part);
+    (void)before;
 }
 
 /* The same after a simt_fence(acq_rel); in debug mode each step is ordered. */
@@ -435,41 +438,71 @@ SIMT_FN uint32_t quarry_runs_find_run(const struct quarry_runs *h, uint32_t grou
     return QUARRY_NO_PAGE;
 }
 
-/* Lanes that come together and whose small blocks have their bits in the same word free them at once.
- * Progress: waits for nobody else. */
+/* Frees the part of a block that lies in the words behind `word`, which has no end bit.  Where its pages
+ * aren't taken, or the last word has no end bit either, others free the same block, which they may not: the
+ * bits past the last page stay set. */
+SIMT_FN void quarry_runs_free_behind(const struct quarry_runs *h, uint32_t word)
+{
+    for (;;) {
+        uint64_t batch[QUARRY_RUNS_FREE_BATCH];
+        for (uint32_t i = 0; i < QUARRY_RUNS_FREE_BATCH; i++)
+            batch[i] = quarry_runs_load(h, word + 1u + i);
+        for (uint32_t i = 0; i < QUARRY_RUNS_FREE_BATCH; i++) {
+            uint64_t ends = batch[i] >> 32 << 32;
+            word++;
+            int live = (batch[i] & 1u) && (ends || word + 1u < h->word_count);
+            simt_assert(live);
+            if (!live)
+                return;
+            quarry_runs_clear_fenced(h, word, quarry_runs_to_end(0, ends));
+            if (ends)
+                return;
+        }
+    }
+}
+
+/* May a block begin at this page of a word that was read as `now`?  It is taken, the page before is free or a
+ * block's last, and an end follows, in this word or, if there is one, the next. */
+SIMT_FN int quarry_runs_begins(const struct quarry_runs *h, uint32_t word, uint32_t bit, uint64_t now)
+{
+    uint64_t before = bit ? now >> (bit - 1u) : 0;
+    return (now >> bit & 1u) && (!(before & 1u) || (before >> 32 & 1u)) &&
+           (now >> 32 >> bit || word + 1u < h->word_count);
+}
+
+/* Lanes that come together and whose small blocks have their bits in the same word free them at once.  What
+ * is no live block is left alone, as far as the word tells.  Progress: waits for nobody else. */
 SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
     uint32_t word = page / QUARRY_RUNS_BITS, from = page % QUARRY_RUNS_BITS;
-    uint64_t seen = quarry_runs_load(h, word) & ~(uint64_t)0 << (32u + from);
-    simt_assert(page < h->pages.count);
-    if (seen) { /* the usual block */
-        uint64_t part = quarry_runs_to_end(from, seen);
-        if (simt_popc_u64(part) <= QUARRY_RUNS_JOINT) {
-            uint32_t group = quarry_group(&h->words[word], QUARRY_SITE_RUNS_FREE);
-            uint32_t low = simt_reduce_or_u32(group, (uint32_t)part);
-            uint32_t ends = simt_reduce_or_u32(group, (uint32_t)(part >> 32));
-            part = (uint64_t)ends << 32 | low;
-            simt_sync(group); /* all have left their blocks, for the release */
-            if (simt_lane() == simt_ctz_u32(group))
-                quarry_runs_clear(h, word, part);
-            simt_sync(group); /* who goes on, perhaps to malloc, has freed his */
-        } else {
-            quarry_runs_clear(h, word, part);
-        }
+    uint64_t now = quarry_runs_load(h, word), seen = now & ~(uint64_t)0 << (32u + from);
+    int live = page != QUARRY_NO_PAGE && quarry_runs_begins(h, word, from, now);
+    simt_assert(live);
+    if (!live)
+        return;
+    if (!seen) {
+        simt_fence(acq_rel); /* once for all words: on a GPU each release would wait for the last one */
+        quarry_runs_clear_fenced(h, word, quarry_runs_to_end(from, seen));
+        quarry_runs_free_behind(h, word);
         return;
     }
-    simt_fence(acq_rel); /* once for all words: on a GPU each release would wait for the last one */
-    quarry_runs_clear_fenced(h, word, quarry_runs_to_end(from, seen));
-    while (!seen) {
-        uint64_t batch[QUARRY_RUNS_FREE_BATCH];
-        for (uint32_t i = 0; i < QUARRY_RUNS_FREE_BATCH; i++)
-            batch[i] = quarry_runs_load(h, word + 1u + i);
-        for (uint32_t i = 0; i < QUARRY_RUNS_FREE_BATCH && !seen; i++) {
-            seen = batch[i] >> 32 << 32;
-            quarry_runs_clear_fenced(h, ++word, quarry_runs_to_end(0, seen));
-        }
+    uint64_t part = quarry_runs_to_end(from, seen); /* the usual block */
+    if (simt_popc_u64(part) > QUARRY_RUNS_JOINT) {
+        quarry_runs_clear(h, word, part);
+        return;
     }
+    uint32_t group = quarry_group(&h->words[word], QUARRY_SITE_RUNS_FREE);
+    uint32_t bits = simt_popc_u64(part);
+    uint32_t low = simt_reduce_or_u32(group, (uint32_t)part);
+    uint32_t ends = simt_reduce_or_u32(group, (uint32_t)(part >> 32));
+    part = (uint64_t)ends << 32 | low;
+    simt_assert(simt_reduce_add_u32(group, bits) == simt_popc_u64(part)); /* each lane another block */
+    (void)bits;
+    simt_sync(group); /* all have left their blocks, for the release */
+    if (simt_lane() == simt_ctz_u32(group))
+        quarry_runs_clear(h, word, part);
+    simt_sync(group); /* who goes on, perhaps to malloc, has freed his */
 }
 
 /* ---- full heap ---- */

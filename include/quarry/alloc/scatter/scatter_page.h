@@ -389,10 +389,9 @@ SIMT_FN void quarry_scatter_clear(const struct quarry_scatter_pages *h, uint32_t
 {
     uint64_t word;
     if (field) {
-        uint32_t count = simt_popc_u32(bits);
         uint32_t before = simt_and_u32(field, ~bits, release); /* pairs with quarry_scatter_mark */
+        uint32_t count = simt_popc_u32(before & bits);         /* all, unless some were freed before */
         simt_assert((before & bits) == bits);
-        (void)before;
         word = simt_sub_u64(&h->words[page], count, release) - count; /* pairs with quarry_scatter_take */
     } else {
         word = simt_and_u64(&h->words[page], ~(uint64_t)bits, release); /* likewise */
@@ -408,19 +407,23 @@ SIMT_FN void quarry_scatter_clear(const struct quarry_scatter_pages *h, uint32_t
 SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
-    uint64_t word = simt_load_u64(&h->words[page], relaxed);
+    uint64_t word = page == QUARRY_NO_PAGE ? 0 : simt_load_u64(&h->words[page], relaxed);
     uint32_t class_ = quarry_scatter_class_of(word);
-    uint32_t offset =
-        (uint32_t)((unsigned char *)block - (unsigned char *)quarry_page_address(&h->pages, page));
-    simt_assert((unsigned char *)block >= h->pages.base && page < h->pages.count);
-    simt_assert(class_ - 1u < QUARRY_SCATTER_MOST || class_ == QUARRY_SCATTER_MULTI);
     if (class_ == QUARRY_SCATTER_MULTI) {
         simt_fence(acq_rel); /* pairs with the acquire of those who take the pages */
         for (uint32_t i = (uint32_t)word; i > 0; i--)
             simt_and_u64(&h->words[page + i - 1], QUARRY_SCATTER_VERSIONS, fenced);
         return;
     }
+    simt_assert(class_ - 1u < QUARRY_SCATTER_MOST);
+    if (class_ - 1u >= QUARRY_SCATTER_MOST) /* no block begins in the page */
+        return;
+    uint32_t offset =
+        (uint32_t)((unsigned char *)block - (unsigned char *)quarry_page_address(&h->pages, page));
     uint32_t chunk = quarry_divide_u32(offset, quarry_scatter_chunk_bytes(h, class_));
+    simt_assert(chunk < class_);
+    if (chunk >= class_)
+        return;
     uint32_t *field = class_ <= QUARRY_SCATTER_FLAT ? SIMT_NULL : quarry_scatter_field(h, page, chunk / 32u);
     uint32_t bits = 1u << chunk % 32u;
     if (class_ < QUARRY_SCATTER_JOINT) {

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NDEBUG
+#define NDEBUG /* what wrong pointers do where nobody asserts anything */
+#endif
+#include "alloc/misuse_kernels.h"
+
+SIMT_FN void misuse_write(unsigned char *block, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        block[i] = 0x5a;
+}
+
+SIMT_KERNEL(misuse_take, struct misuse_case, a)
+{
+    if (simt_thread() >= a.count)
+        return;
+    a.block[simt_thread()] = quarry_malloc(a.heap, a.bytes);
+    if (a.block[simt_thread()])
+        misuse_write((unsigned char *)a.block[simt_thread()], a.bytes);
+}
+
+SIMT_KERNEL(misuse_free, struct misuse_case, a)
+{
+    if (simt_thread() < a.count << a.twice)
+        quarry_free(a.heap, a.block[simt_thread() % a.count]);
+}
+
+/* Somewhere near the pool, or a block that lived once, or a place inside of one. */
+SIMT_FN void *misuse_address(const struct misuse_case *a, struct quarry_random *r)
+{
+    uint32_t way = quarry_random_below(r, 8);
+    unsigned char *block = (unsigned char *)a->block[quarry_random_below(r, a->count)];
+    if (way == 0)
+        return (void *)((uintptr_t)quarry_random_below(r, 0xffffffffu) << quarry_random_below(r, 32));
+    if (way < 3 || !block)
+        return a->near + quarry_random_below(r, (uint32_t)a->near_bytes);
+    if (way < 5)
+        return block + quarry_random_below(r, (uint32_t)a->bytes);
+    return block;
+}
+
+SIMT_KERNEL(misuse_fuzz, struct misuse_case, a)
+{
+    struct quarry_random r;
+    r.step = 2 * a.program + 1;
+    r.state = quarry_mix_u32(a.program + 1);
+    if (simt_thread() != 0)
+        return;
+    for (uint32_t turn = 0; turn < a.turns; turn++) {
+        uint64_t bytes = 1 + quarry_random_below(&r, (uint32_t)a.bytes);
+        if (quarry_random_below(&r, 2)) {
+            quarry_free(a.heap, misuse_address(&a, &r));
+            continue;
+        }
+        unsigned char *block = (unsigned char *)quarry_malloc(a.heap, bytes);
+        if (!block)
+            continue;
+        a.block[quarry_random_below(&r, a.count)] = block;
+        if (block < a.lowest || block + bytes > a.end)
+            simt_add_u32(a.outside, 1, relaxed);
+        else
+            misuse_write(block, bytes);
+    }
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that free what they may not. */
+#ifndef QUARRY_TESTS_MISUSE_KERNELS_H
+#define QUARRY_TESTS_MISUSE_KERNELS_H
+
+#include "quarry/device.h"
+
+struct misuse_case {
+    struct quarry_handle heap;
+    void **block;   /* one for each thread */
+    uint64_t bytes; /* of a malloc; fuzz: the most */
+    uint32_t count; /* of blocks */
+    uint32_t twice; /* free: thread t frees block t % count */
+    uint32_t program;
+    uint32_t turns;
+    unsigned char *lowest, *end; /* fuzz: where blocks may lie */
+    unsigned char *near;         /* fuzz: addresses that are freed lie from here on, */
+    uint64_t near_bytes;         /* in so many bytes */
+    uint32_t *outside;           /* fuzz: counts blocks that don't lie there */
+};
+
+/* Compiled without assertions. */
+SIMT_KERNEL_DECLARE(misuse_take); /* block t = malloc, which is written whole */
+SIMT_KERNEL_DECLARE(misuse_free); /* frees it, whatever it is, and leaves the pointer as it is */
+SIMT_KERNEL_DECLARE(misuse_fuzz); /* one thread allocates, writes, and frees anything at all */
+/* With them. */
+SIMT_KERNEL_DECLARE(misuse_assert); /* as misuse_free */
+
+#endif

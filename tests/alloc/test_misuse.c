@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frees of what is no live block, for every allocator: with assertions they are told, without they neither
+ * write outside the heap nor hang, and what no free may touch stays as it was.  The heap's pool lies between
+ * two guards, whose bytes are looked at.  QUARRY_TEST_SEEDS: seeds of the deterministic scheduler, and of
+ * the fuzzing (default 20). */
+#include "alloc/misuse_kernels.h"
+#include "alloc/promises.h"
+
+#define SEEDS 20u
+#define GUARD_BYTES 16384u
+#define GUARD_BYTE 0xc3
+#define PAGES 90u
+#define PAGE_BYTES 1024u
+#define THREADS 64u
+#define FUZZ_TURNS 400u
+
+static struct misuse_case a;
+static unsigned char *memory; /* guard, pool, guard */
+static uint64_t memory_bytes;
+
+static enum quarry_status launch(const struct simt_kernel *kernel, uint32_t threads)
+{
+    struct quarry_grid grid = {(threads + 31) / 32, 32, 0};
+    enum quarry_status status = quarry_launch(kernel, &f.target, grid, &a);
+    return status == QUARRY_OK ? quarry_target_wait(&f.target) : status;
+}
+
+static void expect_ok(const struct simt_kernel *kernel, uint32_t threads)
+{
+    if (launch(kernel, threads) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+}
+
+static void begin_misuse(uint64_t seed)
+{
+    struct quarry_heap_options options;
+    f.target = base_target;
+    f.target.seed = seed;
+    options = options_of_fixture();
+    options.pages = PAGES;
+    options.page_bytes = PAGE_BYTES;
+    assert_ok(quarry_heap_create(&f.heap, &options)); /* how large is it? */
+    assert_ok(quarry_heap_describe(f.heap, &f.about));
+    assert_ok(quarry_heap_destroy(f.heap));
+    memory_bytes = f.about.pool_bytes + 2 * GUARD_BYTES;
+    memory = test_memory(&f.target, memory_bytes);
+    assert_ok(quarry_memory_fill(&f.target, memory, GUARD_BYTE, memory_bytes));
+    options.pool = QUARRY_POOL_BUFFER;
+    options.buffer = memory + GUARD_BYTES;
+    options.pool_bytes = f.about.pool_bytes;
+    assert_ok(quarry_heap_create(&f.heap, &options));
+    assert_ok(quarry_heap_describe(f.heap, &f.about));
+    memset(&a, 0, sizeof a);
+    a.heap = quarry_heap_handle(f.heap);
+    a.block = test_memory(&f.target, sizeof *a.block * 2 * PAGES);
+    a.outside = test_memory(&f.target, sizeof *a.outside);
+    a.bytes = PAGE_BYTES;
+    a.count = THREADS;
+}
+
+static void expect_guards(void)
+{
+    unsigned char *now = malloc(memory_bytes);
+    assert_non_null(now);
+    assert_ok(quarry_memory_copy(&f.target, now, memory, memory_bytes));
+    for (uint64_t i = 0; i < memory_bytes; i++)
+        if ((i < GUARD_BYTES || i >= memory_bytes - GUARD_BYTES) && now[i] != GUARD_BYTE)
+            fail_msg("%s: byte %lld of the pool's %llu was written", naming(),
+                     (long long)i - (long long)GUARD_BYTES, (unsigned long long)f.about.pool_bytes);
+    free(now);
+}
+
+static void end_misuse(void)
+{
+    expect_guards();
+    assert_ok(quarry_heap_destroy(f.heap));
+    test_memory_free(&f.target, memory, 0);
+    test_memory_free(&f.target, a.block, 0);
+    test_memory_free(&f.target, a.outside, 0);
+}
+
+/* Nothing lives, nothing contradicts itself, and all pages can be had. */
+static void expect_whole(void)
+{
+    uint64_t fits;
+    if (quarry_heap_check(f.heap) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+    expect_equal(statistics().live_blocks, 0);
+    assert_ok(quarry_heap_slots(f.heap, PAGE_BYTES, &fits));
+    expect_equal(fits, PAGES);
+}
+
+/* Takes a block of each page, which all must be there, and notes where they lie. */
+static void fill(void)
+{
+    static unsigned char *block[PAGES];
+    struct misuse_case rightful = a;
+    a.count = PAGES;
+    a.bytes = PAGE_BYTES;
+    expect_ok(&misuse_take, PAGES);
+    a = rightful;
+    assert_ok(quarry_memory_copy(&f.target, block, a.block, sizeof block));
+    a.lowest = memory + memory_bytes;
+    a.end = memory;
+    for (uint32_t i = 0; i < PAGES; i++) {
+        expect(block[i] != NULL);
+        a.lowest = block[i] < a.lowest ? block[i] : a.lowest;
+        a.end = block[i] + PAGE_BYTES > a.end ? block[i] + PAGE_BYTES : a.end;
+    }
+}
+
+/* Blocks of less than a page, of one, and of several. */
+static const uint64_t *sizes(uint32_t *count)
+{
+    static const uint64_t any[] = {PAGE_BYTES, 16, 40, 3 * PAGE_BYTES, 40 * PAGE_BYTES};
+    *count = f.fixed ? 1 : sizeof any / sizeof *any;
+    return any;
+}
+
+static void put(const void *address, uint32_t at)
+{
+    assert_ok(quarry_memory_copy(&f.target, a.block + at, &address, sizeof address));
+}
+
+/* Addresses that are no block's, of the memory around the heap and of nowhere. */
+static uint32_t put_foreign(void)
+{
+    unsigned char *pool = f.about.pool_base, *end = pool + f.about.pool_bytes;
+    unsigned char *const address[] = {
+        pool,
+        pool + 16,
+        pool - 16,
+        pool - PAGE_BYTES,
+        pool - GUARD_BYTES + 16,
+        end,
+        end + 16,
+        end + PAGE_BYTES,
+        end + GUARD_BYTES - 32,
+        (unsigned char *)(uintptr_t)8,
+        (unsigned char *)(uintptr_t)16,
+        (unsigned char *)(uintptr_t)4096,
+        (unsigned char *)(((uintptr_t)1 << 47) - 16),
+        (unsigned char *)(((uintptr_t)1 << 56) - 16),
+        (unsigned char *)((uintptr_t)pool + ((uintptr_t)PAGE_BYTES << 32)),
+        (unsigned char *)((uintptr_t)pool - ((uintptr_t)PAGE_BYTES << 32)),
+    };
+    for (uint32_t i = 0; i < sizeof address / sizeof *address; i++)
+        put(address[i], PAGES + i);
+    return sizeof address / sizeof *address;
+}
+
+/* ---- without assertions ---- */
+
+/* Live blocks, foreign addresses, and blocks that are free already. */
+static void bounded(uint64_t bytes, uint64_t seed)
+{
+    begin_misuse(seed);
+    a.count = bytes > 10 * PAGE_BYTES ? 2 : bytes > PAGE_BYTES ? 16 : THREADS;
+    a.bytes = bytes;
+    expect_ok(&misuse_take, a.count);
+    struct misuse_case rightful = a;
+    a.count = 1;
+    expect_ok(&misuse_free, 1);
+    struct quarry_statistics before = statistics();
+    expect_ok(&misuse_free, 1);
+    expect_equal(statistics().live_bytes, before.live_bytes);
+    a.count = put_foreign();
+    a.block += PAGES;
+    expect_ok(&misuse_free, a.count);
+    expect_guards();
+    expect_equal(statistics().live_bytes, before.live_bytes);
+    a = rightful;
+    expect_ok(&misuse_free, a.count); /* the first for the third time */
+    expect_whole();
+    expect_ok(&misuse_free, a.count);
+    expect_whole();
+    fill();
+    end_misuse();
+}
+
+/* Blocks that two threads free at the same time, of one warp or of two. */
+static void raced(uint64_t bytes, uint64_t seed)
+{
+    begin_misuse(seed);
+    a.count = bytes > 10 * PAGE_BYTES ? 1 : seed % 2 ? 16 : 32;
+    a.bytes = bytes;
+    a.twice = 1;
+    expect_ok(&misuse_take, a.count);
+    expect_ok(&misuse_free, 2 * a.count);
+    if (f.distribution == QUARRY_DISTRIBUTION_NONE)
+        expect_whole();
+    assert_ok(quarry_heap_reset(f.heap));
+    expect_whole();
+    end_misuse();
+}
+
+static void fuzzed(uint64_t bytes, uint64_t seed)
+{
+    uint32_t outside;
+    begin_misuse(0);
+    fill();
+    assert_ok(quarry_heap_reset(f.heap));
+    a.near = memory;
+    a.near_bytes = memory_bytes;
+    a.bytes = bytes;
+    a.program = (uint32_t)seed;
+    a.turns = FUZZ_TURNS;
+    expect_ok(&misuse_fuzz, 1);
+    assert_ok(quarry_memory_copy(&f.target, &outside, a.outside, sizeof outside));
+    expect_equal(outside, 0);
+    /* A pointer into a block of several pages may free its end: the program's loss, not the heap's. */
+    if (f.distribution == QUARRY_DISTRIBUTION_NONE && bytes <= PAGE_BYTES &&
+        quarry_heap_check(f.heap) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+    assert_ok(quarry_heap_reset(f.heap));
+    expect_whole();
+    end_misuse();
+}
+
+static void without_assertions(void)
+{
+    uint32_t count;
+    const uint64_t *bytes = sizes(&count);
+    for (uint32_t warp = 0; warp <= 1; warp++) {
+        f.distribution = warp ? QUARRY_DISTRIBUTION_WARP : QUARRY_DISTRIBUTION_NONE;
+        for (uint32_t i = 0; i < count; i++)
+            for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
+                bounded(bytes[i], seed);
+                raced(bytes[i], seed);
+                fuzzed(bytes[i], seed);
+            }
+    }
+    f.distribution = QUARRY_DISTRIBUTION_NONE;
+}
+
+static void a_wrong_free_writes_nothing_outside(void **state)
+{
+    (void)state;
+    for_each_allocator(without_assertions);
+}
+
+/* ---- with assertions ---- */
+
+static void expect_told(const char *what)
+{
+    uint32_t threads = a.count << a.twice;
+    if (launch(&misuse_assert, threads) != QUARRY_ERROR_ASSERT ||
+        !strstr(quarry_error_detail(), "assertion failed"))
+        fail_msg("%s, %s: no assertion failed", naming(), what);
+}
+
+static void told(uint64_t bytes)
+{
+    begin_misuse(0);
+    a.count = 1;
+    a.bytes = bytes;
+    expect_ok(&misuse_take, 1);
+    expect_ok(&misuse_free, 1);
+    expect_told("a block that is free already");
+    uint32_t foreign = put_foreign();
+    for (uint32_t i = 0; i < foreign; i++) {
+        struct misuse_case rightful = a;
+        a.block += PAGES + i;
+        expect_told("an address that is no block's");
+        a = rightful;
+    }
+    assert_ok(quarry_heap_reset(f.heap));
+    expect_ok(&misuse_take, 1);
+    a.twice = 1;
+    expect_told("a block that two lanes free");
+    end_misuse();
+}
+
+static void with_assertions(void)
+{
+    uint32_t count;
+    const uint64_t *bytes = sizes(&count);
+    for (uint32_t warp = 0; warp <= 1; warp++) {
+        f.distribution = warp ? QUARRY_DISTRIBUTION_WARP : QUARRY_DISTRIBUTION_NONE;
+        for (uint32_t i = 0; i < count; i++)
+            told(bytes[i]);
+    }
+    f.distribution = QUARRY_DISTRIBUTION_NONE;
+}
+
+static void a_wrong_free_is_told(void **state)
+{
+    (void)state;
+    if (test_on_cuda(&base_target))
+        skip(); /* a trap takes the process's context with it */
+    for_each_allocator(with_assertions);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_free_writes_nothing_outside),
+        cmocka_unit_test(a_wrong_free_is_told),
+    };
+    base_target = test_target();
+    return cmocka_run_group_tests_name("misuse", tests, NULL, NULL) != 0;
+}
