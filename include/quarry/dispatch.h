@@ -91,21 +91,17 @@ SIMT_NOINLINE_FN void quarry_dispatch_census(const struct quarry_handle *heap, u
     }
 }
 
-/* The allocator's settle: thread `thread` of `threads` finishes its share of what frees have put off. */
+/* The allocator's settle: thread `thread` of `threads` finishes its share of what frees have put off.  No
+ * switch: most of its cases would be alike, and empty. */
 SIMT_FN void quarry_dispatch_settle(const struct quarry_handle *heap, uint64_t thread, uint64_t threads)
 {
     (void)heap; /* where there is nothing to settle */
     (void)thread;
     (void)threads;
-    switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
-    case QUARRY_NUMBER_##id:                                                                                 \
-        quarry_##family##_settle(constants QUARRY_AS(heap, family), thread, threads);                        \
-        break;
+    if (QUARRY_NUMBER_OF(heap) == QUARRY_NUMBER_##id)                                                        \
+        quarry_##family##_settle(constants QUARRY_AS(heap, family), thread, threads);
 #include "quarry/alloc/list.def"
-    default:
-        break;
-    }
 }
 
 /* The allocator's init: thread `thread` of `threads` makes its share of an empty heap. */
