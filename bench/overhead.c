@@ -7,7 +7,7 @@
  * of 75 %, and one in which every worker frees it.  A worker holds one block at most: kernels that had
  * nothing to do are not launched.  The first steps, a quarter as many as are counted, warm up.
  *
- *     bare       scatter's own malloc and free; pages keep their chunk size, as in the thesis
+ *     bare       scatter's own malloc and free; pages keep their cell size, as in the thesis
  *     direct     the same heap behind quarry_malloc, its policies fixed when the kernel is compiled
  *     composed   alignment 128, distribution by warp, a function called for want of space, likewise; a warp's
  *                blocks have different sizes, so pages that are freed lose theirs

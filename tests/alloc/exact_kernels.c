@@ -59,19 +59,19 @@ SIMT_FN uint32_t exact_take_scatter(const struct exact_case *a, struct quarry_ra
                                     void **block)
 {
     const struct quarry_scatter *h = &a->heap.as.scatter;
-    struct quarry_scatter_request q = quarry_scatter_request(&h->pages, a->mover_bytes);
+    struct quarry_scatter_request q = quarry_scatter_request(&h->table, a->mover_bytes);
     exact_hold(a, r);
     if (q.pages > 1) {
-        *block = quarry_page_address(&h->pages.pages, page);
+        *block = quarry_page_address(&h->table.pages, page);
         return quarry_scatter_take_pages(h, page, q.pages) ? 1 : 0;
     }
-    uint64_t word = simt_load_u64(&h->pages.words[page], relaxed);
+    uint64_t word = simt_load_u64(&h->table.words[page], relaxed);
     uint64_t next = 0;
     struct quarry_scatter_taken t =
-        quarry_scatter_take(&h->pages, &q, page, word, quarry_scatter_room(&q, word) != 0, &next);
-    quarry_scatter_divide(&h->pages, 1u << simt_lane(), 1u << simt_lane(), page, q.most, next);
+        quarry_scatter_take(&h->table, &q, page, word, quarry_scatter_room(&q, word) != 0, &next);
+    quarry_scatter_divide(&h->table, 1u << simt_lane(), 1u << simt_lane(), page, q.most, next);
     if (quarry_scatter_taken_count(&t))
-        *block = quarry_scatter_chunk(&h->pages, page, &t, 0);
+        *block = quarry_scatter_cell(&h->table, page, &t, 0);
     return quarry_scatter_taken_count(&t);
 }
 
@@ -251,34 +251,34 @@ SIMT_KERNEL(exact_regain, struct exact_case, a)
 
 /* ---- numbers ---- */
 
-SIMT_FN uint32_t exact_chunks(const struct exact_case *a)
+SIMT_FN uint32_t exact_parts(const struct exact_case *a)
 {
     const struct quarry_bitmap *map = exact_bitmap(a);
-    return map ? map->chunks : a->heap.allocator == QUARRY_NUMBER_rw ? a->heap.as.rw.chunks : 0;
+    return map ? map->parts : a->heap.allocator == QUARRY_NUMBER_rw ? a->heap.as.rw.parts : 0;
 }
 
-SIMT_FN uint64_t exact_number(const struct exact_case *a, uint32_t group, uint32_t kind, uint32_t chunk)
+SIMT_FN uint64_t exact_number(const struct exact_case *a, uint32_t group, uint32_t kind, uint32_t part)
 {
     const struct quarry_bitmap *map = exact_bitmap(a);
     struct quarry_random r = quarry_random_start();
     uint32_t page = QUARRY_NO_PAGE;
     int dirty = 0;
-    uint64_t part = map ? quarry_bitmap_chunk(map, &r, group, kind, chunk, 1, &page, &dirty)
-                        : quarry_rw_chunk(&a->heap.as.rw, &r, group, kind, chunk, 1, &page, &dirty);
+    uint64_t number = map ? quarry_bitmap_sweep_part(map, &r, group, kind, part, 1, &page, &dirty)
+                          : quarry_rw_sweep_part(&a->heap.as.rw, &r, group, kind, part, 1, &page, &dirty);
     if (dirty)
         simt_add_u32(a->wrong, 1, relaxed);
-    return simt_reduce_add_u64(group, part);
+    return simt_reduce_add_u64(group, number);
 }
 
 SIMT_KERNEL(exact_numbers, struct exact_case, a)
 {
-    uint32_t chunks = exact_chunks(&a);
+    uint32_t parts = exact_parts(&a);
     for (uint32_t width = 1; width < SIMT_LANES; width++) {
         uint32_t narrow = (1u << width) - 1u;
-        for (uint32_t chunk = 0; chunk < chunks; chunk++)
+        for (uint32_t part = 0; part < parts; part++)
             for (uint32_t kind = 0; kind < 2; kind++) {
-                uint64_t wide = exact_number(&a, SIMT_ALL_LANES, kind, chunk);
-                if (simt_lane() < width && exact_number(&a, narrow, kind, chunk) != wide)
+                uint64_t wide = exact_number(&a, SIMT_ALL_LANES, kind, part);
+                if (simt_lane() < width && exact_number(&a, narrow, kind, part) != wide)
                     simt_add_u32(a.wrong, 1, relaxed);
                 simt_sync(SIMT_ALL_LANES);
             }

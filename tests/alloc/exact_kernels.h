@@ -40,7 +40,7 @@ SIMT_KERNEL_DECLARE(exact_fail);
  * must get it, unless an asker, of the other blocks, did. */
 SIMT_KERNEL_DECLARE(exact_regain);
 
-/* On a full heap, groups of every width must read the same number off the same chunk: else two passes, by
+/* On a full heap, groups of every width must read the same number off the same part: else two passes, by
  * whoever comes, never agree and nobody is ever told that the heap is full.  One warp. */
 SIMT_KERNEL_DECLARE(exact_numbers);
 

@@ -40,7 +40,7 @@ static void prove(const struct simt_kernel *kernel, uint32_t blocks, struct exac
                  f.target.bug_depth, a->hole[0], a->hole[1], a->pages, a->askers, a->hold, wrong);
 }
 
-/* A heap filled with so many blocks.  With `probes` of 1 most mallocs sweep, in many chunks. */
+/* A heap filled with so many blocks.  With `probes` of 1 most mallocs sweep, in many parts. */
 static void begin_filled(uint32_t pages, uint64_t page_bytes, uint64_t bytes, uint32_t probes,
                          struct exact_case *a)
 {
@@ -123,13 +123,13 @@ static void null_never_comes_of_a_free_page_that_moves(void **state)
     for_each_proof(moving_holes);
 }
 
-/* Pages of scatter, of 64 bytes: a chunk, a page or two pages move among blocks of one size. */
-static void moving_chunks(void)
+/* Pages of scatter, of 64 bytes: a cell, a page or two pages move among blocks of one size. */
+static void moving_cells(void)
 {
     static const struct {
         uint64_t filled, hole, mover, prover;
     } sizes[] = {
-        {16, 16, 16, 16},   /* a chunk of four: `takes` */
+        {16, 16, 16, 16},   /* a cell of four: `takes` */
         {64, 64, 64, 16},   /* a page that the prover can't use while it is taken: `generation` */
         {64, 128, 128, 64}, /* both pages of a hole */
         {64, 128, 64, 128}, /* one page of a hole, of which the prover needs both */
@@ -159,10 +159,10 @@ static void moving_chunks(void)
         }
 }
 
-static void null_never_comes_of_a_free_chunk_that_moves(void **state)
+static void null_never_comes_of_a_free_cell_that_moves(void **state)
 {
     (void)state;
-    for_each_proof(moving_chunks);
+    for_each_proof(moving_cells);
 }
 
 /* The page is the last of a word, so that rw-malloc's claim changes two words.  By priorities a claim may
@@ -249,7 +249,7 @@ static void numbers(void)
         }
 }
 
-static void a_chunks_number_does_not_depend_on_who_reads_it(void **state)
+static void a_parts_number_does_not_depend_on_who_reads_it(void **state)
 {
     (void)state;
     for_each_proof(numbers);
@@ -259,11 +259,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_never_comes_of_a_free_page_that_moves),
-        cmocka_unit_test(null_never_comes_of_a_free_chunk_that_moves),
+        cmocka_unit_test(null_never_comes_of_a_free_cell_that_moves),
         cmocka_unit_test(null_never_comes_of_a_claim_that_fails),
         cmocka_unit_test(null_never_comes_of_a_page_that_the_caller_has_freed),
         cmocka_unit_test(every_page_finds_one_taker),
-        cmocka_unit_test(a_chunks_number_does_not_depend_on_who_reads_it),
+        cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
     };
     base_target = test_target();
     return cmocka_run_group_tests_name("exact", tests, NULL, NULL) != 0;

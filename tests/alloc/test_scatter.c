@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scatter beyond the promises: pages of many chunks, of which the tests of all allocators have few; how many
- * chunks a page has for each size; which pages a request may use; access blocks; and its options.
+/* scatter beyond the promises: pages of many cells, of which the tests of all allocators have few; how many
+ * cells a page has for each size; which pages a request may use; access blocks; and its options.
  *
  * QUARRY_TEST_SEEDS: seeds of the deterministic scheduler for each case (default 60). */
 #include "alloc/promises.h"
@@ -16,11 +16,11 @@ static void choose(void)
     plain_options();
 }
 
-/* ---- chunks of a page ---- */
+/* ---- cells of a page ---- */
 
-/* How many chunks of `bytes` (a multiple of 16) a page holds, by counting: fields of 32 bits grow from its
+/* How many cells of `bytes` (a multiple of 16) a page holds, by counting: fields of 32 bits grow from its
  * end if there are more than 32. */
-static uint32_t count_chunks(uint64_t page_bytes, uint64_t bytes)
+static uint32_t count_cells(uint64_t page_bytes, uint64_t bytes)
 {
     uint32_t n = 0;
     while (n < 1024) {
@@ -32,31 +32,31 @@ static uint32_t count_chunks(uint64_t page_bytes, uint64_t bytes)
     return n;
 }
 
-/* One thread for each chunk that there should be, and one more, on an empty page. */
+/* One thread for each cell that there should be, and one more, on an empty page. */
 static void fill_page(uint64_t page_bytes, uint64_t bytes)
 {
     uint64_t unit = f.alignment ? f.alignment : 16;
-    uint32_t chunks = count_chunks(page_bytes, (bytes + unit - 1) / unit * unit);
-    begin(1, page_bytes, chunks + 1, 0);
+    uint32_t cells = count_cells(page_bytes, (bytes + unit - 1) / unit * unit);
+    begin(1, page_bytes, cells + 1, 0);
     f.device.bytes = bytes;
-    expect_equal(slots(bytes), chunks);
-    expect_equal(run(&promise_malloc, chunks + 1).nulls, 1);
+    expect_equal(slots(bytes), cells);
+    expect_equal(run(&promise_malloc, cells + 1).nulls, 1);
     expect_equal(slots(bytes), 0);
     assert_ok(quarry_heap_check(f.heap));
-    run(&promise_verify, chunks + 1);
+    run(&promise_verify, cells + 1);
     f.device.turns = 3;
-    run(&promise_sieve, chunks + 1);
+    run(&promise_sieve, cells + 1);
     assert_ok(quarry_heap_check(f.heap));
     uint64_t left = statistics().live_blocks;
-    expect_equal(slots(bytes), chunks - left);
-    expect_equal(run(&promise_malloc, chunks + 1).nulls, 1);
-    run(&promise_verify, chunks + 1);
-    run(&promise_free, chunks + 1);
+    expect_equal(slots(bytes), cells - left);
+    expect_equal(run(&promise_malloc, cells + 1).nulls, 1);
+    run(&promise_verify, cells + 1);
+    run(&promise_free, cells + 1);
     expect_empty();
     end();
 }
 
-static void a_page_has_as_many_chunks_as_fit(void **state)
+static void a_page_has_as_many_cells_as_fit(void **state)
 {
     static const uint64_t pages[] = {16, 48, 512, 528, 544, 560, 1024, 4096, 4112, 16384, 65536};
     (void)state;
@@ -70,21 +70,21 @@ static void a_page_has_as_many_chunks_as_fit(void **state)
     fill_page(1u << 20, 1u << 20);
 }
 
-static void an_aligned_page_has_as_many_chunks_as_fit(void **state)
+static void an_aligned_page_has_as_many_cells_as_fit(void **state)
 {
     static const uint64_t pages[] = {1, 2, 31, 32, 33, 34, 65, 256}; /* times the alignment */
     (void)state;
     choose();
     for (f.alignment = 32; f.alignment <= 4096; f.alignment *= 2)
         for (uint32_t p = 0; p < sizeof pages / sizeof *pages; p++)
-            for (uint64_t chunks = pages[p]; chunks > 0; chunks /= 2) {
-                fill_page(pages[p] * f.alignment, pages[p] * f.alignment / chunks);
-                fill_page(pages[p] * f.alignment, pages[p] * f.alignment / chunks - 31);
+            for (uint64_t cells = pages[p]; cells > 0; cells /= 2) {
+                fill_page(pages[p] * f.alignment, pages[p] * f.alignment / cells);
+                fill_page(pages[p] * f.alignment, pages[p] * f.alignment / cells - 31);
             }
     f.alignment = 0;
 }
 
-/* ---- races within pages of many chunks ---- */
+/* ---- races within pages of many cells ---- */
 
 /* The heap's structures are right, blocks that threads ended with hold what they wrote, and when these are
  * freed it is empty. */
@@ -115,7 +115,7 @@ static void play(uint32_t threads, uint64_t bytes, uint32_t pages, int enough, u
     end();
 }
 
-static void chunks_are_neither_shared_nor_lost(void **state)
+static void cells_are_neither_shared_nor_lost(void **state)
 {
     (void)state;
     choose();
@@ -126,7 +126,7 @@ static void chunks_are_neither_shared_nor_lost(void **state)
         play(threads, 112, 1 + (uint32_t)seed % 4, 0, seed);
         play(threads, 500, 1 + (uint32_t)seed % 5, 0, seed);
         play(threads, 2 * PAGE_BYTES, 9, 0, seed);
-        f.alignment = 64; /* pages of up to 63 chunks */
+        f.alignment = 64; /* pages of up to 63 cells */
         play(threads, 16, 1 + (uint32_t)seed % 4, 0, seed);
         play(threads, 2 * PAGE_BYTES, 9, 0, seed);
         f.alignment = 0;
@@ -136,9 +136,9 @@ static void chunks_are_neither_shared_nor_lost(void **state)
         play(capped(1u << 16), 300, 1u << 16, 0, 0);
 }
 
-/* All at once fill one page, or take from one to which others give back, to its last chunk: NULL comes for
+/* All at once fill one page, or take from one to which others give back, to its last cell: NULL comes for
  * those for whom there is none, and for nobody else. */
-static void the_last_chunks_are_found_by_whoever_is_entitled(void **state)
+static void the_last_cells_are_found_by_whoever_is_entitled(void **state)
 {
     static const uint64_t sizes[] = {16, 32, 64, 112, 128, 1000};
     (void)state;
@@ -146,22 +146,22 @@ static void the_last_chunks_are_found_by_whoever_is_entitled(void **state)
     for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
         uint64_t bytes = sizes[seed % 6];
         uint32_t pages = 1 + (uint32_t)seed % 3,
-                 chunks = pages * count_chunks(PAGE_BYTES, (bytes + 15) / 16 * 16);
+                 cells = pages * count_cells(PAGE_BYTES, (bytes + 15) / 16 * 16);
         f.probes = 1;
-        begin(pages, PAGE_BYTES, chunks + 50, seed);
+        begin(pages, PAGE_BYTES, cells + 50, seed);
         f.device.bytes = bytes;
-        expect_equal(run(&promise_malloc, chunks + 50).nulls, 50);
+        expect_equal(run(&promise_malloc, cells + 50).nulls, 50);
         f.device.turns = 7;
-        run(&promise_sieve, chunks + 50);
+        run(&promise_sieve, cells + 50);
         uint64_t spare = slots(bytes);
-        expect_equal(run(&promise_malloc, chunks + 50).blocks, spare);
-        run(&promise_verify, chunks + 50);
-        run(&promise_free, chunks + 50);
-        f.device.first = chunks + 50;
+        expect_equal(run(&promise_malloc, cells + 50).blocks, spare);
+        run(&promise_verify, cells + 50);
+        run(&promise_free, cells + 50);
+        f.device.first = cells + 50;
         f.device.lanes = 0x11111111u;
         f.device.turns = 5;
         f.device.hold = (uint32_t)seed % 5;
-        if (chunks >= 32) /* 128 threads, of which 32 take part and hold one each */
+        if (cells >= 32) /* 128 threads, of which 32 take part and hold one each */
             expect_equal(run(&promise_churn, 128).nulls, 0);
         expect_empty();
         end();
@@ -170,7 +170,7 @@ static void the_last_chunks_are_found_by_whoever_is_entitled(void **state)
 }
 
 /* Few threads, each in a warp of its own, so that the page empties all the time and becomes another while
- * some enter and some leave: of 254 chunks and back, or of 254, 32 and 4. */
+ * some enter and some leave: of 254 cells and back, or of 254, 32 and 4. */
 static void a_page_that_empties_becomes_another(void **state)
 {
     (void)state;
@@ -195,7 +195,7 @@ static void a_page_that_empties_becomes_another(void **state)
     plain_options();
 }
 
-/* As before, by some lanes of each warp, of 33 chunks in two fields, and in the end each holds one: a bit
+/* As before, by some lanes of each warp, of 33 cells in two fields, and in the end each holds one: a bit
  * that a free clears after others have emptied the page and taken it anew would be one of theirs, and the
  * check sees it. */
 static void a_free_is_done_with_a_page_before_others_may_empty_it(void **state)
@@ -218,7 +218,7 @@ static void a_free_is_done_with_a_page_before_others_may_empty_it(void **state)
     plain_options();
 }
 
-/* One page, of 17 chunks in its word or of 33 in fields, and a request for the smaller ones may take either:
+/* One page, of 17 cells in its word or of 33 in fields, and a request for the smaller ones may take either:
  * what a malloc meant to take of the page when it was the one says nothing of it when it is the other. */
 static void a_malloc_forgets_the_page_that_it_lost(void **state)
 {
@@ -275,7 +275,7 @@ static void few_lanes_write_all_fields(void **state)
 }
 
 /* The first lane of a warp writes the second field of a page that another divides, and must have done so when
- * the other warp takes its last chunk. */
+ * the other warp takes its last cell. */
 static void a_page_is_not_entered_before_all_have_written_its_fields(void **state)
 {
     (void)state;
@@ -291,7 +291,7 @@ static void a_page_is_not_entered_before_all_have_written_its_fields(void **stat
         f.device.lanes = 1u << 31;
         f.device.bytes = 544;
         expect_equal(run(&promise_malloc, SIMT_LANES).nulls, 0);
-        f.device.lanes = (1u << 17) - 1; /* 34 ask for 33 chunks */
+        f.device.lanes = (1u << 17) - 1; /* 34 ask for 33 cells */
         f.device.bytes = 16;
         expect_equal(run(&promise_malloc, 2 * SIMT_LANES).nulls, 1);
         f.device.lanes = SIMT_ALL_LANES;
@@ -301,16 +301,16 @@ static void a_page_is_not_entered_before_all_have_written_its_fields(void **stat
     plain_options();
 }
 
-/* As many chunks as threads, each of which holds at most one, so that not one NULL is right: what lanes give
+/* As many cells as threads, each of which holds at most one, so that not one NULL is right: what lanes give
  * back together is free when any of them goes on. */
 static void what_lanes_free_together_is_free_for_each_of_them(void **state)
 {
-    static const uint64_t pages[] = {128, 256, 512, 544, 1024}; /* of 8, 16, 32, 33 and 63 chunks */
+    static const uint64_t pages[] = {128, 256, 512, 544, 1024}; /* of 8, 16, 32, 33 and 63 cells */
     (void)state;
     choose();
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++) {
         uint64_t page_bytes = pages[seed % 5];
-        uint32_t threads = count_chunks(page_bytes, 16);
+        uint32_t threads = count_cells(page_bytes, 16);
         base_target.bug_depth = seed % 4 ? 2 + (uint32_t)(seed / 4 % 3) : 0;
         f.block_threads = SIMT_LANES;
         f.probes = 1;
@@ -327,7 +327,7 @@ static void what_lanes_free_together_is_free_for_each_of_them(void **state)
 
 /* ---- which pages a request may use ---- */
 
-/* Half of one page's chunks of `other` bytes are taken; there is no second page. */
+/* Half of one page's cells of `other` bytes are taken; there is no second page. */
 static uint64_t slots_beside(uint64_t other, uint64_t bytes)
 {
     begin(1, PAGE_BYTES, 2, 0);
@@ -339,7 +339,7 @@ static uint64_t slots_beside(uint64_t other, uint64_t bytes)
     return n;
 }
 
-static void a_chunk_wastes_no_more_than_the_factor_allows(void **state)
+static void a_cell_wastes_no_more_than_the_factor_allows(void **state)
 {
     (void)state;
     choose();
@@ -350,8 +350,8 @@ static void a_chunk_wastes_no_more_than_the_factor_allows(void **state)
     expect_equal(slots_beside(1024, 496), 0);
     expect_equal(slots_beside(1024, 16), 0);
     expect_equal(slots_beside(1024, 1040), 0); /* too small */
-    expect_equal(slots_beside(32, 16), count_chunks(PAGE_BYTES, 32) - 2);
-    expect_equal(slots_beside(32, 1), count_chunks(PAGE_BYTES, 32) - 2);
+    expect_equal(slots_beside(32, 16), count_cells(PAGE_BYTES, 32) - 2);
+    expect_equal(slots_beside(32, 1), count_cells(PAGE_BYTES, 32) - 2);
     expect_equal(slots_beside(64, 16), 0);
     expect_equal(slots_beside(16, 32), 0);
     set_option("waste_factor", 1);
@@ -368,8 +368,8 @@ static void a_chunk_wastes_no_more_than_the_factor_allows(void **state)
 
 /* ---- options ---- */
 
-/* Lanes that see both take an empty page, not larger chunks than they need. */
-static void larger_chunks_are_for_want_of_others(void **state)
+/* Lanes that see both take an empty page, not larger cells than they need. */
+static void larger_cells_are_for_want_of_others(void **state)
 {
     (void)state;
     choose();
@@ -525,18 +525,18 @@ static void every_access_block_is_reached(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_page_has_as_many_chunks_as_fit),
-        cmocka_unit_test(an_aligned_page_has_as_many_chunks_as_fit),
-        cmocka_unit_test(chunks_are_neither_shared_nor_lost),
+        cmocka_unit_test(a_page_has_as_many_cells_as_fit),
+        cmocka_unit_test(an_aligned_page_has_as_many_cells_as_fit),
+        cmocka_unit_test(cells_are_neither_shared_nor_lost),
         cmocka_unit_test(a_page_that_empties_becomes_another),
         cmocka_unit_test(a_free_is_done_with_a_page_before_others_may_empty_it),
         cmocka_unit_test(a_malloc_forgets_the_page_that_it_lost),
         cmocka_unit_test(few_lanes_write_all_fields),
         cmocka_unit_test(a_page_is_not_entered_before_all_have_written_its_fields),
         cmocka_unit_test(what_lanes_free_together_is_free_for_each_of_them),
-        cmocka_unit_test(the_last_chunks_are_found_by_whoever_is_entitled),
-        cmocka_unit_test(a_chunk_wastes_no_more_than_the_factor_allows),
-        cmocka_unit_test(larger_chunks_are_for_want_of_others),
+        cmocka_unit_test(the_last_cells_are_found_by_whoever_is_entitled),
+        cmocka_unit_test(a_cell_wastes_no_more_than_the_factor_allows),
+        cmocka_unit_test(larger_cells_are_for_want_of_others),
         cmocka_unit_test(every_access_block_is_reached),
         cmocka_unit_test(a_page_that_is_kept_serves_its_size_only),
         cmocka_unit_test(a_serial_search_begins_at_the_end),

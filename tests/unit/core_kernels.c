@@ -75,16 +75,16 @@ SIMT_KERNEL(core_start, struct core_case, a)
 /* As if a heap were a list of words, of which none is ever free: a pass about blocks of `size` notes in
  * wide[(size - 1) * n ...] what it reads in in[].  Its number changes with every second turn of the first
  * thread, so some turns end without a verdict. */
-SIMT_FN uint64_t core_note_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
-                                 uint32_t chunk, uint32_t size, uint32_t *page, int *dirty)
+SIMT_FN uint64_t core_note_part(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
+                                uint32_t part, uint32_t size, uint32_t *page, int *dirty)
 {
     const struct core_case *a = (const struct core_case *)heap;
-    uint32_t end = quarry_sweep_cut(a->n, chunk + 1, CORE_CHUNKS);
+    uint32_t end = quarry_sweep_cut(a->n, part + 1, CORE_PARTS);
     uint64_t sum = 0;
     (void)r;
     (void)page;
     (void)dirty;
-    for (uint32_t i = quarry_sweep_cut(a->n, chunk, CORE_CHUNKS) + simt_rank(group); i < end;
+    for (uint32_t i = quarry_sweep_cut(a->n, part, CORE_PARTS) + simt_rank(group); i < end;
          i += simt_popc_u32(group)) {
         uint32_t word = simt_load_u32(&a->in[i], relaxed);
         simt_add_u32(&a->out[2], 1, relaxed);
@@ -106,8 +106,8 @@ SIMT_KERNEL(core_sweep, struct core_case, a)
     struct quarry_sweep_plan plan;
     plan.sweep = a.sweep;
     plan.heap = &a;
-    plan.chunk = core_note_chunk;
-    plan.chunks = CORE_CHUNKS;
+    plan.sweep_part = core_note_part;
+    plan.parts = CORE_PARTS;
     plan.kinds = 2;
     plan.size = 1 + quarry_mix_u32(simt_thread()) % CORE_SIZES;
     plan.in_order = plan.size % 2 == 0;

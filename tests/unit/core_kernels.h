@@ -25,7 +25,7 @@ struct core_case {
 
 #define CORE_DIVIDENDS (1u << 21)
 #define CORE_BUCKETS 64u
-#define CORE_CHUNKS 7u
+#define CORE_PARTS 7u
 #define CORE_SIZES 3u
 
 SIMT_KERNEL_DECLARE(core_kth_set);    /* out[t*33 + k] for word in[t], by either way, or ~0 */

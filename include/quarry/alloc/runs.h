@@ -89,7 +89,7 @@ SIMT_FN uint32_t quarry_runs_take_large(const struct quarry_runs *map, struct qu
         }
         *next = QUARRY_NO_PAGE;
     }
-    for (uint32_t from = 0; map->chunks == 0 && from < map->word_count;) { /* else the sweep does that */
+    for (uint32_t from = 0; map->parts == 0 && from < map->word_count;) { /* else the sweep does that */
         uint32_t page = quarry_runs_find_run(map, group, from, map->word_count, pages);
         if (page == QUARRY_NO_PAGE || quarry_runs_claim(map, group, page, pages))
             return page;
@@ -205,8 +205,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout(struct quarry_runs *h,
     result = quarry_layout_probes(l, probes, QUARRY_RUNS_BITS, QUARRY_RUNS_PROBES, h->word_count);
     h->probes = (uint32_t)*probes;
     h->ordered = l->debug;
-    h->chunks =
-        l->low_free > 0 ? 0 : quarry_layout_chunks(h->word_count, QUARRY_RUNS_CHUNK, QUARRY_RUNS_CHUNK);
+    h->parts = l->low_free > 0 ? 0 : quarry_layout_parts(h->word_count, QUARRY_RUNS_PART, QUARRY_RUNS_PART);
     return result;
 }
 #endif

@@ -33,8 +33,8 @@
 #include "quarry/core/sweep.h"
 
 #define QUARRY_RW_PROBES 1024u /* at 0.5 % free, 99.4 % of the walks end before (1 - L)^S = e^-5.1 */
-#define QUARRY_RW_CHUNK 64u    /* flags of a sweep's chunk for each probe, up to QUARRY_RW_MAX_CHUNK */
-#define QUARRY_RW_MAX_CHUNK 16384u
+#define QUARRY_RW_PART 64u     /* flags of a sweep's part for each probe, up to QUARRY_RW_MAX_PART */
+#define QUARRY_RW_MAX_PART 16384u
 #define QUARRY_RW_BATCH 8u /* flags that a lane has in flight */
 
 #define QUARRY_RW_CAN                                                                                        \
@@ -50,7 +50,7 @@ struct quarry_rw {
     uint32_t *used;
     struct quarry_pages pages;
     uint32_t probes;
-    uint32_t chunks; /* of a sweep; 0: none, give up */
+    uint32_t parts; /* of a sweep; 0: none, give up */
 };
 
 SIMT_FN void quarry_rw_init(const struct quarry_rw *h, uint64_t thread, uint64_t threads)
@@ -87,15 +87,15 @@ SIMT_FN uint32_t quarry_rw_walk(const struct quarry_rw *h, struct quarry_random 
     return QUARRY_NO_PAGE;
 }
 
-/* A sweep's chunk; both kinds of pass are alike.  Its number: a sum of mixed tags. */
-SIMT_FN uint64_t quarry_rw_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
-                                 uint32_t chunk, uint32_t size, uint32_t *page, int *dirty)
+/* A sweep's part; both kinds of pass are alike.  Its number: a sum of mixed tags. */
+SIMT_FN uint64_t quarry_rw_sweep_part(const void *heap, struct quarry_random *r, uint32_t group,
+                                      uint32_t kind, uint32_t part, uint32_t size, uint32_t *page, int *dirty)
 {
     const struct quarry_rw *h = (const struct quarry_rw *)heap;
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
     uint32_t needs = simt_ballot(group, *page == QUARRY_NO_PAGE);
-    uint32_t first = quarry_sweep_cut(h->pages.count, chunk, h->chunks);
-    uint32_t count = quarry_sweep_cut(h->pages.count, chunk + 1, h->chunks) - first;
+    uint32_t first = quarry_sweep_cut(h->pages.count, part, h->parts);
+    uint32_t count = quarry_sweep_cut(h->pages.count, part + 1, h->parts) - first;
     uint64_t sum = 0;
     (void)kind;
     (void)size;
@@ -132,12 +132,12 @@ SIMT_FN uint64_t quarry_rw_chunk(const void *heap, struct quarry_random *r, uint
 SIMT_FN uint32_t quarry_rw_search(const struct quarry_rw *h, struct quarry_random *r)
 {
     struct quarry_sweep_plan plan;
-    if (h->chunks == 0)
+    if (h->parts == 0)
         return QUARRY_NO_PAGE;
     plan.sweep = h->sweep;
     plan.heap = h;
-    plan.chunk = quarry_rw_chunk;
-    plan.chunks = h->chunks;
+    plan.sweep_part = quarry_rw_sweep_part;
+    plan.parts = h->parts;
     plan.kinds = 2;
     plan.size = 1;
     plan.in_order = 0;
@@ -208,9 +208,9 @@ SIMT_HOST_FN enum quarry_layout_result quarry_rw_layout(struct quarry_rw *h, str
     uint64_t *probes = &l->option[QUARRY_OPTION_rw_probes];
     result = quarry_layout_probes(l, probes, 1, QUARRY_RW_PROBES, h->pages.count);
     h->probes = (uint32_t)*probes;
-    h->chunks = l->low_free > 0 ? 0
-                                : quarry_layout_chunks(h->pages.count, (uint64_t)h->probes * QUARRY_RW_CHUNK,
-                                                       QUARRY_RW_MAX_CHUNK);
+    h->parts = l->low_free > 0 ? 0
+                               : quarry_layout_parts(h->pages.count, (uint64_t)h->probes * QUARRY_RW_PART,
+                                                     QUARRY_RW_MAX_PART);
     return result;
 }
 #endif

@@ -154,7 +154,7 @@ SIMT_FN uint32_t quarry_walk_together(const struct quarry_walk *h, struct quarry
         if (needs != before)
             vain = 0;
         else
-            vain += h->map.chunks ? probing : quarry_bitmap_count_read(group, held || full);
+            vain += h->map.parts ? probing : quarry_bitmap_count_read(group, held || full);
         probing = 2 * probing < simt_popc_u32(group) ? 2 * probing : simt_popc_u32(group);
     }
     simt_sync(group); /* marks before what receivers do; acquires for them */

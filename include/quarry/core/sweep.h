@@ -3,19 +3,19 @@
  *
  * A malloc may return NULL if at some instant during its call no fitting space was free.  Proving that
  * means reading the whole heap's state, and when every thread fails at once not each may do so.  So those
- * that look for space sweep together: one group of lanes leads a *turn*, cuts the heap into chunks, and all
- * groups that wait take chunks, and what they find there they keep.  Whoever asked before the turn began
+ * that look for space sweep together: one group of lanes leads a *turn*, cuts the heap into parts, and all
+ * groups that wait take parts, and what they find there they keep.  Whoever asked before the turn began
  * shares its verdict.
  *
  *     state   bit 63: scratch, flipped by every registration
  *             bits 62..0: number of turns begun and ended: odd while one runs
  *     full    number of the last turn that found the heap full (0: none)
- *     next    63..32 number of the pass | 31..0 next chunk of it; closed when that is >= the number of chunks
+ *     next    63..32 number of the pass | 31..0 next part of it; closed when that is >= the number of parts
  *     full_size   what that verdict is about
  *     kind, first, size, done, sum, dirty   of the pass that runs; first_sum: of the turn's first
  *
- * A turn consists of one pass of each of the allocator's kinds, in order.  Each chunk yields a number; a
- * pass, their sum.  Verdict "full": no chunk was dirty (saw a free page), and the sums of the first and the
+ * A turn consists of one pass of each of the allocator's kinds, in order.  Each part yields a number; a
+ * pass, their sum.  Verdict "full": no part was dirty (saw a free page), and the sums of the first and the
  * last pass are equal.  What makes that a proof is the allocator's business.  Where blocks have several sizes
  * a turn is about the size, in pages, that its leader looks for, and its verdict tells those who look for no
  * less.  Sizes from QUARRY_SWEEP_CLASS on are not compared: a verdict about one tells those who look for the
@@ -27,15 +27,15 @@
  * Order.  Registration and the beginning of a turn (both acq_rel) change `state`, so the turn reads from the
  * registration's release sequence: what happens-before a group's registration, frees by its own lanes
  * above all, happens-before the turn whose verdict it shares.  The leader opens a pass by storing `next`
- * (release); who takes a chunk changes `next` (acquire) and so has kind and first, and everything read in
+ * (release); who takes a part changes `next` (acquire) and so has kind and first, and everything read in
  * earlier passes before; who finished one adds to `done` (release), which the leader loads (acquire)
  * before it reads sum and dirty or opens the next pass.  Between passes there is thus a happens-before
  * edge from all reads of the one to all reads of the other.  `full` is stored before the turn ends
  * (release) and loaded after `state` (acquire).  It is 0 while full_size changes, and loaded once more after
  * full_size (release, acquire): so both are of one verdict.
  *
- * A straggler may take a chunk of a later pass than the one that it saw open: it learns which from the
- * value that it got, and kind cannot change before that chunk is done. */
+ * A straggler may take a part of a later pass than the one that it saw open: it learns which from the
+ * value that it got, and kind cannot change before that part is done. */
 #ifndef QUARRY_CORE_SWEEP_H
 #define QUARRY_CORE_SWEEP_H
 
@@ -45,7 +45,7 @@
 
 #define QUARRY_SWEEP_SCRATCH ((uint64_t)1 << 63)
 #define QUARRY_SWEEP_PASS ((uint64_t)1 << 32)
-#define QUARRY_SWEEP_CLOSED 0x7fffffffu /* in `next`: no chunk left, and far from a carry into the pass */
+#define QUARRY_SWEEP_CLOSED 0x7fffffffu /* in `next`: no part left, and far from a carry into the pass */
 #define QUARRY_SWEEP_CLASS 0x80000000u
 #define QUARRY_SWEEP_PATIENCE 32u /* backoffs between two looks, at most */
 
@@ -58,30 +58,30 @@ struct quarry_sweep {
     uint32_t done;
     uint32_t dirty;
     uint32_t kind;
-    uint32_t first; /* chunk 0 of a pass is this one of the heap: where the last turn stopped, or 0 */
+    uint32_t first; /* part 0 of a pass is this one of the heap: where the last turn stopped, or 0 */
     uint32_t size;  /* in pages */
     uint32_t full_size;
 };
 
-/* Sweeps one chunk: reads items of the heap, and takes free pages for those lanes of the group whose *page is
+/* Sweeps one part: reads items of the heap, and takes free pages for those lanes of the group whose *page is
  * QUARRY_NO_PAGE, until none needs one.
  *   kind    of the pass, from 0
- *   chunk   0 .. chunks - 1
+ *   part   0 .. parts - 1
  *   size    that the turn is about; 1 where there is no other
  *   dirty   set to 1, by every lane, if `size` free pages were seen together
- * Returns the caller's part of the chunk's number.  Scope: group; reconverged and synced at return. */
-typedef uint64_t (*quarry_sweep_chunk)(const void *heap, struct quarry_random *r, uint32_t group,
-                                       uint32_t kind, uint32_t chunk, uint32_t size, uint32_t *page,
-                                       int *dirty);
+ * Returns the caller's share of the part's number.  Scope: group; reconverged and synced at return. */
+typedef uint64_t (*quarry_sweep_part)(const void *heap, struct quarry_random *r, uint32_t group,
+                                      uint32_t kind, uint32_t part, uint32_t size, uint32_t *page,
+                                      int *dirty);
 
 struct quarry_sweep_plan {
     struct quarry_sweep *sweep;
     const void *heap;
-    quarry_sweep_chunk chunk;
-    uint32_t chunks; /* at least 1 */
-    uint32_t kinds;  /* passes of a turn, at least 2 */
-    uint32_t size;   /* pages that the calling lane needs together: lanes may differ */
-    int in_order;    /* turns that the group leads begin with chunk 0, not where the last one stopped */
+    quarry_sweep_part sweep_part;
+    uint32_t parts; /* at least 1 */
+    uint32_t kinds; /* passes of a turn, at least 2 */
+    uint32_t size;  /* pages that the calling lane needs together: lanes may differ */
+    int in_order;   /* turns that the group leads begin with part 0, not where the last one stopped */
 };
 
 SIMT_FN void quarry_sweep_init(struct quarry_sweep *s)
@@ -130,35 +130,34 @@ SIMT_FN void quarry_sweep_open(struct quarry_sweep *s, uint32_t kind)
     simt_store_u64(&s->next, pass * QUARRY_SWEEP_PASS, release);
 }
 
-/* Takes and sweeps one chunk of the pass that runs.  Returns 0 if none was left. */
+/* Takes and sweeps one part of the pass that runs.  Returns 0 if none was left. */
 SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarry_random *r, uint32_t group,
                               uint32_t *page)
 {
     struct quarry_sweep *s = plan->sweep;
-    uint32_t leader = simt_ctz_u32(group), chunk = plan->chunks, kind = 0, size = 0;
+    uint32_t leader = simt_ctz_u32(group), part = plan->parts, kind = 0, size = 0;
     int dirty = 0;
-    if (simt_rank(group) == 0 && (uint32_t)simt_load_u64(&s->next, relaxed) < plan->chunks) {
-        chunk =
-            (uint32_t)simt_add_u64(&s->next, 1, acquire); /* pairs with the release that opened the pass */
-        if (chunk < plan->chunks) {
+    if (simt_rank(group) == 0 && (uint32_t)simt_load_u64(&s->next, relaxed) < plan->parts) {
+        part = (uint32_t)simt_add_u64(&s->next, 1, acquire); /* pairs with the release that opened the pass */
+        if (part < plan->parts) {
             kind = simt_load_u32(&s->kind, relaxed);
             size = simt_load_u32(&s->size, relaxed);
-            chunk += simt_load_u32(&s->first, relaxed);
-            chunk -= chunk >= plan->chunks ? plan->chunks : 0;
+            part += simt_load_u32(&s->first, relaxed);
+            part -= part >= plan->parts ? plan->parts : 0;
         } else {
-            chunk = plan->chunks;
+            part = plan->parts;
         }
     }
-    chunk = simt_shuffle_u32(group, chunk, leader);
+    part = simt_shuffle_u32(group, part, leader);
     kind = simt_shuffle_u32(group, kind, leader);
     size = simt_shuffle_u32(group, size, leader);
-    if (chunk == plan->chunks)
+    if (part == plan->parts)
         return 0;
     simt_sync(group); /* what the leader acquired, every lane has */
-    uint64_t part = plan->chunk(plan->heap, r, group, kind, chunk, size, page, &dirty);
-    part = simt_reduce_add_u64(group, part);
+    uint64_t number = plan->sweep_part(plan->heap, r, group, kind, part, size, page, &dirty);
+    number = simt_reduce_add_u64(group, number);
     if (simt_rank(group) == 0) {
-        simt_add_u64(&s->sum, part, relaxed);
+        simt_add_u64(&s->sum, number, relaxed);
         if (dirty)
             simt_store_u32(&s->dirty, 1, relaxed);
         simt_add_u32(&s->done, 1, release); /* pairs with the load in quarry_sweep_close */
@@ -201,7 +200,7 @@ SIMT_FN void quarry_sweep_begin(const struct quarry_sweep_plan *plan, uint32_t g
 
 enum quarry_sweep_verdict { QUARRY_SWEEP_OPEN, QUARRY_SWEEP_FULL, QUARRY_SWEEP_NOT_FULL };
 
-/* Ends the pass of the turn that the group leads, when no chunk of it is left or none of its lanes needs a
+/* Ends the pass of the turn that the group leads, when no part of it is left or none of its lanes needs a
  * page any more.  The next pass is open then, or the turn is at its end with the verdict that is returned. */
 SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_plan *plan, uint32_t group,
                                                      uint32_t page)
@@ -211,9 +210,9 @@ SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_p
     int satisfied = !simt_any(group, page == QUARRY_NO_PAGE);
     if (simt_rank(group) == 0) {
         uint64_t next = simt_load_u64(&s->next, relaxed);
-        if (satisfied) /* nobody takes a chunk of it any more */
+        if (satisfied) /* nobody takes a part of it any more */
             next = simt_exchange_u64(&s->next, next | QUARRY_SWEEP_CLOSED, relaxed);
-        uint32_t taken = (uint32_t)next < plan->chunks ? (uint32_t)next : plan->chunks;
+        uint32_t taken = (uint32_t)next < plan->parts ? (uint32_t)next : plan->parts;
         while (simt_load_u32(&s->done, acquire) != taken)
             simt_backoff();
         uint64_t sum = simt_load_u64(&s->sum, relaxed);
@@ -222,7 +221,7 @@ SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_p
             simt_store_u64(&s->first_sum, sum, relaxed);
         if (satisfied || simt_load_u32(&s->dirty, relaxed)) {
             uint32_t stop = simt_load_u32(&s->first, relaxed) + taken;
-            simt_store_u32(&s->first, stop >= plan->chunks ? stop - plan->chunks : stop, relaxed);
+            simt_store_u32(&s->first, stop >= plan->parts ? stop - plan->parts : stop, relaxed);
             verdict = QUARRY_SWEEP_NOT_FULL;
         } else if (kind + 1 < plan->kinds) {
             quarry_sweep_open(s, kind + 1);

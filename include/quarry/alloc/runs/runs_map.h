@@ -63,8 +63,8 @@
 #define QUARRY_RUNS_MIXED 16u     /* of so many words one with free and taken pages makes a heap split */
 #define QUARRY_RUNS_BATCH 8u      /* words that a lane has in flight when it sweeps */
 #define QUARRY_RUNS_FREE_BATCH 4u /* and when it frees */
-#define QUARRY_RUNS_JOINT 3u    /* of a block's pages, and its end, at most, for a warp to free it jointly */
-#define QUARRY_RUNS_CHUNK 2048u /* words of a sweep's chunk */
+#define QUARRY_RUNS_JOINT 3u   /* of a block's pages, and its end, at most, for a warp to free it jointly */
+#define QUARRY_RUNS_PART 2048u /* words of a sweep's part */
 #define QUARRY_RUNS_BEGUN ((uint64_t)1 << 32)
 
 struct quarry_runs {
@@ -74,7 +74,7 @@ struct quarry_runs {
     struct quarry_pages pages;
     uint32_t word_count;
     uint32_t probes;  /* words that a malloc reads at random in vain before it sweeps or gives up */
-    uint32_t chunks;  /* of a sweep; 0: none, give up */
+    uint32_t parts;   /* of a sweep; 0: none, give up */
     uint32_t ordered; /* of a heap in debug mode: claims go from a block's last word to its first */
 };
 
@@ -107,7 +107,7 @@ SIMT_FN void quarry_runs_init(const struct quarry_runs *h, uint64_t thread, uint
 /* The group's leader announces claims of any lane of it; before the first CAS comes a simt_sync(group). */
 SIMT_FN void quarry_runs_begin(const struct quarry_runs *h, uint32_t group)
 {
-    if (h->chunks && simt_rank(group) == 0) /* else nobody ever asks */
+    if (h->parts && simt_rank(group) == 0) /* else nobody ever asks */
         (void)simt_add_u64(&h->flights[simt_thread() / SIMT_LANES % QUARRY_RUNS_FLIGHTS],
                            QUARRY_RUNS_BEGUN + 1u, acquire);
 }
@@ -115,7 +115,7 @@ SIMT_FN void quarry_runs_begin(const struct quarry_runs *h, uint32_t group)
 /* They have succeeded, or are taken back.  After a simt_sync(group). */
 SIMT_FN void quarry_runs_end(const struct quarry_runs *h, uint32_t group)
 {
-    if (h->chunks && simt_rank(group) == 0)
+    if (h->parts && simt_rank(group) == 0)
         (void)simt_sub_u64(&h->flights[simt_thread() / SIMT_LANES % QUARRY_RUNS_FLIGHTS], 1u, release);
 }
 
@@ -509,13 +509,13 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
 
 enum quarry_runs_kind { QUARRY_RUNS_LANDED, QUARRY_RUNS_WORDS, QUARRY_RUNS_BEGUN_SINCE, QUARRY_RUNS_KINDS };
 
-/* The caller's part of the claims begun in the chunk's counters.  With `land`, waits until each was once
+/* The caller's share of the claims begun in the part's counters.  With `land`, waits until each was once
  * without a claim in flight. */
-SIMT_FN uint64_t quarry_runs_begun(const struct quarry_runs *h, uint32_t group, uint32_t chunk, int land)
+SIMT_FN uint64_t quarry_runs_begun(const struct quarry_runs *h, uint32_t group, uint32_t part, int land)
 {
-    uint32_t end = quarry_sweep_cut(QUARRY_RUNS_FLIGHTS, chunk + 1, h->chunks);
+    uint32_t end = quarry_sweep_cut(QUARRY_RUNS_FLIGHTS, part + 1, h->parts);
     uint64_t sum = 0;
-    for (uint32_t i = quarry_sweep_cut(QUARRY_RUNS_FLIGHTS, chunk, h->chunks) + simt_rank(group); i < end;
+    for (uint32_t i = quarry_sweep_cut(QUARRY_RUNS_FLIGHTS, part, h->parts) + simt_rank(group); i < end;
          i += simt_popc_u32(group)) {
         uint64_t seen =
             land ? simt_load_u64(&h->flights[i], acquire) : simt_add_u64(&h->flights[i], 0, acq_rel);
@@ -535,17 +535,18 @@ struct quarry_runs_need {
     uint32_t pages;
 };
 
-/* A sweep's chunk.  Its number: the claims begun in its counters; 0 for the words. */
-SIMT_FN uint64_t quarry_runs_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
-                                   uint32_t chunk, uint32_t size, uint32_t *page, int *dirty)
+/* A sweep's part.  Its number: the claims begun in its counters; 0 for the words. */
+SIMT_FN uint64_t quarry_runs_sweep_part(const void *heap, struct quarry_random *r, uint32_t group,
+                                        uint32_t kind, uint32_t part, uint32_t size, uint32_t *page,
+                                        int *dirty)
 {
     const struct quarry_runs_need *need = (const struct quarry_runs_need *)heap;
     const struct quarry_runs *h = need->map;
-    uint32_t from = quarry_sweep_cut(h->word_count, chunk, h->chunks);
-    uint32_t to = quarry_sweep_cut(h->word_count, chunk + 1, h->chunks);
+    uint32_t from = quarry_sweep_cut(h->word_count, part, h->parts);
+    uint32_t to = quarry_sweep_cut(h->word_count, part + 1, h->parts);
     (void)r;
     if (kind != QUARRY_RUNS_WORDS)
-        return quarry_runs_begun(h, group, chunk, kind == QUARRY_RUNS_LANDED);
+        return quarry_runs_begun(h, group, part, kind == QUARRY_RUNS_LANDED);
     while (from < to) {
         uint32_t mine = simt_reduce_min_u32(group, *page == QUARRY_NO_PAGE ? need->pages : QUARRY_NO_PAGE);
         uint32_t wanted = !*dirty && size < mine ? size : mine;
@@ -573,14 +574,14 @@ SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_r
 {
     struct quarry_runs_need need;
     struct quarry_sweep_plan plan;
-    if (h->chunks == 0)
+    if (h->parts == 0)
         return page;
     need.map = h;
     need.pages = pages;
     plan.sweep = h->sweep;
     plan.heap = &need;
-    plan.chunk = quarry_runs_chunk;
-    plan.chunks = h->chunks;
+    plan.sweep_part = quarry_runs_sweep_part;
+    plan.parts = h->parts;
     plan.kinds = QUARRY_RUNS_KINDS;
     plan.size = pages;
     plan.in_order = 0;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page that is divided into chunks of one size: its word and its fields (the map: alloc/scatter.h).
+/* A page that is divided into cells of one size: its word and its fields (the map: alloc/scatter.h).
  *
- * Chunks.  The class of a page is how many chunks it has; they are as large as that allows.  Up to 32 are in
+ * Cells.  The class of a page is how many cells it has; they are as large as that allows.  Up to 32 are in
  * the word itself; more, up to 1024, in fields of 32 at the page's end, or elsewhere in debug mode, which
  * relies on what is free to be left alone.
  *
  * Who enters a page of fields counts first and sets bits then; who leaves clears the bit first and
  * uncounts then.  So at most as many bits are set as are counted, and whoever has counted finds a clear one
- * without waiting; and a page whose count is 0 has no bits and nobody in it.  A lane that counts n chunks
+ * without waiting; and a page whose count is 0 has no bits and nobody in it.  A lane that counts n cells
  * where c were counted sets the bits from c to c + n - 1, all with one fetch-or, or two: in a page that
  * nobody has freed of these are clear.  For each that was set already another is looked for.  Count and class
  * are in one word, so nobody enters a page whose class is no longer what he saw.  (mallocMC's later rule is
- * to enter the page before looking at its chunk size; the original looked first.)
+ * to enter the page before looking at its cell size; the original looked first.)
  *
- * A word says all of a page but which chunks of its fields are live, so a compare-exchange that finds the
+ * A word says all of a page but which cells of its fields are live, so a compare-exchange that finds the
  * same word again is right; the two counters of versions are for the sweep alone.
  *
  * Order.  Every change of a word is a compare-exchange or a fetch-and, -sub; only BUSY pages,
  * which are one thread's alone, are stored to.  A free clears its bit with release, uncounts
  * with release.  Lanes that free jointly sync before, so that the leader's releases are those of all, and
- * after, so that none goes on whose chunk still looks taken.  A malloc takes chunks with acquire, the word's
- * as well as the field's: what it reads is in the release sequence of each free of a chunk there.  If the
+ * after, so that none goes on whose cell still looks taken.  A malloc takes cells with acquire, the word's
+ * as well as the field's: what it reads is in the release sequence of each free of a cell there.  If the
  * page was empty in between, then of each free's uncounting (or clearing in the word), for that change of the
  * word was before the reset, which continues their release sequences.  A malloc that makes an empty page one
  * of fields holds it BUSY while it clears them, or lets its group clear them and syncs, and publishes it with
@@ -36,11 +36,11 @@
 #include "quarry/core/share.h"
 #include "quarry/simt/simt.h"
 
-#define QUARRY_SCATTER_FLAT 32u   /* chunks of a page without fields, at most */
+#define QUARRY_SCATTER_FLAT 32u   /* cells of a page without fields, at most */
 #define QUARRY_SCATTER_MOST 1024u /* and with */
 #define QUARRY_SCATTER_FIELDS 32u /* of a page, at most */
 #define QUARRY_SCATTER_DEBUG_UNIT 64u
-#define QUARRY_SCATTER_JOINT 8u /* chunks of a page, at least, for a warp to free them jointly */
+#define QUARRY_SCATTER_JOINT 8u /* cells of a page, at least, for a warp to free them jointly */
 
 #define QUARRY_SCATTER_EMPTY 0u /* classes */
 #define QUARRY_SCATTER_BUSY 2045u
@@ -55,12 +55,12 @@
 #define QUARRY_SCATTER_TAKES_MASK ((uint64_t)0x7ff << 53)
 #define QUARRY_SCATTER_VERSIONS (QUARRY_SCATTER_TAKES_MASK | QUARRY_SCATTER_GENERATION_MASK)
 
-struct quarry_scatter_pages {
+struct quarry_scatter_table {
     uint32_t page_bytes; /* a multiple of `unit` */
-    uint32_t unit;       /* bytes, 16, the alignment or 64, powers of two: chunks are multiples of it */
+    uint32_t unit;       /* bytes, 16, the alignment or 64, powers of two: cells are multiples of it */
     uint32_t in_page;    /* are the fields in the page? */
-    uint32_t waste;      /* a request may get a chunk so many times its size */
-    uint32_t reset;      /* is a page whose last chunk is freed empty again? */
+    uint32_t waste;      /* a request may get a cell so many times its size */
+    uint32_t reset;      /* is a page whose last cell is freed empty again? */
     uint64_t *words;
     struct quarry_pages pages;
     unsigned char *fields; /* end of those of page 0 */
@@ -73,7 +73,7 @@ struct quarry_scatter_request {
     uint32_t most, least; /* classes, if that is 1; most: what it makes of an empty page */
 };
 
-/* Chunks that a lane took of a page, in two words to be handed to other lanes. */
+/* Cells that a lane took of a page, in two words to be handed to other lanes. */
 struct quarry_scatter_taken {
     uint32_t what; /* the page's class << 16 | the first << 6 | how many, at most 32 */
     uint32_t low; /* a page of up to 32: a bit for each, and the first is 0; more: they are consecutive, but a
@@ -87,8 +87,8 @@ SIMT_FN uint32_t quarry_scatter_field_count(uint32_t class_)
     return (class_ + 31u) / 32u;
 }
 
-/* Bytes of a chunk. */
-SIMT_FN uint32_t quarry_scatter_chunk_bytes(const struct quarry_scatter_pages *h, uint32_t class_)
+/* Bytes of a cell. */
+SIMT_FN uint32_t quarry_scatter_cell_bytes(const struct quarry_scatter_table *h, uint32_t class_)
 {
     uint32_t room = h->page_bytes;
     if (class_ > QUARRY_SCATTER_FLAT && h->in_page)
@@ -96,8 +96,8 @@ SIMT_FN uint32_t quarry_scatter_chunk_bytes(const struct quarry_scatter_pages *h
     return quarry_divide_u32(room, class_) & (0u - h->unit);
 }
 
-/* How many chunks of `size`, a multiple of the unit up to a page, a page has. */
-SIMT_FN uint32_t quarry_scatter_class(const struct quarry_scatter_pages *h, uint32_t size)
+/* How many cells of `size`, a multiple of the unit up to a page, a page has. */
+SIMT_FN uint32_t quarry_scatter_class(const struct quarry_scatter_table *h, uint32_t size)
 {
     uint32_t n = quarry_divide_u32(h->page_bytes, size);
     n = n < QUARRY_SCATTER_MOST ? n : QUARRY_SCATTER_MOST;
@@ -107,7 +107,7 @@ SIMT_FN uint32_t quarry_scatter_class(const struct quarry_scatter_pages *h, uint
     return n;
 }
 
-SIMT_FN struct quarry_scatter_request quarry_scatter_request(const struct quarry_scatter_pages *h,
+SIMT_FN struct quarry_scatter_request quarry_scatter_request(const struct quarry_scatter_table *h,
                                                              uint64_t bytes)
 {
     struct quarry_scatter_request q;
@@ -118,7 +118,7 @@ SIMT_FN struct quarry_scatter_request quarry_scatter_request(const struct quarry
         q.pages = quarry_page_count(&h->pages, bytes);
     } else {
         uint32_t size = ((uint32_t)bytes + h->unit - 1) & (0u - h->unit);
-        /* A page of n chunks wastes too much unless page_bytes / n < waste * size + unit. */
+        /* A page of n cells wastes too much unless page_bytes / n < waste * size + unit. */
         uint64_t wide = (uint64_t)size * h->waste + h->unit;
         q.most = quarry_scatter_class(h, size);
         q.least = wide > h->page_bytes ? 1 : quarry_divide_u32(h->page_bytes, (uint32_t)wide) + 1;
@@ -157,13 +157,13 @@ SIMT_FN uint64_t quarry_scatter_next_generation(uint64_t word)
     return (word & ~QUARRY_SCATTER_GENERATION_MASK) | next;
 }
 
-/* Chunks of a page up to 32 that are free. */
+/* Cells of a page up to 32 that are free. */
 SIMT_FN uint32_t quarry_scatter_spare(uint32_t class_, uint32_t low)
 {
     return ~low & (~0u >> (QUARRY_SCATTER_FLAT - class_));
 }
 
-/* How many chunks a page has for a request of less than two pages. */
+/* How many cells a page has for a request of less than two pages. */
 SIMT_FN uint32_t quarry_scatter_room(const struct quarry_scatter_request *q, uint64_t word)
 {
     uint32_t class_ = quarry_scatter_class_of(word);
@@ -176,7 +176,7 @@ SIMT_FN uint32_t quarry_scatter_room(const struct quarry_scatter_request *q, uin
     return class_ - (uint32_t)word;
 }
 
-/* Are the page's chunks larger than the request would make them? */
+/* Are the page's cells larger than the request would make them? */
 SIMT_FN int quarry_scatter_is_wasteful(const struct quarry_scatter_request *q, uint64_t word)
 {
     return !quarry_scatter_is_empty(word) && quarry_scatter_class_of(word) != q->most;
@@ -192,7 +192,7 @@ SIMT_FN uint64_t quarry_scatter_number(const struct quarry_scatter_request *q, u
 }
 
 /* Waits until the page is not BUSY.  Returns its word. */
-SIMT_FN uint64_t quarry_scatter_settle(const struct quarry_scatter_pages *h, uint32_t page, uint64_t word)
+SIMT_FN uint64_t quarry_scatter_await(const struct quarry_scatter_table *h, uint32_t page, uint64_t word)
 {
     while (quarry_scatter_class_of(word) == QUARRY_SCATTER_BUSY) {
         simt_backoff();
@@ -203,21 +203,21 @@ SIMT_FN uint64_t quarry_scatter_settle(const struct quarry_scatter_pages *h, uin
 
 /* ---- fields ---- */
 
-SIMT_FN uint32_t *quarry_scatter_field(const struct quarry_scatter_pages *h, uint32_t page, uint32_t i)
+SIMT_FN uint32_t *quarry_scatter_field(const struct quarry_scatter_table *h, uint32_t page, uint32_t i)
 {
     return (uint32_t *)(void *)(h->fields + page * h->field_stride) - 1 - i;
 }
 
-/* What field i holds when no chunk lives: bits past the last chunk are set. */
+/* What field i holds when no cell lives: bits past the last cell are set. */
 SIMT_FN uint32_t quarry_scatter_field_value(uint32_t class_, uint32_t i)
 {
     uint32_t past = class_ - 32u * i;
     return past < 32u ? ~0u << past : 0;
 }
 
-/* Sets the bits of `count` chunks that have been counted, from `first` on.  Returns a bit for each that was
+/* Sets the bits of `count` cells that have been counted, from `first` on.  Returns a bit for each that was
  * set already: it is another's. */
-SIMT_FN uint32_t quarry_scatter_mark(const struct quarry_scatter_pages *h, uint32_t page, uint32_t first,
+SIMT_FN uint32_t quarry_scatter_mark(const struct quarry_scatter_table *h, uint32_t page, uint32_t first,
                                      uint32_t count)
 {
     uint32_t *field = quarry_scatter_field(h, page, first / 32u), bits = ~0u >> (32u - count);
@@ -228,9 +228,9 @@ SIMT_FN uint32_t quarry_scatter_mark(const struct quarry_scatter_pages *h, uint3
     return before;
 }
 
-/* Sets the bit of a chunk that has been counted, the next that is free behind `near`, which is taken: lanes
- * that look at one field at once begin at different places.  Returns the chunk. */
-SIMT_FN uint32_t quarry_scatter_mark_any(const struct quarry_scatter_pages *h, uint32_t page, uint32_t class_,
+/* Sets the bit of a cell that has been counted, the next that is free behind `near`, which is taken: lanes
+ * that look at one field at once begin at different places.  Returns the cell. */
+SIMT_FN uint32_t quarry_scatter_mark_any(const struct quarry_scatter_table *h, uint32_t page, uint32_t class_,
                                          uint32_t near)
 {
     uint32_t i = near / 32u, fields = quarry_scatter_field_count(class_);
@@ -260,12 +260,12 @@ SIMT_FN uint32_t quarry_scatter_taken_count(const struct quarry_scatter_taken *t
 }
 
 /* The lane of that rank in the group looked at page first + rank, and holds it BUSY if its `next` is not 0:
- * to make it a page of fields with that word, its first chunks live.  The group writes the fields.
+ * to make it a page of fields with that word, its first cells live.  The group writes the fields.
  *   all      lanes that call together
  *   group    those of them with the caller's first and class_
  *   class_   of the pages that the group holds
  * Scope: all; synced at return. */
-SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_pages *h, uint32_t all, uint32_t group,
+SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_table *h, uint32_t all, uint32_t group,
                                    uint32_t first, uint32_t class_, uint64_t next)
 {
     uint32_t busy = simt_ballot(all, next != 0);
@@ -287,7 +287,7 @@ SIMT_FN void quarry_scatter_divide(const struct quarry_scatter_pages *h, uint32_
         if (next)
             simt_store_u64(&h->words[first + rank], next, release); /* pairs with the acquire of who counts */
     }
-    simt_sync(all); /* who gets a chunk, and may free it, must not find the page BUSY */
+    simt_sync(all); /* who gets a cell, and may free it, must not find the page BUSY */
 }
 
 SIMT_FN uint32_t quarry_scatter_taken_first(const struct quarry_scatter_taken *t)
@@ -295,10 +295,10 @@ SIMT_FN uint32_t quarry_scatter_taken_first(const struct quarry_scatter_taken *t
     return t->what >> 6 & 0x3ffu;
 }
 
-/* Takes up to `want` chunks of the page, whose word was `word`, with room for that many.  Progress: a
+/* Takes up to `want` cells of the page, whose word was `word`, with room for that many.  Progress: a
  * compare-exchange fails because another's succeeded.
  *   *next   for quarry_scatter_divide, if the page is BUSY now; else untouched */
-SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scatter_pages *h,
+SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scatter_table *h,
                                                         const struct quarry_scatter_request *q, uint32_t page,
                                                         uint64_t word, uint32_t want, uint64_t *next)
 {
@@ -335,21 +335,21 @@ SIMT_FN struct quarry_scatter_taken quarry_scatter_take(const struct quarry_scat
     return t;
 }
 
-/* The chunk number `order` of those that *t says. */
-SIMT_FN unsigned char *quarry_scatter_chunk(const struct quarry_scatter_pages *h, uint32_t page,
-                                            const struct quarry_scatter_taken *t, uint32_t order)
+/* The cell number `order` of those that *t says. */
+SIMT_FN unsigned char *quarry_scatter_cell(const struct quarry_scatter_table *h, uint32_t page,
+                                           const struct quarry_scatter_taken *t, uint32_t order)
 {
-    uint32_t class_ = quarry_scatter_taken_class(t), chunk = quarry_scatter_taken_first(t) + order;
+    uint32_t class_ = quarry_scatter_taken_class(t), cell = quarry_scatter_taken_first(t) + order;
     if (class_ <= QUARRY_SCATTER_FLAT)
-        chunk = quarry_kth_of_run_u32(t->low, order + 1);
+        cell = quarry_kth_of_run_u32(t->low, order + 1);
     else if (t->low >> order & 1u)
-        chunk = quarry_scatter_mark_any(h, page, class_, chunk);
+        cell = quarry_scatter_mark_any(h, page, class_, cell);
     return (unsigned char *)quarry_page_address(&h->pages, page) +
-           (uint64_t)chunk * quarry_scatter_chunk_bytes(h, class_);
+           (uint64_t)cell * quarry_scatter_cell_bytes(h, class_);
 }
 
 /* Makes an empty page BUSY and the caller's.  Returns 0 if it is not empty. */
-SIMT_FN int quarry_scatter_hold(const struct quarry_scatter_pages *h, uint32_t page)
+SIMT_FN int quarry_scatter_hold(const struct quarry_scatter_table *h, uint32_t page)
 {
     uint64_t word = simt_load_u64(&h->words[page], relaxed);
     uint64_t busy = quarry_scatter_word(word, QUARRY_SCATTER_BUSY, 0);
@@ -358,14 +358,14 @@ SIMT_FN int quarry_scatter_hold(const struct quarry_scatter_pages *h, uint32_t p
 }
 
 /* Makes such a page empty again. */
-SIMT_FN void quarry_scatter_let_go(const struct quarry_scatter_pages *h, uint32_t page)
+SIMT_FN void quarry_scatter_let_go(const struct quarry_scatter_table *h, uint32_t page)
 {
     uint64_t word = simt_load_u64(&h->words[page], relaxed);
     simt_store_u64(&h->words[page], quarry_scatter_word(word, QUARRY_SCATTER_EMPTY, 0), release);
 }
 
 /* Makes such a page page i of a block of n. */
-SIMT_FN void quarry_scatter_make_multi(const struct quarry_scatter_pages *h, uint32_t page, uint32_t i,
+SIMT_FN void quarry_scatter_make_multi(const struct quarry_scatter_table *h, uint32_t page, uint32_t i,
                                        uint32_t n)
 {
     uint64_t word = quarry_scatter_next_generation(simt_load_u64(&h->words[page], relaxed));
@@ -376,15 +376,15 @@ SIMT_FN void quarry_scatter_make_multi(const struct quarry_scatter_pages *h, uin
 
 /* ---- giving back ---- */
 
-/* Makes a page that has no live chunk any more empty, unless somebody entered it meanwhile. */
-SIMT_FN void quarry_scatter_reset(const struct quarry_scatter_pages *h, uint32_t page, uint64_t word)
+/* Makes a page that has no live cell any more empty, unless somebody entered it meanwhile. */
+SIMT_FN void quarry_scatter_reset(const struct quarry_scatter_table *h, uint32_t page, uint64_t word)
 {
     if (h->reset)
         simt_cas_u64(&h->words[page], word, quarry_scatter_word(word, QUARRY_SCATTER_EMPTY, 0), relaxed);
 }
 
-/* Frees the chunks of those bits of a field, or, if that is NULL, of the page's word. */
-SIMT_FN void quarry_scatter_clear(const struct quarry_scatter_pages *h, uint32_t page, uint32_t *field,
+/* Frees the cells of those bits of a field, or, if that is NULL, of the page's word. */
+SIMT_FN void quarry_scatter_clear(const struct quarry_scatter_table *h, uint32_t page, uint32_t *field,
                                   uint32_t bits)
 {
     uint64_t word;
@@ -402,9 +402,9 @@ SIMT_FN void quarry_scatter_clear(const struct quarry_scatter_pages *h, uint32_t
         quarry_scatter_reset(h, page, word);
 }
 
-/* Lanes that come together and whose chunks have their bits in the same word or field give them back at once,
+/* Lanes that come together and whose cells have their bits in the same word or field give them back at once,
  * where a page has many.  Progress: waits for nobody else. */
-SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void *block)
+SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_table *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
     uint64_t word = page == QUARRY_NO_PAGE ? 0 : simt_load_u64(&h->words[page], relaxed);
@@ -420,12 +420,12 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void
         return;
     uint32_t offset =
         (uint32_t)((unsigned char *)block - (unsigned char *)quarry_page_address(&h->pages, page));
-    uint32_t chunk = quarry_divide_u32(offset, quarry_scatter_chunk_bytes(h, class_));
-    simt_assert(chunk < class_);
-    if (chunk >= class_)
+    uint32_t cell = quarry_divide_u32(offset, quarry_scatter_cell_bytes(h, class_));
+    simt_assert(cell < class_);
+    if (cell >= class_)
         return;
-    uint32_t *field = class_ <= QUARRY_SCATTER_FLAT ? SIMT_NULL : quarry_scatter_field(h, page, chunk / 32u);
-    uint32_t bits = 1u << chunk % 32u;
+    uint32_t *field = class_ <= QUARRY_SCATTER_FLAT ? SIMT_NULL : quarry_scatter_field(h, page, cell / 32u);
+    uint32_t bits = 1u << cell % 32u;
     if (class_ < QUARRY_SCATTER_JOINT) {
         quarry_scatter_clear(h, page, field, bits);
         return;
@@ -433,7 +433,7 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void
     uint32_t group = quarry_group(field ? (const void *)field : &h->words[page], QUARRY_SITE_SCATTER_FREE);
     bits = simt_reduce_or_u32(group, bits);
     simt_assert(simt_popc_u32(bits) == simt_popc_u32(group));
-    simt_sync(group); /* all have left their chunks, for the releases */
+    simt_sync(group); /* all have left their cells, for the releases */
     if (simt_lane() == simt_ctz_u32(group))
         quarry_scatter_clear(h, page, field, bits);
     simt_sync(group); /* who goes on, perhaps to malloc, has freed his */
@@ -442,8 +442,8 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_pages *h, void
 /* ---- looking ---- */
 
 /* The find of alloc.h. */
-SIMT_FN enum quarry_place quarry_scatter_find_chunk(const struct quarry_scatter_pages *h, const void *address,
-                                                    struct quarry_span *span)
+SIMT_FN enum quarry_place quarry_scatter_find_cell(const struct quarry_scatter_table *h, const void *address,
+                                                   struct quarry_span *span)
 {
     uint32_t page = quarry_page_find(&h->pages, address, span);
     if (page == QUARRY_NO_PAGE)
@@ -465,11 +465,11 @@ SIMT_FN enum quarry_place quarry_scatter_find_chunk(const struct quarry_scatter_
         return QUARRY_PLACE_LIVE;
     }
     if (class_ - 1u < QUARRY_SCATTER_MOST) {
-        uint32_t bytes = quarry_scatter_chunk_bytes(h, class_), chunk = quarry_divide_u32(offset, bytes);
-        if (class_ > QUARRY_SCATTER_FLAT && chunk < class_)
-            low = simt_load_u32(quarry_scatter_field(h, page, chunk / 32u), relaxed);
-        if (chunk < class_ && (low >> chunk % 32u & 1u)) {
-            span->begin += (uint64_t)chunk * bytes;
+        uint32_t bytes = quarry_scatter_cell_bytes(h, class_), cell = quarry_divide_u32(offset, bytes);
+        if (class_ > QUARRY_SCATTER_FLAT && cell < class_)
+            low = simt_load_u32(quarry_scatter_field(h, page, cell / 32u), relaxed);
+        if (cell < class_ && (low >> cell % 32u & 1u)) {
+            span->begin += (uint64_t)cell * bytes;
             span->bytes = bytes;
             return QUARRY_PLACE_LIVE;
         }
@@ -480,7 +480,7 @@ SIMT_FN enum quarry_place quarry_scatter_find_chunk(const struct quarry_scatter_
 }
 
 /* Adds to *sum what lives on a page that is not empty, and what is free there for the class that it has. */
-SIMT_FN void quarry_scatter_count(const struct quarry_scatter_pages *h, uint64_t word,
+SIMT_FN void quarry_scatter_count(const struct quarry_scatter_table *h, uint64_t word,
                                   struct quarry_census *sum)
 {
     uint32_t class_ = quarry_scatter_class_of(word), low = (uint32_t)word;
@@ -491,7 +491,7 @@ SIMT_FN void quarry_scatter_count(const struct quarry_scatter_pages *h, uint64_t
     if (class_ > QUARRY_SCATTER_MOST)
         return;
     uint32_t live = class_ <= QUARRY_SCATTER_FLAT ? simt_popc_u32(low) : low;
-    uint64_t bytes = quarry_scatter_chunk_bytes(h, class_);
+    uint64_t bytes = quarry_scatter_cell_bytes(h, class_);
     sum->live_blocks += live;
     sum->live_bytes += live * bytes;
     sum->free_bytes += (class_ - live) * bytes;
@@ -500,7 +500,7 @@ SIMT_FN void quarry_scatter_count(const struct quarry_scatter_pages *h, uint64_t
 }
 
 /* How often the structures of a page contradict themselves, in an idle heap. */
-SIMT_FN uint32_t quarry_scatter_faults(const struct quarry_scatter_pages *h, uint32_t page)
+SIMT_FN uint32_t quarry_scatter_faults(const struct quarry_scatter_table *h, uint32_t page)
 {
     uint64_t word = h->words[page];
     uint32_t class_ = quarry_scatter_class_of(word), low = (uint32_t)word, live = 0;

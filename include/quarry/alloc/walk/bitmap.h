@@ -46,8 +46,8 @@
 #include "quarry/core/share.h"
 #include "quarry/core/sweep.h"
 
-#define QUARRY_BITMAP_CHUNK 2u /* words of a sweep's chunk for each probe, up to QUARRY_BITMAP_MAX_CHUNK */
-#define QUARRY_BITMAP_MAX_CHUNK 2048u
+#define QUARRY_BITMAP_PART 2u /* words of a sweep's part for each probe, up to QUARRY_BITMAP_MAX_PART */
+#define QUARRY_BITMAP_MAX_PART 2048u
 #define QUARRY_BITMAP_BATCH 8u /* words that a lane has in flight */
 #define QUARRY_BITMAP_WIDE_PAGES                                                                             \
     (1u << 22)                  /* words of 64 bits from so many pages: docs/reference/alloc/walk.md */
@@ -62,7 +62,7 @@ struct quarry_bitmap {
     uint32_t word_count;
     uint32_t word_shift; /* 5 or 6: log2 of the bits of a word */
     uint32_t probes;     /* words that a malloc reads at random in vain before it sweeps or gives up */
-    uint32_t chunks;     /* of a sweep; 0: none, give up */
+    uint32_t parts;      /* of a sweep; 0: none, give up */
 };
 
 /* ---- words of either width: a 32-bit word appears as 64 bits whose upper half is taken ---- */
@@ -228,8 +228,8 @@ SIMT_FN uint32_t quarry_bitmap_walk(const struct quarry_bitmap *h, struct quarry
         uint32_t page = quarry_bitmap_take(h, quarry_random_below(r, h->word_count), first, &locked);
         if (page != QUARRY_NO_PAGE)
             return page;
-        read += h->chunks || !locked;
-        if (!h->chunks && locked) /* says nothing about how full the heap is, and others make progress */
+        read += h->parts || !locked;
+        if (!h->parts && locked) /* says nothing about how full the heap is, and others make progress */
             simt_backoff();
     }
     return QUARRY_NO_PAGE;
@@ -244,14 +244,14 @@ enum quarry_bitmap_kind {
     QUARRY_BITMAP_KINDS
 };
 
-/* The caller's part of the sum of the chunk's versions.  With `settle`, waits for each lock bit that is set
+/* The caller's share of the sum of the part's versions.  With `settle`, waits for each lock bit that is set
  * until it has once been clear: the holder's version is then in the sum. */
-SIMT_FN uint64_t quarry_bitmap_versions(const struct quarry_bitmap *h, uint32_t group, uint32_t chunk,
+SIMT_FN uint64_t quarry_bitmap_versions(const struct quarry_bitmap *h, uint32_t group, uint32_t part,
                                         int settle)
 {
-    uint32_t end = quarry_sweep_cut(quarry_bitmap_lock_words(h), chunk + 1, h->chunks);
+    uint32_t end = quarry_sweep_cut(quarry_bitmap_lock_words(h), part + 1, h->parts);
     uint64_t sum = 0;
-    for (uint32_t i = quarry_sweep_cut(quarry_bitmap_lock_words(h), chunk, h->chunks) + simt_rank(group);
+    for (uint32_t i = quarry_sweep_cut(quarry_bitmap_lock_words(h), part, h->parts) + simt_rank(group);
          i < end; i += simt_popc_u32(group)) {
         uint64_t word =
             settle ? simt_add_u64(&h->lockmap[i], 0, acq_rel) : simt_load_u64(&h->lockmap[i], acquire);
@@ -267,19 +267,20 @@ SIMT_FN uint64_t quarry_bitmap_versions(const struct quarry_bitmap *h, uint32_t 
     return sum;
 }
 
-/* A sweep's chunk.  Its number: the sum of its versions; 0 for the words. */
-SIMT_FN uint64_t quarry_bitmap_chunk(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
-                                     uint32_t chunk, uint32_t size, uint32_t *page, int *dirty)
+/* A sweep's part.  Its number: the sum of its versions; 0 for the words. */
+SIMT_FN uint64_t quarry_bitmap_sweep_part(const void *heap, struct quarry_random *r, uint32_t group,
+                                          uint32_t kind, uint32_t part, uint32_t size, uint32_t *page,
+                                          int *dirty)
 {
     const struct quarry_bitmap *h = (const struct quarry_bitmap *)heap;
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
     uint32_t needs = simt_ballot(group, *page == QUARRY_NO_PAGE);
-    uint32_t first = quarry_sweep_cut(h->word_count, chunk, h->chunks);
-    uint32_t count = quarry_sweep_cut(h->word_count, chunk + 1, h->chunks) - first;
+    uint32_t first = quarry_sweep_cut(h->word_count, part, h->parts);
+    uint32_t count = quarry_sweep_cut(h->word_count, part + 1, h->parts) - first;
     (void)r;
     (void)size;
     if (kind != QUARRY_BITMAP_WORDS)
-        return quarry_bitmap_versions(h, group, chunk, kind == QUARRY_BITMAP_SETTLED_VERSIONS);
+        return quarry_bitmap_versions(h, group, part, kind == QUARRY_BITMAP_SETTLED_VERSIONS);
     for (uint32_t from = 0; from < count && needs; from += width * QUARRY_BITMAP_BATCH) {
         uint32_t seen = 0; /* batch entries with a free page */
         for (uint32_t i = 0; i < QUARRY_BITMAP_BATCH; i++) {
@@ -306,12 +307,12 @@ SIMT_FN uint32_t quarry_bitmap_search(const struct quarry_bitmap *h, struct quar
                                       uint32_t page)
 {
     struct quarry_sweep_plan plan;
-    if (h->chunks == 0)
+    if (h->parts == 0)
         return page;
     plan.sweep = h->sweep;
     plan.heap = h;
-    plan.chunk = quarry_bitmap_chunk;
-    plan.chunks = h->chunks;
+    plan.sweep_part = quarry_bitmap_sweep_part;
+    plan.parts = h->parts;
     plan.kinds = QUARRY_BITMAP_KINDS;
     plan.size = 1;
     plan.in_order = 0;
@@ -388,9 +389,9 @@ SIMT_HOST_FN enum quarry_layout_result quarry_bitmap_layout(struct quarry_bitmap
     enum quarry_layout_result result =
         quarry_layout_probes(l, probes, (uint32_t)*bits, standard, h->word_count);
     h->probes = (uint32_t)*probes;
-    h->chunks = l->low_free > 0 ? 0
-                                : quarry_layout_chunks(h->word_count, *probes * QUARRY_BITMAP_CHUNK,
-                                                       QUARRY_BITMAP_MAX_CHUNK);
+    h->parts = l->low_free > 0
+                   ? 0
+                   : quarry_layout_parts(h->word_count, *probes * QUARRY_BITMAP_PART, QUARRY_BITMAP_MAX_PART);
     return result;
 }
 #endif
