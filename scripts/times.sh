@@ -118,7 +118,7 @@ if wanted family; then
     alloc=$work/family/include/quarry/alloc
     mkdir "$alloc/twin"
     for file in scatter.h scatter/scatter_page.h; do
-        sed 's/scatter/twin/g; s/SCATTER/TWIN/g' "$alloc/$file" >"$alloc/${file//scatter/twin}"
+        sed 's/scatter/twin/g; s/SCATTER/TWIN/g; s/SITE_TWIN/SITE_SCATTER/g' "$alloc/$file" >"$alloc/${file//scatter/twin}"
     done
     sed -i -E 's/^#include "quarry\/alloc\/scatter\.h"$/&\n#include "quarry\/alloc\/twin.h"/
         s/^QUARRY_FAMILY_ENTRY\(scatter(.*)$/&\nQUARRY_FAMILY_ENTRY(twin\1/
