@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes the C source of tool/build.h, which says of what and by what the command was built: when it is built, so that the commit is that of
-# the sources it is made of.
+# Writes the C source of tool/build.h.  It says from which commit and by which compilers the command was built.
+# It is written when the command is built and not when the build is configured, so the commit is that of the sources.
 #
 # As a module of the build: quarry_add_build(target).  As a script, with -P: -DSOURCE=folder -DOUTPUT=file
 # -DCOMPILER=text

@@ -50,8 +50,9 @@ struct quarry_policy; /* policy.h */
 
 /* A heap, as kernels take it: by value.  From quarry_heap_handle(); no user part.
  *
- * On a GPU it lies in the constant bank, whose cache fetches 64 bytes at once, and what a malloc without
- * policies reads of the first fields is beside what it reads of the allocator's. */
+ * The order of the fields is for speed.  On a GPU a kernel's arguments lie in the constant bank, whose cache
+ * fetches 64 bytes at once.  A malloc without policies reads `policy`, `allocator` and `max_block`.  They
+ * stand last, beside the allocator's own fields, which it reads too. */
 struct quarry_handle {
     struct quarry_counters *counters;
     struct quarry_debug *debug; /* NULL unless the heap is in debug mode; policy is not NULL then */

@@ -18,10 +18,11 @@
  *                  memory does after its malloc (the platform's own as the platform promises it): again
  *                  one draw before the other.
  *
- * Two changes of one word of which one happens before the other are in that order in the word's modification
- * order, however they are ordered themselves; so tickets are drawn relaxed.  A free that drew its ticket
- * after the allocator's could be overtaken by the block's next owner.  Between events of different blocks the
- * tickets are some order in which they can have happened.
+ * So of two events of a block one draw happens before the other.  Both draws change one word, and changes of
+ * one word that happen one before the other are in that order in its modification order, also if they are
+ * relaxed.  So tickets are drawn relaxed.  If a free drew its ticket after the allocator's free, the block's
+ * next owner could draw first.  Between events of different blocks the tickets are one order in which they
+ * can have happened.
  *
  * The events themselves are plain memory: the host reads them when the launch has ended. */
 #ifndef QUARRY_LOG_H
@@ -39,7 +40,7 @@ SIMT_FN void quarry_log_note(const struct quarry_handle *heap, const void *block
     uint64_t ticket;
     if (!log)
         return;
-    ticket = simt_add_u64(&log->tickets, 1, relaxed);
+    ticket = simt_add_u64(&log->tickets, 1, relaxed); /* Order: above */
     if (ticket < log->room) {
         struct quarry_log_event *event = log->events + ticket;
         event->block = (uint64_t)(uintptr_t)block;

@@ -87,8 +87,10 @@ struct quarry_target {
     uint64_t seed;            /* CPU: 0 fast mode on all cores; else deterministic mode with this seed */
     uint32_t workers;         /* CPU, fast mode: OS threads, at most 4096; 0: one for each core */
     uint32_t resident_blocks; /* CPU, deterministic mode: blocks interleaved at once, at most 4096; 0: 8 */
-    uint32_t bug_depth; /* CPU, deterministic mode: 0 any lane runs next, at random; 1 to 64 lanes run by
-                           priority, which finds bugs that need this many events in one order (PCT) */
+
+    /* CPU, deterministic mode.  0: any lane runs next, at random.  1 to 64: lanes run by priority, which
+     * finds bugs that need this many events in one order (PCT). */
+    uint32_t bug_depth;
 };
 
 /* Replaces QUARRY_BACKEND_AUTO by what it stands for here and checks the rest.
@@ -103,8 +105,11 @@ struct quarry_device_info {
     char name[128];
     uint64_t total_bytes;     /* CUDA: device memory; CPU: what the cgroup, or else the machine, allows */
     uint64_t available_bytes; /* free now */
-    uint64_t heap_bytes;      /* pool of a heap that names no size: CUDA: available less a reserve; CPU: at
-                                 most a quarter of total_bytes */
+
+    /* The pool of a heap that names no size.  CUDA: what is available, less a reserve.  CPU: at most a
+     * quarter of total_bytes. */
+    uint64_t heap_bytes;
+
     uint32_t multiprocessors; /* CPU: cores */
     uint32_t clock_khz;       /* 0: unknown */
     uint32_t capability;      /* CUDA: 10 * major + minor; CPU: 0 */
@@ -190,37 +195,50 @@ enum quarry_pool {
     QUARRY_POOL_MANAGED,    /* cudaMallocManaged: host and kernels share the addresses */
     QUARRY_POOL_PINNED,     /* cudaHostAlloc, mapped: host memory that kernels reach over the bus */
     QUARRY_POOL_BUFFER,     /* the caller's: `buffer`, at least 16-byte aligned, reachable by the device */
-    QUARRY_POOL_MALLOC /* device malloc in a kernel: of the heap of cudaLimitMallocHeapSize, which the program
-                          sets before any kernel calls malloc.  The host can't copy from its blocks.  CPU:
-                          the C library's malloc */
+
+    /* Device malloc in a kernel.  Its heap has cudaLimitMallocHeapSize bytes, which the program sets
+     * before any kernel calls malloc.  The host can't copy from its blocks.  CPU: the C library's
+     * malloc. */
+    QUARRY_POOL_MALLOC
 };
 
 /* When a malloc returns NULL for want of space. */
 enum quarry_full {
-    QUARRY_FULL_PROVEN = 0, /* at some instant during the call nothing that fits was free: a heap fills to its
-                               last page, and the last ones are slow to find */
-    QUARRY_FULL_INFERRED    /* so many random probes in vain speak, with 99 % confidence if free pages lie at
-                               random, for less than `low_free` of the pages being free: no sweep; some may
-                               stay unused (docs/design/full-heap.md) */
+    /* At some instant during the call nothing that fits was free.  A heap fills to its last page, and
+     * the last ones are slow to find. */
+    QUARRY_FULL_PROVEN = 0,
+
+    /* Enough random probes in vain let infer that less than `low_free` of the pages is free: with 99 %
+     * confidence, if free pages lie at random.  There is no sweep, and some pages may stay unused
+     * (docs/design/full-heap.md). */
+    QUARRY_FULL_INFERRED
 };
 
 /* How the requests of a warp reach the allocator. */
 enum quarry_distribution {
     QUARRY_DISTRIBUTION_NONE = 0, /* as they are */
-    QUARRY_DISTRIBUTION_WARP /* those of lanes that ask together as one, of whose block each gets a piece;
-                                what does not fit together into a page goes by itself.  A block is free again
-                                when its last piece is (docs/reference/policies.md) */
+
+    /* Lanes that ask together make one request, and each gets a piece of its block.  What does not fit
+     * together into a page goes by itself.  A block is free again when its last piece is
+     * (docs/reference/policies.md). */
+    QUARRY_DISTRIBUTION_WARP
 };
 
 /* What a malloc does for want of space; each needs nothing of the allocator (docs/reference/policies.md). */
 enum quarry_oom {
     QUARRY_OOM_NULL = 0, /* returns NULL */
-    QUARRY_OOM_WAIT, /* tries `oom_tries` times more, with a short wait before each, and then returns NULL:
-                        for heaps of which others free meanwhile */
-    QUARRY_OOM_TRAP, /* ends the kernel.  CPU: the launch returns ASSERT.  CUDA: the context is lost, and
-                        every call returns CUDA but quarry_heap_check, which says what happened */
-    QUARRY_OOM_CALL  /* calls the QUARRY_OOM_HOOK that a kernel is compiled with, which says whether to try
-                        again (quarry/policy.h) */
+
+    /* Tries `oom_tries` times more, with a short wait before each, and then returns NULL.  For heaps
+     * from which others free meanwhile. */
+    QUARRY_OOM_WAIT,
+
+    /* Ends the kernel.  CPU: the launch returns ASSERT.  CUDA: the context is lost, and every call
+     * returns CUDA but quarry_heap_check, which says what happened. */
+    QUARRY_OOM_TRAP,
+
+    /* Calls the QUARRY_OOM_HOOK that a kernel is compiled with.  It says whether to try again
+     * (quarry/policy.h). */
+    QUARRY_OOM_CALL
 };
 
 /* Options that every heap has.  Those of one allocator are pairs of name and value, in `set`. */
@@ -230,13 +248,16 @@ struct quarry_heap_options {
     const char *allocator;           /* NULL: "rw-malloc", which has blocks of any size */
     const struct quarry_option *set; /* options of the allocator, `set_count` of them; the rest: standard */
     uint32_t set_count;
-    int debug; /* not 0: every malloc and free is checked, and errors are recorded; slower, and each page
-                * takes QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/guide/debugging.md) */
+
+    /* Not 0: every malloc and free is checked, and errors are recorded.  That is slower, and each page takes
+     * QUARRY_DEBUG_PAGE_BYTES more of the pool (docs/guide/debugging.md). */
+    int debug;
+
     enum quarry_pool pool;
     void *buffer; /* POOL_BUFFER only */
 
-    /* The whole pool, metadata included.  0: what `pages` needs, or, without that, the device's heap_bytes.
-     */
+    /* The whole pool, metadata included.  0: what `pages` needs, or, without that, the device's
+     * heap_bytes. */
     uint64_t pool_bytes;
 
     /* 16 to 1 MiB, a multiple of 16.  0: the allocator's default (quarry_heap_describe says it), or
@@ -255,10 +276,9 @@ struct quarry_heap_options {
     enum quarry_oom oom;
     uint32_t oom_tries; /* OOM_WAIT: 1 to 2^24; 0: 1000 */
 };
-#define QUARRY_MIN_PAGE_BYTES                                                                                \
-    16u /* range of page_bytes; also in core/layout.h: a compiler that sees both                             \
-         */
-#define QUARRY_MAX_PAGE_BYTES (1u << 20) /* compares them */
+/* The range of page_bytes.  core/layout.h has it, too; a compiler that sees both compares them. */
+#define QUARRY_MIN_PAGE_BYTES 16u
+#define QUARRY_MAX_PAGE_BYTES (1u << 20)
 #define QUARRY_DEBUG_PAGE_BYTES 48u
 #define QUARRY_MAX_ALIGNMENT (1u << 20)
 
@@ -277,10 +297,12 @@ struct quarry_heap_options {
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options);
 
 /* Destroys it and gives its pool back (a caller's buffer is left alone).  Waits for the target's stream.
- * NULL is a no-op.  Of a heap in debug mode all blocks are looked at before, unless a malloc trapped, and so
- * ended others half way; it is destroyed whatever that finds: CORRUPT if anything is recorded; else LEAK if
- * blocks are live, and the detail says how many, and names the first few.  Broken structures only
- * quarry_heap_check finds. */
+ * NULL is a no-op.
+ *
+ * In debug mode it first looks at all blocks, and destroys the heap whatever it finds.  It returns CORRUPT if
+ * an error is recorded; else LEAK if blocks live, and the detail says how many and names the first few.  It
+ * does not look if a malloc trapped, because that ended other mallocs half way.  Broken structures are found
+ * by quarry_heap_check only. */
 enum quarry_status quarry_heap_destroy(quarry_heap *heap);
 
 /* Makes every block free, and every counter and debug mode's records 0: what lived is gone.  Ordered in the
@@ -356,7 +378,7 @@ enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t
  * A heap in debug mode does see those: also CORRUPT if an error is recorded since creation or reset, or if
  * anything was written before or behind a live block or into a free one, which is then recorded.
  * POOL with how many and which size, if mallocs of a heap with OOM_TRAP have trapped since creation or reset;
- * also after a CUDA context was lost for it. Waits for the target's stream. */
+ * also after a CUDA context was lost for it.  Waits for the target's stream. */
 enum quarry_status quarry_heap_check(quarry_heap *heap);
 
 /* What an idle heap in debug mode has recorded since creation or reset, and how much lives, as lines of text;
@@ -422,10 +444,12 @@ enum quarry_status quarry_memory_fill(const struct quarry_target *target, void *
 /* ---- launching ---- */
 
 struct quarry_grid {
-    uint32_t blocks;       /* at least 1 */
-    uint32_t threads;      /* of a block, 1 to 1024 */
-    uint32_t shared_bytes; /* block-shared memory, for simt_shared(): CPU: at most 227 KiB, like the largest
-                              GPUs; CUDA: what the device allows a block that opts in (sm_75: 64 KiB) */
+    uint32_t blocks;  /* at least 1 */
+    uint32_t threads; /* of a block, 1 to 1024 */
+
+    /* Block-shared memory, for simt_shared().  CPU: at most 227 KiB, like the largest GPUs.  CUDA: what the
+     * device allows a block that opts in (sm_75: 64 KiB). */
+    uint32_t shared_bytes;
 };
 
 /* Runs a kernel (quarry/simt/kernel.h) on the target.

@@ -29,12 +29,15 @@ extern "C" {
 /* What was recorded. */
 struct quarry_trace_header {
     uint64_t events;
-    uint64_t blocks;    /* mallocs that gave one */
-    uint64_t failed;    /* mallocs that gave NULL */
-    uint64_t launches;  /* drains that found events */
-    uint64_t lost;      /* events that found the log full, and are not in the trace */
-    uint64_t unmatched; /* frees whose malloc is not in the trace, which are left out, and mallocs of memory
-                           whose free is not, which is put before them */
+    uint64_t blocks;   /* mallocs that gave one */
+    uint64_t failed;   /* mallocs that gave NULL */
+    uint64_t launches; /* drains that found events */
+    uint64_t lost;     /* events that found the log full, and are not in the trace */
+
+    /* Frees whose malloc is not in the trace; they are left out.  And mallocs of memory whose free is not in
+     * the trace; a free is put before them. */
+    uint64_t unmatched;
+
     uint64_t pool_bytes;
     uint64_t page_bytes;
     uint64_t alignment;

@@ -5,7 +5,7 @@
  * lines in list.def.  An allocator is a line of that list:
  *
  *   QUARRY_ALLOCATOR_ENTRY(identifier, "name", family, constants, options, can, alignment, registers,
- * "summary")
+ *                          "summary")                                        (all on one line of text)
  *
  *     identifier   what QUARRY_ALLOCATOR is defined as; "name" is what users say
  *     constants    what tells it from the family's other allocators: QUARRY_NO_CONSTANT, or a

@@ -16,7 +16,7 @@
  * The thesis has workers that miss that the ring is empty and corrupt others' memory.  Here a malloc first
  * claims as many pages as it needs from `spare`, one addition for all lanes of the warp that ask; only who
  * has a claim gets a ticket.  A claim for more than there is gives back what it did not get, by a second
- * addition, which every claim makes, as it also takes itself out of `in flight`.
+ * addition.  Every claim makes that, as it also takes itself out of `in flight`.
  *
  * No page is lost or given twice.  A number leaves a slot by an exchange and enters it by a compare-exchange
  * with QUARRY_NO_PAGE, so each is in one slot, or with the one lane that took it.  A free adds to `spare`
@@ -98,7 +98,7 @@ SIMT_FN uint64_t quarry_ring_claim(const struct quarry_ring *h, uint32_t wanted,
     struct quarry_ring_head *head = h->head;
     uint64_t pages = wanted, got;
     if (!first) {
-        uint64_t word = simt_load_u64(&head->spare, relaxed);
+        uint64_t word = simt_load_u64(&head->spare, relaxed); /* Full heap: one word tells all */
         got = quarry_ring_spare(word);
         if (got == 0 && (word & QUARRY_RING_IN_FLIGHT) == 0)
             return QUARRY_RING_NOTHING;
@@ -135,6 +135,7 @@ SIMT_FN void quarry_ring_push(const struct quarry_ring *h, uint32_t ticket, uint
 {
     for (uint32_t vain = 0;; vain++) {
         uint32_t at = ticket & h->mask;
+        /* release: pairs with the acquire in quarry_ring_pop */
         if (simt_cas_u32(&h->slot[at], QUARRY_NO_PAGE, page, release) == QUARRY_NO_PAGE)
             return;
         if (vain < QUARRY_RING_PATIENCE || vain % QUARRY_RING_PATIENCE == 0)
@@ -163,7 +164,7 @@ SIMT_FN void *quarry_ring_malloc(const struct quarry_ring *h, struct quarry_cont
     }
     if (page == QUARRY_NO_PAGE)
         return SIMT_NULL;
-    simt_store_u32(&h->taken[page], 1, relaxed);
+    simt_store_u32(&h->taken[page], 1, relaxed); /* Order: written between exchange and compare-exchange */
     return quarry_page_address(&h->pages, page);
 }
 
