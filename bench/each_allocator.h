@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that are compiled for one allocator, so that they don't have the registers that another needs.
  *
- * Such a source is compiled several times: as it is, with all allocators' code and the switch that picks the
- * heap's own; and by quarry_add_direct_kernels (cmake/QuarryEachAllocator.cmake) once for each allocator that
- * has kernels of its own, with QUARRY_ALLOCATOR defined.  It puts a suffix behind its names, which is the
- * allocator's identifier, or `any`:
+ * cmake/QuarryEachAllocator.cmake compiles such a source several times: with all allocators' code, out of
+ * line, and the switch that picks the heap's own; and once for each allocator that has kernels of its own, with
+ * QUARRY_ALLOCATOR defined.  The source puts a suffix behind its names, which is the allocator's identifier, or
+ * `any`:
  *
  *     EACH_KERNEL(fill, struct fill, a) { ... }                    // fill_any, fill_corw, fill_scatter, ...
  *     #if SIMT_C_VIEW
@@ -16,10 +16,13 @@
  * program that is built without any, has EACH_ANY(fill_kernels) there.  Those are for all heaps: with
  * policies, in debug mode, and plain.
  *
- * All sources of a program are included in one file for each allocator, so their other names differ, too. */
+ * All such sources of a program are included in one file, so their other names differ, too. */
 #ifndef QUARRY_BENCH_EACH_ALLOCATOR_H
 #define QUARRY_BENCH_EACH_ALLOCATOR_H
 
+#if !defined(QUARRY_ALLOCATOR) && !defined(QUARRY_OUT_OF_LINE)
+#define QUARRY_OUT_OF_LINE 1
+#endif
 #include "quarry/device.h"
 
 #ifndef QUARRY_ALLOCATOR

@@ -1,32 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiles kernels once for each allocator that has kernels of its own: bench/each_allocator.h says how they are written.
+# Compiles kernels with all allocators' code, and once for each allocator that has kernels of its own.  bench/each_allocator.h
+# says how they are written.
+#
+#   quarry_add_switch_kernels(target name source...)
+#
+# adds a file NAME.c to the target that includes all the sources, so that the allocators' code, which is out of line, is
+# compiled once for their kernels.
 #
 #   quarry_add_direct_kernels(target name source...)
 #
-# adds a file NAME.c for each allocator of QUARRY_DIRECT to the target, which defines QUARRY_ALLOCATOR, and QUARRY_OOM, so
-# that heaps must be plain, and includes all the sources: in one file, because nvcc takes a second before it comes to the
-# first kernel.  The target's own sources see EACH_SUFFIX_OF_..., which says for each allocator whose kernels are its.
+# adds a file NAME.c for each allocator of QUARRY_DIRECT, which defines QUARRY_ALLOCATOR, and QUARRY_OOM, so that heaps
+# must be plain, and includes all the sources: in one file, because nvcc takes a second before it comes to the first kernel.
+# The target's own sources see EACH_SUFFIX_OF_..., which says for each allocator whose kernels are its.
 
-function(quarry_add_direct_kernels target name)
-    set(includes "")
+# Makes the file and adds it; `definitions` stand before the includes.
+function(quarry_add_kernels_in_one target file definitions)
+    set(text "${definitions}")
     foreach(source IN LISTS ARGN)
-        string(APPEND includes "#include \"${source}\"\n")
+        string(APPEND text "#include \"${source}\"\n")
     endforeach()
-    foreach(allocator IN LISTS QUARRY_DIRECT)
-        set(file "${CMAKE_CURRENT_BINARY_DIR}/each/${target}/${allocator}/${name}.c")
-        file(CONFIGURE OUTPUT "${file}"
-             CONTENT "#define QUARRY_ALLOCATOR ${allocator}\n#define QUARRY_OOM null\n${includes}")
-        quarry_add_kernel(${target} "${file}")
-    endforeach()
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/each/${target}/${file}")
+    file(CONFIGURE OUTPUT "${file}" CONTENT "${text}")
+    quarry_add_kernel(${target} "${file}")
 endfunction()
 
-function(quarry_define_suffixes target)
-    foreach(allocator IN LISTS QUARRY_ALLOCATORS)
-        set(suffix any)
-        if(allocator IN_LIST QUARRY_DIRECT)
-            set(suffix ${allocator})
-        endif()
-        target_compile_definitions(${target} PRIVATE EACH_SUFFIX_OF_${allocator}=${suffix})
+function(quarry_add_switch_kernels target name)
+    set(QUARRY_NVCC_RELOCATABLE ON)
+    quarry_add_kernels_in_one(${target} any/${name}.c "" ${ARGN})
+endfunction()
+
+function(quarry_add_direct_kernels target name)
+    set(suffixes QUARRY_EACH_ALLOCATOR=1)
+    foreach(allocator IN LISTS QUARRY_DIRECT)
+        quarry_add_kernels_in_one(${target} ${allocator}/${name}.c
+                                  "#define QUARRY_ALLOCATOR ${allocator}\n#define QUARRY_OOM null\n" ${ARGN})
+        list(APPEND suffixes EACH_SUFFIX_OF_${allocator}=${allocator})
     endforeach()
-    target_compile_definitions(${target} PRIVATE QUARRY_EACH_ALLOCATOR=1)
+    foreach(allocator IN LISTS QUARRY_VARIANTS)
+        list(APPEND suffixes EACH_SUFFIX_OF_${allocator}=any)
+    endforeach()
+    target_compile_definitions(${target} PRIVATE ${suffixes})
 endfunction()

@@ -20,12 +20,8 @@
  *
  * Masks.  The lanes of a warp enter and leave every loop here together, so the mask of most collectives
  * is SIMT_ALL_LANES; blocks are whole warps. */
-/* With the switch, which is not for the time: recorded heaps, too, and all allocators' code out of line. */
-#ifndef QUARRY_ALLOCATOR
+#ifndef QUARRY_ALLOCATOR /* with the switch, which is not for the time: recorded heaps, too */
 #define QUARRY_TRACE 1
-#ifndef QUARRY_OUT_OF_LINE
-#define QUARRY_OUT_OF_LINE 1
-#endif
 #endif
 
 #include "groupby/groupby_device.h"

@@ -11,12 +11,8 @@
  * collaborative allocator gets whole warps.  A lane without a match asks for nothing.
  *
  * Masks.  The lanes of a warp enter and leave every loop with a collective together. */
-/* With the switch, which is not for the time: recorded heaps, too, and all allocators' code out of line. */
-#ifndef QUARRY_ALLOCATOR
+#ifndef QUARRY_ALLOCATOR /* with the switch, which is not for the time: recorded heaps, too */
 #define QUARRY_TRACE 1
-#ifndef QUARRY_OUT_OF_LINE
-#define QUARRY_OUT_OF_LINE 1
-#endif
 #endif
 
 #include "join/join_probe.h"
