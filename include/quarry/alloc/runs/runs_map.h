@@ -121,7 +121,8 @@ SIMT_FN void quarry_runs_end(const struct quarry_runs *h, uint32_t group)
         (void)simt_sub_u64(&h->flights[simt_thread() / SIMT_LANES % QUARRY_RUNS_FLIGHTS], 1u, release);
 }
 
-/* Sets `part` in a word that was read as `seen`, unless a page of it is taken by now.  Returns 1 if it did. */
+/* Sets `part` in a word that was read as `seen`, unless a page of it is taken by now.  Returns 1 if it
+ * did. */
 SIMT_FN int quarry_runs_set(uint64_t *word, uint64_t seen, uint64_t part)
 {
     while (!(seen & part)) { /* end bits of free pages are clear */
