@@ -16,7 +16,7 @@
 #include <zlib.h>
 
 #define INPUT_PORTION (1u << 20) /* bytes, of either buffer */
-#define GZIP_WINDOW (15 + 16)  /* inflateInit2: the largest window, gzip framing */
+#define GZIP_WINDOW (15 + 16)    /* inflateInit2: the largest window, gzip framing */
 #define GZIP_MAGIC_0 0x1f
 #define GZIP_MAGIC_1 0x8b
 

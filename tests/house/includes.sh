@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The order of the rooms (docs/DESIGN.md): includes point down only, platform conditions live in the platform
 # rooms, device headers use no libc, each allocator of list.def has its page, and links between pages lead to files.  The
-# page of the API names each function of the host's side.  Prose in pages is at most 120 columns wide.
+# page of the API names each function of the host's side.  Prose in pages is at most 120 columns wide, and
+# docs/README.md names each page.
 #
 #   includes.sh          checks this repository, then plants one violation of each rule in a copy of it and
 #                        requires that each is found
@@ -100,6 +101,9 @@ violations() {
                 [ -e "$(dirname "$page")/$link" ] || echo "$page: links to $link, which is not there"
             done
         done
+        find docs -name '*.md' ! -path docs/README.md | sort | while read -r page; do
+            grep -qF "](${page#docs/})" docs/README.md || echo "$page: is not among all pages, docs/README.md"
+        done
         # Prose: no table, no code, and no line with a link, which may not be broken.
         # shellcheck disable=SC2016 # awk's
         find . -path './build*' -prune -o -name '*.md' -print | sed 's/^\.\///' | sort | LC_ALL=C xargs awk '
@@ -182,6 +186,7 @@ plant examples/hello.c '#include "quarry/alloc/walk.h"'
 plant include/quarry/quarry.h 'enum quarry_status quarry_heap_planted(quarry_heap *heap);'
 plant README.md 'see [there](docs/nowhere.md) or [here](https://example.org/x)'
 plant README.md "$(printf 'much too wide%.0s ' 1 2 3 4 5 6 7 8 9)"
+plant docs/planted.md 'a page that no other names'
 plant docs/DESIGN.md 'see [there](docs/DESIGN.md#words)'
 
 # The first plant of each file in one copy, the second ones in another, and so on.

@@ -104,6 +104,7 @@ SIMT_FN uint64_t quarry_rw_sweep_part(const void *heap, struct quarry_random *r,
         uint32_t seen = 0; /* batch entries that were 0 */
         for (uint32_t i = 0; i < QUARRY_RW_BATCH; i++) {
             uint32_t at = from + i * width + rank;
+            /* Full heap: tags are read relaxed; the passes are ordered by core/sweep.h. */
             tag[i] = at < count ? simt_load_u32(&h->used[first + at], relaxed) : 1u;
         }
         for (uint32_t i = 0; i < QUARRY_RW_BATCH; i++) {

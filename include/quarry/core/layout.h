@@ -32,8 +32,11 @@ struct quarry_layout {
     uint64_t overhead;        /* bytes of each block that are not the user's, mostly 0 */
     int debug;                /* debug mode writes into blocks that are free */
     uint32_t multiprocessors; /* of the device; CPU: cores.  simt_sm() modulo this numbers them */
-    uint64_t alignment; /* a power of two that `places` and `unit` must be multiples of, if the allocator
-                           can; requests are then, too, if it is more than 16.  0: 16 */
+
+    /* A power of two.  `places` and `unit` must be multiples of it, if the allocator can.  If it is more than
+     * 16, requests are multiples of it, too.  0: 16. */
+    uint64_t alignment;
+
     /* in, and out with the defaults filled in */
     uint64_t page_bytes;                 /* with `overhead`; 0: the allocator's default */
     uint64_t pages;                      /* 0: as many as fit */
@@ -45,13 +48,17 @@ struct quarry_layout {
     const char *wrong_because;                          /* and half a sentence that says what it must be */
     struct quarry_section section[QUARRY_MAX_SECTIONS]; /* what lies where, by quarry_layout_section() */
     uint32_t section_count;
-    uint64_t used_bytes;   /* what the heap occupies from base */
-    uint64_t max_block;    /* largest request in bytes */
-    unsigned char *places; /* every live block begins a multiple of `unit` bytes after this, has a multiple */
-    uint64_t unit;         /* of them, and ends before base + used_bytes; with `overhead`, which a unit has
-                              room for, at least 16 more; 0: there are no blocks */
-    uint64_t free_reach;   /* a free knows a block by any address less than so many bytes behind its first; 0:
-                              by   its first only */
+    uint64_t used_bytes; /* what the heap occupies from base */
+    uint64_t max_block;  /* largest request in bytes */
+
+    /* Blocks start at places + k * unit, and are a multiple of unit long.  They end before base + used_bytes.
+     * A unit has room for `overhead` and 16 bytes more.  unit 0: there are no blocks. */
+    unsigned char *places;
+    uint64_t unit;
+
+    /* A free knows a block by any address that is less than so many bytes behind its first.  0: by its first
+     * address only. */
+    uint64_t free_reach;
 };
 
 /* Who walks over a heap to count. */

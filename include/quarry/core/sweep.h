@@ -113,6 +113,7 @@ SIMT_FN uint64_t quarry_sweep_register(struct quarry_sweep *s, uint32_t group)
     uint64_t goal = 0;
     simt_sync(group); /* what any lane did before, not only the leader, is before the registration */
     if (simt_rank(group) == 0) {
+        /* Order: the registration; the beginning of a turn reads from its release sequence. */
         uint64_t turn = simt_xor_u64(&s->state, QUARRY_SWEEP_SCRATCH, acq_rel) & ~QUARRY_SWEEP_SCRATCH;
         goal = turn + 1u + (turn & 1u);
     }
@@ -127,7 +128,7 @@ SIMT_FN void quarry_sweep_open(struct quarry_sweep *s, uint32_t kind)
     simt_store_u32(&s->done, 0, relaxed);
     simt_store_u32(&s->dirty, 0, relaxed);
     simt_store_u32(&s->kind, kind, relaxed);
-    simt_store_u64(&s->next, pass * QUARRY_SWEEP_PASS, release);
+    simt_store_u64(&s->next, pass * QUARRY_SWEEP_PASS, release); /* pairs with who takes a part */
 }
 
 /* Takes and sweeps one part of the pass that runs.  Returns 0 if none was left. */
@@ -180,7 +181,7 @@ SIMT_FN int quarry_sweep_tells(uint32_t full_size, uint32_t size)
 /* Is the verdict of a turn from `goal` on, for those who look for `size`, that the heap is full? */
 SIMT_FN int quarry_sweep_is_full(const struct quarry_sweep *s, uint64_t goal, uint32_t size)
 {
-    uint64_t full = simt_load_u64(&s->full, acquire);
+    uint64_t full = simt_load_u64(&s->full, acquire); /* before and after full_size: one verdict's */
     return full >= goal && quarry_sweep_tells(simt_load_u32(&s->full_size, acquire), size) &&
            simt_load_u64(&s->full, relaxed) == full;
 }
@@ -213,7 +214,7 @@ SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_p
         if (satisfied) /* nobody takes a part of it any more */
             next = simt_exchange_u64(&s->next, next | QUARRY_SWEEP_CLOSED, relaxed);
         uint32_t taken = (uint32_t)next < plan->parts ? (uint32_t)next : plan->parts;
-        while (simt_load_u32(&s->done, acquire) != taken)
+        while (simt_load_u32(&s->done, acquire) != taken) /* pairs with quarry_sweep_help */
             simt_backoff();
         uint64_t sum = simt_load_u64(&s->sum, relaxed);
         uint32_t kind = simt_load_u32(&s->kind, relaxed);
@@ -235,14 +236,14 @@ SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_p
             }
         }
         if (verdict != QUARRY_SWEEP_OPEN)
-            simt_add_u64(&s->state, 1u, release); /* ends the turn */
+            simt_add_u64(&s->state, 1u, release); /* ends the turn; pairs with the load of `state` below */
     }
     return (enum quarry_sweep_verdict)simt_shuffle_u32(group, verdict, simt_ctz_u32(group));
 }
 
 /* Looks for pages for the lanes of the group whose `page` is QUARRY_NO_PAGE.
  * Returns the caller's page, or QUARRY_NO_PAGE: then at some instant during the call nothing that it could
- * use was free. Scope: group, reconverged.  Progress: waits for groups that sweep, which wait for nobody
+ * use was free.  Scope: group, reconverged.  Progress: waits for groups that sweep, which wait for nobody
  * else; turns follow one another as long as others free and take pages. */
 SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struct quarry_random *r,
                                      uint32_t group, uint32_t page)
@@ -255,7 +256,7 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
         if (role != LEAD) {
             uint32_t size = quarry_sweep_size(plan, group, page);
             if (simt_rank(group) == 0) {
-                uint64_t state = simt_load_u64(&s->state, acquire);
+                uint64_t state = simt_load_u64(&s->state, acquire); /* before `full` */
                 if (quarry_sweep_is_full(s, goal, size))
                     role = FULL;
                 else if (!(state & 1u) && simt_cas_u64(&s->state, state, state + 1u, acq_rel) == state)

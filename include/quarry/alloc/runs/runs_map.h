@@ -104,7 +104,8 @@ SIMT_FN void quarry_runs_init(const struct quarry_runs *h, uint64_t thread, uint
 
 /* ---- claims ---- */
 
-/* The group's leader announces claims of any lane of it; before the first CAS comes a simt_sync(group). */
+/* The group's leader announces claims of any lane of it; before the first CAS comes a simt_sync(group).
+ * Full heap: if it comes after the third pass's ADD, its acquire synchronises with that. */
 SIMT_FN void quarry_runs_begin(const struct quarry_runs *h, uint32_t group)
 {
     if (h->parts && simt_rank(group) == 0) /* else nobody ever asks */
@@ -112,18 +113,20 @@ SIMT_FN void quarry_runs_begin(const struct quarry_runs *h, uint32_t group)
                            QUARRY_RUNS_BEGUN + 1u, acquire);
 }
 
-/* They have succeeded, or are taken back.  After a simt_sync(group). */
+/* They have succeeded, or are taken back.  After a simt_sync(group).  Full heap: the release pairs with the
+ * first pass's load. */
 SIMT_FN void quarry_runs_end(const struct quarry_runs *h, uint32_t group)
 {
     if (h->parts && simt_rank(group) == 0)
         (void)simt_sub_u64(&h->flights[simt_thread() / SIMT_LANES % QUARRY_RUNS_FLIGHTS], 1u, release);
 }
 
-/* Sets `part` in a word that was read as `seen`, unless a page of it is taken by now.  Returns 1 if it did.
- */
+/* Sets `part` in a word that was read as `seen`, unless a page of it is taken by now.  Returns 1 if it
+ * did. */
 SIMT_FN int quarry_runs_set(uint64_t *word, uint64_t seen, uint64_t part)
 {
     while (!(seen & part)) { /* end bits of free pages are clear */
+        /* Order: claim; pairs with frees. */
         uint64_t now = simt_cas_u64(word, seen, seen | part, acquire);
         if (now == seen)
             return 1;
@@ -319,6 +322,7 @@ SIMT_FN uint32_t quarry_runs_take_row(const struct quarry_runs *h, uint32_t grou
     *saw = QUARRY_RUNS_SOME;
     if (all && simt_all(group, !(seen & part))) {
         simt_sync(group); /* the announcement before the claims */
+        /* Order: claim; pairs with frees. */
         int failed = part && simt_cas_u64(&h->words[word], seen, seen | part, acquire) != seen;
         page = fits ? start + before : QUARRY_NO_PAGE;
         if (simt_any(group, failed)) {
@@ -517,6 +521,7 @@ SIMT_FN uint64_t quarry_runs_begun(const struct quarry_runs *h, uint32_t group, 
     uint64_t sum = 0;
     for (uint32_t i = quarry_sweep_cut(QUARRY_RUNS_FLIGHTS, part, h->parts) + simt_rank(group); i < end;
          i += simt_popc_u32(group)) {
+        /* Full heap: the first pass waits until nobody is in flight; the third reads by an ADD of 0. */
         uint64_t seen =
             land ? simt_load_u64(&h->flights[i], acquire) : simt_add_u64(&h->flights[i], 0, acq_rel);
         while (land && (uint32_t)seen != 0) {

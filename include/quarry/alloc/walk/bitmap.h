@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A bitmap of pages whose words are locked to take pages: rw_bm, crw and corw are ways to walk over it.
  *
- *     pool      | sweep | bitmap word 0 ... | lockmap word 0 ... | the allocator's own | page 0 | page 1 |
- * ... | bitmap    words of w = 32 or 64 bits; bit b of word i: page i*w + b is taken.  Bits past the last
- *               page are set for ever.
+ *     pool      | sweep | bitmap | lockmap | the allocator's own | page 0 | page 1 | ...
+ *     bitmap    words of w = 32 or 64 bits; bit b of word i: page i*w + b is taken.
+ *               Bits past the last page are set for ever.
  *     lockmap   64 bits for 32 bitmap words:
  *               63        32 31         0
  *              | version    | lock bits  |   bit i: word i of the 32 is being handed out
  *               version: how often pages of these words were taken, modulo 2^32
  *
- * A word that looks full is not locked, except at a malloc's first probe, where it is not looked at before.
- * (The paper locks each: for a full word two atomics for nothing, and on a full heap everybody's, on few
- * words.) Who takes pages of a word locks it, reads it, marks what it gives away by an atomic OR, and
- * unlocks, on every path.  Not by a store of the word read: a free that clears another bit meanwhile stays.
+ * A malloc locks the word of its first probe without a look.  Later it does not lock a word that looks full.
+ * (The paper locks each word: for a full one that is two atomics for nothing, and on a full heap everybody's,
+ * on few words.)  A malloc that takes pages of a word locks it, reads it, marks what it gives away by an
+ * atomic OR, and unlocks, on every path.  It does not store the word that it read: that would undo a free
+ * which clears another bit meanwhile.
  *
  * Order.  lock: OR with acquire, unlock: ADD with release; so a holder sees the word as the last holder left
  * it, or with fewer bits.  (Who gave nothing away unlocks relaxed: its ADD is part of the release sequence of
@@ -80,7 +81,7 @@ SIMT_FN uint64_t quarry_bitmap_load_acquire(const struct quarry_bitmap *h, uint3
 {
     if (h->word_shift == 5)
         return simt_load_u32((uint32_t *)h->words + word, acquire) | QUARRY_BITMAP_UPPER;
-    return simt_load_u64((uint64_t *)h->words + word, acquire);
+    return simt_load_u64((uint64_t *)h->words + word, acquire); /* pairs with quarry_bitmap_free */
 }
 
 SIMT_FN void quarry_bitmap_or(const struct quarry_bitmap *h, uint32_t word, uint64_t bits)
@@ -88,7 +89,7 @@ SIMT_FN void quarry_bitmap_or(const struct quarry_bitmap *h, uint32_t word, uint
     if (h->word_shift == 5)
         simt_or_u32((uint32_t *)h->words + word, (uint32_t)bits, relaxed);
     else
-        simt_or_u64((uint64_t *)h->words + word, bits, relaxed);
+        simt_or_u64((uint64_t *)h->words + word, bits, relaxed); /* in a free's release sequence */
 }
 
 SIMT_FN void quarry_bitmap_and_release(const struct quarry_bitmap *h, uint32_t word, uint64_t bits)
@@ -96,7 +97,7 @@ SIMT_FN void quarry_bitmap_and_release(const struct quarry_bitmap *h, uint32_t w
     if (h->word_shift == 5)
         simt_and_u32((uint32_t *)h->words + word, (uint32_t)bits, release);
     else
-        simt_and_u64((uint64_t *)h->words + word, bits, release);
+        simt_and_u64((uint64_t *)h->words + word, bits, release); /* Order: free */
 }
 
 /* What a word holds when nothing is allocated: the bits past the last page. */
@@ -145,9 +146,9 @@ SIMT_FN void quarry_bitmap_unlock(const struct quarry_bitmap *h, uint32_t word, 
     uint64_t *lock = &h->lockmap[word / QUARRY_BITMAP_LOCKS];
     if (given) {
         quarry_bitmap_or(h, word, given);
-        simt_add_u64(lock, QUARRY_BITMAP_VERSION - bit, release);
+        simt_add_u64(lock, QUARRY_BITMAP_VERSION - bit, release); /* pairs with quarry_bitmap_lock */
     } else {
-        simt_sub_u64(lock, bit, relaxed);
+        simt_sub_u64(lock, bit, relaxed); /* Order: gave nothing away */
     }
 }
 
@@ -253,6 +254,7 @@ SIMT_FN uint64_t quarry_bitmap_versions(const struct quarry_bitmap *h, uint32_t 
     uint64_t sum = 0;
     for (uint32_t i = quarry_sweep_cut(quarry_bitmap_lock_words(h), part, h->parts) + simt_rank(group);
          i < end; i += simt_popc_u32(group)) {
+        /* Full heap: the third pass changes nothing and so orders itself; the first only reads. */
         uint64_t word =
             settle ? simt_add_u64(&h->lockmap[i], 0, acq_rel) : simt_load_u64(&h->lockmap[i], acquire);
         uint32_t pending = settle ? (uint32_t)word : 0;
