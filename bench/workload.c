@@ -101,8 +101,8 @@ enum quarry_status workload_floor(struct workload *workload, uint32_t threads, u
     return status;
 }
 
-/* A chunk is short enough for the clock to be looked at often, and long enough to keep a GPU busy. */
-enum { FILL_TRIES = 10000, FILL_CHUNKS = 64, FILL_MIN_CHUNK = 1 << 16, FILL_MAX_THREADS = 1 << 20 };
+/* A slice is short enough for the clock to be looked at often, and long enough to keep a GPU busy. */
+enum { FILL_TRIES = 10000, FILL_SLICES = 64, FILL_MIN_SLICE = 1 << 16, FILL_MAX_THREADS = 1 << 20 };
 
 enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap *heap, uint64_t bytes,
                                  double free_share, double budget_s, void (*progress)(double share),
@@ -132,15 +132,15 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
     hold.bytes = bytes;
     hold.free_share =
         (uint32_t)((free_share * (double)slots - (double)(slots - count)) / (double)count * 4294967296.0);
-    uint64_t chunk = count / FILL_CHUNKS + 1;
-    if (chunk < FILL_MIN_CHUNK)
-        chunk = FILL_MIN_CHUNK;
-    const struct quarry_grid grid = quarry_grid_for(chunk < FILL_MAX_THREADS ? chunk : FILL_MAX_THREADS);
-    for (uint64_t first = 0; first < count && status == QUARRY_OK; first += chunk) {
+    uint64_t slice = count / FILL_SLICES + 1;
+    if (slice < FILL_MIN_SLICE)
+        slice = FILL_MIN_SLICE;
+    const struct quarry_grid grid = quarry_grid_for(slice < FILL_MAX_THREADS ? slice : FILL_MAX_THREADS);
+    for (uint64_t first = 0; first < count && status == QUARRY_OK; first += slice) {
         if (progress)
             progress((double)first / (double)count);
         hold.first = first;
-        hold.last = count - first < chunk ? count : first + chunk;
+        hold.last = count - first < slice ? count : first + slice;
         status = quarry_launch(kernels->hold, target, grid, &hold);
         if (status == QUARRY_OK)
             status = quarry_target_wait(target);

@@ -57,10 +57,26 @@ static inline uint64_t described(const struct quarry_heap_description *about, co
     return 0;
 }
 
+/* Is the allocator one of that family (alloc/list.def)? */
+static inline int test_is_of(const char *allocator, const char *family)
+{
+    static const struct {
+        const char *name;
+        const char *family;
+    } entries[] = {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, ...) {name, #family},
+#include "quarry/alloc/list.def"
+    };
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+        if (strcmp(allocator, entries[i].name) == 0)
+            return strcmp(family, entries[i].family) == 0;
+    return 0;
+}
+
 /* Bits of a word of the heap's bitmap; 0: it has none. */
 static inline uint32_t described_bits(const struct quarry_heap_description *about)
 {
-    return strcmp(about->allocator, "rw-malloc") == 0 ? 32 : (uint32_t)described(about, "word_bits");
+    return test_is_of(about->allocator, "runs") ? QUARRY_RUNS_BITS : (uint32_t)described(about, "word_bits");
 }
 
 /* Does the allocator have such an option? */

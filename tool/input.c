@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define INPUT_CHUNK (1u << 20) /* bytes, of either buffer */
-#define GZIP_WINDOW (15 + 16)  /* inflateInit2: the largest window, gzip framing */
+#define INPUT_PORTION (1u << 20) /* bytes, of either buffer */
+#define GZIP_WINDOW (15 + 16)    /* inflateInit2: the largest window, gzip framing */
 #define GZIP_MAGIC_0 0x1f
 #define GZIP_MAGIC_1 0x8b
 
@@ -53,7 +53,7 @@ static int64_t read_some(struct input *input, unsigned char *to, size_t bytes, c
 static int look(struct input *input, const char **problem)
 {
     while (input->held < 2) {
-        int64_t got = read_some(input, input->raw + input->held, INPUT_CHUNK - input->held, problem);
+        int64_t got = read_some(input, input->raw + input->held, INPUT_PORTION - input->held, problem);
         if (got < 0)
             return -1;
         if (got == 0)
@@ -62,7 +62,7 @@ static int look(struct input *input, const char **problem)
     }
     if (input->raw[0] != GZIP_MAGIC_0 || input->raw[1] != GZIP_MAGIC_1)
         return 0;
-    input->inflated = (unsigned char *)malloc(INPUT_CHUNK);
+    input->inflated = (unsigned char *)malloc(INPUT_PORTION);
     if (!input->inflated || inflateInit2(&input->zlib, GZIP_WINDOW) != Z_OK) {
         *problem = strerror(ENOMEM);
         return -1;
@@ -80,7 +80,7 @@ struct input *input_open(const char *path, const char **problem)
         *problem = strerror(ENOMEM);
         return NULL;
     }
-    input->raw = (unsigned char *)malloc(INPUT_CHUNK);
+    input->raw = (unsigned char *)malloc(INPUT_PORTION);
     input->descriptor = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
     if (!input->raw) {
@@ -121,7 +121,7 @@ static int64_t next_inflated(struct input *input, const unsigned char **bytes, c
     *bytes = input->inflated;
     for (;;) {
         if (zlib->avail_in == 0) {
-            int64_t got = read_some(input, input->raw, INPUT_CHUNK, problem);
+            int64_t got = read_some(input, input->raw, INPUT_PORTION, problem);
             if (got < 0)
                 return -1;
             if (got == 0) {
@@ -141,7 +141,7 @@ static int64_t next_inflated(struct input *input, const unsigned char **bytes, c
                 continue;
         }
         zlib->next_out = input->inflated;
-        zlib->avail_out = INPUT_CHUNK;
+        zlib->avail_out = INPUT_PORTION;
         int result = inflate(zlib, Z_NO_FLUSH);
         if (result == Z_STREAM_END) {
             input->between = 1;
@@ -149,8 +149,8 @@ static int64_t next_inflated(struct input *input, const unsigned char **bytes, c
             *problem = "the gzip data is damaged; get a complete copy of the file";
             return -1;
         }
-        if (zlib->avail_out != INPUT_CHUNK)
-            return (int64_t)(INPUT_CHUNK - zlib->avail_out);
+        if (zlib->avail_out != INPUT_PORTION)
+            return (int64_t)(INPUT_PORTION - zlib->avail_out);
     }
 }
 
@@ -160,7 +160,7 @@ int64_t input_next(struct input *input, const unsigned char **bytes, const char 
         return next_inflated(input, bytes, problem);
     int64_t got = (int64_t)input->held;
     if (got == 0)
-        got = read_some(input, input->raw, INPUT_CHUNK, problem);
+        got = read_some(input, input->raw, INPUT_PORTION, problem);
     input->held = 0;
     *bytes = input->raw;
     return got;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file, plain or gzip, as a stream of chunks.  Knows nothing of rows. */
+/* A file, plain or gzip, as a stream of portions.  Knows nothing of rows. */
 #ifndef QUARRY_TOOL_INPUT_H
 #define QUARRY_TOOL_INPUT_H
 
@@ -12,8 +12,8 @@ struct input;
  * Returns NULL after an error. */
 struct input *input_open(const char *path, const char **problem);
 
-/* The next chunk.
- *   bytes    receives the chunk; valid until the next call
+/* The next portion.
+ *   bytes    receives the portion; valid until the next call
  *   problem  as above; a gzip stream that ends early, is damaged, or is followed by anything but more
  *            gzip and zeros is a problem, never a shorter file
  * Returns its length, 0 at the end, -1 after an error. */

@@ -18,9 +18,10 @@ static void list_allocators(void)
         if (!info.counts_slots)
             printf("  %-9s blocks outside the heap's pool, not counted\n", "");
         else
-            printf("  %-9s %s; aligned to 16 bytes, by option to %s\n", "",
+            printf("  %-9s %s; aligned to 16 bytes, by option to %s%s\n", "",
                    info.whole_pages ? "blocks are pages" : "blocks smaller and larger than a page",
-                   tool_format_bytes(info.max_alignment, largest));
+                   tool_format_bytes(info.max_alignment, largest),
+                   info.holds_pages ? "" : "; room for fewer blocks than pages");
         if (info.counts_slots)
             printf("  %-9s %s%s%s%s\n", "",
                    info.proves_full ? "NULL proves that the heap is full" : "NULL proves nothing",

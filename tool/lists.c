@@ -2,12 +2,15 @@
 #include "lists.h"
 
 #include "options.h"
+#include "quarry/handle.h"
 #include "tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+SIMT_STATIC_ASSERT((int)QUARRY_ALLOCATOR_NUMBERS <= (int)MAX_LIST, "a list has room for all allocators");
 
 int lists_add(struct list *list, uint64_t value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts one column out of a stream of chunks.  A line may span any number of chunks, so the state of the
+/* Cuts one column out of a stream of portions.  A line may span any number of portions, so the state of the
  * line is kept between them: which column it is in, and the bytes so far of its key, and of the line if it is
  * wanted, which are already where they belong, at the end of their arrays. */
 #include "rows.h"
@@ -177,7 +177,7 @@ static int end_header(struct reader *reader, int feed)
     return 0;
 }
 
-/* Takes the header's part of a chunk; *at moves past it. */
+/* Takes the header's part of a portion; *at moves past it. */
 static int take_header(struct reader *reader, const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *feed = (const unsigned char *)memchr(*at, '\n', (size_t)(end - *at));
@@ -188,7 +188,7 @@ static int take_header(struct reader *reader, const unsigned char **at, const un
     return feed ? end_header(reader, 1) : 0;
 }
 
-static int take_chunk(struct reader *reader, const unsigned char *at, const unsigned char *end)
+static int take_portion(struct reader *reader, const unsigned char *at, const unsigned char *end)
 {
     const unsigned char delimiter = reader->options->delimiter;
     while (at < end) {
@@ -254,7 +254,7 @@ static int read_stream(struct reader *reader, const char *path)
                                 problem);
         if (got <= 0)
             break;
-        result = take_chunk(reader, bytes, bytes + got);
+        result = take_portion(reader, bytes, bytes + got);
         double share = input_share(input);
         if (share >= 0)
             tool_progress("reading", share);

@@ -18,11 +18,11 @@
  *                  memory does after its malloc (the platform's own as the platform promises it): again
  *                  one draw before the other.
  *
- * So of two events of a block one draw happens before the other.  Both draws change one word, and changes of
- * one word that happen one before the other are in that order in its modification order, also if they are
- * relaxed.  So tickets are drawn relaxed.  If a free drew its ticket after the allocator's free, the block's
- * next owner could draw first.  Between events of different blocks the tickets are one order in which they
- * can have happened.
+ * So of two events of one block, one draw happens before the other.  Both draws change the same word.  That
+ * word's modification order has changes in the order in which they happen, also if they are relaxed.  So
+ * tickets are drawn relaxed.  If a free drew its ticket after the allocator's free, the block's next owner
+ * could draw first.  For events of different blocks, the tickets are one order in which they can have
+ * happened.
  *
  * The events themselves are plain memory: the host reads them when the launch has ended. */
 #ifndef QUARRY_LOG_H

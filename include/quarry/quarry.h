@@ -268,8 +268,8 @@ struct quarry_heap_options {
     enum quarry_full full;
     double low_free; /* FULL_INFERRED: share of the pages, between 0 and 1; 0: 0.005 */
 
-    /* Every block begins at a multiple of it: a power of two from 16 to 1 MiB, of which page_bytes is a
-     * multiple; 0: 16 (docs/reference/policies.md). */
+    /* Every block begins at a multiple of it.  A power of two from 16 to 1 MiB; page_bytes is a multiple of
+     * it.  0: 16 (docs/reference/policies.md). */
     uint64_t alignment;
 
     enum quarry_distribution distribution;
@@ -372,13 +372,15 @@ enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_stati
  * too large.  Waits for the target's stream. */
 enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t *slots);
 
-/* Walks an idle heap's structures: OK, or CORRUPT with the number of contradictions between them in the
- * detail.  Sees that memory which is the allocator's own was written, or that a kernel ended in the middle of
- * a call; does not see a block freed twice or written beyond its end into another block.
- * A heap in debug mode does see those: also CORRUPT if an error is recorded since creation or reset, or if
- * anything was written before or behind a live block or into a free one, which is then recorded.
- * POOL with how many and which size, if mallocs of a heap with OOM_TRAP have trapped since creation or reset;
- * also after a CUDA context was lost for it.  Waits for the target's stream. */
+/* Walks an idle heap's structures.  Returns CORRUPT if they contradict one another; the detail says how
+ * often.  It finds that memory of the allocator's own was written, or that a kernel ended in the middle of a
+ * call.  It does not find a block that was freed twice, or written beyond its end into another block.
+ *
+ * In debug mode it finds those, too: it also returns CORRUPT if an error is recorded since creation or reset,
+ * or if anything was written before or behind a live block or into a free one, which is then recorded.
+ *
+ * Returns POOL if mallocs of a heap with OOM_TRAP have trapped since creation or reset, also after a CUDA
+ * context was lost for it; the detail says how many, and which size.  Waits for the target's stream. */
 enum quarry_status quarry_heap_check(quarry_heap *heap);
 
 /* What an idle heap in debug mode has recorded since creation or reset, and how much lives, as lines of text;
@@ -457,10 +459,10 @@ struct quarry_grid {
  *   argument  a struct of the kernel's type, copied before this returns
  * CUDA: queued in the target's stream, not waited for; what goes wrong in the kernel comes back from a later
  * call that waits.
- * CPU: has run when this returns; DEADLOCK if nothing advanced any more, ASSERT if an assertion failed: the
- * detail says where, and memory is as the lanes left it: a heap that they were using needs quarry_heap_reset.
- * MEMORY if there is none for the lanes' stacks; then
- * no lane has run.  Each lane has 64 KiB of stack there: large arrays belong into a heap.
+ * CPU: has run when this returns.  DEADLOCK if nothing advanced any more, ASSERT if an assertion failed; the
+ * detail says where.  Memory is then as the lanes left it: a heap that they were using needs
+ * quarry_heap_reset.  MEMORY if there is none for the lanes' stacks; then no lane has run.  Each lane has
+ * 64 KiB of stack: large arrays belong into a heap.
  * BACKEND if the kernel was not compiled for the target's backend. */
 enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                  struct quarry_grid grid, const void *argument);

@@ -100,8 +100,8 @@ static enum quarry_status check_policies(const struct quarry_heap_options *optio
     return QUARRY_OK;
 }
 
-/* Checks what no layout looks at, such as the word size, which allocators without a bitmap ignore. */
-static enum quarry_status check_options(const struct quarry_heap_options *options)
+/* Checks when the heap is to count as full. */
+static enum quarry_status check_full(const struct quarry_heap_options *options)
 {
     if ((unsigned int)options->full > (unsigned int)QUARRY_FULL_INFERRED)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "full %d does not exist: it must be %d or %d",
@@ -119,7 +119,7 @@ static enum quarry_status check_options(const struct quarry_heap_options *option
 enum quarry_status quarry_heap_options_check(const struct quarry_heap_options *options, uint32_t allocator)
 {
     uint64_t values[QUARRY_MAX_OPTIONS];
-    enum quarry_status status = check_options(options);
+    enum quarry_status status = check_full(options);
     if (status == QUARRY_OK)
         status = quarry_registry_options(allocator, options->set, options->set_count, values);
     return status == QUARRY_OK ? check_policies(options) : status;

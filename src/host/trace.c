@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_EVENTS 65536u /* copied from the target at once */
+#define COPY_EVENTS 65536u /* copied from the target at once */
 
 struct quarry_trace {
     quarry_heap *heap;
@@ -19,7 +19,7 @@ struct quarry_trace {
     struct trace_writer *writer;
     struct quarry_log *log; /* on the target */
     struct quarry_log start;
-    struct quarry_log_event *events; /* CHUNK_EVENTS */
+    struct quarry_log_event *events; /* COPY_EVENTS */
     void *live;                      /* tree of struct live */
     enum quarry_status failed;       /* of a drain; the recording is of no use then */
     struct quarry_trace_header header;
@@ -111,8 +111,8 @@ static enum quarry_status drain(quarry_trace *trace)
         quarry_memory_copy(&trace->target, &tickets, &trace->log->tickets, sizeof tickets);
     const uint64_t count = tickets < room ? tickets : room;
     trace->header.lost += tickets - count;
-    for (uint64_t first = 0; first < count && status == QUARRY_OK; first += CHUNK_EVENTS) {
-        const uint64_t some = count - first < CHUNK_EVENTS ? count - first : CHUNK_EVENTS;
+    for (uint64_t first = 0; first < count && status == QUARRY_OK; first += COPY_EVENTS) {
+        const uint64_t some = count - first < COPY_EVENTS ? count - first : COPY_EVENTS;
         status = quarry_memory_copy(&trace->target, trace->events, trace->start.events + first,
                                     some * sizeof *trace->events);
         for (uint64_t i = 0; i < some && status == QUARRY_OK; i++)
@@ -207,7 +207,7 @@ enum quarry_status quarry_trace_begin(quarry_trace **out, quarry_heap *heap, con
     *out = NULL;
     quarry_trace *trace = (quarry_trace *)calloc(1, sizeof *trace);
     if (trace)
-        trace->events = (struct quarry_log_event *)malloc(CHUNK_EVENTS * sizeof *trace->events);
+        trace->events = (struct quarry_log_event *)malloc(COPY_EVENTS * sizeof *trace->events);
     if (!trace || !trace->events) {
         free(trace);
         return quarry_fail(QUARRY_ERROR_MEMORY, "there is no memory to record a trace");

@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define CHUNK_EVENTS 2048u /* packed or unpacked at once */
-#define CHUNK_BYTES (CHUNK_EVENTS * TRACE_EVENT_BYTES)
+#define BUFFER_EVENTS 2048u /* packed or unpacked at once */
+#define BUFFER_BYTES (BUFFER_EVENTS * TRACE_EVENT_BYTES)
 
 static const unsigned char magic[8] = {0x89, 'Q', 'T', 'R', 'A', 'C', 'E', '\n'};
 
@@ -75,8 +75,8 @@ struct trace_writer {
     FILE *file;
     z_stream stream;
     size_t used;
-    unsigned char events[CHUNK_BYTES]; /* not yet packed */
-    unsigned char packed[CHUNK_BYTES];
+    unsigned char events[BUFFER_BYTES]; /* not yet packed */
+    unsigned char packed[BUFFER_BYTES];
     char path[PATH_MAX];
     char unfinished[PATH_MAX];
 };
@@ -319,7 +319,7 @@ static int grow(void **memory, uint64_t *room, uint64_t used, size_t bytes)
 {
     if (used < *room)
         return 1;
-    uint64_t more = *room ? 2 * *room : CHUNK_EVENTS;
+    uint64_t more = *room ? 2 * *room : BUFFER_EVENTS;
     void *larger = realloc(*memory, more * bytes);
     if (!larger)
         return 0;
@@ -400,7 +400,7 @@ static enum quarry_status check_counts(const struct reader *r)
 
 static enum quarry_status unpack(struct reader *r, z_stream *stream, size_t size)
 {
-    unsigned char events[CHUNK_BYTES];
+    unsigned char events[BUFFER_BYTES];
     size_t used = 0; /* the beginning of an event that has not ended */
     int result = Z_OK;
     while (result != Z_STREAM_END) {

@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "alloc/exact_kernels.h"
 
+/* Families, of some of which this test knows the inside. */
+enum exact_family {
+#define QUARRY_FAMILY_ENTRY(family) EXACT_##family,
+#include "quarry/alloc/list.def"
+    EXACT_FAMILIES
+};
+
+SIMT_FN enum exact_family exact_family(const struct exact_case *a)
+{
+    switch (a->heap.allocator) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, ...)                                                        \
+    case QUARRY_NUMBER_##id:                                                                                 \
+        return EXACT_##family;
+#include "quarry/alloc/list.def"
+    default:
+        return EXACT_FAMILIES;
+    }
+}
+
 /* The bitmap of the allocators that have one; else NULL. */
 SIMT_FN const struct quarry_bitmap *exact_bitmap(const struct exact_case *a)
 {
-    switch (a->heap.allocator) {
-    case QUARRY_NUMBER_rw_bm:
-    case QUARRY_NUMBER_crw:
-    case QUARRY_NUMBER_corw:
-        return &a->heap.as.walk.map;
-    default:
-        return SIMT_NULL;
-    }
+    return exact_family(a) == EXACT_walk ? &a->heap.as.walk.map : SIMT_NULL;
 }
 
 SIMT_FN void exact_hold(const struct exact_case *a, struct quarry_random *r)
@@ -99,14 +111,15 @@ SIMT_FN uint32_t exact_take(const struct exact_case *a, struct quarry_random *r,
 {
     const struct quarry_bitmap *map = exact_bitmap(a);
     const struct quarry_rw *rw = &a->heap.as.rw;
+    const enum exact_family family = exact_family(a);
     uint32_t got = 0;
     if (map)
         return exact_take_bits(a, r, map, hole, want, block);
-    if (a->heap.allocator == QUARRY_NUMBER_rw_malloc)
+    if (family == EXACT_runs)
         return exact_take_runs(a, r, hole, want, block);
-    if (a->heap.allocator == QUARRY_NUMBER_scatter && a->mover_bytes)
+    if (family == EXACT_scatter && a->mover_bytes)
         return exact_take_scatter(a, r, hole, block);
-    if (a->heap.allocator == QUARRY_NUMBER_rw) {
+    if (family == EXACT_rw) {
         for (uint32_t page = hole; page < hole + a->pages && got < want; page++)
             if (quarry_rw_take(rw, r, page))
                 block[got++] = quarry_page_address(&rw->pages, page);
@@ -177,7 +190,7 @@ SIMT_KERNEL(exact_move, struct exact_case, a)
 SIMT_FN void exact_claimant(const struct exact_case *a, struct quarry_random *r)
 {
     const struct quarry_runs *map = &a->heap.as.runs;
-    int scatter = a->heap.allocator == QUARRY_NUMBER_scatter;
+    int scatter = exact_family(a) == EXACT_scatter;
     while (!exact_is_over(a)) {
         if (scatter ? quarry_scatter_take_pages(&a->heap.as.scatter, a->hole[0], 2)
                     : quarry_runs_claim(map, 1u << simt_lane(), a->hole[0], 2))
@@ -254,7 +267,7 @@ SIMT_KERNEL(exact_regain, struct exact_case, a)
 SIMT_FN uint32_t exact_parts(const struct exact_case *a)
 {
     const struct quarry_bitmap *map = exact_bitmap(a);
-    return map ? map->parts : a->heap.allocator == QUARRY_NUMBER_rw ? a->heap.as.rw.parts : 0;
+    return map ? map->parts : exact_family(a) == EXACT_rw ? a->heap.as.rw.parts : 0;
 }
 
 SIMT_FN uint64_t exact_number(const struct exact_case *a, uint32_t group, uint32_t kind, uint32_t part)

@@ -135,7 +135,7 @@ static void moving_cells(void)
         {64, 128, 64, 128}, /* one page of a hole, of which the prover needs both */
     };
     static const uint32_t holds[] = {0, 3, 10, 30, 100, 300}, pages = 40;
-    if (strcmp(f.allocator, "scatter") != 0)
+    if (!test_is_of(f.allocator, "scatter"))
         return;
     for (uint32_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (uint32_t h = 0; h < HEAPS; h++) {
@@ -172,7 +172,7 @@ static void claims_in_vain(void)
     const uint32_t pages = 4 * 32;
     uint32_t cases = count_cases(FAIL_SEEDS);
     struct exact_case a;
-    if (strcmp(f.allocator, "rw-malloc") != 0 && strcmp(f.allocator, "scatter") != 0)
+    if (!test_is_of(f.allocator, "runs") && !test_is_of(f.allocator, "scatter"))
         return;
     begin_full(pages, 1, &a);
     a.turns /= 8;

@@ -421,9 +421,9 @@ says "--lanes: '33'"
 run 2 bench --backend cpu --set probe_lanes=33
 says '--set: probe_lanes is 33, but may be 1 to 32: lanes'
 run 2 bench --backend cpu --allocator rw,corw --set probe_lanes=4,page_lanes=4
-says "--set: there is no option 'page_lanes': the allocators have probes, word_bits, probe_lanes$"
-run 2 bench --backend cpu --allocator ring --set probes=4
-says "--set: there is no option 'probes': allocator ring has none$"
+says "--set: there is no option 'page_lanes': the allocators have probes, word_bits, probe_lanes"
+run 2 bench --backend cpu --allocator cuda --set probes=4
+says "--set: there is no option 'probes': allocator cuda has none$"
 run 2 bench --low-free 0
 says "--low-free: '0'"
 run 2 bench --low-free 100

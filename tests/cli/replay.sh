@@ -62,10 +62,10 @@ prints '^failures +[1-9][0-9]* for want of space, 0 refused$'
 run 0 replay --backend "$backend" --runs 1 --allocator rw-malloc --page 16 "$data/groupby.trace"
 prints '^heap .* pages of 16 bytes$'
 run 0 replay --backend "$backend" --runs 1 --set word_bits=64,probe_lanes=2 "$data/groupby.trace"
-prints '^its options +probes=[0-9]+ word_bits=32 probe_lanes=16$'
-prints '^options +probes=[0-9]+ word_bits=64 probe_lanes=2$'
+prints '^its options +probes=[0-9]+ word_bits=32 probe_lanes=16'
+prints '^options +probes=[0-9]+ word_bits=64 probe_lanes=2'
 run 2 replay --backend "$backend" --set serial=1 "$data/groupby.trace"
-says 'allocator corw has no option "serial": it has probes, word_bits, probe_lanes$'
+says 'allocator corw has no option "serial": it has probes, word_bits, probe_lanes'
 run 0 replay --backend "$backend" --runs 1 --page 32 "$data/groupby.trace"
 prints '^failures +0 for want of space, 617 refused$'
 

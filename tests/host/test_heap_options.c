@@ -308,7 +308,7 @@ static void options_of_allocators_are_checked(void **state)
     const struct quarry_option good[] = {{"probe_lanes", 1}, {"word_bits", 0}, {"probes", 0}};
     (void)state;
     expect_set(QUARRY_ERROR_ARGUMENT, "rw", &unknown, 1, "rw has no option \"probse\": it has probes");
-    expect_set(QUARRY_ERROR_ARGUMENT, "ring", &unknown, 1, "it has none");
+    expect_set(QUARRY_ERROR_ARGUMENT, "cuda", &unknown, 1, "it has none");
     expect_set(QUARRY_ERROR_ARGUMENT, "rw-bm", &lanes, 1,
                "rw-bm has no option \"probe_lanes\": it has probes, word_bits");
     expect_set(QUARRY_OK, "corw", &lanes, 1, "");

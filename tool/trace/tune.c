@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CANDIDATES 128u
-#define PRECISION 64u   /* the least heap is found to a 64th */
-#define BUDGET_MS 1000u /* of the runs of a candidate */
+#define MAX_CANDIDATES (4u * MAX_LIST) /* two sizes of page, two distributions */
+#define PRECISION 64u                  /* the least heap is found to a 64th */
+#define BUDGET_MS 1000u                /* of the runs of a candidate */
 
 enum objective { OBJECTIVE_TIME, OBJECTIVE_MEMORY, OBJECTIVE_PRODUCT };
 static const char *const objectives[] = {"time", "memory", "product"};

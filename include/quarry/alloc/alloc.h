@@ -34,9 +34,9 @@
  *   void *quarry_F_malloc(const struct quarry_F *x, struct quarry_context *context, uint64_t bytes)
  *       bytes is 1 .. layout->max_block.  Any subset of a warp's lanes, any number of threads, at the
  *       same time as any other malloc or free.  Returns a block, aligned to 16, disjoint from all live
- *       ones, or NULL if no fitting space was free during one whole sweep that no free disturbed (with
- *       layout->low_free: if so many probes in vain speak for less than that share being free).
- *       An allocator that can't prove or infer fullness returns NULL as its page says.
+ *       ones, or NULL if no fitting space was free during one whole sweep that no free disturbed.  With
+ *       layout->low_free it returns NULL after so many probes in vain that less than that share is free, with
+ *       high confidence.  An allocator that can't prove or infer fullness returns NULL as its page says.
  *       *context is the calling lane's own (core/context.h); quarry_step(context) with each probe.
  *
  *   void quarry_F_free(const struct quarry_F *x, void *block)
