@@ -50,10 +50,9 @@ struct policy_options {
 /* Sets them in the library's options. */
 void options_use_policies(const struct policy_options *policies, struct quarry_heap_options *heap);
 
-/* Options of allocators; no name is there twice. */
+/* Options of allocators, of the one --set that a command line may have; no name is there twice. */
 struct set_options {
     const char *text; /* as it was given; NULL: it was not */
-    char *names;      /* the same cut up, from malloc, for as long as the program runs */
     struct quarry_option pairs[OPTIONS_MAX_SET];
     uint32_t count;
 };

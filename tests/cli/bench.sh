@@ -418,6 +418,8 @@ run 2 bench --lanes 0
 says "--lanes: '0'"
 run 2 bench --lanes 33
 says "--lanes: '33'"
+run 2 bench --backend cpu --set probes=4 --set probe_lanes=3
+says "--set 'probe_lanes=3': --set is there twice; give all pairs in one"
 run 2 bench --backend cpu --set probe_lanes=33
 says '--set: probe_lanes is 33, but may be 1 to 32: lanes'
 run 2 bench --backend cpu --allocator rw,corw --set probe_lanes=4,page_lanes=4

@@ -543,6 +543,8 @@ done
 run 0 --synthetic 1000 --count --set probe_lanes=2 --heap 1M --trace "$scratch/set.trace"
 checks=$((checks + 1))
 grep -aq ' probe_lanes=2' "$scratch/set.trace" || fail 'the recording of a heap with --set'
+run 2 --synthetic 1000 --set probes=1 --set probe_lanes=2
+says "--set 'probe_lanes=2': --set is there twice; give all pairs in one"
 run 2 --synthetic 1000 --allocator ring --set probes=1
 says "--set: there is no option 'probes': allocator ring has none"
 run 2 --synthetic 1000 --set probe_lanes=33

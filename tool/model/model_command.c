@@ -444,10 +444,7 @@ static int create_heap(struct command *c, const char *allocator, quarry_heap **h
     create.page_bytes = PAGE_BYTES;
     create.pages = c->total;
     const struct set_options wanted = {
-        NULL,
-        NULL,
-        {{"probes", QUARRY_MAX_PROBES}, {"word_bits", c->word_bits}, {"probe_lanes", SIMT_LANES}},
-        3};
+        NULL, {{"probes", QUARRY_MAX_PROBES}, {"word_bits", c->word_bits}, {"probe_lanes", SIMT_LANES}}, 3};
     struct quarry_option set[QUARRY_MAX_HEAP_OPTIONS];
     options_use_set(&wanted, set, &create);
     enum quarry_status status = quarry_heap_create(heap, &create);
