@@ -348,6 +348,46 @@ static void every_option_has_its_range(void **state)
     expect(QUARRY_ERROR_ARGUMENT, quarry_allocator_option(0, 0, NULL));
 }
 
+static struct quarry_handle handle_with(const char *allocator, const struct quarry_option *set,
+                                        uint32_t count)
+{
+    struct quarry_heap_options options = the_options();
+    options.allocator = allocator;
+    options.pages = 100;
+    options.set = set;
+    options.set_count = count;
+    quarry_heap *heap = create(&options);
+    struct quarry_handle handle = quarry_heap_handle(heap); /* outlives the heap here: only its numbers */
+    assert_ok(quarry_heap_destroy(heap));
+    return handle;
+}
+
+/* What kernels read is what was given, each in its place. */
+static void options_reach_the_kernels(void **state)
+{
+    const struct quarry_option walk[] = {{"probes", 7}, {"word_bits", 64}, {"probe_lanes", 3}};
+    const struct quarry_option scatter[] = {{"probes", 2},     {"region_pages", 3}, {"waste_factor", 4},
+                                            {"hash_size", 5},  {"hash_sm", 6},      {"hash_warp", 7},
+                                            {"hash_pages", 8}, {"keep_pages", 1},   {"serial", 1}};
+    (void)state;
+    struct quarry_handle heap = handle_with("corw", walk, 3);
+    assert_int_equal(7, heap.as.walk.map.probes);
+    assert_int_equal(6, heap.as.walk.map.word_shift);
+    assert_int_equal(3, heap.as.walk.probe_lanes);
+    assert_int_equal(7, handle_with("rw-malloc", walk, 1).as.runs.probes);
+    assert_int_equal(7, handle_with("rw", walk, 1).as.rw.probes);
+    heap = handle_with("scatter", scatter, sizeof scatter / sizeof *scatter);
+    assert_int_equal(2, heap.as.scatter.probes);
+    assert_int_equal(3, heap.as.scatter.region);
+    assert_int_equal(4, heap.as.scatter.table.waste);
+    assert_int_equal(5, heap.as.scatter.factor_size);
+    assert_int_equal(6, heap.as.scatter.factor_sm);
+    assert_int_equal(7, heap.as.scatter.factor_warp);
+    assert_int_equal(8, heap.as.scatter.factor_pages);
+    assert_int_equal(0, heap.as.scatter.table.reset);
+    assert_int_equal(1, heap.as.scatter.serial);
+}
+
 /* Some have no use for what is inferred. */
 static void proof_is_told_where_it_is_given(void **state)
 {
@@ -404,6 +444,7 @@ int main(void)
         cmocka_unit_test(a_program_of_an_older_version_works),
         cmocka_unit_test(options_of_allocators_are_checked),
         cmocka_unit_test(every_option_has_its_range),
+        cmocka_unit_test(options_reach_the_kernels),
         cmocka_unit_test(proof_is_told_where_it_is_given),
         cmocka_unit_test(null_arguments_are_refused),
     };
