@@ -69,6 +69,7 @@ static void judge_map(quarry_heap *heap, const char *what, const unsigned char *
     if (count < 2 || count > QUARRY_HEAP_SECTIONS)
         fail_msg("%s: %u sections", what, count);
     assert_string_equal("head", map[0].name);
+    assert_int_equal(map[0].offset + map[0].bytes, map[1].offset); /* it ends where the sections begin */
     for (uint32_t i = 0; i < count; i++) {
         if (map[i].offset < end || map[i].bytes == 0 || map[i].bytes > about.pool_bytes ||
             map[i].offset > about.pool_bytes - map[i].bytes)
