@@ -8,16 +8,14 @@ enum exact_family {
     EXACT_FAMILIES
 };
 
+/* No switch: the cases of a family's allocators would be alike. */
 SIMT_FN enum exact_family exact_family(const struct exact_case *a)
 {
-    switch (a->heap.allocator) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, ...)                                                        \
-    case QUARRY_NUMBER_##id:                                                                                 \
+    if (a->heap.allocator == QUARRY_NUMBER_##id)                                                             \
         return EXACT_##family;
 #include "quarry/alloc/list.def"
-    default:
-        return EXACT_FAMILIES;
-    }
+    return EXACT_FAMILIES;
 }
 
 /* The bitmap of the allocators that have one; else NULL. */

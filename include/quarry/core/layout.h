@@ -123,11 +123,11 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_page_bytes(struct quarry_la
     return QUARRY_LAYOUT_OK;
 }
 
-/* Number of parts of a sweep, of at most `wish`, and at most `most`, items. */
+/* Number of parts of a sweep, of at most `wish`, and at most `most`, items; both at least 1. */
 SIMT_HOST_FN uint32_t quarry_layout_parts(uint64_t items, uint64_t wish, uint64_t most)
 {
     uint64_t each = wish < most ? wish : most;
-    return (uint32_t)((items + each - 1) / each);
+    return each == 0 ? 1 : (uint32_t)((items + each - 1) / each);
 }
 
 /* The layout fails for one of l->option.
