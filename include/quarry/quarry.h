@@ -133,7 +133,7 @@ struct quarry_allocator_info {
     /* NULL means that nothing which fits was free at some instant.  0: as its page says. */
     int proves_full;
 
-    /* It obeys QUARRY_FULL_INFERRED.  0: it proves fullness also where that is asked for. */
+    /* It obeys QUARRY_FULL_INFERRED.  0: that changes nothing, and a heap describes itself as PROVEN. */
     int infers_full;
 
     /* Space of freed blocks serves requests of any other size, too. */
@@ -167,7 +167,8 @@ struct quarry_option_info {
     const char *help;     /* one line: what it is, with its unit */
 };
 
-/* Option number `option` of allocator number `index`.  ARGUMENT for a number out of range. */
+/* Option number `option`, from 0, of allocator number `index`.  Returns ARGUMENT for a number out of range, and
+ * then *info is all zero.  Any thread, any time. */
 enum quarry_status quarry_allocator_option(int index, uint32_t option, struct quarry_option_info *info);
 
 /* A value for such an option.  docs/reference/options.md lists all. */
@@ -179,7 +180,9 @@ struct quarry_option {
 
 /* Writes "probes=1024 word_bits=32".
  *   text   receives it, ending with a 0 byte, cut if it is longer
- *   bytes  size of text; QUARRY_OPTIONS_TEXT_BYTES hold the options of any allocator */
+ *   bytes  size of text; QUARRY_OPTIONS_TEXT_BYTES hold the options of any allocator; 0: text is left alone and
+ *          may be NULL
+ * Any thread, any time. */
 void quarry_options_format(const struct quarry_option *options, uint32_t count, char *text, size_t bytes);
 #define QUARRY_OPTIONS_TEXT_BYTES 512u
 
@@ -241,7 +244,8 @@ enum quarry_oom {
     QUARRY_OOM_CALL
 };
 
-/* Options that every heap has.  Those of one allocator are pairs of name and value, in `set`. */
+/* Options that every heap has.  Those of one allocator are pairs of name and value, in `set`, which are read
+ * while the heap is created and not kept. */
 struct quarry_heap_options {
     size_t struct_bytes; /* sizeof of this struct, set by the initialiser: it may grow at its end */
     struct quarry_target target;
