@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "blocks/semaphore_kernels.h"
+
+#define PASSES 1000u /* over all units, before a lane says that there is none for it */
+
+SIMT_FN uint32_t unit_count(const struct semaphore_case *a)
+{
+    return a->initial + a->batches * a->batch;
+}
+
+SIMT_KERNEL(semaphore_start, struct semaphore_case, a)
+{
+    if (simt_thread() == 0) {
+        quarry_semaphore_init(a.semaphore, a.initial);
+        *a.made = 0;
+        for (uint32_t i = 0; i < SEMAPHORE_COUNTS; i++)
+            a.counts[i] = 0;
+    }
+    for (uint32_t i = simt_thread(); i < unit_count(&a); i += simt_threads()) {
+        a.unit[i] = i < a.initial;
+        a.holders[i] = 0;
+    }
+}
+
+/* Asks, and grows the pool as often as it is told to.  Returns how many units the caller may take. */
+SIMT_FN uint32_t acquire(const struct semaphore_case *a, uint32_t n)
+{
+    uint32_t owed = n - quarry_semaphore_ask(a->semaphore, n), refused = 0;
+    while (owed) {
+        uint32_t promised = quarry_semaphore_wait(a->semaphore, &owed, a->batch);
+        for (; promised; promised--) {
+            uint32_t made = simt_add_u32(a->made, 1, relaxed);
+            if (made < a->batches) {
+                uint32_t *first = a->unit + a->initial + made * a->batch;
+                for (uint32_t i = 0; i < a->batch; i++)
+                    simt_store_u32(&first[i], 1, relaxed);
+                quarry_semaphore_produced(a->semaphore, &owed, a->batch);
+            } else {
+                refused += quarry_semaphore_failed(a->semaphore, &owed, a->batch);
+            }
+        }
+    }
+    if (refused)
+        simt_add_u32(&a->counts[SEMAPHORE_REFUSED], refused, relaxed);
+    return n - refused;
+}
+
+/* Takes one: the semaphore says that there is one.  Others may move them meanwhile. */
+SIMT_FN uint32_t take(const struct semaphore_case *a, uint32_t from)
+{
+    uint32_t count = unit_count(a);
+    for (uint32_t look = 0; look < PASSES * count; look++) {
+        uint32_t at = (from + look) % count;
+        if (simt_load_u32(&a->unit[at], relaxed) && simt_exchange_u32(&a->unit[at], 0, relaxed)) {
+            if (simt_add_u32(&a->holders[at], 1, relaxed) != 0)
+                simt_add_u32(&a->counts[SEMAPHORE_WRONG], 1, relaxed);
+            return at;
+        }
+    }
+    simt_add_u32(&a->counts[SEMAPHORE_WRONG], 1, relaxed);
+    return count;
+}
+
+SIMT_FN void give(const struct semaphore_case *a, uint32_t at)
+{
+    simt_sub_u32(&a->holders[at], 1, relaxed);
+    simt_store_u32(&a->unit[at], 1, relaxed);
+    quarry_semaphore_signal(a->semaphore, 1);
+}
+
+#define MOST 48u /* units that a lane holds */
+
+SIMT_KERNEL(semaphore_rounds, struct semaphore_case, a)
+{
+    uint32_t held[MOST], have = 0;
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        if (a.tries && (round + simt_thread()) % a.tries == 0)
+            have = quarry_semaphore_try(a.semaphore, a.n) ? a.n : 0;
+        else
+            have = acquire(&a, a.n);
+        for (uint32_t i = 0; i < have; i++)
+            held[i] = take(&a, simt_thread() * 7u + round);
+        if (round + 1 == a.rounds && a.keep)
+            break;
+        for (uint32_t i = 0; i < have; i++)
+            if (held[i] < unit_count(&a))
+                give(&a, held[i]);
+    }
+    simt_add_u32(&a.counts[SEMAPHORE_GOT], have, relaxed);
+}
+
+SIMT_KERNEL(semaphore_bump, struct semaphore_case, a)
+{
+    if (simt_lane() == 0)
+        a.unit[simt_thread() / SIMT_LANES % 64u] =
+            (uint32_t)simt_add_u64(&a.semaphore->balance, SIMT_LANES, relaxed);
+}
+
+SIMT_KERNEL(semaphore_leader, struct semaphore_case, a)
+{
+    if (simt_lane() == 0)
+        a.unit[simt_thread() / SIMT_LANES % 64u] = quarry_semaphore_ask(a.semaphore, SIMT_LANES);
+}

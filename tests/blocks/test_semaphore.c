@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bulk semaphore: no unit is lost or made, nobody waits in vain, and a refusal is exact. */
+#include "blocks/semaphore_kernels.h"
+
+#include "common.h"
+
+static struct quarry_target target;
+
+/* Runs a case on fresh memory and looks at the semaphore afterwards. */
+static void run(struct semaphore_case c, uint32_t blocks, uint32_t threads, uint32_t counts[SEMAPHORE_COUNTS])
+{
+    struct quarry_target plain = target;
+    struct quarry_semaphore after;
+    uint32_t units = c.initial + c.batches * c.batch, made;
+    uint64_t bytes = units * sizeof *c.unit;
+    plain.seed = 0;
+    plain.bug_depth = 0;
+    c.semaphore = test_memory(&plain, sizeof *c.semaphore);
+    c.unit = test_memory(&plain, bytes);
+    c.holders = test_memory(&plain, bytes);
+    c.made = test_memory(&plain, sizeof *c.made);
+    c.counts = test_memory(&plain, SEMAPHORE_COUNTS * sizeof *c.counts);
+    test_run(&semaphore_start, &plain, 1, 32, 0, &c);
+    test_run(&semaphore_rounds, &target, blocks, threads, 0, &c);
+    assert_ok(quarry_memory_copy(&plain, counts, c.counts, SEMAPHORE_COUNTS * sizeof *counts));
+    assert_ok(quarry_memory_copy(&plain, &after, c.semaphore, sizeof after));
+    assert_ok(quarry_memory_copy(&plain, &made, c.made, sizeof made));
+    made = made < c.batches ? made : c.batches;
+    if (counts[SEMAPHORE_WRONG])
+        fail_msg("seed %llu: %u units with two holders or none", (unsigned long long)target.seed,
+                 counts[SEMAPHORE_WRONG]);
+    uint64_t free = c.initial + (uint64_t)made * c.batch - (c.keep ? counts[SEMAPHORE_GOT] : 0);
+    if (after.balance != free * QUARRY_SEMAPHORE_UNIT || after.grants != 0)
+        fail_msg(
+            "seed %llu: %llu units are free, and the semaphore says %lld free, %lld expected, %lld granted",
+            (unsigned long long)target.seed, (unsigned long long)free,
+            (long long)quarry_semaphore_free(after.balance),
+            (long long)quarry_semaphore_expected(after.balance), (long long)after.grants);
+    test_memory_free(&plain, c.semaphore, sizeof *c.semaphore);
+    test_memory_free(&plain, c.unit, bytes);
+    test_memory_free(&plain, c.holders, bytes);
+    test_memory_free(&plain, c.made, sizeof *c.made);
+    test_memory_free(&plain, c.counts, SEMAPHORE_COUNTS * sizeof *c.counts);
+}
+
+static void for_seeds(void (*body)(uint64_t), uint64_t seeds)
+{
+    const char *text = getenv("QUARRY_TEST_SEEDS");
+    if (test_on_cuda(&target)) {
+        body(1);
+        return;
+    }
+    if (text)
+        seeds = strtoull(text, NULL, 10);
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        target.seed = seed;
+        target.bug_depth = seed % 2 ? 3 : 0;
+        body(seed);
+    }
+    target.seed = 0;
+    target.bug_depth = 0;
+}
+
+static uint32_t mixed(uint64_t seed, uint32_t what, uint32_t n)
+{
+    uint64_t x = seed * 0x9e3779b97f4a7c15u + what * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 31)) * 0x94d049bb133111ebu;
+    return (uint32_t)((x >> 33) % n);
+}
+
+static void everyone(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    uint32_t counts[SEMAPHORE_COUNTS], threads = 2 + mixed(seed, 1, 7);
+    c.batch = 1 + mixed(seed, 2, 4);
+    c.batches = mixed(seed, 3, 5);
+    c.initial = mixed(seed, 4, 3) + (c.batches == 0);
+    c.n = 1 + mixed(seed, 5, 3);
+    c.rounds = 1;
+    c.keep = 1;
+    run(c, 1, threads, counts);
+    uint32_t there = c.initial + c.batches * c.batch, asked = threads * c.n;
+    assert_int_equal(counts[SEMAPHORE_GOT], asked < there ? asked : there);
+    assert_int_equal(counts[SEMAPHORE_REFUSED], asked - counts[SEMAPHORE_GOT]);
+}
+
+static void who_asks_gets_all_there_is(void **state)
+{
+    (void)state;
+    for_seeds(everyone, 2000);
+}
+
+static void churn(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    uint32_t counts[SEMAPHORE_COUNTS];
+    c.batch = 1 + mixed(seed, 2, 4);
+    c.batches = mixed(seed, 3, 5);
+    c.initial = mixed(seed, 4, 3) + (c.batches == 0);
+    c.n = 1 + mixed(seed, 5, 3);
+    c.rounds = 1 + mixed(seed, 6, 4);
+    c.keep = mixed(seed, 7, 2);
+    c.tries = mixed(seed, 8, 4);
+    run(c, 1, 2 + mixed(seed, 1, 7), counts);
+}
+
+static void no_unit_is_lost_or_made(void **state)
+{
+    (void)state;
+    for_seeds(churn, 4000);
+}
+
+static void many_lanes_share_few_units(void **state)
+{
+    struct semaphore_case c = {0};
+    uint32_t counts[SEMAPHORE_COUNTS];
+    (void)state;
+    c.initial = 40;
+    c.batch = 32;
+    c.batches = 4;
+    c.n = 32; /* two groups of 32 do not starve each other over 40 units */
+    c.rounds = 8;
+    run(c, 4, 64, counts);
+    c.n = 1;
+    c.batches = 100;
+    c.keep = 1;
+    run(c, test_on_cuda(&target) ? 512 : 8, 256, counts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_asks_gets_all_there_is),
+        cmocka_unit_test(no_unit_is_lost_or_made),
+        cmocka_unit_test(many_lanes_share_few_units),
+    };
+    target = test_target();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
