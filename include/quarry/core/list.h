@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An intrusive doubly linked list that is read while it is changed.
+ *
+ * One writer at a time changes it: with a mutex held, say.  Readers follow `next` in read sections of
+ * quarry_srcu.  The list is a ring through a link of its own, which is no element.
+ *
+ * An element that is removed keeps its `next`: a reader that stands on it goes on from there.  It may be
+ * inserted again, or its memory reused, after a barrier.
+ *
+ * Order.  insert: what the writer wrote to the element happens-before what is done by a reader that finds it,
+ * by the release of the store that links it and the acquire of the load that follows the link.  remove: a
+ * reader whose section begins after the barrier does not find the element (srcu.h).  One that began before may
+ * find it or not, and whatever it follows from there leads to the end of the list: an element that was behind
+ * the removed one is still linked, or was removed later and keeps its own `next`. */
+#ifndef QUARRY_CORE_LIST_H
+#define QUARRY_CORE_LIST_H
+
+#include "quarry/simt/simt.h"
+
+struct quarry_link {
+    uint64_t next;            /* address of a link; atomic */
+    struct quarry_link *back; /* only writers look at it */
+};
+
+/* The link behind that one.  A reader's and a writer's. */
+SIMT_FN struct quarry_link *quarry_list_next(const struct quarry_link *link)
+{
+    /* acquire: pairs with the release in quarry_list_insert */
+    return (struct quarry_link *)(uintptr_t)simt_load_u64(&link->next, acquire);
+}
+
+/* Makes an empty list: its next is itself.  One thread, before any other uses it. */
+SIMT_FN void quarry_list_init(struct quarry_link *list)
+{
+    list->next = (uint64_t)(uintptr_t)list;
+    list->back = list;
+}
+
+/* Inserts an element behind another one, or at the front.
+ *   at        an element of the list, or the list itself
+ *   element   in no list; no reader stands on it
+ * A writer's. */
+SIMT_FN void quarry_list_insert(struct quarry_link *at, struct quarry_link *element)
+{
+    struct quarry_link *next = quarry_list_next(at);
+    simt_store_u64(&element->next, (uint64_t)(uintptr_t)next, relaxed);
+    element->back = at;
+    next->back = element;
+    /* release: pairs with the acquire in quarry_list_next */
+    simt_store_u64(&at->next, (uint64_t)(uintptr_t)element, release);
+}
+
+/* Removes an element.  Reuse it after a barrier.  A writer's. */
+SIMT_FN void quarry_list_remove(struct quarry_link *element)
+{
+    struct quarry_link *next = quarry_list_next(element), *back = element->back;
+    next->back = back;
+    /* release: readers that get to `next` this way find it complete */
+    simt_store_u64(&back->next, (uint64_t)(uintptr_t)next, release);
+}
+
+#endif

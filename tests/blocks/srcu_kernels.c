@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "blocks/srcu_kernels.h"
+
+SIMT_KERNEL(srcu_start, struct srcu_case, a)
+{
+    if (simt_thread() != 0)
+        return;
+    quarry_list_init(a.list);
+    for (uint32_t i = 0; i < a.element_count; i++) {
+        a.element[i].tag = i;
+        a.element[i].state = SRCU_LISTED;
+        quarry_list_insert(a.list, &a.element[i].link);
+    }
+}
+
+SIMT_FN struct srcu_element *element_of(struct quarry_link *link)
+{
+    return (struct srcu_element *)(void *)link; /* its first member */
+}
+
+SIMT_FN struct srcu_element *element_of_callback(struct quarry_srcu_callback *callback)
+{
+    return (struct srcu_element *)(void *)((unsigned char *)callback - sizeof(struct quarry_link));
+}
+
+/* Looks for a tag.  A reader's. */
+SIMT_FN struct srcu_element *find(const struct srcu_case *a, uint32_t tag)
+{
+    for (struct quarry_link *link = quarry_list_next(a->list); link != a->list;
+         link = quarry_list_next(link)) {
+        struct srcu_element *element = element_of(link);
+        uint32_t found = simt_load_u32(&element->tag, relaxed);
+        if (simt_load_u32(&element->state, relaxed) == SRCU_REUSED) {
+            simt_add_u32(&a->counts[SRCU_WRONG], 1, relaxed);
+            return SIMT_NULL;
+        }
+        if (found == tag)
+            return element;
+    }
+    return SIMT_NULL;
+}
+
+SIMT_FN void reuse(const struct srcu_case *a, struct srcu_element *element)
+{
+    uint32_t self = 1u << simt_lane();
+    simt_store_u32(&element->state, SRCU_REUSED, relaxed);
+    if (!a->again)
+        return;
+    simt_store_u64(&element->link.next, (uint64_t)(uintptr_t)&element->link,
+                   relaxed); /* no reader follows it */
+    quarry_mutex_lock(a->mutex, self);
+    simt_store_u32(&element->state, SRCU_LISTED, relaxed);
+    quarry_list_insert(a->list, &element->link);
+    quarry_mutex_unlock(a->mutex, self);
+}
+
+SIMT_FN void remove_tag(const struct srcu_case *a, uint32_t tag)
+{
+    uint32_t self = 1u << simt_lane();
+    uint32_t section = quarry_srcu_enter(a->srcu, self);
+    struct srcu_element *element = find(a, tag);
+    quarry_srcu_leave(a->srcu, self, section);
+    if (!element)
+        return;
+    quarry_mutex_lock(a->mutex, self);
+    quarry_list_remove(&element->link);
+    simt_store_u32(&element->state, SRCU_REMOVED, relaxed);
+    quarry_mutex_unlock(a->mutex, self);
+    simt_add_u32(&a->counts[SRCU_REMOVALS], 1, relaxed);
+    quarry_srcu_queue(a->srcu, &element->callback);
+    struct quarry_srcu_callback *callback =
+        a->delegates ? quarry_srcu_barrier_or_delegate(a->srcu) : quarry_srcu_barrier(a->srcu);
+    while (callback) {
+        struct quarry_srcu_callback *next = callback->next;
+        simt_add_u32(&a->counts[SRCU_CALLBACKS], 1, relaxed);
+        reuse(a, element_of_callback(callback));
+        callback = next;
+    }
+}
+
+/* Thread t removes the element with tag t, if it finds it, and looks for others. */
+SIMT_KERNEL(srcu_rounds, struct srcu_case, a)
+{
+    uint32_t thread = simt_thread();
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        remove_tag(&a, thread);
+        uint32_t group = simt_active();
+        uint32_t section = quarry_srcu_enter(a.srcu, group);
+        (void)find(&a, a.element_count); /* the whole list */
+        quarry_srcu_leave(a.srcu, group, section);
+    }
+}
+
+/* Adds 1 as one who is alone may: what another adds meanwhile is lost. */
+SIMT_FN void add_alone(uint64_t *number)
+{
+    simt_store_u64(number, simt_load_u64(number, relaxed) + 1, relaxed);
+}
+
+/* Each group's last lane adds, and the first does not. */
+SIMT_KERNEL(mutex_rounds, struct srcu_case, a)
+{
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        uint32_t group = simt_active();
+        quarry_mutex_lock(a.mutex, group);
+        if (group >> simt_lane() == 1u)
+            add_alone(a.plain);
+        quarry_mutex_unlock(a.mutex, group);
+        if (simt_rank(group) == 0)
+            simt_add_u32(&a.counts[SRCU_GROUPS], 1, relaxed);
+    }
+}
+
+SIMT_KERNEL(mutex_rounds_block, struct srcu_case, a)
+{
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        quarry_mutex_lock_block(a.mutex);
+        if (simt_block_thread() == simt_block_threads() - 1)
+            add_alone(a.plain);
+        simt_block_barrier();
+        if (simt_block_thread() == 0)
+            add_alone(a.plain);
+        quarry_mutex_unlock_block(a.mutex);
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes that look for elements of a shared list, remove them, and insert them again. */
+#ifndef QUARRY_TESTS_SRCU_KERNELS_H
+#define QUARRY_TESTS_SRCU_KERNELS_H
+
+#include "quarry/core/list.h"
+#include "quarry/core/mutex.h"
+#include "quarry/core/srcu.h"
+#include "quarry/simt/kernel.h"
+
+struct srcu_element {
+    struct quarry_link link;
+    struct quarry_srcu_callback callback;
+    uint32_t tag;
+    uint32_t state; /* enum srcu_state */
+};
+
+enum srcu_state { SRCU_LISTED, SRCU_REMOVED, SRCU_REUSED };
+
+struct srcu_case {
+    struct srcu_element *element; /* element_count, with tags 0, 1, ... */
+    struct quarry_link *list;
+    struct quarry_srcu *srcu;
+    struct quarry_mutex *mutex; /* of writers */
+    uint32_t *counts;           /* SRCU_COUNTS */
+    uint64_t *plain;            /* 1, changed in critical sections only */
+    uint32_t element_count;
+    uint32_t rounds;
+    uint32_t delegates;
+    uint32_t again; /* removed elements are inserted again */
+};
+
+enum srcu_count {
+    SRCU_WRONG, /* a reader stood on memory that was reused */
+    SRCU_REMOVALS,
+    SRCU_CALLBACKS,
+    SRCU_GROUPS, /* that were in the critical section */
+    SRCU_COUNTS
+};
+
+SIMT_KERNEL_DECLARE(srcu_start); /* one block */
+SIMT_KERNEL_DECLARE(srcu_rounds);
+SIMT_KERNEL_DECLARE(mutex_rounds);       /* any groups of lanes */
+SIMT_KERNEL_DECLARE(mutex_rounds_block); /* whole blocks */
+
+#endif
