@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -59,20 +60,6 @@ int tool_parse_bytes(const char *text, uint64_t *bytes)
         return -1;
     *bytes = value;
     return 0;
-}
-
-int tool_parse_backend(const char *text, enum quarry_backend *backend)
-{
-    static const char *const names[] = {"auto", "cuda", "cpu"};
-    static const enum quarry_backend values[] = {QUARRY_BACKEND_AUTO, QUARRY_BACKEND_CUDA,
-                                                 QUARRY_BACKEND_CPU};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *backend = values[i];
-            return 0;
-        }
-    }
-    return -1;
 }
 
 char *tool_format_bytes(uint64_t bytes, char *text)
@@ -171,10 +158,12 @@ int tool_internal_error(const char *what)
 
 /* ---- options ---- */
 
+enum { KEY_USAGE = 4096 }; /* apart from the commands' own */
+
 /* The word at which argp stopped; it lives in argv. */
 static const char *stopped_at;
 
-int tool_option_error(const struct argp_state *state)
+static void note_word(const struct argp_state *state)
 {
     /* `next` is past a word that argp is done with, and still at a cluster of short options that it is not.
      */
@@ -182,7 +171,6 @@ int tool_option_error(const struct argp_state *state)
     if (last < 1 || (state->argv[last][0] != '-' && state->next < state->argc))
         last = state->next;
     stopped_at = last < state->argc ? state->argv[last] : "";
-    return 0;
 }
 
 int tool_refuse(const char *format, ...)
@@ -194,15 +182,44 @@ int tool_refuse(const char *format, ...)
     return TOOL_REFUSED;
 }
 
-/* Left to itself argp reports in two lines.  Silenced, it prints no help either. */
+static const struct argp_option common_list[] = {{"help", 'h', NULL, 0, "Show this help", -1},
+                                                 {NULL, '?', NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, -1},
+                                                 {"usage", KEY_USAGE, NULL, 0, "Show the options alone", -1},
+                                                 {NULL, 0, NULL, 0, NULL, 0}};
+
+/* What all commands do alike; the parser of one is the only child. */
+static error_t parse_common(int key, char *text, struct argp_state *state)
+{
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = state->input;
+        return 0;
+    case 'h':
+    case '?':
+    case KEY_USAGE:
+        argp_help(state->root_argp, stdout, key == KEY_USAGE ? ARGP_HELP_USAGE : ARGP_HELP_STD_HELP,
+                  state->argv[0]);
+        if (key != KEY_USAGE)
+            puts("\nExit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.");
+        exit(tool_flush());
+    case ARGP_KEY_ARG:
+        return state->root_argp->children->argp->args_doc
+                   ? ARGP_ERR_UNKNOWN
+                   : tool_refuse("'%s': `%s` takes no arguments", text, state->argv[0]);
+    case ARGP_KEY_ERROR:
+        note_word(state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Left to itself argp reports in two lines. */
 int tool_options(const struct argp *argp, int argc, char **argv, void *input)
 {
-    unsigned flags = ARGP_NO_ERRS;
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--usage") == 0 || strcmp(argv[i], "-?") == 0)
-            flags = 0;
-    argp_err_exit_status = TOOL_USAGE;
-    error_t error = argp_parse(argp, argc, argv, flags, NULL, input);
+    const struct argp_child children[] = {{argp, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+    const struct argp whole = {common_list, parse_common, NULL, NULL, children, NULL, NULL};
+    error_t error = argp_parse(&whole, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, input);
     if (error == 0)
         return TOOL_OK;
     if (error == TOOL_REFUSED)

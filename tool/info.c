@@ -18,28 +18,10 @@ struct info {
 
 enum { OPTION_DEBUG = 256, OPTION_POOL };
 
-/* A pool by its word, of those that the library reserves itself.  Returns 0, or -1. */
-static int parse_pool(const char *text, enum quarry_pool *pool)
-{
-    static const struct {
-        const char *word;
-        enum quarry_pool pool;
-    } pools[] = {{"device", QUARRY_POOL_DEVICE},
-                 {"stream", QUARRY_POOL_STREAM},
-                 {"managed", QUARRY_POOL_MANAGED},
-                 {"pinned", QUARRY_POOL_PINNED},
-                 {"malloc", QUARRY_POOL_MALLOC}};
-    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
-        if (strcmp(text, pools[i].word) == 0) {
-            *pool = pools[i].pool;
-            return 0;
-        }
-    return -1;
-}
-
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct info *info = state->input;
+    int word;
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &info->heap;
@@ -49,17 +31,32 @@ static error_t parse(int key, char *text, struct argp_state *state)
         info->debug = 1;
         return 0;
     case OPTION_POOL:
-        return parse_pool(text, &info->pool)
-                   ? tool_refuse("--pool '%s': give device, stream, managed, pinned or malloc", text)
-                   : 0;
-    case ARGP_KEY_ARG:
-        return tool_refuse("info takes no arguments, but got '%s'", text);
-    case ARGP_KEY_ERROR:
-        return tool_option_error(state);
+        word = options_parse_word("pool", text); /* there is none for the caller's own */
+        info->pool = word < (int)QUARRY_POOL_BUFFER ? (enum quarry_pool)word : QUARRY_POOL_MALLOC;
+        return word < 0 ? TOOL_REFUSED : 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
+
+static const struct argp_option options[] = {
+    {"debug", OPTION_DEBUG, NULL, 0, "A heap in debug mode", 0},
+    {"pool", OPTION_POOL, "WHERE", 0,
+     "Where its memory is reserved: device, stream, managed, pinned, or malloc, the toolkit's device heap "
+     "(default: device)",
+     0},
+    {NULL, 0, NULL, 0, NULL, 0}};
+static const struct argp_child children[] = {
+    {&options_heap, 0, NULL, 0}, {&options_policies, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+const struct argp tool_info_argp = {
+    options,
+    parse,
+    NULL,
+    "Shows in words what a heap of these options (default: rw-malloc, 64M) is composed of, one line for each "
+    "policy, with every default filled in; and what lies where in its pool.",
+    children,
+    NULL,
+    NULL};
 
 /* What lies where in the heap's pool. */
 static void print_map(const quarry_heap *heap)
@@ -103,29 +100,11 @@ static int print_info(const struct info *info, const struct quarry_target *targe
 
 int tool_info(int argc, char **argv)
 {
-    static const struct argp_option options[] = {{"debug", OPTION_DEBUG, NULL, 0, "A heap in debug mode", 0},
-                                                 {"pool", OPTION_POOL, "WHERE", 0,
-                                                  "Where its memory is reserved: device, stream, managed, "
-                                                  "pinned, or malloc, the toolkit's device heap "
-                                                  "(default: device)",
-                                                  0},
-                                                 {NULL, 0, NULL, 0, NULL, 0}};
-    static const struct argp_child children[] = {
-        {&options_heap, 0, NULL, 0}, {&options_policies, 0, NULL, 0}, {NULL, 0, NULL, 0}};
-    static const struct argp argp = {
-        options,
-        parse,
-        NULL,
-        "Shows in words what a heap of these options (default: rw-malloc, 64M) is composed of, one line for "
-        "each policy, with every default filled in; and what lies where in its pool.",
-        children,
-        NULL,
-        NULL};
     struct info info;
     struct quarry_target target;
 
     memset(&info, 0, sizeof info);
-    int code = tool_options(&argp, argc, argv, &info);
+    int code = tool_options(&tool_info_argp, argc, argv, &info);
     if (code == TOOL_OK)
         code = tool_target(info.heap.backend, &target);
     return code == TOOL_OK ? print_info(&info, &target) : code;

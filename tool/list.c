@@ -70,23 +70,12 @@ static int list_devices(enum quarry_backend backend, const char *name)
     return TOOL_OK;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-    switch (key) {
-    case ARGP_KEY_ARG:
-        return tool_refuse("list takes no arguments, but got '%s'", text);
-    case ARGP_KEY_ERROR:
-        return tool_option_error(state);
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
+const struct argp tool_list_argp = {
+    NULL, NULL, NULL, "Shows the allocators, backends and devices of this build.", NULL, NULL, NULL};
 
 int tool_list(int argc, char **argv)
 {
-    static const struct argp argp = {
-        NULL, parse, NULL, "Shows the allocators, backends and devices of this build.", NULL, NULL, NULL};
-    int code = tool_options(&argp, argc, argv, NULL);
+    int code = tool_options(&tool_list_argp, argc, argv, NULL);
     if (code != TOOL_OK)
         return code;
 

@@ -2,38 +2,54 @@
 /* The `quarry` command: picks the subcommand. */
 #include "tool.h"
 
+#include <argp.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} commands[] = {
-    {"groupby", tool_groupby, "group the rows of a file by a column and count them"},
-    {"join", tool_join, "join the rows of two files that have the same key"},
-    {"bench", tool_bench, "measure every allocator: time, fragmentation, utilisation"},
-    {"report", tool_report, "draw the results of bench as a page"},
-    {"model", tool_model, "show how many steps theory predicts, beside what is measured"},
-    {"replay", tool_replay, "run a trace of mallocs and frees on any allocator"},
-    {"tune", tool_tune, "rank allocators and options by a trace"},
-    {"info", tool_info, "show in words what a heap is composed of"},
-    {"list", tool_list, "show allocators, backends and devices"},
+static int run_help(int argc, char **argv);
+
+static error_t parse_help(int key, char *text, struct argp_state *state)
+{
+    char **command = (char **)state->input;
+    if (key != ARGP_KEY_ARG)
+        return ARGP_ERR_UNKNOWN;
+    if (*command)
+        return tool_refuse("two commands given, '%s' and '%s'; give one", *command, text);
+    *command = text;
+    return 0;
+}
+
+static const struct argp help_argp = {
+    NULL, parse_help, "[COMMAND]", "Shows the options of a command, or which commands there are.",
+    NULL, NULL,       NULL};
+
+const struct tool_command tool_commands[] = {
+    {"groupby", tool_groupby, &tool_groupby_argp, "group the rows of a file by a column and count them"},
+    {"join", tool_join, &tool_join_argp, "join the rows of two files that have the same key"},
+    {"bench", tool_bench, &tool_bench_argp, "measure every allocator: time, fragmentation, utilisation"},
+    {"report", tool_report, &tool_report_argp, "draw the results of bench as a page"},
+    {"model", tool_model, &tool_model_argp, "show how many steps theory predicts, beside what is measured"},
+    {"replay", tool_replay, &tool_replay_argp, "run a trace of mallocs and frees on any allocator"},
+    {"tune", tool_tune, &tool_tune_argp, "rank allocators and options by a trace"},
+    {"info", tool_info, &tool_info_argp, "show in words what a heap is composed of"},
+    {"list", tool_list, &tool_list_argp, "show allocators, backends and devices"},
+    {"help", run_help, &help_argp, "show the options of a command"},
 };
-enum { COMMANDS = sizeof commands / sizeof *commands };
+const unsigned tool_command_count = sizeof tool_commands / sizeof *tool_commands;
 
 static void print_help(void)
 {
     puts("Usage: quarry COMMAND [OPTION...]\n"
-         "       quarry --help | --version\n"
+         "       quarry help [COMMAND]\n"
+         "       quarry --version\n"
          "\n"
          "malloc and free for massively parallel programs, on GPUs and on the CPU.\n"
          "\n"
          "Commands:");
-    for (int i = 0; i < COMMANDS; i++)
-        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+    for (unsigned i = 0; i < tool_command_count; i++)
+        printf("  %-9s %s\n", tool_commands[i].name, tool_commands[i].summary);
     puts("\n"
-         "`quarry COMMAND --help` shows a command's options.  Exit codes: 0 done, 1 failed, 2 usage.");
+         "`quarry help COMMAND` shows its options.  Exit codes: 0 done, 1 failed, 2 usage.");
 }
 
 static void print_version(void)
@@ -43,29 +59,46 @@ static void print_version(void)
            quarry_target_resolve(&cuda) == QUARRY_ERROR_BACKEND ? "" : "cuda, ");
 }
 
-int main(int argc, char **argv)
+/* Runs the command argv[0], whose first argument is argv[1]. */
+static int run(int argc, char **argv)
 {
-    if (argc < 2)
-        return tool_error(TOOL_USAGE, "no command given; `quarry --help` lists them");
-    const char *word = argv[1];
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "--version") == 0 ||
-        strcmp(word, "-V") == 0) {
-        if (argc > 2)
-            return tool_error(TOOL_USAGE, "%s takes no arguments", word);
-        if (word[1] == 'h' || word[2] == 'h')
-            print_help();
-        else
-            print_version();
-        return tool_flush();
-    }
-    for (int i = 0; i < COMMANDS; i++) {
-        static char name[32];
-        if (strcmp(word, commands[i].name) != 0)
+    static char name[32];
+    for (unsigned i = 0; i < tool_command_count; i++) {
+        if (strcmp(argv[0], tool_commands[i].name) != 0)
             continue;
-        snprintf(name, sizeof name, "quarry %s", word);
-        argv[1] = name;
-        return commands[i].run(argc - 1, argv + 1);
+        snprintf(name, sizeof name, "quarry %s", argv[0]);
+        argv[0] = name;
+        return tool_commands[i].run(argc, argv);
     }
     return tool_error(TOOL_USAGE, "unknown %s '%s'; `quarry --help` lists the commands",
-                      word[0] == '-' ? "option" : "command", word);
+                      argv[0][0] == '-' ? "option" : "command", argv[0]);
+}
+
+static int run_help(int argc, char **argv)
+{
+    static char option[] = "--help";
+    char *command = NULL;
+    const int code = tool_options(&help_argp, argc, argv, &command);
+    if (code != TOOL_OK)
+        return code;
+    if (command)
+        return run(2, (char *[]){command, option, NULL});
+    print_help();
+    return tool_flush();
+}
+
+int main(int argc, char **argv)
+{
+    static char help[] = "help";
+    if (argc < 2)
+        return tool_error(TOOL_USAGE, "no command given; `quarry --help` lists them");
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        if (argc > 2)
+            return tool_error(TOOL_USAGE, "%s takes no arguments", argv[1]);
+        print_version();
+        return tool_flush();
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        argv[1] = help;
+    return run(argc - 1, argv + 1);
 }

@@ -15,7 +15,17 @@
 #define DEFAULT_ALLOCATOR "corw" /* pages are of one size here */
 #define DEFAULT_PAGE_BYTES 256u
 /* Apart from the commands' own. */
-enum { KEY_METHOD = 1024, KEY_PREFILL, KEY_RUNS, KEY_TRACE, KEY_SET, KEY_ALIGN, KEY_DISTRIBUTE, KEY_OOM };
+enum {
+    KEY_METHOD = 1024,
+    KEY_PREFILL,
+    KEY_RUNS,
+    KEY_TRACE,
+    KEY_SET,
+    KEY_STATS,
+    KEY_ALIGN,
+    KEY_DISTRIBUTE,
+    KEY_OOM
+};
 
 int tool_parse_number(const char *text, uint64_t *number)
 {
@@ -50,6 +60,58 @@ static void add_name(char *names, size_t bytes, const char *name)
 {
     const size_t used = strlen(names);
     snprintf(names + used, bytes - used, "%s%s", used ? ", " : "", name);
+}
+
+/* ---- words ---- */
+
+/* In the order of the enums that they stand for. */
+static const struct {
+    const char *option;
+    const char *words[6];
+} vocabularies[] = {
+    {"backend", {"auto", "cuda", "cpu", NULL}},
+    {"method", {"paged", "two-pass", NULL}},
+    {"distribute", {"none", "warp", NULL}},
+    {"oom", {"null", "wait", "trap", NULL}},
+    {"pool", {"device", "stream", "managed", "pinned", "malloc", NULL}},
+    {"distribution", {"uniform", "zipf", NULL}},
+    {"objective", {"time", "memory", "product", NULL}},
+};
+
+const char *const *options_words(const char *option)
+{
+    for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++)
+        if (strcmp(vocabularies[i].option, option) == 0)
+            return vocabularies[i].words;
+    return NULL;
+}
+
+int options_parse_word(const char *option, const char *text)
+{
+    const char *const *words = options_words(option);
+    char all[256] = "";
+    int count = 0;
+    while (words[count] && strcmp(text, words[count]) != 0)
+        count++;
+    if (words[count])
+        return count;
+    for (int i = 0; i < count; i++) {
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s%s",
+                 i == 0          ? ""
+                 : i < count - 1 ? ", "
+                                 : " or ",
+                 words[i]);
+    }
+    tool_refuse("--%s '%s': give %s", option, text, all);
+    return -1;
+}
+
+int options_parse_backend(enum quarry_backend *backend, const char *text)
+{
+    const int word = options_parse_word("backend", text);
+    *backend = (enum quarry_backend)word;
+    return word < 0 ? TOOL_REFUSED : 0;
 }
 
 /* ---- files ---- */
@@ -97,7 +159,7 @@ static error_t parse_result(int key, char *text, struct argp_state *state)
     case 'o':
         options->path = text;
         return 0;
-    case 's':
+    case KEY_STATS:
         options->stats = 1;
         return 0;
     default:
@@ -107,7 +169,7 @@ static error_t parse_result(int key, char *text, struct argp_state *state)
 
 static const struct argp_option result_list[] = {
     {"output", 'o', "FILE", 0, "Write there, in one piece or not at all (default: standard output)", 1},
-    {"stats", 's', NULL, 0, "Print counts, heap use and times to standard error", 1},
+    {"stats", KEY_STATS, NULL, 0, "Print counts, heap use and times to standard error", 1},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 const struct argp options_result = {result_list, parse_result, NULL, NULL, NULL, NULL, NULL};
@@ -233,13 +295,6 @@ const struct argp options_set = {set_list, parse_set_key, NULL, NULL, NULL, NULL
 
 /* ---- methods ---- */
 
-static error_t parse_backend(struct method_options *options, const char *text)
-{
-    if (tool_parse_backend(text, &options->backend) == 0)
-        return 0;
-    return tool_refuse("--backend '%s': give auto, cuda or cpu", text);
-}
-
 int options_find_allocator(const char *name, struct quarry_allocator_info *info)
 {
     int number = 0;
@@ -278,14 +333,6 @@ static error_t parse_page(struct method_options *options, const char *text, unsi
     return tool_refuse("--page '%s': give a multiple of 16 from %u to 1M", text, least);
 }
 
-static error_t parse_name(struct method_options *options, const char *text)
-{
-    if (strcmp(text, "paged") != 0 && strcmp(text, "two-pass") != 0)
-        return tool_refuse("--method '%s': give paged or two-pass", text);
-    options->two_pass = strcmp(text, "two-pass") == 0;
-    return 0;
-}
-
 static error_t parse_unsigned(unsigned *number, const char *option, const char *text, unsigned least,
                               unsigned most)
 {
@@ -319,7 +366,7 @@ static error_t parse_heap(int key, char *text, struct argp_state *state)
     struct method_options *options = (struct method_options *)state->input;
     switch (key) {
     case 'b':
-        return parse_backend(options, text);
+        return options_parse_backend(&options->backend, text);
     case 'a':
         return parse_allocator(options, text);
     case 'm':
@@ -336,11 +383,13 @@ static error_t parse_heap(int key, char *text, struct argp_state *state)
 static error_t parse_method(int key, char *text, struct argp_state *state)
 {
     struct method_options *options = (struct method_options *)state->input;
+    int word;
     switch (key) {
     case 'p':
         return parse_page(options, text, OPTIONS_MIN_PAGE_BYTES);
     case KEY_METHOD:
-        return parse_name(options, text);
+        options->two_pass = word = options_parse_word("method", text);
+        return word < 0 ? TOOL_REFUSED : 0;
     case KEY_PREFILL:
         return parse_unsigned(&options->prefill, "prefill", text, 0, 99);
     case KEY_RUNS:
@@ -393,18 +442,6 @@ void options_use_heap(const struct method_options *options, struct quarry_heap_o
 
 /* ---- policies ---- */
 
-const char *const options_distributions[] = {"none", "warp", NULL};
-const char *const options_ooms[] = {"null", "wait", "trap", NULL};
-
-/* The number of `text` among `words`, of which the last is NULL, or -1. */
-static int find_word(const char *text, const char *const *words)
-{
-    for (int i = 0; words[i]; i++)
-        if (strcmp(text, words[i]) == 0)
-            return i;
-    return -1;
-}
-
 static error_t parse_policies(int key, char *text, struct argp_state *state)
 {
     struct policy_options *options = (struct policy_options *)state->input;
@@ -418,17 +455,11 @@ static error_t parse_policies(int key, char *text, struct argp_state *state)
         options->alignment = number;
         return 0;
     case KEY_DISTRIBUTE:
-        word = find_word(text, options_distributions);
-        if (word < 0)
-            return tool_refuse("--distribute '%s': give none or warp", text);
-        options->distribution = (enum quarry_distribution)word;
-        return 0;
+        options->distribution = (enum quarry_distribution)(word = options_parse_word("distribute", text));
+        return word < 0 ? TOOL_REFUSED : 0;
     case KEY_OOM:
-        word = find_word(text, options_ooms);
-        if (word < 0)
-            return tool_refuse("--oom '%s': give null, wait or trap", text);
-        options->oom = (enum quarry_oom)word;
-        return 0;
+        options->oom = (enum quarry_oom)(word = options_parse_word("oom", text));
+        return word < 0 ? TOOL_REFUSED : 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }

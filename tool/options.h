@@ -36,9 +36,14 @@ extern const struct argp options_policies;
 /* --set.  Input: a struct set_options. */
 extern const struct argp options_set;
 
-/* The words of --distribute and --oom, by the library's numbers; the last is NULL. */
-extern const char *const options_distributions[];
-extern const char *const options_ooms[];
+/* The words that an option takes, by their numbers, with NULL behind the last; NULL: it takes no words. */
+const char *const *options_words(const char *option);
+
+/* The number of a word of such an option, or -1 with the sentence printed. */
+int options_parse_word(const char *option, const char *text);
+
+/* --backend.  Returns 0, or TOOL_REFUSED with the sentence printed. */
+int options_parse_backend(enum quarry_backend *backend, const char *text);
 
 /* All 0: the library's defaults. */
 struct policy_options {

@@ -9,7 +9,19 @@
 
 enum { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 
-/* Subcommands; argv[0] is what a user calls, such as "quarry list".  Each returns the exit code. */
+struct argp;
+
+/* Subcommands, in the order of the help. */
+struct tool_command {
+    const char *name;
+    int (*run)(int argc,
+               char **argv); /* argv[0] is what a user calls, "quarry list"; returns the exit code */
+    const struct argp *argp; /* its options */
+    const char *summary;
+};
+extern const struct tool_command tool_commands[];
+extern const unsigned tool_command_count;
+
 int tool_groupby(int argc, char **argv);
 int tool_join(int argc, char **argv);
 int tool_bench(int argc, char **argv);
@@ -19,13 +31,12 @@ int tool_replay(int argc, char **argv);
 int tool_tune(int argc, char **argv);
 int tool_list(int argc, char **argv);
 int tool_info(int argc, char **argv);
+extern const struct argp tool_groupby_argp, tool_join_argp, tool_bench_argp, tool_report_argp,
+    tool_model_argp, tool_replay_argp, tool_tune_argp, tool_list_argp, tool_info_argp;
 
 /* "4096", "64K", "1.5G" (K, M, G, T: powers of 1024, an optional trailing "iB" or "B") to bytes.
  * Returns 0, or -1 if text is no such size or does not fit 64 bits. */
 int tool_parse_bytes(const char *text, uint64_t *bytes);
-
-/* "auto", "cuda" or "cpu".  Returns 0 or -1. */
-int tool_parse_backend(const char *text, enum quarry_backend *backend);
 
 /* Bytes as a person writes them ("1.5 GiB"), into text[at least 32]; returns text. */
 char *tool_format_bytes(uint64_t bytes, char *text);
@@ -52,15 +63,13 @@ int tool_flush(void);
 int tool_internal_error(const char *what);
 
 /* Options.  tool_options parses a command line with argp, and whatever is wrong with it is one sentence:
+ *   argp  a command's.  Without args_doc it takes no arguments.
  *   argv  as a subcommand has it
  * Returns TOOL_OK, or TOOL_USAGE with the sentence printed; --help and --usage print and exit.
- * The parser of argp calls tool_option_error for ARGP_KEY_ERROR, and tool_refuse for a value that it does not
- * take; that prints the sentence and returns TOOL_REFUSED, which the parser returns. */
-struct argp;
-struct argp_state;
+ * The parser of argp calls tool_refuse for a value that it does not take; that prints the sentence and returns
+ * TOOL_REFUSED, which the parser returns. */
 enum { TOOL_REFUSED = ECANCELED };
 int tool_options(const struct argp *argp, int argc, char **argv, void *input);
-int tool_option_error(const struct argp_state *state);
 int tool_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Gives the signals that ask for the end to a handler, but for those that the caller ignores, such as SIGHUP

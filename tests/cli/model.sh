@@ -32,23 +32,23 @@ same "$rows" $((2 + allocators * 3 * 2)) 'rows of the table'
 # ways, and in 5 of them the first is empty.
 run 0 model --total 5 --free 5 --threads 3 --allocator rw
 prints '^rw +5 +3 +1\.31 '
-run 0 model -T 64 -A 64 -N 64 --allocator rw,rw-bm,corw --word-bits 64
+run 0 model -T 64 -f 64 -t 64 --allocator rw,rw-bm,corw --word-bits 64
 prints '^rw-bm +64 +64 +[1-9][0-9.]+ +inf$'
 prints '^corw +64 +64 +inf +inf$'
-run 0 model -T 64 -A 4 -N 1 -a crw,rw-bm --clusters 3 --csv
+run 0 model -T 64 -f 4 -t 1 -a crw,rw-bm --clusters 3 --csv
 same "$(awk -F, '{ tas[$3] = $9 } END { printf "%.3f", (tas["crw"] - 1) / tas["rw-bm"] }' "$out")" 0.333 \
     'share of tries beyond the cluster'
-run 0 model -T 10000 -A 100 -N 10 -a crw --clusters 1
+run 0 model -T 10000 -f 100 -t 10 -a crw --clusters 1
 prints '^crw +100 +10 +1\.00 '
 
 # More threads than free pages have no prediction, and the rest has; lists of shares.
-run 0 model -T 1000 -A 500,5 -N 10 -a rw --low-free 0.5,1
+run 0 model -T 1000 -f 500,5 -t 10 -a rw --low-free 0.5,1
 prints '^rw +500 +10 +2\.02 '
 prints '^rw +5 +10 +- +-$'
 prints '^full: 536 .* 1 % free$'
 
 header=device,backend,allocator,total,free,threads,word_bits,clusters,tas_predicted,was_predicted,tas,was,median_us
-run 0 model -T 1K -A 512 -N 1,2 -a rw,corw --csv
+run 0 model -T 1K -f 512 -t 1,2 -a rw,corw --csv
 same "$(head -1 "$out")" "$header" 'CSV header'
 same "$(sed 1d "$out" | cut -d, -f1-7 | tr '\n' ' ')" "$(
     for row in queue,1,1 queue,2,2 rw,512,1 rw,512,2 corw,512,1 corw,512,2; do
@@ -58,7 +58,7 @@ same "$(sed 1d "$out" | cut -d, -f1-7 | tr '\n' ' ')" "$(
         printf '"",,%s,%s,%s,%s,32 ' "$name" "$total" "$free" "$threads"
     done
 )" 'CSV rows'
-run 0 model -T 1K -A 512 -N 1 -a rw --csv="$scratch/csv"
+run 0 model -T 1K -f 512 -t 1 -a rw --csv="$scratch/csv"
 prints '^rw +512 +1 +2\.00 '
 same "$(sed -n 3p "$scratch/csv")" '"",,rw,1024,512,1,32,256.5,2,6.3717,,,' 'CSV row in a file'
 
@@ -73,7 +73,7 @@ if [ "$backend" = cuda ]; then
     heap=(-T 8M -A "4M,820K")
     locked=1.2
 fi
-run 0 model --measure --backend "$backend" "${heap[@]}" -N 8K --runs 3 --csv="$scratch/csv"
+run 0 model --measure --backend "$backend" "${heap[@]}" -t 8K --runs 3 --csv="$scratch/csv"
 same "$(wc -c <"$err")" 0 'bytes on standard error'
 prints "^quarry [0-9.]+, $backend:0 "
 prints '^rw +[0-9]+ +8192 +[0-9.]+ +[0-9.]+ +[-+][0-9.]+%  +[0-9.]+ +[0-9.]+ +[-+][0-9.]+%  +[0-9.]+$'
@@ -94,7 +94,7 @@ same "$(sed 1d "$scratch/csv" | sed 's/^"[^"]*",//' | awk -F, -v locked="$locked
 same "$(awk -F, '$3 == "rw" && $5 / $4 > 0.48 && $5 / $4 < 0.52 && $5 * 2 != $4' "$scratch/csv" | wc -l)" 1 'heap half free'
 
 # Words of 64 bits halve the steps where few pages are free.  The difference is that of the two figures before it.
-run 0 model -m --backend "$backend" -T 256K -A 2600 -N 512 -a rw,rw-bm --word-bits 64 --runs 3
+run 0 model --measure --backend "$backend" -T 256K -f 2600 -t 512 -a rw,rw-bm --word-bits 64 --runs 3
 same "$(awk '$1 == "rw-bm" && $2 > 2000 { print ($5 / $4 > 0.85 && $5 / $4 < 1.3 && $4 < 2.7) }' "$out")" 1 \
     'TAS with words of 64 bits'
 same "$(awk '$1 == "rw" && $2 > 2000 {
@@ -102,9 +102,9 @@ same "$(awk '$1 == "rw" && $2 > 2000 {
 } END { print good }' "$out")" 2 'differences in percent'
 
 # Heaps that are empty before, or full after.
-run 0 model -m --backend "$backend" -T 10000 -A 10000,400 -N 320 -a rw,corw --word-bits 64 --runs 3
+run 0 model --measure --backend "$backend" -T 10000 -f 10000,400 -t 320 -a rw,corw --word-bits 64 --runs 3
 prints '^rw +10000 +320 +1\.02 +1\.[0-9]+ '
-run 0 model -m --backend "$backend" -T 1000 -A 1000 -N 1000 -a rw-bm --runs 3
+run 0 model --measure --backend "$backend" -T 1000 -f 1000 -t 1000 -a rw-bm --runs 3
 prints '^rw-bm +1000 +1000 +[0-9.]+ +[0-9.]+ +[-+][0-9.]+% +inf '
 
 # ---- usage ----

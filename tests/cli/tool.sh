@@ -13,8 +13,13 @@ quarry=$1
 
 run 0 --help
 prints '^Usage: quarry '
-for command in groupby join bench model replay tune info list; do
+cp "$out" "$scratch/commands"
+for command in groupby join bench report model replay tune info list help; do
     prints "^  $command +[a-z]"
+done
+for way in -h help; do
+    run 0 $way
+    same "$(<"$out")" "$(<"$scratch/commands")" "$way"
 done
 run 0 --version
 prints '^quarry [0-9]+\.[0-9]+\.[0-9]+ \(backends: (cuda, )?cpu\)$'
@@ -27,10 +32,32 @@ run 2 --frobnicate
 says "'--frobnicate'"
 run 2 --version list
 says '--version'
-for command in bench model info list; do
-    run 0 $command --help
+run 2 help frobnicate
+says "'frobnicate'"
+run 2 help list info
+says "'list' and 'info'"
+
+# Help of a command, and what letters mean: each the same option in all commands, which has that letter in all.
+sed -n '/^Commands:$/,/^$/s/^  \([a-z]*\) .*/\1/p' "$scratch/commands" >"$scratch/names"
+while read -r command; do
+    run 0 "$command" --help
     prints "^Usage: quarry $command"
-done
+    prints '^  -h, --help '
+    sed -nE 's/^ +(-(.), )?--([a-z-]+).*/\2 \3/p' "$out" >>"$scratch/letters"
+    cp "$out" "$scratch/help"
+    for way in "$command -h" "$command -?" "help $command" "--help $command" "$command nonesuch --hel"; do
+        # shellcheck disable=SC2086 # several words
+        run 0 $way
+        same "$(<"$out")" "$(<"$scratch/help")" "$way"
+    done
+done <"$scratch/names"
+sort -u "$scratch/letters" >"$scratch/options"
+same "$(sed -n 's/^\(.\) .*/-\1/p' "$scratch/options" | uniq -d)" '' 'letters of two options'
+same "$(sed 's/.* /--/' "$scratch/options" | sort | uniq -d)" '' 'options of two letters, or of one that not all have'
+checks=$((checks + 1))
+[ "$(wc -l <"$scratch/options")" -gt 40 ] || fail 'options are missing'
+run 0 join --usage
+prints '^ +\[-m SIZE\]'
 
 # ---- list ----
 

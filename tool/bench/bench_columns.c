@@ -109,8 +109,8 @@ static const char *options_of(const struct cell *cell)
     COLUMN(was, 0, "%.4f", if (op->was > 0) real(value, op->was);)                                          \
     COLUMN(cycles, 0, "%.1f", if (op->cycles > 0) real(value, op->cycles);)                                 \
     COLUMN(alignment, 0, NULL, number(value, cell->result.heap.alignment);)                                 \
-    COLUMN(distribution, 0, NULL, text(value, options_distributions[bench->policies.distribution]);)        \
-    COLUMN(oom, 0, NULL, text(value, options_ooms[bench->policies.oom]);)                                   \
+    COLUMN(distribution, 0, NULL, text(value, options_words("distribute")[bench->policies.distribution]);)        \
+    COLUMN(oom, 0, NULL, text(value, options_words("oom")[bench->policies.oom]);)                                   \
     COLUMN(free_slots, 0, NULL, if (cell->result.slots != UINT64_MAX) number(value, cell->result.slots);)   \
     COLUMN(bytes_least, 0, NULL, number(value, cell->least ? cell->least : cell->bytes);)                   \
     COLUMN(blocks, 0, NULL, if (op->blocks) number(value, op->blocks);)                                     \

@@ -42,7 +42,7 @@ static const struct argp_option options[] = {
     {"free", 'f', "PERCENT,...", 0,
      "Share of the heap's slots that are free before, scattered at random; 0: mallocs that fail", 0},
     {"lanes", OPTION_LANES, "N,...", 0, "Lanes of each warp that work", 0},
-    {"heap", 'H', "SIZE", 0,
+    {"heap", 'm', "SIZE", 0,
      "Heap size (GPU: 8G; CPU: 256M, and at most 262144 pages; if it gets filled 256M)", 0},
     {"page", 'p', "SIZE", 0,
      "Page size, a multiple of 16 (the block size, rounded up, where a block is a page; else the "
@@ -162,9 +162,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         state->child_inputs[1] = &bench->set;
         return 0;
     case 'b':
-        if (tool_parse_backend(text, &bench->backend) == 0)
-            return 0;
-        return tool_refuse("--backend: '%s' is not auto, cuda or cpu", text);
+        return options_parse_backend(&bench->backend, text);
     case 'a':
         return lists_parse_allocators(&bench->allocators, text);
     case 't':
@@ -187,7 +185,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case OPTION_STEPS:
         bench->steps = 1;
         return 0;
-    case 'H':
+    case 'm':
         if (tool_parse_bytes(text, &bench->heap_bytes) == 0 && bench->heap_bytes > 0)
             return 0;
         return tool_refuse("--heap: '%s' is no size like 512M or 8G", text);
@@ -235,8 +233,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         return finish_options(bench);
-    case ARGP_KEY_ERROR:
-        return tool_option_error(state);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -264,7 +260,7 @@ static char *filter_help(int key, const char *text, void *input)
     return whole;
 }
 
-static const struct argp argp = {
+const struct argp tool_bench_argp = {
     options,
     parse_option,
     "[A.csv B.csv]",
@@ -283,5 +279,5 @@ static const struct argp argp = {
 int bench_options(struct bench *bench, int argc, char **argv)
 {
     bench->tolerance = -1;
-    return tool_options(&argp, argc, argv, bench);
+    return tool_options(&tool_bench_argp, argc, argv, bench);
 }

@@ -57,7 +57,8 @@ static void print_header(const struct bench *bench, FILE *file)
     if (bench->policies.alignment || bench->policies.distribution || bench->policies.oom)
         fprintf(file, ", alignment %" PRIu64 ", distribution %s, out of memory %s",
                 bench->policies.alignment ? bench->policies.alignment : 16,
-                options_distributions[bench->policies.distribution], options_ooms[bench->policies.oom]);
+                options_words("distribute")[bench->policies.distribution],
+                options_words("oom")[bench->policies.oom]);
     if (bench->set.text)
         fprintf(file, ", set %s", bench->set.text);
     fprintf(file, "%s\n", bench->debug ? ", debug mode" : "");

@@ -134,34 +134,32 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (!report->folder)
             return tool_refuse("report: name a folder with --output");
         return report->count ? 0 : tool_refuse("report: name a CSV file of `quarry bench`");
-    case ARGP_KEY_ERROR:
-        return tool_option_error(state);
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
+static const struct argp_option options[] = {
+    {"output", 'o', "DIR", 0, "Write DIR/index.html, in one piece or not at all", 0},
+    {NULL, 0, NULL, 0, NULL, 0}};
+const struct argp tool_report_argp = {
+    options,
+    parse,
+    "FILE.csv...",
+    "Draws results of `quarry bench --csv=FILE` as one HTML page, which needs no network: times over threads "
+    "and sizes, utilisation, and the ratio of each allocator to the best.  Needs Python 3 with matplotlib.  "
+    "Several files: of the same device, and no result twice.",
+    NULL,
+    NULL,
+    NULL};
+
 int tool_report(int argc, char **argv)
 {
-    static const struct argp_option options[] = {
-        {"output", 'o', "DIR", 0, "Write DIR/index.html, in one piece or not at all", 0},
-        {NULL, 0, NULL, 0, NULL, 0}};
-    static const struct argp argp = {options,
-                                     parse,
-                                     "FILE.csv...",
-                                     "Draws results of `quarry bench --csv=FILE` as one HTML page, which "
-                                     "needs no network: times over threads and "
-                                     "sizes, utilisation, and the ratio of each allocator to the best.  "
-                                     "Needs Python 3 with matplotlib.  Several "
-                                     "files: of the same device, and no result twice.",
-                                     NULL,
-                                     NULL,
-                                     NULL};
     struct report report = {.files = calloc((size_t)argc + 1, sizeof *report.files)};
 
     if (!report.files)
         return tool_error(TOOL_FAILED, "no memory for %d names", argc);
-    int code = tool_options(&argp, argc, argv, &report);
+    int code = tool_options(&tool_report_argp, argc, argv, &report);
     if (code == TOOL_OK)
         code = report_write(report.folder, report.files, report.count);
     free(report.files);

@@ -99,7 +99,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case 'c':
         return parse_column(command, text);
-    case 't':
+    case 'k':
         return parse_top(command, text);
     case 'r':
         command->output.with_rows = 1;
@@ -119,8 +119,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         return parse_end(command);
-    case ARGP_KEY_ERROR:
-        return tool_option_error(state);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -129,7 +127,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 static const struct argp_option option_list[] = {
     {"column", 'c', "N|NAME", 0, "Group by this column, counted from 1 (default 1); a NAME needs --header",
      0},
-    {"top", 't', "K", 0, "Print only the K largest groups, largest first, those of one size by key", 1},
+    {"top", 'k', "K", 0, "Print only the K largest groups, largest first, those of one size by key", 1},
     {"rows", 'r', NULL, 0, "Add each group's row numbers; rows are counted from 1, without the header", 1},
     {"count", 'n', NULL, 0, "Print only the number of groups", 1},
     {"synthetic", KEY_SYNTHETIC, "N", 0,
@@ -146,14 +144,13 @@ static const char documentation[] =
     "key, in any order.  FILE - is standard input.\v"
     "A line ends at a line feed or at the end of the file; a carriage return before the line feed is "
     "ignored.  A blank line is a row whose only column is empty.  Keys are compared byte by byte; any bytes "
-    "will do.\n\n"
-    "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
+    "will do.";
 
 static const struct argp_child children[] = {{&options_input, 0, NULL, 0},
                                              {&options_result, 0, NULL, 0},
                                              {&options_method, 0, NULL, 2},
                                              {NULL, 0, NULL, 0}};
-static const struct argp argument_parser = {option_list, parse, "FILE", documentation, children, NULL, NULL};
+const struct argp tool_groupby_argp = {option_list, parse, "FILE", documentation, children, NULL, NULL};
 
 /* ---- statistics ---- */
 
@@ -270,6 +267,6 @@ int tool_groupby(int argc, char **argv)
     command.input.column_number = 1;
     command.input.delimiter = '\t';
     command.synthetic.deviation = DEFAULT_DEVIATION;
-    const int code = method_start(&command.task, &argument_parser, argc, argv, &command, "GROUPBY", 64);
+    const int code = method_start(&command.task, &tool_groupby_argp, argc, argv, &command, "GROUPBY", 64);
     return code == TOOL_OK ? group(&command) : code;
 }

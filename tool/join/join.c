@@ -21,7 +21,8 @@ struct command {
     int count;
     int integers;
     int file_only;              /* an option that means nothing with --synthetic was given */
-    int synthetic_only;         /* an option that means nothing without --synthetic was given: its key */
+    int synthetic_only;         /* an option that means nothing without --synthetic was given */
+    int zipf_only;              /* likewise of --distribution zipf */
     struct rows_options shared; /* of both files */
     struct rows_options input[2];
     struct join_synthetic synthetic;
@@ -70,17 +71,6 @@ static error_t parse_synthetic(struct join_synthetic *synthetic, char *text)
         text, ROWS_MAX);
 }
 
-static error_t parse_distribution(struct join_synthetic *synthetic, const char *text)
-{
-    if (strcmp(text, "uniform") == 0)
-        synthetic->distribution = JOIN_UNIFORM;
-    else if (strcmp(text, "zipf") == 0)
-        synthetic->distribution = JOIN_ZIPF;
-    else
-        return tool_refuse("--distribution '%s': give uniform or zipf", text);
-    return 0;
-}
-
 static error_t parse_exponent(struct join_synthetic *synthetic, const char *text)
 {
     char *end = NULL;
@@ -125,6 +115,8 @@ static error_t parse_end(struct command *command)
         if (command->file_only || command->shared.described)
             return tool_refuse(
                 "--on, --integers, --delimiter and --header are about files: --synthetic reads none");
+        if (command->zipf_only && command->synthetic.distribution != JOIN_ZIPF)
+            return tool_refuse("--exponent needs --distribution zipf");
         return 0;
     }
     if (command->synthetic_only)
@@ -146,12 +138,16 @@ enum {
 
 static error_t parse_synthetic_key(struct command *command, int key, char *text)
 {
+    int word;
     command->synthetic_only |= key != KEY_SYNTHETIC;
+    command->zipf_only |= key == KEY_EXPONENT;
     switch (key) {
     case KEY_SYNTHETIC:
         return parse_synthetic(&command->synthetic, text);
     case KEY_DISTRIBUTION:
-        return parse_distribution(&command->synthetic, text);
+        command->synthetic.distribution =
+            (enum join_distribution)(word = options_parse_word("distribution", text));
+        return word < 0 ? TOOL_REFUSED : 0;
     case KEY_EXPONENT:
         return parse_exponent(&command->synthetic, text);
     default:
@@ -174,7 +170,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case 'i':
         command->integers = 1;
         return 0;
-    case 'c':
+    case 'n':
         command->count = 1;
         return 0;
     case KEY_SYNTHETIC:
@@ -186,8 +182,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return parse_file(command, text);
     case ARGP_KEY_END:
         return parse_end(command);
-    case ARGP_KEY_ERROR:
-        return tool_option_error(state);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -200,7 +194,7 @@ static const struct argp_option option_list[] = {
      "1=1)",
      0},
     {"integers", 'i', NULL, 0, "Keys are decimal integers of 64 bits: 7, +7 and 007 are equal", 0},
-    {"count", 'c', NULL, 0, "Print only the number of lines", 1},
+    {"count", 'n', NULL, 0, "Print only the number of lines", 1},
     {"synthetic", KEY_SYNTHETIC, "N[,M]", 0,
      "Join made-up tables of N and M rows (default: N) and no files; each row of the second has one partner",
      3},
@@ -217,15 +211,13 @@ static const char documentation[] =
     "the left row, tab, the right row, ordered by left row, then right row.  A FILE - is standard input.\v"
     "A line ends at a line feed or at the end of the file; a carriage return before the line feed is "
     "ignored.  --delimiter and --header are for both files.  Keys are compared byte by byte; any bytes "
-    "will do.\n\n"
-    "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
+    "will do.";
 
 static const struct argp_child children[] = {{&options_input, 0, NULL, 0},
                                              {&options_result, 0, NULL, 0},
                                              {&options_method, 0, NULL, 2},
                                              {NULL, 0, NULL, 0}};
-static const struct argp argument_parser = {option_list, parse, "LEFT RIGHT", documentation,
-                                            children,    NULL,  NULL};
+const struct argp tool_join_argp = {option_list, parse, "LEFT RIGHT", documentation, children, NULL, NULL};
 
 /* ---- output ---- */
 
@@ -339,6 +331,6 @@ int tool_join(int argc, char **argv)
     command.input[1].column_number = 1;
     command.shared.delimiter = '\t';
     command.synthetic.exponent = 1;
-    const int code = method_start(&command.task, &argument_parser, argc, argv, &command, "JOIN", 32);
+    const int code = method_start(&command.task, &tool_join_argp, argc, argv, &command, "JOIN", 32);
     return code == TOOL_OK ? join_tables(&command) : code;
 }

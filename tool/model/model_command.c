@@ -61,20 +61,20 @@ struct command {
 
 /* ---- options ---- */
 
-enum { OPTION_WORD = 256, OPTION_CLUSTERS, OPTION_LOW_FREE, OPTION_RUNS, OPTION_CSV };
+enum { OPTION_WORD = 256, OPTION_CLUSTERS, OPTION_LOW_FREE, OPTION_MEASURE, OPTION_RUNS, OPTION_CSV };
 
 static const struct argp_option options[] = {
     {"total", 'T', "PAGES", 0, "Pages of the heap (1000000)", 0},
-    {"free", 'A', "PAGES,...", 0, "Free pages before, at random places (half, a tenth, a hundredth of all)",
+    {"free", 'f', "PAGES,...", 0, "Free pages before, at random places (half, a tenth, a hundredth of all)",
      0},
-    {"threads", 'N', "N,...", 0, "Numbers of threads; each asks for one page (1000,5000)", 0},
+    {"threads", 't', "N,...", 0, "Numbers of threads; each asks for one page (1000,5000)", 0},
     {"allocator", 'a', "NAME,...", 0, "Allocators (all)", 0},
     {"word-bits", OPTION_WORD, "BITS", 0, "Words of bitmap allocators: 32 or 64 (32)", 0},
     {"clusters", OPTION_CLUSTERS, "M", 0,
      "Runs of free pages, for crw (as many as are to be expected at random)", 0},
     {"low-free", OPTION_LOW_FREE, "PERCENT,...", 0, "Shares of free pages below which a heap is full (0.5)",
      0},
-    {"measure", 'm', NULL, 0, "Also measure, and correlate the steps with time", 0},
+    {"measure", OPTION_MEASURE, NULL, 0, "Also measure, and correlate the steps with time", 0},
     {"backend", 'b', "B", 0, "Where to measure: auto, cuda or cpu (auto: a GPU if there is one)", 0},
     {"runs", OPTION_RUNS, "N", 0, "Timed runs of each setting (GPU: 15; CPU: 9)", 0},
     {"csv", OPTION_CSV, "FILE", OPTION_ARG_OPTIONAL,
@@ -100,9 +100,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     switch (key) {
     case 'T':
         return tool_parse_range(&c->total, "total", text, 1, QUARRY_MAX_PAGES);
-    case 'A':
+    case 'f':
         return lists_parse(&c->free, "free", text, 1, QUARRY_MAX_PAGES);
-    case 'N':
+    case 't':
         return lists_parse(&c->threads, "threads", text, 1, MAX_THREADS);
     case 'a':
         return lists_parse_allocators(&c->allocators, text);
@@ -116,13 +116,11 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return tool_parse_range(&c->clusters, "clusters", text, 1, QUARRY_MAX_PAGES);
     case OPTION_LOW_FREE:
         return parse_low_free(&c->low_free, text);
-    case 'm':
+    case OPTION_MEASURE:
         c->measure = 1;
         return 0;
     case 'b':
-        if (tool_parse_backend(text, &c->backend) == 0)
-            return 0;
-        return tool_refuse("--backend: '%s' is not auto, cuda or cpu", text);
+        return options_parse_backend(&c->backend, text);
     case OPTION_RUNS:
         return tool_parse_range(&c->runs, "runs", text, 1, MAX_RUNS);
     case OPTION_CSV:
@@ -131,16 +129,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         c->csv_wanted = 1;
         c->csv_path = text;
         return 0;
-    case ARGP_KEY_ARG:
-        return tool_refuse("model takes no argument, but got '%s'", text);
-    case ARGP_KEY_ERROR:
-        return tool_option_error(state);
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp argp = {
+const struct argp tool_model_argp = {
     options,
     parse_option,
     NULL,
@@ -164,7 +158,7 @@ static uint64_t most(const struct list *list)
 
 static int read_options(struct command *c, int argc, char **argv)
 {
-    int code = tool_options(&argp, argc, argv, c);
+    int code = tool_options(&tool_model_argp, argc, argv, c);
     if (code != TOOL_OK)
         return code;
     const uint64_t divisors[] = {2, 10, 100};

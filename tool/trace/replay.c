@@ -30,8 +30,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case KEY_CHECK:
         command->check = 1;
         return 0;
-    case ARGP_KEY_ERROR:
-        return tool_option_error(state);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -46,14 +44,13 @@ static const char documentation[] =
     "What is not given is that of the recording: allocator and, with its allocator, page.  The heap has "
     "room for four times what can live at one time, but is no larger than the recording's.  "
     "docs/guide/traces.md "
-    "says what a replay keeps of the program.\n\n"
-    "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
+    "says what a replay keeps of the program.";
 
 static const struct argp_child children[] = {{&replay_input_argp, 0, NULL, 0},
                                              {&options_heap, 0, NULL, 0},
                                              {&options_policies, 0, NULL, 0},
                                              {NULL, 0, NULL, 0}};
-static const struct argp argument_parser = {option_list, parse, "TRACE", documentation, children, NULL, NULL};
+const struct argp tool_replay_argp = {option_list, parse, "TRACE", documentation, children, NULL, NULL};
 
 /* ---- the command ---- */
 
@@ -136,7 +133,7 @@ int tool_replay(int argc, char **argv)
 {
     struct command command;
     memset(&command, 0, sizeof command);
-    int code = replay_start(&command.session, &argument_parser, argc, argv, &command, "replaying");
+    int code = replay_start(&command.session, &tool_replay_argp, argc, argv, &command, "replaying");
     if (code == TOOL_OK)
         code = replay(&command);
     replay_finish(&command.session);

@@ -14,7 +14,6 @@
 #define BUDGET_MS 1000u                /* of the runs of a candidate */
 
 enum objective { OBJECTIVE_TIME, OBJECTIVE_MEMORY, OBJECTIVE_PRODUCT };
-static const char *const objectives[] = {"time", "memory", "product"};
 static const char *const meanings[] = {"the time in that heap", "the least heap in which no malloc fails",
                                        "the time times the least heap"};
 
@@ -39,28 +38,18 @@ struct tuner {
 
 enum { KEY_OBJECTIVE = 512 };
 
-static error_t parse_objective(struct tuner *tuner, const char *text)
-{
-    for (unsigned i = 0; i < sizeof objectives / sizeof *objectives; i++)
-        if (strcmp(text, objectives[i]) == 0) {
-            tuner->objective = (enum objective)i;
-            return 0;
-        }
-    return tool_refuse("--objective '%s': give time, memory or product", text);
-}
-
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct tuner *tuner = (struct tuner *)state->input;
+    int word;
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &tuner->session.input;
         state->child_inputs[1] = &tuner->session.heap;
         return 0;
     case KEY_OBJECTIVE:
-        return parse_objective(tuner, text);
-    case ARGP_KEY_ERROR:
-        return tool_option_error(state);
+        tuner->objective = (enum objective)(word = options_parse_word("objective", text));
+        return word < 0 ? TOOL_REFUSED : 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -76,12 +65,11 @@ static const char documentation[] =
     "Runs a trace on every allocator and option that suits it, and ranks them.\v"
     "The heap has room for four times what can live at one time, but is no larger than the recording's, "
     "unless --heap is given.  docs/guide/traces.md says what is tried.  Interrupted, it ranks what it "
-    "has.\n\n"
-    "Exit codes: 0 done, 1 bad data or lack of resources, 2 bad usage.";
+    "has.";
 
 static const struct argp_child children[] = {
     {&replay_input_argp, 0, NULL, 0}, {&options_place, 0, NULL, 0}, {NULL, 0, NULL, 0}};
-static const struct argp argument_parser = {option_list, parse, "TRACE", documentation, children, NULL, NULL};
+const struct argp tool_tune_argp = {option_list, parse, "TRACE", documentation, children, NULL, NULL};
 
 /* ---- candidates ---- */
 
@@ -250,7 +238,7 @@ static void print_table(const struct tuner *tuner, const struct statistics *floo
     puts(tuner->objective == OBJECTIVE_TIME ? "" : "   least heap  utilisation");
     for (unsigned i = 0; i < tuner->count; i++) {
         const struct candidate *c = &tuner->candidates[i];
-        const char *warp = options_distributions[c->options.distribution];
+        const char *warp = options_words("distribute")[c->options.distribution];
         page_text(c, page, sizeof page);
         if (!c->usable) {
             printf("   -  %-10s %7s  %-10s %s\n", c->options.allocator, page, warp, c->fault);
@@ -332,7 +320,8 @@ static int tune(struct tuner *tuner)
     replay_print_trace(&tuner->session);
     printf("heap          %s\n", tool_format_bytes(heap, bytes));
     printf("floor         %.3f ms, the same without malloc and free\n", floor.median / 1e3);
-    printf("objective     %s: %s\n", objectives[tuner->objective], meanings[tuner->objective]);
+    printf("objective     %s: %s\n", options_words("objective")[tuner->objective],
+           meanings[tuner->objective]);
     print_table(tuner, &floor);
     print_paste(tuner);
     return tool_flush();
@@ -342,7 +331,7 @@ int tool_tune(int argc, char **argv)
 {
     static struct tuner tuner;
     struct replay_session *session = &tuner.session;
-    int code = replay_start(session, &argument_parser, argc, argv, &tuner, "tuning");
+    int code = replay_start(session, &tool_tune_argp, argc, argv, &tuner, "tuning");
     if (code == TOOL_OK && session->plan.blocks == 0)
         code = tool_error(TOOL_FAILED, "%s: there is no malloc in it", session->input.path);
     if (code == TOOL_OK)
