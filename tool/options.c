@@ -384,6 +384,7 @@ static error_t parse_method(int key, char *text, struct argp_state *state)
 {
     struct method_options *options = (struct method_options *)state->input;
     int word;
+    options->given |= key > ARGP_KEY_ARG && key < ARGP_KEY_END;
     switch (key) {
     case 'p':
         return parse_page(options, text, OPTIONS_MIN_PAGE_BYTES);
@@ -430,6 +431,15 @@ static const struct argp_option heap_list[] = {
 const struct argp options_heap = {heap_list, parse_heap, NULL, NULL, NULL, NULL, NULL};
 const struct argp options_place = {heap_list + 2, parse_heap, NULL, NULL, NULL, NULL, NULL};
 const struct argp options_method = {method_list, parse_method, NULL, NULL, NULL, NULL, NULL};
+
+int options_check_page(const struct quarry_heap_options *heap)
+{
+    struct quarry_allocator_info info;
+    if (!heap->page_bytes || !heap->allocator || heap->distribution == QUARRY_DISTRIBUTION_WARP ||
+        options_find_allocator(heap->allocator, &info) < 0 || info.counts_slots)
+        return TOOL_OK;
+    return tool_error(TOOL_USAGE, "--page: allocator %s has no pages", info.name);
+}
 
 void options_use_heap(const struct method_options *options, struct quarry_heap_options *heap)
 {

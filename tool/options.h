@@ -81,6 +81,7 @@ struct result_options {
 };
 
 struct method_options {
+    int given; /* any of the options for a method */
     enum quarry_backend backend;
     int two_pass;          /* count, prefix sum, write; else pages from a heap, of which the rest is */
     const char *allocator; /* NULL: the library's default; groupby and join have one of their own */
@@ -95,6 +96,10 @@ struct method_options {
 /* Sets allocator, page, size and --set in the library's options, which point into *options then.  Whether the
  * allocator has those of --set is for the library to see. */
 void options_use_heap(const struct method_options *options, struct quarry_heap_options *heap);
+
+/* A page is for an allocator that has pages, or for lanes that share blocks of it.  Returns TOOL_OK, or prints one
+ * sentence and returns TOOL_USAGE. */
+int options_check_page(const struct quarry_heap_options *heap);
 
 /* Decimal digits only.  Returns 0, or -1 if text is something else or does not fit. */
 int tool_parse_number(const char *text, uint64_t *number);

@@ -440,10 +440,20 @@ run 2 bench --page 2M
 says "--page: '2M'"
 run 1 bench --backend cpu --allocator corw --test alloc --threads 64 --size 16 --heap 1M --set word_bits=48
 says 'option word_bits is 48: it must be 32 or 64'
+for option in --free=10 --lanes=8 --threads=64; do
+    run 2 bench --backend cpu --test init "$option"
+    says "${option%=*}: none of these tests takes it"
+done
+run 2 bench --backend cpu --test fill,frag --steps
+says '--steps: none of these tests counts steps'
+run 2 bench --backend cpu --allocator ring,scatter --low-free 1
+says '--low-free: none of these allocators infers that the heap is full'
+run 2 bench --backend cpu --allocator cuda --page 64
+says '--page: none of these allocators has pages'
 run 2 bench --runs 0
 says "--runs: '0'"
 run 2 bench --backend gpu
-says "--backend: 'gpu'"
+says "--backend 'gpu': give auto, cuda or cpu"
 run 2 bench --allocator rw,nonesuch
 says "no allocator 'nonesuch'"
 run 2 bench file

@@ -366,14 +366,26 @@ fi
 
 # ---- synthetic keys ----
 
+# keys ARGUMENT...: prints the keys alone.
+keys() {
+    "$quarry" groupby "$@" --keys >"$out" 2>"$err"
+    same $? 0 "exit code of $* --keys"
+}
+
+# without_heap ARGUMENT...: the arguments but for those about a heap.
+without_heap() {
+    sed -E 's/--(heap|page|allocator|prefill) [^ ]+//g' <<<"$*"
+}
+
 # synthetic ARGUMENT...: both methods' groups of --synthetic's keys are those of the keys that --keys prints.
 synthetic() {
-    run 0 "$@" --keys
+    # shellcheck disable=SC2046
+    keys $(without_heap "$@" | sed -E 's/--runs [^ ]+//')
     cp "$out" "$scratch/plain"
     run 0 "$@"
     matches "$scratch/plain"
     # shellcheck disable=SC2046
-    run 0 $(sed -E 's/--(heap|page|allocator|prefill) [^ ]+//g' <<<"$*") --method two-pass
+    run 0 $(without_heap "$@") --method two-pass
     matches "$scratch/plain"
 }
 
@@ -384,9 +396,9 @@ same "$(awk '{ s += $1; q += ($1 - 2^31)^2 } END { m = s / NR - 2^31; d = sqrt(q
 # Of a normal distribution 68.3 % are within one deviation, 4.6 % beyond two.
 same "$(awk '{ z = ($1 - 2^31) / 2^20; one += z * z < 1; two += z * z > 4 }
     END { print (one > 13300 && one < 14000 && two > 780 && two < 1040) }' "$scratch/plain")" 1 'shape of the distribution'
-run 0 --synthetic 20000 --keys
+keys --synthetic 20000
 same "$(cmp "$out" "$scratch/plain" 2>&1)" '' 'keys of one seed'
-run 0 --synthetic 20000 --keys --seed 1
+keys --synthetic 20000 --seed 1
 cmp -s "$out" "$scratch/plain" && fail 'another seed made the same keys'
 for deviation in 1 30 3000 128M; do
     synthetic --synthetic 3000 --deviation $deviation --heap 64M
@@ -396,7 +408,7 @@ for n in 1 31 60 61 120 121; do
 done
 # Keys that differ in their first bits: the mean is between two buckets of the first pass, and a deviation of 2^27
 # spans dozens.
-run 0 --synthetic 3000 --deviation 128M --keys
+keys --synthetic 3000 --deviation 128M
 same "$(awk '{ n[int($1 / 2^24)] } END { for (b in n) k++; print (k > 40) }' "$out")" 1 'first bytes of wide keys'
 for page in 32 48 4K; do
     for allocator in rw rw-bm crw corw; do
@@ -527,6 +539,15 @@ says "--synthetic needs no file, but '.*in' is given"
 for option in --seed=1 --deviation=1 --keys; do
     run 2 $option "$in"
     says '--deviation, --seed and --keys need --synthetic'
+done
+for option in --top=1 --rows; do
+    run 2 --count $option "$in"
+    says '--top and --rows are about groups: --count prints only their number'
+done
+for option in --count --top=1 --rows --stats --backend=cpu --runs=2 --heap=1M --method=paged; do
+    "$quarry" groupby --synthetic 5 --keys $option >"$out" 2>"$err"
+    same $? 2 "exit code of --keys $option"
+    says '--keys groups nothing: only --deviation, --seed and --output go with it'
 done
 run 2 --synthetic 5 --deviation 129M
 says "--deviation: '129M' is no number from 1 to 134217728"

@@ -404,6 +404,10 @@ for exponent in '' -1 x 1.2.3 11 nan; do
     run 2 --synthetic 1K "--exponent=$exponent"
     says "--exponent '$exponent'"
 done
+for other in '' --distribution=uniform; do
+    run 2 --synthetic 1K $other --exponent 1
+    says '--exponent needs --distribution zipf'
+done
 for percent in 100 -1 x ''; do
     run 2 "--prefill=$percent" "$left" "$right"
     says "--prefill: '$percent'"

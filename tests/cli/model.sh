@@ -67,10 +67,10 @@ same "$(sed -n 3p "$scratch/csv")" '"",,rw,1024,512,1,32,256.5,2,6.3717,,,' 'CSV
 # 8192 threads of 5 runs: the standard error of TAS is below 0.6 %.  TAS of a random walk is predicted well, WAS bounded
 # from above, but for the words that other lanes of a GPU have locked; a warp's rounds are 1 where one has more pages
 # than lanes; crw finds what it freed.
-heap=(-T 256K -A "128K,26K")
+heap=(-T 256K -f "128K,26K")
 locked=1.08
 if [ "$backend" = cuda ]; then
-    heap=(-T 8M -A "4M,820K")
+    heap=(-T 8M -f "4M,820K")
     locked=1.2
 fi
 run 0 model --measure --backend "$backend" "${heap[@]}" -t 8K --runs 3 --csv="$scratch/csv"
@@ -137,10 +137,18 @@ run 2 model --low-free 50,100
 says '--low-free: a share'
 run 2 model --low-free x
 says "--low-free: 'x'"
+for option in --runs=3 --backend=cpu; do
+    run 2 model "$option"
+    says '--backend and --runs need --measure'
+done
+run 2 model --low-free 1 --csv
+says '--low-free is about the table, which --csv without a file replaces'
+run 2 model --allocator rw,corw --clusters 3
+says '--clusters is about allocator crw'
 run 2 model --runs 0
 says "--runs: '0'"
 run 2 model --backend gpu
-says "--backend: 'gpu'"
+says "--backend 'gpu': give auto, cuda or cpu"
 run 2 model file
 says "'file'"
 run 2 model --frobnicate

@@ -82,6 +82,26 @@ static int takes_lanes(const struct bench_test *test)
     return test->kind != BENCH_REGISTERS && test->kind != BENCH_INIT;
 }
 
+enum { AXIS_THREADS, AXIS_SIZES, AXIS_FREE, AXIS_LANES, AXES };
+
+/* Whether a test takes values of --threads, --size, --free or --lanes. */
+static int takes_axis(const struct bench_test *test, unsigned axis)
+{
+    const int is_full = test->free && strcmp(test->free, "0") == 0;
+    if (test->kind == BENCH_REGISTERS)
+        return 0;
+    switch (axis) {
+    case AXIS_THREADS:
+        return test->kind != BENCH_INIT;
+    case AXIS_FREE:
+        return !workload_resets(test) && !is_full;
+    case AXIS_LANES:
+        return takes_lanes(test);
+    default:
+        return 1;
+    }
+}
+
 /* The test's own axes, but for those that were given and that it takes. */
 static int make_axes(const struct bench *bench, const struct bench_test *test, struct axes *axes)
 {
@@ -94,33 +114,63 @@ static int make_axes(const struct bench *bench, const struct bench_test *test, s
     int error = 0;
 
     memset(axes, 0, sizeof *axes);
-    if (bench->axes.threads.count && test->kind != BENCH_INIT && test->kind != BENCH_REGISTERS) {
+    if (bench->axes.threads.count && takes_axis(test, AXIS_THREADS)) {
         axes->threads = bench->axes.threads;
     } else {
         snprintf(text, sizeof text, "%s", test->threads[scale]);
         error |= lists_parse(&axes->threads, "threads", text, 1, UINT32_MAX);
     }
-    if (bench->axes.sizes.bytes.count && test->kind != BENCH_REGISTERS) {
+    if (bench->axes.sizes.bytes.count && takes_axis(test, AXIS_SIZES)) {
         axes->sizes = bench->axes.sizes;
     } else {
         snprintf(text, sizeof text, "%s", test->sizes[scale]);
         error |= bench_parse_sizes(&axes->sizes, text);
     }
-    const int is_full = test->free && strcmp(test->free, "0") == 0;
-    if (bench->axes.free_shares.count && !workload_resets(test) && !is_full &&
-        test->kind != BENCH_REGISTERS) {
+    if (bench->axes.free_shares.count && takes_axis(test, AXIS_FREE)) {
         axes->free_shares = bench->axes.free_shares;
     } else {
         snprintf(text, sizeof text, "%s", test->free ? test->free : "100");
         error |= lists_parse_shares(&axes->free_shares, "free", text);
     }
-    if (bench->axes.lanes.count && takes_lanes(test)) {
+    if (bench->axes.lanes.count && takes_axis(test, AXIS_LANES)) {
         axes->lanes = bench->axes.lanes;
     } else {
         snprintf(text, sizeof text, "%s", test->lanes ? test->lanes : "32");
         error |= lists_parse(&axes->lanes, "lanes", text, 1, SIMT_LANES);
     }
     return error;
+}
+
+/* An option that no test or no allocator obeys.  Returns TOOL_OK, or TOOL_USAGE with the sentence printed. */
+static int check_ignored(const struct bench *bench)
+{
+    static const char *const names[AXES] = {"threads", "size", "free", "lanes"};
+    const unsigned given[AXES] = {bench->axes.threads.count, bench->axes.sizes.bytes.count,
+                                  bench->axes.free_shares.count, bench->axes.lanes.count};
+    int taken[AXES] = {0}, timed = 0, infers = 0, pages = bench->policies.distribution;
+    for (unsigned t = 0; t < bench->tests.count; t++) {
+        const struct bench_test *test = &bench_tests[bench->tests.values[t]];
+        timed |= test->kind == BENCH_TIMED;
+        for (unsigned axis = 0; axis < AXES; axis++)
+            taken[axis] |= takes_axis(test, axis);
+    }
+    for (unsigned a = 0; a < bench->allocators.count; a++) {
+        struct quarry_allocator_info info;
+        if (quarry_allocator_describe((int)bench->allocators.values[a], &info) != QUARRY_OK)
+            continue;
+        infers |= info.infers_full;
+        pages |= info.counts_slots;
+    }
+    for (unsigned axis = 0; axis < AXES; axis++)
+        if (given[axis] && !taken[axis])
+            return tool_error(TOOL_USAGE, "--%s: none of these tests takes it", names[axis]);
+    if (bench->steps && !timed)
+        return tool_error(TOOL_USAGE, "--steps: none of these tests counts steps");
+    if (bench->low_free > 0 && !infers)
+        return tool_error(TOOL_USAGE, "--low-free: none of these allocators infers that the heap is full");
+    if (bench->page_bytes && !pages)
+        return tool_error(TOOL_USAGE, "--page: none of these allocators has pages");
+    return TOOL_OK;
 }
 
 /* ---- cells ---- */
@@ -230,6 +280,8 @@ int bench_plan(struct bench *bench)
 {
     set_defaults(bench);
     int code = options_check_set(&bench->set, &bench->allocators);
+    if (code == TOOL_OK)
+        code = check_ignored(bench);
     for (unsigned t = 0; t < bench->tests.count && code == TOOL_OK; t++) {
         const struct bench_test *test = &bench_tests[bench->tests.values[t]];
         struct axes axes;

@@ -44,11 +44,17 @@ static error_t parse_top(struct command *command, const char *text)
 
 static error_t parse_end(struct command *command)
 {
+    const struct groupby_output_options *output = &command->output;
+    if (output->count && (output->top || output->with_rows))
+        return tool_refuse("--top and --rows are about groups: --count prints only their number");
     if (command->synthetic.rows) {
         if (command->path)
             return tool_refuse("--synthetic needs no file, but '%s' is given", command->path);
         if (command->input.described)
             return tool_refuse("--column, --delimiter and --header are about files: --synthetic reads none");
+        if (command->keys && (output->count || output->top || output->with_rows ||
+                              command->task.result.stats || command->task.method.given))
+            return tool_refuse("--keys groups nothing: only --deviation, --seed and --output go with it");
         return 0;
     }
     if (command->synthetic_only)

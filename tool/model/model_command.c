@@ -43,6 +43,8 @@ struct command {
     uint64_t clusters;
     uint64_t runs;
     int measure;
+    int measure_only; /* an option that means nothing without --measure was given */
+    int table_only;   /* likewise without a table */
     int csv_wanted;
     const char *csv_path; /* NULL: standard output, and no table */
 
@@ -97,6 +99,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct command *c = state->input;
 
+    c->measure_only |= key == 'b' || key == OPTION_RUNS;
+    c->table_only |= key == OPTION_LOW_FREE;
     switch (key) {
     case 'T':
         return tool_parse_range(&c->total, "total", text, 1, QUARRY_MAX_PAGES);
@@ -129,6 +133,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         c->csv_wanted = 1;
         c->csv_path = text;
         return 0;
+    case ARGP_KEY_END:
+        if (c->measure_only && !c->measure)
+            return tool_refuse("--backend and --runs need --measure");
+        if (c->table_only && c->csv_wanted && !c->csv_path)
+            return tool_refuse("--low-free is about the table, which --csv without a file replaces");
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -156,6 +166,16 @@ static uint64_t most(const struct list *list)
     return value;
 }
 
+static int has_allocator(const struct command *c, const char *name)
+{
+    struct quarry_allocator_info info;
+    const int number = options_find_allocator(name, &info);
+    for (unsigned i = 0; i < c->allocators.count; i++)
+        if (c->allocators.values[i] == (uint64_t)number)
+            return 1;
+    return 0;
+}
+
 static int read_options(struct command *c, int argc, char **argv)
 {
     int code = tool_options(&tool_model_argp, argc, argv, c);
@@ -179,6 +199,8 @@ static int read_options(struct command *c, int argc, char **argv)
     }
     if (!c->word_bits)
         c->word_bits = 32;
+    if (c->clusters && !has_allocator(c, "crw"))
+        return tool_error(TOOL_USAGE, "--clusters is about allocator crw, which is not among --allocator");
     if (most(&c->free) > c->total)
         return tool_error(TOOL_USAGE, "--free: %" PRIu64 " pages are more than the %" PRIu64 " of --total",
                           most(&c->free), c->total);

@@ -109,6 +109,8 @@ static int replay(struct command *command)
     struct statistics floor;
     char text[512];
     fill_options(command, &options);
+    if (command->session.heap.page_bytes && options_check_page(&options) != TOOL_OK)
+        return TOOL_USAGE;
     replay->to = 1;
     enum quarry_status status = replay_measure(replay, &options, runs, command->check, &result);
     const char *fault = replay_fault(status, &result, text, sizeof text);
