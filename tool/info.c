@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `quarry info`: what a heap is composed of, in words. */
+#include "json.h"
 #include "options.h"
 #include "tool.h"
 
@@ -14,9 +15,10 @@ struct info {
     struct policy_options policies;
     enum quarry_pool pool;
     int debug;
+    int json;
 };
 
-enum { OPTION_DEBUG = 256, OPTION_POOL };
+enum { OPTION_DEBUG = 256, OPTION_POOL, OPTION_JSON };
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -26,6 +28,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &info->heap;
         state->child_inputs[1] = &info->policies;
+        return 0;
+    case OPTION_JSON:
+        info->json = 1;
         return 0;
     case OPTION_DEBUG:
         info->debug = 1;
@@ -40,6 +45,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
+    {"json", OPTION_JSON, NULL, 0, "Write it as JSON", 0},
     {"debug", OPTION_DEBUG, NULL, 0, "A heap in debug mode", 0},
     {"pool", OPTION_POOL, "WHERE", 0,
      "Where its memory is reserved: device, stream, managed, pinned, or malloc, the toolkit's device heap "
@@ -72,10 +78,57 @@ static void print_map(const quarry_heap *heap)
                100 * (double)sections[i].bytes / (double)about.pool_bytes, sections[i].name);
 }
 
+static json_t *make_sections(const quarry_heap *heap)
+{
+    struct quarry_heap_section sections[QUARRY_HEAP_SECTIONS];
+    const uint32_t count = quarry_heap_map(heap, sections, QUARRY_HEAP_SECTIONS);
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(array, json_pack("{s:s, s:I, s:I}", "name", sections[i].name, "offset",
+                                               (json_int_t)sections[i].offset, "bytes",
+                                               (json_int_t)sections[i].bytes));
+    return array;
+}
+
+/* The members of struct quarry_heap_description, and "sections". */
+static enum quarry_status print_json(const quarry_heap *heap)
+{
+    struct quarry_heap_description about;
+    const enum quarry_status status = quarry_heap_describe(heap, &about);
+    if (status != QUARRY_OK)
+        return status;
+    json_t *set = json_object();
+    for (uint32_t i = 0; i < about.option_count; i++)
+        json_object_set_new(set, about.options[i].name, json_integer((json_int_t)about.options[i].value));
+    const unsigned pool = about.pool == QUARRY_POOL_MALLOC ? about.pool - 1 : about.pool;
+    json_print(
+        json_pack("{s:s, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:I, s:s, s:s, s:I, s:o, s:o}",
+                  "allocator", about.allocator, "backend", options_words("backend")[about.target.backend],
+                  "device", about.target.device, "pool", options_words("pool")[pool], "pool_bytes",
+                  (json_int_t)about.pool_bytes, "page_bytes", (json_int_t)about.page_bytes, "pages",
+                  (json_int_t)about.pages, "max_block_bytes", (json_int_t)about.max_block_bytes, "full",
+                  about.full == QUARRY_FULL_INFERRED ? "inferred" : "proven", "low_free", about.low_free,
+                  "debug", about.debug, "alignment", (json_int_t)about.alignment, "distribution",
+                  options_words("distribute")[about.distribution], "oom", options_words("oom")[about.oom],
+                  "oom_tries", (json_int_t)about.oom_tries, "options", set, "sections", make_sections(heap)),
+        stdout);
+    return QUARRY_OK;
+}
+
+static enum quarry_status print_text(const quarry_heap *heap)
+{
+    char text[QUARRY_INFO_TEXT_BYTES];
+    const enum quarry_status status = quarry_heap_info(heap, text, sizeof text);
+    if (status != QUARRY_OK)
+        return status;
+    fputs(text, stdout);
+    print_map(heap);
+    return QUARRY_OK;
+}
+
 static int print_info(const struct info *info, const struct quarry_target *target)
 {
     struct quarry_heap_options create = QUARRY_HEAP_OPTIONS_INIT;
-    char text[QUARRY_INFO_TEXT_BYTES];
     quarry_heap *heap;
     create.target = *target;
     create.pool = info->pool;
@@ -84,15 +137,15 @@ static int print_info(const struct info *info, const struct quarry_target *targe
     options_use_policies(&info->policies, &create);
     if (!create.pool_bytes)
         create.pool_bytes = DEFAULT_HEAP_BYTES;
+    if (options_check_page(&create) != TOOL_OK)
+        return TOOL_USAGE;
     enum quarry_status status = quarry_heap_create(&heap, &create);
     if (status == QUARRY_ERROR_COMBINATION || status == QUARRY_ERROR_ARGUMENT)
         return tool_error(TOOL_USAGE, "%s", quarry_error_detail());
     if (status == QUARRY_OK)
-        status = quarry_heap_info(heap, text, sizeof text);
+        status = info->json ? print_json(heap) : print_text(heap);
     if (status != QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
-    fputs(text, stdout);
-    print_map(heap);
     if (quarry_heap_destroy(heap) != QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
     return tool_flush();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `quarry list`: what this build offers on this machine. */
+#include "json.h"
 #include "tool.h"
 
 #include <argp.h>
@@ -70,14 +71,110 @@ static int list_devices(enum quarry_backend backend, const char *name)
     return TOOL_OK;
 }
 
+/* ---- JSON ---- */
+
+static json_t *make_option(int allocator, uint32_t index)
+{
+    struct quarry_option_info option;
+    if (quarry_allocator_option(allocator, index, &option) != QUARRY_OK)
+        return NULL;
+    return json_pack("{s:s, s:I, s:I, s:I, s:s}", "name", option.name, "standard",
+                     (json_int_t)option.standard, "least", (json_int_t)option.least, "most",
+                     (json_int_t)option.most, "help", option.help);
+}
+
+static json_t *make_allocator(int number)
+{
+    struct quarry_allocator_info info;
+    json_t *options = json_array();
+    if (quarry_allocator_describe(number, &info) != QUARRY_OK)
+        return NULL;
+    for (uint32_t k = 0; k < info.options; k++)
+        json_array_append_new(options, make_option(number, k));
+    return json_pack("{s:s, s:s, s:o, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "name", info.name,
+                     "summary", info.summary, "options", options, "max_alignment",
+                     (json_int_t)info.max_alignment, "registers", (json_int_t)info.registers, "proves_full",
+                     info.proves_full, "infers_full", info.infers_full, "reuses_space", info.reuses_space,
+                     "defers_frees", info.defers_frees, "counts_slots", info.counts_slots, "whole_pages",
+                     info.whole_pages, "holds_pages", info.holds_pages);
+}
+
+/* "problem" says why the backend can't be used; it is null where it can. */
+static json_t *make_backend(enum quarry_backend backend, const char *name)
+{
+    struct quarry_target target = {.backend = backend};
+    const enum quarry_status status = quarry_target_resolve(&target);
+    const char *detail = quarry_error_detail();
+    return json_pack("{s:s, s:b, s:s?}", "name", name, "built_in", status != QUARRY_ERROR_BACKEND, "problem",
+                     status == QUARRY_OK ? NULL
+                     : *detail           ? detail
+                                         : quarry_status_string(status));
+}
+
+/* Appends a backend's devices.  Returns the exit code. */
+static int add_devices(json_t *devices, enum quarry_backend backend, const char *name)
+{
+    for (int i = 0; i < quarry_device_count(backend); i++) {
+        struct quarry_target target = {.backend = backend, .device = i};
+        struct quarry_device_info info;
+        if (quarry_device_describe(&target, &info) != QUARRY_OK)
+            return tool_error(TOOL_FAILED, "%s:%d: %s", name, i, quarry_error_detail());
+        json_array_append_new(
+            devices,
+            json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "backend", name, "device", i,
+                      "name", info.name, "multiprocessors", (json_int_t)info.multiprocessors, "clock_khz",
+                      (json_int_t)info.clock_khz, "capability", (json_int_t)info.capability, "total_bytes",
+                      (json_int_t)info.total_bytes, "available_bytes", (json_int_t)info.available_bytes,
+                      "heap_bytes", (json_int_t)info.heap_bytes, "driver", info.driver));
+    }
+    return TOOL_OK;
+}
+
+static int list_json(void)
+{
+    json_t *allocators = json_array(), *devices = json_array();
+    for (int i = 0; i < quarry_allocator_count(); i++)
+        json_array_append_new(allocators, make_allocator(i));
+    int code = add_devices(devices, QUARRY_BACKEND_CUDA, "cuda");
+    if (code == TOOL_OK)
+        code = add_devices(devices, QUARRY_BACKEND_CPU, "cpu");
+    json_t *whole = json_pack("{s:s, s:o, s:[o, o], s:o}", "version", quarry_version(), "allocators",
+                              allocators, "backends", make_backend(QUARRY_BACKEND_CUDA, "cuda"),
+                              make_backend(QUARRY_BACKEND_CPU, "cpu"), "devices", devices);
+    if (code != TOOL_OK) {
+        json_decref(whole);
+        return code;
+    }
+    json_print(whole, stdout);
+    return tool_flush();
+}
+
+/* ---- the command ---- */
+
+enum { OPTION_JSON = 256 };
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    (void)text;
+    if (key != OPTION_JSON)
+        return ARGP_ERR_UNKNOWN;
+    *(int *)state->input = 1;
+    return 0;
+}
+
+static const struct argp_option options[] = {{"json", OPTION_JSON, NULL, 0, "Write it as JSON", 0},
+                                             {NULL, 0, NULL, 0, NULL, 0}};
 const struct argp tool_list_argp = {
-    NULL, NULL, NULL, "Shows the allocators, backends and devices of this build.", NULL, NULL, NULL};
+    options, parse, NULL, "Shows the allocators, backends and devices of this build.", NULL, NULL, NULL};
 
 int tool_list(int argc, char **argv)
 {
-    int code = tool_options(&tool_list_argp, argc, argv, NULL);
+    int json = 0;
+    int code = tool_options(&tool_list_argp, argc, argv, &json);
     if (code != TOOL_OK)
         return code;
+    if (json)
+        return list_json();
 
     list_allocators();
     puts("backends");

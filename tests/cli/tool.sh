@@ -9,6 +9,16 @@ quarry=$1
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 
+# json FACT NAME=TEXT...: Python says that this is true of the members of the JSON that the last command printed.
+json() {
+    checks=$((checks + 1))
+    # shellcheck disable=SC2016 # Python
+    python3 -c 'import json, re, sys
+path, fact, *texts = sys.argv[1:]
+sys.exit(not eval(fact, {"re": re, **json.load(open(path)), **dict(text.split("=", 1) for text in texts)}))' "$out" "$@" ||
+        fail "not so: $1"
+}
+
 # ---- help, version, no such command ----
 
 run 0 --help
@@ -77,6 +87,19 @@ prints '^  cpu +built in$'
 prints '^devices$'
 prints '^  cpu:0 .*[0-9] cores.* [0-9.]+ [KMGT]iB memory'
 same "$(wc -c <"$err")" 0 'bytes on standard error'
+# The JSON tells what the text does.
+cp "$out" "$scratch/text"
+run 0 list --json
+for fact in 'version in told' 'names.split() == [a["name"] for a in allocators]' \
+    'all(a["summary"] in text for a in allocators)' \
+    'all(o["least"] <= o["most"] and o["help"] for a in allocators for o in a["options"])' \
+    '[b["name"] for b in backends] == ["cuda", "cpu"] and not backends[1]["problem"]' \
+    'backends[0]["built_in"] == ("cuda" in told)' \
+    'all("%s, %d " % (v["name"], v["multiprocessors"]) in text for v in devices)' \
+    'sum(":" in line.split()[0] for line in text.splitlines()) == len(devices) > 0'; do
+    json "$fact" text="$(<"$scratch/text")" told="$("$quarry" --version)" \
+        names="$(sed -nE '/^allocators$/,/^backends$/s/^  ([a-z-]+) .*/\1/p' "$scratch/text")"
+done
 run 2 list rw
 says 'no arguments'
 run 2 list --frobnicate
@@ -117,10 +140,34 @@ prints '^creation       rw-malloc, .*: [0-9]* pages of 16 bytes, '
 run 0 info --backend cpu --allocator cuda --heap 1M
 prints "^reserve pool   1048576 bytes of the C library's heap$"
 prints '^creation       cuda, .*: blocks of up to [0-9]*$'
+run 2 info --backend cpu --allocator cuda --page 64
+says '--page: allocator cuda has no pages'
+run 0 info --backend cpu --allocator cuda --page 64 --distribute warp
 run 2 info --page 8
 says "--page '8': give a multiple of 16 from 16 to 1M"
 run 0 info --backend cpu --allocator ring
 prints_not '^options'
+
+# The JSON tells what the text does.
+for options in '' '--allocator corw --heap 1M --page 1K --align 64 --distribute warp --oom wait --set word_bits=64' \
+    '--allocator scatter --oom trap --pool malloc' '--debug --pool pinned' '--allocator cuda --heap 1M'; do
+    # shellcheck disable=SC2086 # several words
+    run 0 info --backend cpu $options
+    cp "$out" "$scratch/text"
+    # shellcheck disable=SC2086
+    run 0 info --backend cpu $options --json
+    for fact in 'f"reserve pool   {pool_bytes} bytes of " in text' 'pool in words or pool == "device"' \
+        'f"creation       {allocator}, " in text and backend == "cpu" and device == 0' \
+        'f"{pages} pages of {page_bytes} bytes" in text or not sections' \
+        'f"blocks of up to {max_block_bytes}\n" in text or "blocks of up" not in text' \
+        'f" multiples of {alignment} bytes\n" in text' 'f"distribution   {distribution}: " in text' \
+        'f"out of memory  {oom}: " in text' 'f"tries {oom_tries} times" in text or oom_tries == 0' \
+        '"debug mode     " + ("off", "on")[debug] in text' 'full == "proven" and low_free == 0' \
+        '"".join(f" {n}={v}" for n, v in options.items()) == "".join(re.findall("options       (.*)", text))' \
+        '[[str(s["offset"]), str(s["bytes"]), s["name"]] for s in sections] == [[*w[:2], w[4]] for w in map(str.split, text.splitlines()) if len(w) == 5 and w[3] == "%"]'; do
+        json "$fact" text="$(<"$scratch/text")" words="$options"
+    done
+done
 
 # ---- options of allocators ----
 

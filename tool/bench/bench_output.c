@@ -3,10 +3,10 @@
 #include "bench/bench.h"
 #include "bench/report.h"
 #include "build.h"
+#include "json.h"
 #include "output.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -400,10 +400,7 @@ static void print_json(const struct bench *bench, FILE *file)
                   "warmups", (int)bench->rule.warmups, "least_runs", (int)bench->rule.least, "most_runs",
                   (int)bench->rule.most, "budget_s", bench->rule.budget_s, "stable_within", STATISTICS_STABLE,
                   "floors", make_floors(bench), "results", results);
-    if (!whole || json_dumpf(whole, file, JSON_INDENT(1) | JSON_REAL_PRECISION(7)) != 0)
-        fputs("null", file);
-    fputc('\n', file);
-    json_decref(whole);
+    json_print(whole, file);
 }
 
 /* ---- where to ---- */
