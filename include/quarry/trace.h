@@ -94,8 +94,8 @@ struct quarry_trace_file {
     struct quarry_trace_event *events; /* header.events of them, from malloc; NULL if there are none */
 };
 
-/* Reads a trace.  FILE with a sentence that names the offset if the file is damaged; MEMORY if it is too
- * large.  After an error *file is all zero. */
+/* Reads a trace; path "-": from standard input.  FILE with a sentence that names the offset if the file is
+ * damaged; MEMORY if it is too large.  After an error *file is all zero. */
 enum quarry_status quarry_trace_read(struct quarry_trace_file *file, const char *path);
 
 /* The same of a file that is in memory. */

@@ -456,10 +456,10 @@ enum quarry_status quarry_trace_parse(struct quarry_trace_file *file, const void
     return status;
 }
 
-/* Reads all of a file into memory from malloc.  Returns 0, or an error number. */
+/* Reads all of a file, NULL: of standard input, into memory from malloc.  Returns 0, or an error number. */
 static int read_all(const char *path, unsigned char **bytes, size_t *size)
 {
-    FILE *file = fopen(path, "rb");
+    FILE *file = path ? fopen(path, "rb") : stdin;
     size_t room = 0;
     int error = 0;
     if (!file)
@@ -479,7 +479,8 @@ static int read_all(const char *path, unsigned char **bytes, size_t *size)
             break;
         }
     }
-    fclose(file);
+    if (path)
+        fclose(file);
     return error;
 }
 
@@ -490,8 +491,11 @@ enum quarry_status quarry_trace_read(struct quarry_trace_file *file, const char 
     if (!file || !path)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", file ? "path" : "file");
     memset(file, 0, sizeof *file);
-    int error = read_all(path, &bytes, &size);
+    const int is_input = strcmp(path, "-") == 0;
+    const int error = read_all(is_input ? NULL : path, &bytes, &size);
     enum quarry_status status;
+    if (is_input)
+        path = "standard input";
     if (error) {
         status = quarry_fail(QUARRY_ERROR_FILE, "%s: can't read: %s", path, strerror(error));
     } else {

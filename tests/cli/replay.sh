@@ -37,6 +37,17 @@ prints '^time +[0-9.]+ ms .*, n 2\)$'
 prints '^floor +[0-9.]+ ms'
 same "$(wc -c <"$err")" 0 'bytes on standard error'
 
+# From standard input: a pipe, and a file.
+grep -vE '^(time|floor) ' "$out" >"$scratch/named"
+sed -i "s|^\(trace *\)[^:]*:|\1-:|" "$scratch/named"
+run 0 replay --backend "$backend" --runs 2 --check - < <(cat "$data/groupby.trace")
+same "$(grep -vE '^(time|floor) ' "$out" | diff - "$scratch/named")" '' 'a replay of standard input'
+run 0 tune --backend "$backend" --runs 1 - <"$data/groupby.trace"
+run 1 replay --backend "$backend" - </dev/null
+says 'standard input: byte 0: the file ends in its header'
+run 1 replay --backend "$backend" - <&-
+says "standard input: can't read: "
+
 for allocator in $allocators cuda; do
     for trace in groupby join; do
         run 0 replay --backend "$backend" --runs 1 --check --allocator "$allocator" "$data/$trace.trace"

@@ -62,7 +62,7 @@ static const struct argp_option option_list[] = {
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static const char documentation[] =
-    "Runs a trace on every allocator and option that suits it, and ranks them.\v"
+    "Runs a trace on every allocator and option that suits it, and ranks them.  TRACE - is standard input.\v"
     "The heap has room for four times what can live at one time, but is no larger than the recording's, "
     "unless --heap is given.  docs/guide/traces.md says what is tried.  Interrupted, it ranks what it "
     "has.";
