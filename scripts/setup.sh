@@ -11,8 +11,8 @@
 #                                     processor that has no packages, into DIR/include and DIR/lib
 set -eu
 
-build='gcc libc6-dev make cmake libboost-context-dev zlib1g-dev libjansson-dev'
-test="$build g++ gzip libcmocka-dev libgsl-dev pkgconf"
+build='gcc libc6-dev make cmake libboost-context-dev zlib1g-dev libjansson-dev help2man'
+test="$build g++ gzip libcmocka-dev libgsl-dev pkgconf mandoc"
 lint="$test clang clang-format clang-tidy shellcheck"
 ci="$lint python3-matplotlib python3-selenium chromium chromium-driver"
 

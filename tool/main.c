@@ -40,8 +40,8 @@ const unsigned tool_command_count = sizeof tool_commands / sizeof *tool_commands
 static void print_help(void)
 {
     puts("Usage: quarry COMMAND [OPTION...]\n"
-         "       quarry help [COMMAND]\n"
-         "       quarry --version\n"
+         "  or:  quarry help [COMMAND]\n"
+         "  or:  quarry --version\n"
          "\n"
          "malloc and free for massively parallel programs, on GPUs and on the CPU.\n"
          "\n"
@@ -98,6 +98,8 @@ int main(int argc, char **argv)
         print_version();
         return tool_flush();
     }
+    if (strcmp(argv[1], "--completion") == 0 && argc == 2)
+        return tool_print_completion();
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         argv[1] = help;
     return run(argc - 1, argv + 1);

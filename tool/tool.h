@@ -34,6 +34,9 @@ int tool_info(int argc, char **argv);
 extern const struct argp tool_groupby_argp, tool_join_argp, tool_bench_argp, tool_report_argp,
     tool_model_argp, tool_replay_argp, tool_tune_argp, tool_list_argp, tool_info_argp;
 
+/* Prints the tables for completion.sh.  Returns an exit code. */
+int tool_print_completion(void);
+
 /* "4096", "64K", "1.5G" (K, M, G, T: powers of 1024, an optional trailing "iB" or "B") to bytes.
  * Returns 0, or -1 if text is no such size or does not fit 64 bits. */
 int tool_parse_bytes(const char *text, uint64_t *bytes);

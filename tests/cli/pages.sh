@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# docs/reference: options.md has each option of each allocator as `quarry list` tells it, and no other; commands.md has each command.
+# docs/reference: options.md has each option of each allocator as `quarry list` tells it, and no other; commands.md has each command,
+# and the letters of options.
 #
 #   pages.sh QUARRY     the binary
 set -u
@@ -33,4 +34,13 @@ while read -r command; do
     grep -Eq "^\| \`quarry ${command}( |\`)" "$reference/commands.md" || fail "docs/reference/commands.md lacks $command"
 done < <(sed -n '/^Commands:$/,/^$/s/^  \([a-z]*\) .*/\1/p' "$out")
 [ "$checks" -gt 8 ] || fail 'no commands are listed'
+
+# The letters.
+# shellcheck disable=SC2016 # backquotes of Markdown
+sed -n '/^Commands:$/,/^$/s/^  \([a-z]*\) .*/\1/p' "$out" | while read -r command; do
+    "$quarry" help "$command" | sed -nE 's/^  (-[a-zA-Z]), (--[a-z-]+).*/`\1` | `\2`/p'
+done | LC_ALL=C sort -u >"$scratch/letters"
+# shellcheck disable=SC2016
+same "$(grep -oE '`-[a-zA-Z]` \| `--[a-z-]+`' "$reference/commands.md" | LC_ALL=C sort | diff - "$scratch/letters")" '' \
+    'letters in docs/reference/commands.md (<) and of the commands (>)'
 finish

@@ -26,9 +26,15 @@ mv "$PREFIX" "$INSTALLED"
 cd "$INSTALLED"
 for file in bin/quarry include/quarry/quarry.h include/quarry/device.h include/quarry/alloc/list.def \
     "$LIBDIR"/cmake/quarry/{quarryConfig,quarryConfigVersion,quarryTargets,QuarryKernel,QuarryBoostContext}.cmake \
-    "$LIBDIR/pkgconfig/quarry.pc" share/doc/quarry/LICENSE; do
+    "$LIBDIR/pkgconfig/quarry.pc" share/doc/quarry/LICENSE share/bash-completion/completions/quarry; do
     [ -f "$file" ] || fail "$file is not installed"
 done
+if command -v help2man >/dev/null; then
+    while read -r command _; do
+        [ -f "share/man/man1/quarry-$command.1" ] || fail "no man page of $command"
+    done < <(bin/quarry --help | sed -n '/^Commands:$/,/^$/s/^  //p')
+    [ -f share/man/man1/quarry.1 ] || fail 'no man page of quarry'
+fi
 # The public headers, all of them and nothing else.
 diff -r "$SOURCE/include/quarry" include/quarry
 # But for where the build found libboost_context, wherever that is.

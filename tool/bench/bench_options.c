@@ -254,7 +254,7 @@ static char *filter_help(int key, const char *text, void *input)
         return (char *)(uintptr_t)text;
     fputs("Tests:\n", stream);
     for (unsigned i = 0; i < bench_test_count; i++)
-        fprintf(stream, "  %s: %s\n", bench_tests[i].name, bench_tests[i].what);
+        fprintf(stream, "  %-17s  %s\n", bench_tests[i].name, bench_tests[i].what);
     fprintf(stream, "\n%s", text);
     fclose(stream);
     return whole;

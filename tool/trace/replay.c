@@ -40,7 +40,8 @@ static const struct argp_option option_list[] = {
     {NULL, 0, NULL, 0, NULL, 0}};
 
 static const char documentation[] =
-    "Runs the mallocs and frees of a trace again: their time, and what they take of a heap.  TRACE - is standard input.\v"
+    "Runs the mallocs and frees of a trace again: their time, and what they take of a heap.  TRACE - is "
+    "standard input.\v"
     "What is not given is that of the recording: allocator and, with its allocator, page.  The heap has "
     "room for four times what can live at one time, but is no larger than the recording's.  "
     "docs/guide/traces.md "
