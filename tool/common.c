@@ -144,6 +144,18 @@ int tool_error(int code, const char *format, ...)
     return code;
 }
 
+int tool_heap_code(enum quarry_status status)
+{
+    switch (status) {
+    case QUARRY_ERROR_ARGUMENT:
+    case QUARRY_ERROR_COMBINATION:
+    case QUARRY_ERROR_ALLOCATOR:
+        return TOOL_USAGE;
+    default:
+        return TOOL_FAILED;
+    }
+}
+
 int tool_flush(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

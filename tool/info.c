@@ -139,13 +139,11 @@ static int print_info(const struct info *info, const struct quarry_target *targe
         create.pool_bytes = DEFAULT_HEAP_BYTES;
     if (options_check_page(&create) != TOOL_OK)
         return TOOL_USAGE;
-    enum quarry_status status = quarry_heap_create(&heap, &create);
-    if (status == QUARRY_ERROR_COMBINATION || status == QUARRY_ERROR_ARGUMENT)
-        return tool_error(TOOL_USAGE, "%s", quarry_error_detail());
+    enum quarry_status status = quarry_heap_draft(&heap, &create);
     if (status == QUARRY_OK)
         status = info->json ? print_json(heap) : print_text(heap);
     if (status != QUARRY_OK)
-        return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
+        return tool_error(tool_heap_code(status), "%s", quarry_error_detail());
     if (quarry_heap_destroy(heap) != QUARRY_OK)
         return tool_error(TOOL_FAILED, "%s", quarry_error_detail());
     return tool_flush();

@@ -57,6 +57,9 @@ int tool_target(enum quarry_backend backend, struct quarry_target *target);
 /* Prints "quarry: <sentence>\n" to stderr and returns `code`. */
 int tool_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The exit code if a heap can't be made: TOOL_USAGE if that is the fault of its options, else TOOL_FAILED. */
+int tool_heap_code(enum quarry_status status);
+
 /* Writes what standard output holds back.  Returns TOOL_OK, or prints one sentence and returns TOOL_FAILED.
  */
 int tool_flush(void);

@@ -300,6 +300,16 @@ struct quarry_heap_options {
  * synchronisation.  Nothing is left behind after an error. */
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options);
 
+/* A heap without memory, to see what a heap of these options would be: quarry_heap_describe, quarry_heap_info and
+ * quarry_heap_map say it, at once, however large the pool is.  Refuses the options that quarry_heap_create
+ * refuses, with the same status.  Kernels get NULL from its handle; other functions of heaps refuse it with
+ * COMBINATION, but for quarry_heap_destroy.
+ *
+ * Addresses are not known yet.  So with an alignment above 256, or QUARRY_POOL_MALLOC, the sections are as small
+ * as they would be at the least suitable address: less than one alignment smaller.
+ *   out, options  as above; a caller's buffer is not touched */
+enum quarry_status quarry_heap_draft(quarry_heap **out, const struct quarry_heap_options *options);
+
 /* Destroys it and gives its pool back (a caller's buffer is left alone).  Waits for the target's stream.
  * NULL is a no-op.
  *

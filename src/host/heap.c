@@ -71,7 +71,7 @@ static int has_platform_blocks(const quarry_heap *heap)
 }
 
 /* For an allocator whose blocks are the platform's. */
-static enum quarry_status use_platform(quarry_heap *heap, const struct quarry_heap_options *options)
+static enum quarry_status check_platform(const quarry_heap *heap, const struct quarry_heap_options *options)
 {
     if (options->debug)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
@@ -80,7 +80,7 @@ static enum quarry_status use_platform(quarry_heap *heap, const struct quarry_he
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "allocator %s takes its memory from the platform: pool must be QUARRY_POOL_DEVICE",
                            options->allocator);
-    return heap->pool.ops->platform_heap(&heap->pool.target, heap->layout.used_bytes);
+    return QUARRY_OK;
 }
 
 /* Fails for such an allocator. */
@@ -122,7 +122,8 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
                                     : (uint64_t)(layout->base + layout->used_bytes - layout->places);
 }
 
-static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_options *options)
+/* All that is done before there is memory. */
+static enum quarry_status draft(quarry_heap *heap, const struct quarry_heap_options *options)
 {
     struct pool *pool = &heap->pool;
     enum quarry_status status = quarry_pool_open(pool, &options->target);
@@ -136,7 +137,16 @@ static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_opt
     if (status == QUARRY_OK)
         status = quarry_heap_plan(pool, options, &heap->handle, &heap->layout);
     if (status == QUARRY_OK && has_platform_blocks(heap))
-        status = use_platform(heap, options);
+        status = check_platform(heap, options);
+    return status;
+}
+
+static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_options *options)
+{
+    struct pool *pool = &heap->pool;
+    enum quarry_status status = draft(heap, options);
+    if (status == QUARRY_OK && has_platform_blocks(heap))
+        status = pool->ops->platform_heap(&pool->target, heap->layout.used_bytes);
     if (status != QUARRY_OK)
         return status;
 
@@ -152,7 +162,19 @@ static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_opt
     return status == QUARRY_OK ? status : quarry_pool_fail(pool, status);
 }
 
-enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options)
+static enum quarry_status create_draft(quarry_heap *heap, const struct quarry_heap_options *options)
+{
+    enum quarry_status status = draft(heap, options);
+    if (status != QUARRY_OK)
+        return status;
+    heap->pool.memory = NULL; /* a buffer of the caller's is left alone */
+    heap->header = (struct heap_header *)(void *)quarry_pool_head(&heap->pool);
+    compose(heap, options);
+    return QUARRY_OK;
+}
+
+static enum quarry_status make(quarry_heap **out, const struct quarry_heap_options *options,
+                               enum quarry_status (*how)(quarry_heap *, const struct quarry_heap_options *))
 {
     struct quarry_heap_options full;
     if (!out)
@@ -164,13 +186,23 @@ enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_hea
     quarry_heap *heap = calloc(1, sizeof *heap);
     if (!heap)
         return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for a heap's record");
-    status = create(heap, &full);
+    status = how(heap, &full);
     if (status != QUARRY_OK) {
         free(heap);
         return status;
     }
     *out = heap;
     return QUARRY_OK;
+}
+
+enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options)
+{
+    return make(out, options, create);
+}
+
+enum quarry_status quarry_heap_draft(quarry_heap **out, const struct quarry_heap_options *options)
+{
+    return make(out, options, create_draft);
 }
 
 /* Walks over the blocks of an idle heap in debug mode, and fetches what that counted and all records. */
@@ -189,6 +221,10 @@ enum quarry_status quarry_heap_destroy(quarry_heap *heap)
     struct quarry_debug debug;
     if (!heap)
         return QUARRY_OK;
+    if (!heap->pool.memory) { /* a draft */
+        free(heap);
+        return QUARRY_OK;
+    }
     memset(&debug, 0, sizeof debug);
     enum quarry_status status = quarry_pool_wait(&heap->pool);
     /* Lanes that a trap ended in the middle of a malloc have damaged nothing. */
@@ -218,15 +254,16 @@ enum quarry_status quarry_heap_record(quarry_heap *heap, struct quarry_log *log)
 {
     if (log && heap->recorded)
         return quarry_fail(QUARRY_ERROR_COMBINATION, "the heap is being recorded already");
-    heap->recorded = log != NULL;
-    return quarry_pool_copy(&heap->pool, &heap->header->counters.log, &log, sizeof log);
+    enum quarry_status status = quarry_pool_copy(&heap->pool, &heap->header->counters.log, &log, sizeof log);
+    heap->recorded = log && status == QUARRY_OK;
+    return status;
 }
 
 struct quarry_handle quarry_heap_handle(const quarry_heap *heap)
 {
     struct quarry_handle none;
     memset(&none, 0, sizeof none);
-    return heap ? heap->handle : none;
+    return heap && heap->pool.memory ? heap->handle : none;
 }
 
 enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_heap_description *description)
@@ -264,16 +301,15 @@ uint32_t quarry_heap_map(const quarry_heap *heap, struct quarry_heap_section *se
     uint32_t count = 0;
     if (!heap || has_platform_blocks(heap))
         return 0;
-    const unsigned char *memory = (const unsigned char *)heap->pool.memory;
-    if (!heap->pool.head_apart) {
-        const struct quarry_heap_section head = {"head", (uint64_t)(quarry_pool_head(&heap->pool) - memory),
+    const uint64_t begin = quarry_pool_before_sections(&heap->pool);
+    if (heap->pool.kind != QUARRY_POOL_MALLOC) {
+        const struct quarry_heap_section head = {"head", begin - heap->pool.head_bytes,
                                                  heap->pool.head_bytes};
         all[count++] = head;
     }
     for (uint32_t i = 0; i < heap->layout.section_count; i++) {
         const struct quarry_section *section = &heap->layout.section[i];
-        const struct quarry_heap_section next = {
-            section->name, (uint64_t)(heap->layout.base - memory) + section->begin, section->bytes};
+        const struct quarry_heap_section next = {section->name, begin + section->begin, section->bytes};
         all[count++] = next;
     }
     if (sections)

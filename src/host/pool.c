@@ -107,9 +107,14 @@ uint64_t quarry_pool_room(const struct pool *pool)
     return pool->bytes > before ? pool->bytes - before : 0;
 }
 
+uint64_t quarry_pool_before_sections(const struct pool *pool)
+{
+    return lead(pool) + head_inside(pool);
+}
+
 unsigned char *quarry_pool_sections(const struct pool *pool)
 {
-    return pool->memory ? (unsigned char *)pool->memory + lead(pool) + head_inside(pool) : ABSENT_SECTIONS;
+    return pool->memory ? (unsigned char *)pool->memory + quarry_pool_before_sections(pool) : ABSENT_SECTIONS;
 }
 
 unsigned char *quarry_pool_head(const struct pool *pool)
@@ -194,23 +199,34 @@ enum quarry_status quarry_pool_fail(const struct pool *pool, enum quarry_status 
 
 /* ---- work ---- */
 
+static enum quarry_status check_memory(const struct pool *pool)
+{
+    return pool->memory ? QUARRY_OK
+                        : quarry_fail(QUARRY_ERROR_COMBINATION,
+                                      "the heap has no memory: it was made by quarry_heap_draft");
+}
+
 enum quarry_status quarry_pool_launch(const struct pool *pool, const struct simt_kernel *kernel,
                                       const void *argument)
 {
-    return pool->ops->launch(kernel, &pool->target, pool->grid, argument);
+    enum quarry_status status = check_memory(pool);
+    return status != QUARRY_OK ? status : pool->ops->launch(kernel, &pool->target, pool->grid, argument);
 }
 
 enum quarry_status quarry_pool_copy(const struct pool *pool, void *to, const void *from, uint64_t bytes)
 {
-    return pool->ops->copy(&pool->target, to, from, bytes);
+    enum quarry_status status = check_memory(pool);
+    return status != QUARRY_OK ? status : pool->ops->copy(&pool->target, to, from, bytes);
 }
 
 enum quarry_status quarry_pool_clear(const struct pool *pool, void *memory, uint64_t bytes)
 {
-    return pool->ops->fill(&pool->target, memory, 0, bytes);
+    enum quarry_status status = check_memory(pool);
+    return status != QUARRY_OK ? status : pool->ops->fill(&pool->target, memory, 0, bytes);
 }
 
 enum quarry_status quarry_pool_wait(const struct pool *pool)
 {
-    return pool->ops->wait(&pool->target);
+    enum quarry_status status = check_memory(pool);
+    return status != QUARRY_OK ? status : pool->ops->wait(&pool->target);
 }

@@ -51,6 +51,9 @@ uint64_t quarry_pool_need(const struct pool *pool, uint64_t section_bytes);
 /* Bytes that the sections have. */
 uint64_t quarry_pool_room(const struct pool *pool);
 
+/* Bytes of the pool in front of them; the most that there can be while there is no memory. */
+uint64_t quarry_pool_before_sections(const struct pool *pool);
+
 /* Where they begin.  While there is no memory: an address aligned like it, and not NULL, on which addresses
  * may not be computed. */
 unsigned char *quarry_pool_sections(const struct pool *pool);
@@ -70,7 +73,8 @@ enum quarry_status quarry_pool_give(const struct pool *pool);
 /* The same because of a failure: returns `status`, and its detail stays. */
 enum quarry_status quarry_pool_fail(const struct pool *pool, enum quarry_status status);
 
-/* In the order of the target's stream: a kernel in the pool's grid, a copy, zeros. */
+/* In the order of the target's stream: a kernel in the pool's grid, a copy, zeros.  COMBINATION if there is no
+ * memory, here and below. */
 enum quarry_status quarry_pool_launch(const struct pool *pool, const struct simt_kernel *kernel,
                                       const void *argument);
 enum quarry_status quarry_pool_copy(const struct pool *pool, void *to, const void *from, uint64_t bytes);

@@ -227,6 +227,69 @@ static void word_bits_and_pages_are_described(void **state)
     }
 }
 
+/* In words, and what lies where. */
+static uint32_t describe(const quarry_heap *heap, char *text, struct quarry_heap_section *map)
+{
+    assert_ok(quarry_heap_info(heap, text, QUARRY_INFO_TEXT_BYTES));
+    return quarry_heap_map(heap, map, QUARRY_HEAP_SECTIONS);
+}
+
+static void draft_says_what_the_heap_would_be(void **state)
+{
+    struct quarry_allocator_info info;
+    (void)state;
+    for (int i = 0; quarry_allocator_describe(i, &info) == QUARRY_OK; i++) {
+        char wanted[QUARRY_INFO_TEXT_BYTES], text[QUARRY_INFO_TEXT_BYTES];
+        struct quarry_heap_section wanted_map[QUARRY_HEAP_SECTIONS], map[QUARRY_HEAP_SECTIONS];
+        struct quarry_heap_options options = the_options();
+        quarry_heap *heap;
+        options.allocator = info.name;
+        options.pool_bytes = 1 << 20;
+        options.debug = info.counts_slots;
+        quarry_heap *real = create(&options);
+        const uint32_t count = describe(real, wanted, wanted_map);
+        assert_ok(quarry_heap_destroy(real));
+        assert_ok(quarry_heap_draft(&heap, &options));
+        assert_int_equal(count, describe(heap, text, map));
+        assert_string_equal(wanted, text);
+        for (uint32_t k = 0; k < count; k++) {
+            assert_string_equal(wanted_map[k].name, map[k].name);
+            assert_int_equal(wanted_map[k].offset, map[k].offset);
+            assert_int_equal(wanted_map[k].bytes, map[k].bytes);
+        }
+        assert_ok(quarry_heap_destroy(heap));
+    }
+}
+
+static void draft_is_no_heap(void **state)
+{
+    struct quarry_heap_options options = the_options();
+    struct quarry_statistics statistics;
+    const struct quarry_handle none = {0};
+    char text[16];
+    uint64_t slots;
+    quarry_heap *heap;
+    (void)state;
+    options.debug = 1;
+    options.pool_bytes = UINT64_C(1) << 46; /* more than any machine has */
+    assert_ok(quarry_heap_draft(&heap, &options));
+    const struct quarry_handle handle = quarry_heap_handle(heap);
+    assert_memory_equal(&none, &handle, sizeof none);
+    const enum quarry_status refused[] = {quarry_heap_statistics(heap, &statistics),
+                                          quarry_heap_slots(heap, 16, &slots),
+                                          quarry_heap_slots(heap, 0, &slots),
+                                          quarry_heap_check(heap),
+                                          quarry_heap_reset(heap),
+                                          quarry_heap_debug_report(heap, text, sizeof text)};
+    for (unsigned i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_int_equal(QUARRY_ERROR_COMBINATION, refused[i]);
+    assert_non_null(strstr(quarry_error_detail(), "no memory"));
+    assert_ok(quarry_heap_destroy(heap));
+    options.page_bytes = 24;
+    assert_int_equal(QUARRY_ERROR_ARGUMENT, quarry_heap_draft(&heap, &options));
+    assert_null(heap);
+}
+
 static void large_heap_counts_with_every_worker(void **state)
 {
     struct quarry_heap_options options = the_options();
@@ -303,6 +366,8 @@ int main(void)
         cmocka_unit_test(reset_frees_everything),
         cmocka_unit_test(slots_say_how_many_more_fit),
         cmocka_unit_test(word_bits_and_pages_are_described),
+        cmocka_unit_test(draft_says_what_the_heap_would_be),
+        cmocka_unit_test(draft_is_no_heap),
         cmocka_unit_test(large_heap_counts_with_every_worker),
         cmocka_unit_test(deterministic_targets_have_heaps_too),
         cmocka_unit_test(heaps_work_on_a_callers_stream),

@@ -122,11 +122,7 @@ static int replay(struct command *command)
     }
     tool_progress_end();
     if (fault)
-        return tool_error(status == QUARRY_ERROR_COMBINATION || status == QUARRY_ERROR_ARGUMENT ||
-                                  status == QUARRY_ERROR_ALLOCATOR
-                              ? TOOL_USAGE
-                              : TOOL_FAILED,
-                          "%s", fault);
+        return tool_error(tool_heap_code(status), "%s", fault);
     replay_print_trace(session);
     print_result(&session->plan, &result, &floor, command->check);
     return tool_flush();
