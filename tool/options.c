@@ -247,6 +247,26 @@ static int refuse_name(const char *name, const struct list *allocators)
                       *names ? names : "none");
 }
 
+/* Whether an allocator takes the values of those that it has, wherever its layout looks at them. */
+static int check_values(const struct set_options *set, int allocator)
+{
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    struct quarry_option room[QUARRY_MAX_HEAP_OPTIONS];
+    struct quarry_allocator_info info;
+    quarry_heap *heap;
+    if (quarry_allocator_describe(allocator, &info) != QUARRY_OK)
+        return TOOL_OK;
+    options.target.backend = QUARRY_BACKEND_CPU;
+    options.allocator = info.name;
+    options.pages = 1;
+    options_use_set(set, room, &options);
+    const enum quarry_status status = quarry_heap_draft(&heap, &options);
+    if (status == QUARRY_ERROR_ARGUMENT && options.set_count)
+        return tool_error(TOOL_USAGE, "--set: %s", quarry_error_detail());
+    quarry_heap_destroy(heap);
+    return TOOL_OK;
+}
+
 int options_check_set(const struct set_options *set, const struct list *allocators)
 {
     for (uint32_t i = 0; i < set->count; i++) {
@@ -265,6 +285,9 @@ int options_check_set(const struct set_options *set, const struct list *allocato
         if (!has)
             return refuse_name(pair->name, allocators);
     }
+    for (unsigned a = 0; a < allocators->count && set->count; a++)
+        if (check_values(set, (int)allocators->values[a]) != TOOL_OK)
+            return TOOL_USAGE;
     return TOOL_OK;
 }
 

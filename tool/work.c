@@ -277,8 +277,9 @@ int work_create_heap(struct work *work, const struct method_options *options, in
     enum quarry_status status = quarry_heap_create(&work->heap, &wanted);
     if (status == QUARRY_ERROR_POOL && wanted.pool_bytes)
         return 0;
-    if (work_check(status, "creating the heap") ||
-        work_check(quarry_heap_describe(work->heap, &made), "describing the heap") ||
+    if (work_check(status, "creating the heap"))
+        return tool_heap_code(status);
+    if (work_check(quarry_heap_describe(work->heap, &made), "describing the heap") ||
         work_check(quarry_target_wait(&work->target), "creating the heap"))
         return TOOL_FAILED;
     heap->us = 1e6 * (timing_now() - began);

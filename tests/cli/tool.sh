@@ -185,6 +185,13 @@ run 2 info --backend cpu --allocator scatter --set waste_factor=4097
 says 'option waste_factor is 4097: it must be 1 to 4096 '
 run 2 info --backend cpu --allocator corw --set word_bits=48
 says 'option word_bits is 48: it must be 32 or 64'
+traces=$(dirname "$0")/../data
+for command in 'bench --test alloc' 'groupby --synthetic 9' 'join --synthetic 9' "replay $traces/groupby.trace" \
+    "tune $traces/groupby.trace"; do
+    # shellcheck disable=SC2086 # words
+    run 2 $command --backend cpu --set word_bits=48
+    says 'option word_bits is 48: it must be 32 or 64'
+done
 for wrong in '' x probes probes= =1 probes=x probes=1. probes=-1 'probes=1,' ',probes=1' 'probes=99999999999999999999' 'probes 1'; do
     run 2 info --set "$wrong"
     says "--set '$wrong': give NAME=VALUE"
@@ -200,6 +207,11 @@ for wrong in '--align 24' '--align 2M' '--align x' '--distribute block' '--oom h
     run 2 info $wrong
     says "${wrong% *} '${wrong#* }': give "
 done
+# Described, not made: no machine has so much.
+run 0 info --backend cpu --heap 100T --debug
+prints '^reserve pool   109951162777600 bytes of host memory$'
+prints '^debug mode     on'
+prints '^ +[0-9]+ +[0-9]+ +[0-9.]+ %  pages$'
 run 2 info corw
 says 'no arguments'
 run 1 info --backend cpu --heap 1

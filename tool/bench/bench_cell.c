@@ -12,7 +12,7 @@ static void refuse(struct cell *cell, enum quarry_status status, const char *wha
 {
     const char *detail = quarry_error_detail();
     cell->result.status = CELL_ERROR;
-    cell->result.fatal = status == QUARRY_ERROR_ARGUMENT || status == QUARRY_ERROR_COMBINATION;
+    cell->result.fatal = tool_heap_code(status) == TOOL_USAGE;
     SET_FAULT(&cell->result, "%s: %s", what, *detail ? detail : quarry_status_string(status));
 }
 

@@ -363,7 +363,7 @@ static int follow_cells(struct bench *bench, struct child *child, unsigned *next
     if (!begun && result == LISTEN_END && WIFEXITED(status) && WEXITSTATUS(status))
         return WEXITSTATUS(status);
     if (!begun && *next > first) /* refused for good, which was said */
-        return TOOL_FAILED;
+        return TOOL_USAGE;
     if (!begun)
         return tool_error(TOOL_FAILED, "a process that measures gives no answer");
     struct cell *cell = &bench->cells[bench->order[*next]];
