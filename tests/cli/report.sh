@@ -59,6 +59,14 @@ for link in page.links:
     assert link == "data:," or (link[:1] == "#" and link[1:] in page.ids), link
 for name in re.findall(r"url\(([^)]*)\)", text):
     assert name[:1] == "#" and name[1:] in page.ids, name
+# Nothing is cut at the axes: what is clipped lies within.
+for svg in re.findall("<svg.*?</svg>", text, re.S):
+    clips = {name: tuple(map(float, box)) for name, *box in
+             re.findall(r'<clipPath id="(\w+)"><rect x="([-0-9.]+)" y="([-0-9.]+)" width="([0-9.]+)" height="([0-9.]+)"', svg)}
+    for path, clip in re.findall(r'<path d="([^"]*)" clip-path="url\(#(\w+)\)"', svg):
+        left, top, wide, high = clips[clip]
+        for x, y in re.findall(r"([-0-9.]+) ([-0-9.]+)", path):
+            assert left - 1 <= float(x) <= left + wide + 1 and top - 1 <= float(y) <= top + high + 1, f"cut at the axes: {path}"
 assert "script" not in page.count and "@import" not in text and len(text.encode()) < 3 << 20
 print(page.count.get("svg", 0), page.count.get("use", 0), page.count["table"])
 EOP
@@ -83,6 +91,10 @@ prints '^rw +malloc '
 if [ -n "$look" ]; then
     python=$(python_with selenium)
     [ -n "$python" ] || { echo 'skipped: no Selenium here'; exit 77; }
+    # With the columns of eight allocators.
+    awk -F, 'BEGIN { OFS = "," } { print } NR > 1 && $3 == "rw" { split("rw-bm,crw,rw-malloc,ring,cuda", names, ",")
+        for (i in names) { $3 = names[i]; us = $9; $10 = us / 10; $11 = us * 10; $9 *= i; print; $9 = us } }' "$csv" >"$scratch/wide.csv"
+    run 0 report -o "$scratch/a" "$scratch/wide.csv"
     "$python" "$look" "$page"
     exit
 fi
@@ -164,8 +176,10 @@ page=$scratch/e/index.html
 has '<code>not recorded</code>'
 
 # Many allocators: no two have the same mark in the same colour, which the ids of marks stand for, and names stay within the drawing.
-awk -F, 'BEGIN { OFS = "," } NR == 1 { print } $3 == "rw" && $32 == "alloc" { for (i = 10; i < 34; i++) { $3 = "a" i; print } }' "$csv" >"$scratch/many.csv"
+awk -F, 'BEGIN { OFS = "," } NR == 1 { print } $3 == "rw" && $32 == "alloc" { for (i = 10; i < 34; i++) { $3 = "a" i; $10 = $9 / 10; $11 = $9 * 10; print } }' \
+    "$csv" >"$scratch/many.csv"
 run 0 report -o "$scratch/f" "$scratch/many.csv"
+structure "$scratch/f/index.html" >"$out" || fail 'the structure of a page of 24 allocators'
 "$(python_with matplotlib)" - "$scratch/f/index.html" >"$out" 2>&1 <<'EOP' || fail 'the drawings of 24 allocators'
 import re, sys
 for svg in re.findall("<svg.*?</svg>", open(sys.argv[1], encoding="utf-8").read(), re.S):

@@ -5,7 +5,8 @@
     report_page.py index.html [PICTURES]     PICTURES: a folder, which gets what was seen
 
 Prints what is wrong and exits 1: messages on the console, requests, drawings without an area, text whose contrast with what is
-behind it is under 4.5 to 1 (WCAG 2, 1.4.3), a page wider than its window. Exits 77 where there is no Chromium, or no Selenium.
+behind it is under 4.5 to 1 (WCAG 2, 1.4.3), texts of a drawing that print over each other, a page wider than its window, tables
+wider than their place where the window is no telephone's. Exits 77 where there is no Chromium, or no Selenium.
 """
 import base64
 import json
@@ -46,7 +47,25 @@ const drawings = [...document.querySelectorAll("svg")].map((svg) => {
     const box = svg.getBoundingClientRect(), marks = [...svg.querySelectorAll("use")].filter((use) => use.getBoundingClientRect().width > 0);
     return [svg.getAttribute("aria-label"), box.width, box.height, marks.length];
 });
-return {texts, drawings, page: getComputedStyle(document.body).backgroundColor, wide: document.documentElement.scrollWidth,
+// Do two texts overlap?  Their corners, also of rotated ones, a pixel smaller; two convex shapes are apart if a side of one has all of the
+// other beyond it.
+const corners = (text) => {
+    const box = text.getBBox(), matrix = text.getScreenCTM(), at = (x, y) => new DOMPoint(x, y).matrixTransform(matrix);
+    const [left, top, right, bottom] = [box.x + 1, box.y + 1, box.x + box.width - 1, box.y + box.height - 1];
+    return [at(left, top), at(right, top), at(right, bottom), at(left, bottom)];
+};
+const apart = (a, b) => a.some((p, i) => {
+    const q = a[(i + 1) % 4], side = (r) => (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x);
+    return b.every((r) => side(r) <= 0);
+});
+const overlaps = [...document.querySelectorAll("svg")].flatMap((svg) => {
+    const found = [...svg.querySelectorAll("text")].map((text) => [text.textContent, corners(text)]);
+    return found.flatMap(([name, a], i) => found.slice(i + 1).filter(([, b]) => !apart(a, b) && !apart(b, a)).map(([other]) =>
+        `${svg.getAttribute("aria-label")}: '${name}' and '${other}'`));
+});
+const cut = [...document.querySelectorAll(".scroll")].filter((table) => table.scrollWidth > table.clientWidth)
+    .map((table) => table.getAttribute("aria-label"));
+return {texts, drawings, overlaps, cut, page: getComputedStyle(document.body).backgroundColor, wide: document.documentElement.scrollWidth,
         tall: document.documentElement.scrollHeight};
 """
 
@@ -79,6 +98,8 @@ def look(browser, url, scheme, width, pictures):
     wrong += [f"no area: {name}" for name, wide, tall, _ in seen["drawings"] if wide < 100 or tall < 60]
     wrong += [f"no point is seen: {name}" for name, _, _, marks in seen["drawings"] if not marks]
     wrong += [f"contrast {contrast:.2f}: {text}" for contrast, text in seen["texts"] if contrast < 4.5]
+    wrong += [f"texts over each other: {where}" for where in seen["overlaps"]]
+    wrong += [f"a table is cut: {name}" for name in seen["cut"] if width >= 900]
     if not seen["drawings"] or not seen["texts"]:
         wrong.append("no drawing, or no text")
     if seen["wide"] > width:
@@ -102,7 +123,7 @@ def main():
     browser = start(chromium, driver)
     try:
         url = "file://" + os.path.realpath(sys.argv[1])
-        wrong = [text for scheme in ("light", "dark") for width in (1400, 420)
+        wrong = [text for scheme in ("light", "dark") for width in ((1400, 900, 420) if scheme == "light" else (1400, 420))
                  for text in look(browser, url, scheme, width, sys.argv[2] if len(sys.argv) > 2 else None)]
     finally:
         browser.quit()

@@ -357,15 +357,17 @@ class Artist:
         axis = axes.yaxis if which == "y" else axes.xaxis
         if metric.log:
             low, high = axes.get_ylim() if which == "y" else axes.get_xlim()
-            axis.set_major_locator(ticker.LogLocator(subs=(1,) if high / low > 2000 else (1, 3) if high / low > 60 else (1, 2, 5)))
+            subs = (1,) if high / low > 2000 else (1, 3) if high / low > 60 else (1, 2, 5)
+            axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=5 if which == "x" else None))
         else:
             axis.set_major_locator(ticker.MaxNLocator(6))
         axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", "\u202f")))
         axis.set_minor_locator(ticker.NullLocator())
 
-    def scale(self, axes, metric, values, which):
-        """Limits: whole decades would waste room."""
-        values = [value for value in values if math.isfinite(value)]
+    def scale(self, axes, metric, rows, values, which):
+        """Limits that hold the values, and the bands of the rows: whole decades would waste room."""
+        values = values + [value for row in rows for value in (metric.spread(row) if metric.spread else ())]
+        values = [value for value in values if math.isfinite(value) and (value > 0 or not metric.log)]
         if metric.log:
             low, high = min(values) / 1.5, max(values) * 1.25
             if high / low < 4:  # noise should not look like a difference
@@ -432,7 +434,7 @@ class Artist:
         axes.minorticks_off()
         axes.set_xlabel(panel.axis.title)
         axes.set_title(metric.unit, loc="left", color=MUTED)
-        self.scale(axes, metric, [y for _, _, y, _ in ends] + [y for line in axes.get_lines() for y in line.get_ydata()], "y")
+        self.scale(axes, metric, panel.rows, [y for _, _, y, _ in ends] + [y for line in axes.get_lines() for y in line.get_ydata()], "y")
         self.name_lines(axes, ends)
 
     def name_lines(self, axes, ends):
@@ -448,25 +450,25 @@ class Artist:
             axes.text(1.075, place, name, color=look.color, va="center", transform=axes.transAxes)
 
     def side_by_side(self, axes, panel, metric):
-        """One point for each allocator, with its value."""
+        """One point for each allocator, with its value; below them the floors."""
         rows = {row["allocator"]: row for row in panel.rows}
         names = [name for name in self.styles if name in rows]
         values = [metric.value(rows[name]) for name in names]
         floors = [(title, panel.rows[0][column]) for column, title in (("store_floor_us", "a store"), ("bump_us", "one counter"))
                   if metric.floors and panel.rows[0][column] > 0]
-        self.scale(axes, metric, values + [value for _, value in floors], "x")
+        self.scale(axes, metric, panel.rows, values + [value for _, value in floors], "x")
         for i, (name, value) in enumerate(zip(names, values)):
             look = self.styles[name]
             if metric.spread:
                 axes.plot(metric.spread(rows[name]), [i, i], color=look.color, linewidth=3, alpha=0.4, solid_capstyle="butt")
             self.line(axes, [value], [i], look, [f"{name}: {self.words(metric, rows[name])}"])
             axes.text(1.06, i, metric.text(value), color=look.color, va="center", transform=axes.get_yaxis_transform())
-        for title, value in floors:
-            axes.axvline(value, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-            axes.annotate(title, (value, 1.01), (2, 0), xycoords=axes.get_xaxis_transform(), textcoords="offset points", color=MUTED,
-                          rotation=20, ha="left", va="bottom")
-        axes.set_yticks(range(len(names)), names)
-        axes.set_ylim(len(names) - 0.5, -0.5)
+        count_of_all = len(names) + len(floors)
+        for i, (_, value) in enumerate(floors, len(names)):  # each has a row of its own, to which its line leads
+            axes.plot([value, value], [-0.5, i], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+            axes.text(1.06, i, metric.text(value), color=MUTED, va="center", transform=axes.get_yaxis_transform())
+        axes.set_yticks(range(count_of_all), names + [title for title, _ in floors])
+        axes.set_ylim(count_of_all - 0.5, -0.5)
         axes.set_xlabel(metric.unit)
 
     @staticmethod
@@ -484,7 +486,7 @@ class Artist:
         names = len({row["allocator"] for row in panel.rows}) + (2 if metric.floors else 0)
         height = max(HEIGHT, names * LABEL_GAP + ABOVE + BELOW)
         figure = self.pyplot.figure(figsize=(WIDTH, height))
-        left = 0.14
+        left = 0.14 if panel.axis else 0.19  # names need more room than numbers
         axes = figure.add_axes((left, BELOW / height, 0.81 - left, 1 - (ABOVE + BELOW) / height))
         axes.grid(color=GRID, linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
@@ -568,7 +570,7 @@ nav{display:flex;flex-wrap:wrap;gap:.2rem 1rem;margin:1rem 0}
 .panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,24rem),1fr));gap:.5rem 1.5rem}
 .pair{display:flex;flex-wrap:wrap;gap:0 3rem}
 .pair>div{flex:0 1 30rem;min-width:min(100%,24rem)}
-.pair>div+div{flex:1 1 24rem}
+.pair>div+div{flex:1 1 min-content;min-width:0;max-width:100%}
 figure{margin:0;min-width:0;max-width:34rem}
 figcaption{font-size:.9rem;font-weight:600}
 svg{display:block;width:100%;height:auto;overflow:visible}
@@ -578,12 +580,13 @@ use:hover{stroke:var(--c01)!important;stroke-width:1.5}
 .scroll{overflow-x:auto;margin:.4rem 0}
 table{border-collapse:separate;border-spacing:2px;font-size:.88rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:.2rem 0}
-th{font-weight:500;text-align:left;padding:.15rem .6rem .15rem 0;white-space:nowrap}
-tbody th{position:sticky;left:0;background:var(--page)}
-@media(max-width:40rem){tbody th{white-space:normal;min-width:6rem}}
+th{font-weight:500;text-align:left;padding:.15rem .6rem .15rem 0}
+tbody th{position:sticky;left:0;background:var(--page);min-width:6rem}
+thead th:not(.words){white-space:nowrap}
 thead th{padding:.15rem .45rem;text-align:right}
 thead th:first-child,table:has(.text) thead th{text-align:left;padding-left:0}
 td{text-align:right;padding:.2rem .45rem;white-space:nowrap;border-radius:3px}
+@media(max-width:64rem){table{font-size:.8rem}td,thead th{padding-left:.3rem;padding-right:.3rem}}
 td small{color:inherit;display:block;font-size:.82em;line-height:1.2}
 .least{font-weight:700}
 td.text{text-align:left;white-space:normal}
@@ -615,7 +618,7 @@ def factor(ratio):
 def table(caption, heads, lines, label=""):
     """lines: of (heading as HTML, cells as HTML); label: of a table without a caption, for who does not see where it is."""
     shown = f"<caption>{e(caption)}</caption>" if caption else ""
-    head = "".join(f'<th scope="col">{e(name)}</th>' for name in heads)
+    head = "".join(f'<th scope="col"{" class=words" if " " in name else ""}>{e(name)}</th>' for name in heads)
     body = "".join(f'<tr><th scope="row">{title}</th>{"".join(cells)}</tr>' for title, cells in lines)
     return (f'<div class="scroll" tabindex="0" role="region" aria-label="{e(caption or label)}"><table>{shown}'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
