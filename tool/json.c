@@ -3,7 +3,7 @@
 
 void json_print(json_t *value, FILE *file)
 {
-    if (!value || json_dumpf(value, file, JSON_INDENT(1) | JSON_REAL_PRECISION(7)) != 0)
+    if (!value || json_dumpf(value, file, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) != 0)
         fputs("null", file);
     fputc('\n', file);
     json_decref(value);

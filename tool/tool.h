@@ -82,6 +82,9 @@ int tool_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * under nohup.  A handler may call it. */
 void tool_handle_signals(void (*handler)(int));
 
+/* What a command that prints times of the CPU backend says of them. */
+#define TOOL_CPU_TIMES "by the host's clock; they say how an algorithm behaves, not how fast a GPU is"
+
 /* A line of --stats. */
 void tool_print_time(const char *what, double microseconds);
 

@@ -34,11 +34,47 @@ static int same_row(const struct cell *a, const struct cell *b)
            a->octaves == b->octaves && a->free_share == b->free_share && a->lanes == b->lanes;
 }
 
+/* The page of a cell's heap; 0: no cell of the allocator has one. */
+static uint64_t page_of(const struct bench *bench, uint64_t allocator)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < bench->cell_count && !bytes; i++)
+        if (bench->cells[i].number == allocator)
+            bytes = bench->cells[i].result.heap.page_bytes;
+    return bytes;
+}
+
+/* ", page as the block, of scatter 4 KiB" */
+static void print_page(const struct bench *bench, FILE *file)
+{
+    const char *before = ", page ";
+    char page[32];
+    if (bench->page_bytes) {
+        fprintf(file, "%s%s", before, tool_format_bytes(bench->page_bytes, page));
+        return;
+    }
+    for (unsigned own = 0; own < 2; own++)
+        for (unsigned i = 0; i < bench->allocators.count; i++) {
+            struct quarry_allocator_info info;
+            const uint64_t bytes = page_of(bench, bench->allocators.values[i]);
+            if (quarry_allocator_describe((int)bench->allocators.values[i], &info) != QUARRY_OK || !bytes ||
+                !info.counts_slots || info.whole_pages == (int)own)
+                continue;
+            if (own)
+                fprintf(file, "%sof %s %s", before, info.name, tool_format_bytes(bytes, page));
+            else
+                fprintf(file, "%sas the block", before);
+            before = ", ";
+            if (!own)
+                break;
+        }
+}
+
 static void print_header(const struct bench *bench, FILE *file)
 {
     const int gpu = bench->target.backend == QUARRY_BACKEND_CUDA;
     const struct timing_rule *rule = &bench->rule;
-    char heap[32], page[32];
+    char heap[32];
 
     fprintf(file, "quarry %s, %s:%d %s, %u %s", quarry_version(), gpu ? "cuda" : "cpu", bench->target.device,
             bench->info.name, bench->info.multiprocessors, gpu ? "multiprocessors" : "cores");
@@ -52,8 +88,7 @@ static void print_header(const struct bench *bench, FILE *file)
     fprintf(file, "heap %s", tool_format_bytes(bench->heap_bytes, heap));
     if (bench->heap_pages)
         fprintf(file, " or %" PRIu64 " pages", bench->heap_pages);
-    fprintf(file, ", page %s",
-            bench->page_bytes ? tool_format_bytes(bench->page_bytes, page) : "as the block");
+    print_page(bench, file);
     if (bench->policies.alignment || bench->policies.distribution || bench->policies.oom)
         fprintf(file, ", alignment %" PRIu64 ", distribution %s, out of memory %s",
                 bench->policies.alignment ? bench->policies.alignment : 16,
@@ -74,10 +109,11 @@ static void print_header(const struct bench *bench, FILE *file)
     fprintf(file, "at most %g s\n", rule->budget_s);
     fputs(
         gpu ? "times: of single kernels between two events, their launch hidden behind a kernel that spins\n"
-            : "times: by the host's clock; they say how an algorithm behaves, not how fast a GPU is\n",
+            : "times: " TOOL_CPU_TIMES "\n",
         file);
-    fprintf(file, "cells: median us, half the quartiles' distance in %% of it%s, ratio to the store floor\n",
-            rule->most > rule->least ? " (!: not stable)" : "");
+    fputs("cells: median us, half the quartiles' distance in % of it (!: not stable), ratio to the store "
+          "floor\n",
+          file);
     if (bench->steps)
         fputs("steps: random probes of a thread (TAS), the most of a warp's threads (WAS), without sweeps; "
               "cycles: of a "
@@ -105,12 +141,11 @@ static void print_row_title(const struct table *table, const struct cell *cell, 
 static void print_timed(const struct table *table, const struct statistics *time, double value,
                         const char *word)
 {
-    const struct timing_rule *rule = &table->bench->rule;
     double spread = time->median > 0 ? 50 * (time->q3 - time->q1) / time->median : 0;
     if (spread > 99)
         spread = 99;
-    fprintf(table->file, " %9.*f ±%2.0f%%%c%6s", value < 1 ? 3 : 1, value, spread,
-            time->stable || rule->most == rule->least ? ' ' : '!', word);
+    fprintf(table->file, " %9.*f ±%2.0f%%%c%6s", value < 1 ? 3 : 1, value, spread, time->stable ? ' ' : '!',
+            word);
 }
 
 static void print_time(const struct table *table, const struct statistics *time, double store)
@@ -296,6 +331,12 @@ static void print_tables(const struct bench *bench, FILE *file)
 
 /* ---- CSV ---- */
 
+/* A line break would be a line of the file. */
+static char one_line(char c)
+{
+    return (char)(c == '\n' ? ' ' : c);
+}
+
 static void print_value(FILE *file, const struct column *column, const struct value *value)
 {
     switch (value->kind) {
@@ -314,7 +355,7 @@ static void print_value(FILE *file, const struct column *column, const struct va
         }
         fputc('"', file);
         for (const char *c = value->text; *c; c++)
-            fprintf(file, "%s%c", *c == '"' ? "\"" : "", *c == '\n' ? ' ' : *c);
+            fprintf(file, "%s%c", *c == '"' ? "\"" : "", one_line(*c));
         fputc('"', file);
         break;
     }
@@ -344,19 +385,40 @@ static void print_csv(const struct bench *bench, FILE *file)
 
 /* ---- JSON ---- */
 
-static json_t *make_value(const struct value *value)
+#define MICROSECONDS "%.3f" /* as columns have them */
+
+/* The number that the CSV has. */
+static json_t *make_real(const char *format, double value)
+{
+    char text[400];
+    snprintf(text, sizeof text, format, value);
+    return json_real(strtod(text, NULL));
+}
+
+static json_t *make_text(const char *given)
+{
+    char *text = strdup(given);
+    for (char *c = text; c && *c; c++)
+        *c = one_line(*c);
+    json_t *json = text ? json_string(text) : NULL;
+    free(text);
+    return json ? json : json_null(); /* no UTF-8 */
+}
+
+/* As the CSV has it; where that has nothing, null. */
+static json_t *make_value(const struct column *column, const struct value *value)
 {
     switch (value->kind) {
     case VALUE_NUMBER:
         return json_integer((json_int_t)value->number);
     case VALUE_REAL:
-        return json_real(value->real);
+        return make_real(column->format, value->real);
     case VALUE_TEXT:
-        return json_string(value->text);
+        return make_text(value->text);
     case VALUE_NONE:
         break;
     }
-    return NULL;
+    return json_null();
 }
 
 static json_t *make_result(const struct bench *bench, const struct cell *cell, const struct workload_op *op)
@@ -365,9 +427,7 @@ static json_t *make_result(const struct bench *bench, const struct cell *cell, c
     for (unsigned c = 0; c < bench_column_count; c++) {
         struct value value = {0};
         bench_columns[c].get(bench, cell, op, &value);
-        json_t *json = make_value(&value);
-        if (json)
-            json_object_set_new(result, bench_columns[c].name, json);
+        json_object_set_new(result, bench_columns[c].name, make_value(&bench_columns[c], &value));
     }
     return result;
 }
@@ -377,10 +437,11 @@ static json_t *make_floors(const struct bench *bench)
     json_t *floors = json_array();
     for (unsigned i = 0; i < bench->floor_threads.count; i++) {
         const struct workload_floor *floor = &bench->floors[i];
-        json_array_append_new(floors, json_pack("{s:I, s:f, s:f, s:f}", "threads",
+        json_array_append_new(floors, json_pack("{s:I, s:o, s:o, s:o}", "threads",
                                                 (json_int_t)bench->floor_threads.values[i], "empty_us",
-                                                floor->empty.median, "store_us", floor->store.median,
-                                                "bump_us", floor->bump.median));
+                                                make_real(MICROSECONDS, floor->empty.median), "store_us",
+                                                make_real(MICROSECONDS, floor->store.median), "bump_us",
+                                                make_real(MICROSECONDS, floor->bump.median)));
     }
     return floors;
 }

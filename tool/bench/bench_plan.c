@@ -17,6 +17,8 @@
 #define ASKED_FILL_BUDGET_S 60.0
 #define WATCHDOG_S 30.0
 #define ASKED_FILL_WATCHDOG_S 120.0
+/* The fewest of which a median can be stable (statistics.h). */
+#define QUICK_RUNS 8
 /* Per cell. */
 #define GPU_BUDGET_S 1.0
 #define CPU_BUDGET_S 0.5
@@ -29,7 +31,7 @@ static void set_rule(struct bench *bench)
     struct timing_rule *rule = &bench->rule;
     rule->warmups = gpu ? 3 : 1;
     rule->budget_s = gpu ? GPU_BUDGET_S : CPU_BUDGET_S;
-    rule->least = bench->runs ? bench->runs : bench->quick ? 5 : gpu ? 15 : 9;
+    rule->least = bench->runs ? bench->runs : bench->quick ? QUICK_RUNS : gpu ? 15 : 9;
     rule->most = bench->runs || bench->quick ? rule->least : gpu ? 100 : 50;
 }
 

@@ -122,6 +122,8 @@ void replay_print_trace(const struct replay_session *session)
     printf("batches       %" PRIu64 " of %" PRIu64 " launches\n", plan->batch_count, header->launches);
     printf("peak          %s in %" PRIu64 " blocks\n", tool_format_bytes(plan->peak_bytes, bytes),
            plan->peak_blocks);
+    if (session->replay.target.backend == QUARRY_BACKEND_CPU)
+        puts("times         " TOOL_CPU_TIMES);
 }
 
 const char *replay_fault(enum quarry_status status, const struct replay_result *result, char *text,
