@@ -231,6 +231,10 @@ same "$(sed 1d "$out" | cut -d, -f4,28,32,33 | tr '\n' ' ')" 'malloc,,alloc,ok f
     --json="$scratch/fine.json" 2>"$err" | true
 same "$(wc -l <"$scratch/fine")$(tail -1 "$scratch/fine.json")" '2}' 'files without a reader of the table'
 
+# A grid that nothing gets through in that time.
+run 1 bench --backend cpu --test alloc --allocator rw --threads 190M --size 16 --heap 1M --watchdog 1
+says '199229440 threads that only store a pointer take longer than 1 s \(--watchdog\): use fewer --threads'
+
 # ---- broken allocators ----
 
 # One that hangs with pages of 336 bytes: those cells, and no others.

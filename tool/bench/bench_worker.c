@@ -233,18 +233,30 @@ static int get_floors(struct bench *bench)
     struct child child = {0, -1};
     struct message message;
     enum listen_result result;
+    /* A floor is three kernels, each with its budget; what is beyond that is for the watchdog, as in a cell. */
+    const double floor_s = bench->watchdog_s + 3 * bench->rule.budget_s;
+    unsigned next = 0;
+    int ready = 0;
     int code = start_child(bench, measure_floors, 0, &child);
     if (code != TOOL_OK)
         return code;
-    while ((result = listen_to(&child, DEVICE_S, NULL, &message)) == LISTEN_MESSAGE) {
+    while ((result = listen_to(&child, ready ? floor_s : DEVICE_S, NULL, &message)) == LISTEN_MESSAGE) {
+        ready = 1;
         if (message.kind == MESSAGE_FLOOR) {
             bench->floors[message.index] = message.as.floor;
+            next = message.index + 1;
         } else {
             bench->clock_mhz = message.as.machine.clock_mhz;
             memcpy(bench->rates, message.as.machine.rates, sizeof bench->rates);
         }
     }
-    return finish_child(&child, result, "floors");
+    if (!ready || result != LISTEN_TIMEOUT)
+        return finish_child(&child, result, "floors");
+    end_child(&child, 1);
+    return tool_error(TOOL_FAILED,
+                      "%" PRIu64 " threads that only store a pointer take longer than %g s (--watchdog): "
+                      "use fewer --threads",
+                      bench->floor_threads.values[next], bench->watchdog_s);
 }
 
 /* ---- cells ---- */

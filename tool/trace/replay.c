@@ -86,13 +86,14 @@ static void print_result(const struct replay_plan *plan, const struct replay_res
         quarry_options_format(heap->options, heap->option_count, pairs, sizeof pairs);
         printf("options       %s\n", pairs);
     }
-    printf("failures      %" PRIu64 " for want of space, %" PRIu64 " refused\n", result->failed,
-           result->refused);
     if (result->occupied)
         printf("occupied      %s by blocks of %s, at the end of the fullest batch\n",
                tool_format_bytes(result->occupied, bytes), tool_format_bytes(plan->fullest_bytes, asked));
-    printf("utilisation   %.1f %%, the peak's share of the heap\n",
-           100 * (double)plan->peak_bytes / (double)heap->pool_bytes);
+    if (plan->peak_bytes <= heap->pool_bytes)
+        printf("utilisation   %.1f %%, the peak's share of the heap\n",
+               100 * (double)plan->peak_bytes / (double)heap->pool_bytes);
+    else
+        puts("utilisation   none: the peak is more than the heap, so here not all of it lived at one time");
     if (check)
         puts("checked       every block: none misaligned or overwritten");
     printf("time          %.3f ms (quartiles %.3f and %.3f, n %u)\n", result->time.median / 1e3,
@@ -108,19 +109,23 @@ static int replay(struct command *command)
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     struct replay_result result;
     struct statistics floor;
-    char text[512];
+    char text[512], bytes[32];
     fill_options(command, &options);
     if (command->session.heap.page_bytes && options_check_page(&options) != TOOL_OK)
         return TOOL_USAGE;
     replay->to = 1;
     enum quarry_status status = replay_measure(replay, &options, runs, command->check, &result);
-    const char *fault = replay_fault(status, &result, text, sizeof text);
+    const char *fault = replay_fault(status, &session->plan, &result, text, sizeof text);
     replay->from = 1;
     if (!fault) {
         status = replay_measure_floor(replay, runs, &floor);
-        fault = replay_fault(status, &result, text, sizeof text);
+        fault = replay_fault(status, &session->plan, &result, text, sizeof text);
     }
     tool_progress_end();
+    if (fault && (result.failed || result.refused))
+        return tool_error(TOOL_FAILED,
+                          "%s, in a heap of %s: this is not what the program did; use a larger --%s", fault,
+                          tool_format_bytes(result.heap.pool_bytes, bytes), result.refused ? "page" : "heap");
     if (fault)
         return tool_error(tool_heap_code(status), "%s", fault);
     replay_print_trace(session);

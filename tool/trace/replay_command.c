@@ -126,8 +126,8 @@ void replay_print_trace(const struct replay_session *session)
         puts("times         " TOOL_CPU_TIMES);
 }
 
-const char *replay_fault(enum quarry_status status, const struct replay_result *result, char *text,
-                         size_t bytes)
+const char *replay_fault(enum quarry_status status, const struct replay_plan *plan,
+                         const struct replay_result *result, char *text, size_t bytes)
 {
     const char *detail = quarry_error_detail();
     if (status != QUARRY_OK)
@@ -135,6 +135,10 @@ const char *replay_fault(enum quarry_status status, const struct replay_result *
     else if (result->tally.misaligned || result->tally.broken)
         snprintf(text, bytes, "%" PRIu64 " blocks are misaligned and %" PRIu64 " were overwritten",
                  result->tally.misaligned, result->tally.broken);
+    else if (result->failed || result->refused)
+        snprintf(text, bytes,
+                 "%" PRIu64 " of %" PRIu64 " mallocs failed, %" PRIu64 " of them as larger than any block",
+                 result->failed + result->refused, plan->blocks, result->refused);
     else if (result->left)
         snprintf(text, bytes, "%" PRIu64 " blocks live when all are freed", result->left);
     else

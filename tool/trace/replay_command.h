@@ -40,8 +40,9 @@ void replay_choose_heap(const struct replay_session *session, struct quarry_heap
 /* Prints what the trace is. */
 void replay_print_trace(const struct replay_session *session);
 
-/* What the library says about a failure, or what was wrong with a run; NULL: nothing. */
-const char *replay_fault(enum quarry_status status, const struct replay_result *result, char *text,
-                         size_t bytes);
+/* What the library says about a failure, or what was wrong with a run of the plan, mallocs that failed among it;
+ * NULL: nothing. */
+const char *replay_fault(enum quarry_status status, const struct replay_plan *plan,
+                         const struct replay_result *result, char *text, size_t bytes);
 
 #endif

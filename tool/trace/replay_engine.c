@@ -169,7 +169,7 @@ enum quarry_status replay_measure(struct replay *replay, const struct quarry_hea
         status = quarry_heap_describe(heap, &result->heap);
     if (status == QUARRY_OK)
         status = look_once(replay, heap, check, result);
-    if (status == QUARRY_OK) {
+    if (status == QUARRY_OK && !result->failed && !result->refused) {
         const struct quarry_handle handle = quarry_heap_handle(heap);
         status = time_runs(replay, kernel_for(&handle, 0), &handle, runs, &result->time);
     }

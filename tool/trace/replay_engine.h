@@ -44,7 +44,7 @@ enum quarry_status replay_open(struct replay *replay, const struct quarry_target
 void replay_close(struct replay *replay);
 
 /* Runs the plan once with statistics, and then `runs` times, at least once and as often as the budget allows,
- * for the time, each time from an empty heap.
+ * for the time, each time from an empty heap; not if mallocs of the first run failed: that is another program.
  *   options  of a heap that is made for it; its target is set here
  *   runs     0 .. REPLAY_MAX_RUNS
  *   check    each block has its pattern in the first run */

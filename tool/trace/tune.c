@@ -157,14 +157,9 @@ static void measure(struct tuner *tuner, struct candidate *candidate)
     struct replay_result result;
     enum quarry_status status =
         run(tuner, candidate, candidate->options.pool_bytes, (unsigned)tuner->session.input.runs, &result);
-    if (replay_fault(status, &result, candidate->fault, sizeof candidate->fault))
-        return;
     candidate->page_bytes = result.heap.page_bytes;
-    if (result.failed || result.refused) {
-        snprintf(candidate->fault, sizeof candidate->fault, "%" PRIu64 " of %" PRIu64 " mallocs failed",
-                 result.failed + result.refused, tuner->session.plan.blocks);
+    if (replay_fault(status, &tuner->session.plan, &result, candidate->fault, sizeof candidate->fault))
         return;
-    }
     candidate->usable = 1;
     candidate->time = result.time;
     candidate->score = tuner->objective == OBJECTIVE_MEMORY ? 1 : result.time.median;
