@@ -20,6 +20,8 @@ struct quarry_log {
     struct quarry_log_event *events;
 };
 
+#define QUARRY_KERNEL_LOGS (1u << 31) /* of struct simt_kernel's fixed: compiled with QUARRY_TRACE */
+
 /* What mallocs that returned NULL leave in the pool.  Zeroed at creation and reset. */
 struct quarry_counters {
     uint64_t failed;        /* for want of space */

@@ -29,7 +29,12 @@
 #define QUARRY_LOG_H
 
 #include "quarry/handle.h"
+#include "quarry/simt/kernel.h"
 #include "quarry/simt/simt.h"
+
+/* The record of a kernel that logs says so. */
+#undef SIMT_KERNEL_FIXED
+#define SIMT_KERNEL_FIXED QUARRY_KERNEL_LOGS
 
 /* Notes a malloc or free of the calling lane.
  *   block  malloc: what it returns

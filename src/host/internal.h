@@ -36,6 +36,9 @@ enum quarry_status quarry_debug_leak(const struct quarry_debug *debug);
  * COMBINATION if there is a log already. */
 enum quarry_status quarry_heap_record(quarry_heap *heap, struct quarry_log *log);
 
+/* A kernel is launched: a recording remembers one that gets its heap and logs nothing.  Any thread. */
+void quarry_trace_launched(const struct simt_kernel *kernel, const void *argument);
+
 /* Lays out a pool for handle->allocator: fills handle->as and handle->max_block, and the outputs of
  * *layout.  Touches no pool memory and sets no detail. */
 enum quarry_layout_result quarry_registry_layout(struct quarry_handle *handle, struct quarry_layout *layout);

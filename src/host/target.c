@@ -185,6 +185,8 @@ enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct 
                            " threads: a launch has less than 2^32 threads",
                            kernel->name, grid.blocks, grid.threads);
     enum quarry_status status = quarry_backend_resolve(target, &resolved, &ops);
+    if (status == QUARRY_OK)
+        quarry_trace_launched(kernel, argument);
     return status != QUARRY_OK ? status : ops->launch(kernel, &resolved, grid, argument);
 }
 

@@ -115,7 +115,7 @@ static void impossible_memory_is_refused(void **state)
 
 static void wrong_launches_are_refused(void **state)
 {
-    static const struct simt_kernel nowhere = {"nowhere", NULL, NULL, sizeof(struct heap_test)};
+    static const struct simt_kernel nowhere = {"nowhere", NULL, NULL, sizeof(struct heap_test), 0};
     struct quarry_target target = base_target;
     struct quarry_grid grid = {1, 32, 0};
     struct heap_test argument;

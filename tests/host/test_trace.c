@@ -217,6 +217,42 @@ static void frees_without_a_malloc_are_counted(void **state)
     assert_ok(quarry_heap_destroy(heap));
 }
 
+/* Kernels that log nothing are told from those that allocate nothing. */
+static void recording_of_kernels_without_a_log_is_told(void **state)
+{
+    struct quarry_trace_header header;
+    quarry_trace *trace;
+    quarry_heap *heap = create(defaults());
+    (void)state;
+    unlink(path);
+    assert_ok(quarry_trace_begin(&trace, heap, path, 0));
+    assert_ok(quarry_launch(&trace_silent, &target, quarry_grid_for(THREADS), &device));
+    assert_int_equal(quarry_trace_end(trace, &header), QUARRY_ERROR_COMBINATION);
+    assert_non_null(strstr(quarry_error_detail(), "kernel trace_silent, "));
+    assert_int_equal(access(path, F_OK), -1);
+
+    assert_ok(quarry_trace_begin(&trace, heap, path, 0)); /* another of the program's logs */
+    assert_ok(quarry_launch(&trace_silent, &target, quarry_grid_for(THREADS), &device));
+    launch(TRACE_SWAP);
+    assert_ok(quarry_trace_end(trace, &header));
+    assert_true(header.events > 0);
+    launch(TRACE_EMPTY);
+
+    quarry_heap *other = create(defaults()); /* it got another heap */
+    assert_ok(quarry_trace_begin(&trace, heap, path, 0));
+    assert_ok(quarry_launch(&trace_silent, &target, quarry_grid_for(THREADS), &device));
+    assert_ok(quarry_trace_end(trace, &header));
+    assert_int_equal(header.events, 0);
+    device.heap = quarry_heap_handle(heap); /* it logs, and there is nothing to log */
+    assert_ok(quarry_trace_begin(&trace, heap, path, 0));
+    launch(TRACE_EMPTY);
+    assert_ok(quarry_trace_end(trace, &header));
+    assert_int_equal(header.events, 0);
+    assert_ok(quarry_heap_destroy(other));
+    assert_ok(quarry_heap_destroy(heap));
+    unlink(path);
+}
+
 static unsigned files(void)
 {
     unsigned count = 0;
@@ -273,6 +309,7 @@ int main(void)
         cmocka_unit_test(frees_of_aligned_blocks_find_their_malloc),
         cmocka_unit_test(lost_events_are_counted),
         cmocka_unit_test(frees_without_a_malloc_are_counted),
+        cmocka_unit_test(recording_of_kernels_without_a_log_is_told),
         cmocka_unit_test(misuse_is_refused_and_leaves_no_file),
     };
     target = test_target();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of test_trace.c: compiled with QUARRY_TRACE.  One for all, for the compiler takes long for each.
+/* The kernels of test_trace.c: trace_work is compiled with QUARRY_TRACE.  One for all, for the compiler takes long for each.
  */
 #ifndef QUARRY_TESTS_TRACE_KERNELS_H
 #define QUARRY_TESTS_TRACE_KERNELS_H
@@ -32,6 +32,7 @@ SIMT_FN uint64_t trace_size(uint64_t most, uint32_t thread, uint32_t turn)
 
 #if SIMT_HAS_HOST
 SIMT_KERNEL_DECLARE(trace_work);
+SIMT_KERNEL_DECLARE(trace_silent); /* each thread mallocs and frees, without QUARRY_TRACE */
 #endif
 
 #endif

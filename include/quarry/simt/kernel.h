@@ -30,7 +30,12 @@ struct simt_kernel {
     void (*cpu)(const void *argument); /* runs one lane; NULL: not compiled for the CPU */
     const void *const *cuda;           /* points to the handle for cudaLaunchKernel; NULL: no GPU view */
     uint32_t argument_bytes;
+    uint32_t fixed; /* SIMT_KERNEL_FIXED where the kernel was compiled */
 };
+/* What a kernel is compiled for, a number that those who launch it know; 0: nothing. */
+#ifndef SIMT_KERNEL_FIXED
+#define SIMT_KERNEL_FIXED 0
+#endif
 #define SIMT_KERNEL_DECLARE(name) SIMT_EXTERN_C const struct simt_kernel name
 #endif
 
@@ -43,7 +48,7 @@ struct simt_kernel {
 #else
 #define SIMT_KERNEL_RECORD(name, type)                                                                       \
     SIMT_KERNEL_DECLARE(name);                                                                               \
-    const struct simt_kernel name = {#name, nullptr, &name##_cuda, sizeof(type)};
+    const struct simt_kernel name = {#name, nullptr, &name##_cuda, sizeof(type), SIMT_KERNEL_FIXED};
 #endif
 #define SIMT_KERNEL_BOUNDED(bounds, name, type, argument)                                                    \
     static __global__ void bounds name##_body(type argument);                                                \
@@ -67,7 +72,8 @@ struct simt_kernel {
     }                                                                                                        \
     SIMT_KERNEL_CUDA_DECLARE(name)                                                                           \
     SIMT_KERNEL_DECLARE(name);                                                                               \
-    const struct simt_kernel name = {#name, name##_cpu, SIMT_KERNEL_CUDA(name), sizeof(type)};               \
+    const struct simt_kernel name = {#name, name##_cpu, SIMT_KERNEL_CUDA(name), sizeof(type),                \
+                                     SIMT_KERNEL_FIXED};                                                     \
     static void name##_body(type argument)
 #endif
 
