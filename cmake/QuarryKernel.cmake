@@ -84,6 +84,7 @@ function(quarry_add_kernel target)
         $<$<CONFIG:Debug,RelWithDebInfo>:-g> $<$<CONFIG:Debug,RelWithDebInfo>:-lineinfo>
         $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-DNDEBUG> # as CMake does for C
         $<$<BOOL:$<TARGET_PROPERTY:${target},POSITION_INDEPENDENT_CODE>>:-Xcompiler=-fPIC>
+        $<$<STREQUAL:$<TARGET_PROPERTY:${target},C_VISIBILITY_PRESET>,hidden>:-Xcompiler=-fvisibility=hidden>
         ${QUARRY_NVCC_FLAGS})
     set(link "")
     if(QUARRY_NVCC_RELOCATABLE)

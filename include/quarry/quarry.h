@@ -36,10 +36,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* what libquarry.so exports */
 
 #define QUARRY_VERSION_MAJOR 0
 #define QUARRY_VERSION_MINOR 1
 #define QUARRY_VERSION_PATCH 0
+
+/* Version of the headers as one number that grows, for #if: 10203 is 1.2.3. */
+#define QUARRY_VERSION (QUARRY_VERSION_MAJOR * 10000 + QUARRY_VERSION_MINOR * 100 + QUARRY_VERSION_PATCH)
 
 /* Version of the library that is linked, "0.1.0".  Any thread. */
 const char *quarry_version(void);
@@ -504,6 +508,7 @@ enum quarry_status quarry_event_record(quarry_event *event);
  * ARGUMENT if one was never recorded, or they are of different devices. */
 enum quarry_status quarry_event_elapsed(quarry_event *begin, quarry_event *end, double *microseconds);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -22,6 +22,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* what libquarry.so exports */
 
 #define QUARRY_TRACE_VERSION 2u
 #define QUARRY_TRACE_ROOM (1u << 20) /* events of a log of default size, 24 MiB */
@@ -104,6 +105,7 @@ enum quarry_status quarry_trace_parse(struct quarry_trace_file *file, const void
 /* Frees the events.  *file may be all zero, and is so afterwards. */
 void quarry_trace_free(struct quarry_trace_file *file);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
