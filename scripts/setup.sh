@@ -6,7 +6,7 @@
 #   scripts/setup.sh build            to build the library and the command
 #   scripts/setup.sh test             also to build and run the tests
 #   scripts/setup.sh lint             also to check format and style
-#   scripts/setup.sh ci               also to look at a report in a browser
+#   scripts/setup.sh ci               also to look at a report in a browser, and at the API reference
 #   scripts/setup.sh unpack DIR       installs nothing: unpacks the libraries for a machine of the same kind of
 #                                     processor that has no packages, into DIR/include and DIR/lib
 set -eu
@@ -14,7 +14,7 @@ set -eu
 build='gcc libc6-dev make cmake libboost-context-dev zlib1g-dev libjansson-dev help2man'
 test="$build g++ gzip libcmocka-dev libgsl-dev pkgconf mandoc"
 lint="$test clang clang-format clang-tidy shellcheck"
-ci="$lint python3-matplotlib python3-selenium chromium chromium-driver"
+ci="$lint doxygen python3-matplotlib python3-selenium chromium chromium-driver"
 
 say() {
     echo "setup: $*" >&2
