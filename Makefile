@@ -15,7 +15,7 @@ CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
 CLANG_TIDY ?= $(shell command -v clang-tidy-14 || echo clang-tidy)
 SOURCES = $(shell find include src tool bench examples tests -name '*.[ch]' -o -name '*.def' | sort)
 
-.PHONY: all help configure check check-long gpu-check groupby format format-check lint clean
+.PHONY: all help configure check check-long gpu-check groupby format format-check lint doxygen clean
 
 all: configure
 	@cmake --build $(BUILD) --parallel $(JOBS)
@@ -28,6 +28,7 @@ help:
 	@echo 'make groupby     build the command, then group the rows of the small real file in tests/data'
 	@echo 'make format      format the sources; make format-check only looks'
 	@echo 'make lint        clang-tidy over all C sources, shellcheck over all scripts'
+	@echo 'make doxygen     the API reference as $(BUILD)/doxygen/html/index.html'
 	@echo 'make clean       remove $(BUILD)/'
 
 configure:
@@ -57,6 +58,9 @@ format-check:
 
 lint: configure
 	@JOBS=$(JOBS) scripts/lint.sh $(BUILD) $(CLANG_TIDY)
+
+doxygen:
+	@scripts/doxygen.sh $(BUILD)/doxygen
 
 clean:
 	@cmake -E rm -rf $(BUILD)

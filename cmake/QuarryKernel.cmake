@@ -78,17 +78,19 @@ function(quarry_add_kernel target)
 
     # Without exceptions and guarded statics, which only the launch stubs that nobody calls would use, the
     # objects need no C++ runtime and C programs link them with the C compiler.
-    quarry_nvcc_architectures(architectures)
-    set(flags -x cu -std=c++17 -O3 ${architectures} -DSIMT_DUAL -Xcompiler=-fno-exceptions,-fno-threadsafe-statics
+    quarry_nvcc_architectures(machine)
+    list(APPEND machine -Xfatbin=-compress-all) # also what has -lineinfo: else it is five times as large
+    set(flags -x cu -std=c++17 -O3 ${machine} -DSIMT_DUAL -Xcompiler=-fno-exceptions,-fno-threadsafe-statics
         # -lineinfo lets compute-sanitizer and profilers name source lines.
         $<$<CONFIG:Debug,RelWithDebInfo>:-g> $<$<CONFIG:Debug,RelWithDebInfo>:-lineinfo>
         $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-DNDEBUG> # as CMake does for C
         $<$<BOOL:$<TARGET_PROPERTY:${target},POSITION_INDEPENDENT_CODE>>:-Xcompiler=-fPIC>
+        $<$<STREQUAL:$<TARGET_PROPERTY:${target},C_VISIBILITY_PRESET>,hidden>:-Xcompiler=-fvisibility=hidden>
         ${QUARRY_NVCC_FLAGS})
     set(link "")
     if(QUARRY_NVCC_RELOCATABLE)
         list(APPEND flags -rdc=true)
-        set(link COMMAND "${CUDAToolkit_NVCC_EXECUTABLE}" -dlink ${architectures}
+        set(link COMMAND "${CUDAToolkit_NVCC_EXECUTABLE}" -dlink ${machine}
                  $<$<BOOL:$<TARGET_PROPERTY:${target},POSITION_INDEPENDENT_CODE>>:-Xcompiler=-fPIC>)
     endif()
     # Naming /usr/include would move it before the C++ headers that build on it.

@@ -6,7 +6,7 @@
 #   scripts/setup.sh build            to build the library and the command
 #   scripts/setup.sh test             also to build and run the tests
 #   scripts/setup.sh lint             also to check format and style
-#   scripts/setup.sh ci               also to look at a report in a browser
+#   scripts/setup.sh ci               also to look at a report in a browser, and at the API reference
 #   scripts/setup.sh unpack DIR       installs nothing: unpacks the libraries for a machine of the same kind of
 #                                     processor that has no packages, into DIR/include and DIR/lib
 set -eu
@@ -14,7 +14,7 @@ set -eu
 build='gcc libc6-dev make cmake libboost-context-dev zlib1g-dev libjansson-dev help2man'
 test="$build g++ gzip libcmocka-dev libgsl-dev pkgconf mandoc"
 lint="$test clang clang-format clang-tidy shellcheck"
-ci="$lint python3-matplotlib python3-selenium chromium chromium-driver"
+ci="$lint doxygen python3-matplotlib python3-selenium chromium chromium-driver"
 
 say() {
     echo "setup: $*" >&2
@@ -92,13 +92,22 @@ if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null 2>&1; then
 fi
 say "installing$missing"
 log=$(mktemp)
-export DEBIAN_FRONTEND=noninteractive
+apt() {
+    as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -q "$@"
+}
+# Another apt has a lock, as on a machine that has just started: five minutes are enough for what it does.  apt-get can wait for
+# one of its locks by itself, but not for that of the lists.
+tries=60
 # shellcheck disable=SC2086 # a list of words
-if ! { as_root apt-get -q update && as_root apt-get -q -y --no-install-recommends install $missing; } \
-    >"$log" 2>&1 </dev/null; then
-    tail -n 20 "$log" >&2
-    rm -f "$log"
-    say "could not install$missing"
-    exit 1
-fi
+until { apt update && apt -y --no-install-recommends install $missing; } >"$log" 2>&1 </dev/null; do
+    if [ "$tries" -eq 0 ] || ! grep -q 'Could not get lock' "$log"; then
+        tail -n 20 "$log" >&2
+        rm -f "$log"
+        say "could not install$missing"
+        exit 1
+    fi
+    [ "$tries" -lt 60 ] || say 'waiting for another apt'
+    tries=$((tries - 1))
+    sleep 5
+done
 rm -f "$log"

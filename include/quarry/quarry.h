@@ -36,16 +36,21 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* what libquarry.so exports */
 
-#define QUARRY_VERSION_MAJOR 0
-#define QUARRY_VERSION_MINOR 1
-#define QUARRY_VERSION_PATCH 0
+#define QUARRY_VERSION_MAJOR 0 /* of the headers; with another one programs may have to change */
+#define QUARRY_VERSION_MINOR 1 /* before the first major version likewise */
+#define QUARRY_VERSION_PATCH 0 /* with another one they need not */
+
+/* Version of the headers as one number that grows, for the preprocessor: 10203 is 1.2.3. */
+#define QUARRY_VERSION (QUARRY_VERSION_MAJOR * 10000 + QUARRY_VERSION_MINOR * 100 + QUARRY_VERSION_PATCH)
 
 /* Version of the library that is linked, "0.1.0".  Any thread. */
 const char *quarry_version(void);
 
 /* ---- status ---- */
 
+/* What became of a call. */
 enum quarry_status {
     QUARRY_OK = 0,
     QUARRY_ERROR_ARGUMENT,    /* an argument or option is out of its range */
@@ -73,6 +78,7 @@ const char *quarry_error_detail(void);
 
 /* ---- targets ---- */
 
+/* Where kernels run. */
 enum quarry_backend {
     QUARRY_BACKEND_AUTO = 0, /* CUDA if a usable GPU is there, else the CPU */
     QUARRY_BACKEND_CUDA,
@@ -101,6 +107,7 @@ enum quarry_status quarry_target_resolve(struct quarry_target *target);
  * in a library without CUDA); the CPU is one device.  AUTO counts those of what it stands for. */
 int quarry_device_count(enum quarry_backend backend);
 
+/* What a device is and has. */
 struct quarry_device_info {
     char name[128];
     uint64_t total_bytes;     /* CUDA: device memory; CPU: what the cgroup, or else the machine, allows */
@@ -184,10 +191,11 @@ struct quarry_option {
  *          may be NULL
  * Any thread, any time. */
 void quarry_options_format(const struct quarry_option *options, uint32_t count, char *text, size_t bytes);
-#define QUARRY_OPTIONS_TEXT_BYTES 512u
+#define QUARRY_OPTIONS_TEXT_BYTES 512u /* for quarry_options_format */
 
 /* ---- heaps ---- */
 
+/* A heap, as the host sees it. */
 typedef struct quarry_heap quarry_heap;
 struct quarry_handle; /* quarry/device.h */
 
@@ -282,10 +290,11 @@ struct quarry_heap_options {
 };
 /* The range of page_bytes.  core/layout.h has it, too; a compiler that sees both compares them. */
 #define QUARRY_MIN_PAGE_BYTES 16u
-#define QUARRY_MAX_PAGE_BYTES (1u << 20)
-#define QUARRY_DEBUG_PAGE_BYTES 48u
-#define QUARRY_MAX_ALIGNMENT (1u << 20)
+#define QUARRY_MAX_PAGE_BYTES (1u << 20) /* the range's other end */
+#define QUARRY_DEBUG_PAGE_BYTES 48u      /* what a page of a heap in debug mode takes more */
+#define QUARRY_MAX_ALIGNMENT (1u << 20)  /* of quarry_heap_options.alignment */
 
+/* Options that are all defaults. */
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0}, SIMT_NULL,        \
@@ -326,6 +335,7 @@ enum quarry_status quarry_heap_reset(quarry_heap *heap);
 /* The handle that kernels take; struct quarry_handle is in quarry/device.h.  Any thread, any time. */
 struct quarry_handle quarry_heap_handle(const quarry_heap *heap);
 
+/* For quarry_heap_describe. */
 struct quarry_heap_description {
     const char *allocator;
     struct quarry_target target; /* resolved */
@@ -352,7 +362,7 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
  *   text   receives the lines, each with its line break, and a 0 byte; cut if they are longer
  *   bytes  size of text; QUARRY_INFO_TEXT_BYTES hold any; 0: text is left alone and may be NULL */
 enum quarry_status quarry_heap_info(const quarry_heap *heap, char *text, size_t bytes);
-#define QUARRY_INFO_TEXT_BYTES 1024u
+#define QUARRY_INFO_TEXT_BYTES 1024u /* for quarry_heap_info */
 
 /* A part of a heap's pool. */
 struct quarry_heap_section {
@@ -366,8 +376,9 @@ struct quarry_heap_section {
  *   most       so many at most; QUARRY_HEAP_SECTIONS hold any
  * Returns how many the heap has; 0 if its blocks are the platform's. */
 uint32_t quarry_heap_map(const quarry_heap *heap, struct quarry_heap_section *sections, uint32_t most);
-#define QUARRY_HEAP_SECTIONS 16u
+#define QUARRY_HEAP_SECTIONS 16u /* for quarry_heap_map */
 
+/* For quarry_heap_statistics. */
 struct quarry_statistics {
     uint64_t live_blocks;        /* of the allocator: several pieces may lie in one */
     uint64_t live_bytes;         /* bytes that the live blocks occupy (page allocators: whole pages) */
@@ -403,7 +414,7 @@ enum quarry_status quarry_heap_check(quarry_heap *heap);
  *   bytes  size of text; QUARRY_DEBUG_TEXT_BYTES hold any report; 0: text is left alone and may be NULL
  * COMBINATION if the heap is not in debug mode.  Waits for the target's stream. */
 enum quarry_status quarry_heap_debug_report(quarry_heap *heap, char *text, size_t bytes);
-#define QUARRY_DEBUG_TEXT_BYTES 2048u
+#define QUARRY_DEBUG_TEXT_BYTES 2048u /* for quarry_heap_debug_report */
 
 /* ---- device malloc and new of a whole program: quarry/override.h ---- */
 
@@ -423,7 +434,9 @@ struct quarry_override_unit {
     const void *symbol; /* its quarry_override_handle */
     uint64_t bytes;     /* of that */
 };
+/* Adds it to the list, before main or while a shared library is loaded.  Any thread. */
 void quarry_override_link(struct quarry_override_unit *unit);
+/* Takes it out of the list.  Any thread. */
 void quarry_override_unlink(struct quarry_override_unit *unit);
 
 /* ---- memory of a target, for programs that run unchanged on both backends ---- */
@@ -459,6 +472,7 @@ enum quarry_status quarry_memory_fill(const struct quarry_target *target, void *
 
 /* ---- launching ---- */
 
+/* How many threads a launch has, and in which blocks. */
 struct quarry_grid {
     uint32_t blocks;  /* at least 1 */
     uint32_t threads; /* of a block, 1 to 1024 */
@@ -481,6 +495,7 @@ struct quarry_grid {
 enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                  struct quarry_grid grid, const void *argument);
 
+/* For quarry_kernel_describe. */
 struct quarry_kernel_info {
     uint32_t registers;   /* of a thread; CPU: 0 */
     uint32_t local_bytes; /* of its stack and of spilled registers; CPU: 0 */
@@ -499,6 +514,7 @@ enum quarry_status quarry_target_wait(const struct quarry_target *target);
 
 /* ---- timing ---- */
 
+/* A point in a target's stream, and its time. */
 typedef struct quarry_event quarry_event;
 /* Makes an event of the target; *out is NULL after an error. */
 enum quarry_status quarry_event_create(const struct quarry_target *target, quarry_event **out);
@@ -514,6 +530,7 @@ enum quarry_status quarry_event_record(quarry_event *event);
  * ARGUMENT if one was never recorded, or they are of different devices. */
 enum quarry_status quarry_event_elapsed(quarry_event *begin, quarry_event *end, double *microseconds);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -22,8 +22,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* what libquarry.so exports */
 
-#define QUARRY_TRACE_VERSION 2u
+#define QUARRY_TRACE_VERSION 2u      /* of the files that are written and read */
 #define QUARRY_TRACE_ROOM (1u << 20) /* events of a log of default size, 24 MiB */
 
 /* What was recorded. */
@@ -52,6 +53,7 @@ struct quarry_trace_header {
     char options[288]; /* "probes=1024 word_bits=32": the allocator's, all of them; cut likewise */
 };
 
+/* What an event was; FAILED is a malloc that gave NULL. */
 enum quarry_trace_kind { QUARRY_TRACE_MALLOC = 0, QUARRY_TRACE_FREE = 1, QUARRY_TRACE_FAILED = 2 };
 
 /* In the order of the log: of two events of one block the one that came first is first. */
@@ -65,6 +67,7 @@ struct quarry_trace_event {
 
 /* ---- recording ---- */
 
+/* A recording under way. */
 typedef struct quarry_trace quarry_trace;
 
 /* Begins to record a heap, from the next launch on: its blocks that live already belong to no trace.
@@ -90,6 +93,7 @@ enum quarry_status quarry_trace_cancel(quarry_trace *trace);
 
 /* ---- reading ---- */
 
+/* A trace that was read. */
 struct quarry_trace_file {
     struct quarry_trace_header header;
     struct quarry_trace_event *events; /* header.events of them, from malloc; NULL if there are none */
@@ -105,6 +109,7 @@ enum quarry_status quarry_trace_parse(struct quarry_trace_file *file, const void
 /* Frees the events.  *file may be all zero, and is so afterwards. */
 void quarry_trace_free(struct quarry_trace_file *file);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

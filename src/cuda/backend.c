@@ -64,9 +64,13 @@ static void fill_table(void)
     cudaError_t error = cudaGetDeviceCount(&table.found);
     table.why = "";
     if (error != cudaSuccess) {
-        (void)cudaGetLastError();
+        int version = 0;
         table.found = 0;
         table.why = cudaGetErrorString(error);
+        /* Without a driver the runtime says that its version is insufficient. */
+        if (cudaDriverGetVersion(&version) == cudaSuccess && version == 0)
+            table.why = "no NVIDIA driver";
+        (void)cudaGetLastError();
     }
     for (int ordinal = 0; ordinal < table.found && table.count < MAX_DEVICES; ordinal++) {
         struct device device = {.ordinal = ordinal};

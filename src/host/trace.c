@@ -90,7 +90,7 @@ static enum quarry_status put(quarry_trace *trace, uint32_t thread, enum quarry_
     if (header->events == UINT32_MAX)
         return quarry_fail(QUARRY_ERROR_FILE, "a trace has at most %" PRIu32 " events", UINT32_MAX);
     header->events++;
-    return trace_writer_put(trace->writer, &event);
+    return quarry_trace_writer_put(trace->writer, &event);
 }
 
 /* The block that has the address is live no more. */
@@ -235,11 +235,11 @@ static enum quarry_status begin(quarry_trace *trace, const char *path, uint64_t 
     fill_header(&trace->header, &heap, &device);
     status = create_log(trace, room);
     if (status == QUARRY_OK)
-        status = trace_writer_open(&trace->writer, path);
+        status = quarry_trace_writer_open(&trace->writer, path);
     if (status == QUARRY_OK)
         status = quarry_heap_record(trace->heap, trace->log);
     if (status != QUARRY_OK && trace->writer)
-        trace_writer_close(trace->writer, NULL);
+        quarry_trace_writer_close(trace->writer, NULL);
     return status;
 }
 
@@ -289,7 +289,7 @@ enum quarry_status quarry_trace_end(quarry_trace *trace, struct quarry_trace_hea
         status = check_logged(trace);
     enum quarry_status other = quarry_heap_record(trace->heap, NULL);
     status = status == QUARRY_OK ? other : status;
-    other = trace_writer_close(trace->writer, status == QUARRY_OK ? &trace->header : NULL);
+    other = quarry_trace_writer_close(trace->writer, status == QUARRY_OK ? &trace->header : NULL);
     status = status == QUARRY_OK ? other : status;
     if (header)
         *header = trace->header;
@@ -302,7 +302,7 @@ enum quarry_status quarry_trace_cancel(quarry_trace *trace)
     if (!trace)
         return QUARRY_OK;
     enum quarry_status status = quarry_heap_record(trace->heap, NULL);
-    trace_writer_close(trace->writer, NULL);
+    quarry_trace_writer_close(trace->writer, NULL);
     enum quarry_status other = release(trace);
     return status == QUARRY_OK ? other : status;
 }

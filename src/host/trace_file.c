@@ -115,7 +115,7 @@ static enum quarry_status open_file(struct trace_writer *w, const char *path)
     return status;
 }
 
-enum quarry_status trace_writer_open(struct trace_writer **out, const char *path)
+enum quarry_status quarry_trace_writer_open(struct trace_writer **out, const char *path)
 {
     static const unsigned char header[TRACE_HEADER_BYTES];
     struct trace_writer *w = (struct trace_writer *)calloc(1, sizeof *w);
@@ -134,7 +134,7 @@ enum quarry_status trace_writer_open(struct trace_writer **out, const char *path
     if (fwrite(header, sizeof header, 1, w->file) == 1)
         return QUARRY_OK;
     status = fail_file(path, "write");
-    trace_writer_close(w, NULL);
+    quarry_trace_writer_close(w, NULL);
     *out = NULL;
     return status;
 }
@@ -156,7 +156,7 @@ static enum quarry_status pack(struct trace_writer *w, int flush)
     return QUARRY_OK;
 }
 
-enum quarry_status trace_writer_put(struct trace_writer *w, const struct quarry_trace_event *event)
+enum quarry_status quarry_trace_writer_put(struct trace_writer *w, const struct quarry_trace_event *event)
 {
     unsigned char *at = w->events + w->used;
     put(at, event->launch, 4);
@@ -209,7 +209,7 @@ static enum quarry_status finish(struct trace_writer *w, const struct quarry_tra
     return QUARRY_OK;
 }
 
-enum quarry_status trace_writer_close(struct trace_writer *w, const struct quarry_trace_header *header)
+enum quarry_status quarry_trace_writer_close(struct trace_writer *w, const struct quarry_trace_header *header)
 {
     enum quarry_status status = header ? finish(w, header) : QUARRY_OK;
     deflateEnd(&w->stream);

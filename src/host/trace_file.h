@@ -28,11 +28,13 @@
 struct trace_writer;
 
 /* FILE, with a sentence, if there can be no such file. */
-enum quarry_status trace_writer_open(struct trace_writer **out, const char *path);
+enum quarry_status quarry_trace_writer_open(struct trace_writer **out, const char *path);
 
-enum quarry_status trace_writer_put(struct trace_writer *writer, const struct quarry_trace_event *event);
+enum quarry_status quarry_trace_writer_put(struct trace_writer *writer,
+                                           const struct quarry_trace_event *event);
 
 /* Finishes the file and gives it its name; or, with NULL, drops it.  Frees the writer. */
-enum quarry_status trace_writer_close(struct trace_writer *writer, const struct quarry_trace_header *header);
+enum quarry_status quarry_trace_writer_close(struct trace_writer *writer,
+                                             const struct quarry_trace_header *header);
 
 #endif

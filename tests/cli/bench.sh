@@ -253,7 +253,7 @@ start_stuck() {
     env --default-signal=INT "$testing" bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330,16 --heap 1M --runs 2 \
         --watchdog 60 "$@" >"$out" 2>"$err" & # with SIGINT, which a shell's background processes ignore
     whole=$!
-    for _ in $(seq 100); do
+    for _ in $(seq 400); do # a second of its time may be many of a busy machine's
         part=$(pgrep -P $whole) && [ "$(ps -o time= -p "${part:-0}" 2>/dev/null | tail -c 3)" -ge 1 ] 2>/dev/null && break
         sleep 0.1
     done

@@ -36,7 +36,7 @@ run_on_heap() {
     local command=$1 expected=$2 code heap=--heap=16M
     shift 2
     [[ " $* " != *' --method two-pass '* ]] || heap=
-    timeout 120 "$quarry" "$command" --backend "$backend" $heap "$@" >"$out" 2>"$err"
+    timeout 600 "$quarry" "$command" --backend "$backend" $heap "$@" >"$out" 2>"$err"
     code=$?
     checks=$((checks + 1))
     [ "$code" -eq "$expected" ] || fail "$command $*: exit code $code instead of $expected"

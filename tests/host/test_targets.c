@@ -14,6 +14,12 @@ static void version_is_the_headers(void **state)
     (void)state;
     snprintf(text, sizeof text, "%d.%d.%d", QUARRY_VERSION_MAJOR, QUARRY_VERSION_MINOR, QUARRY_VERSION_PATCH);
     assert_string_equal(text, quarry_version());
+#if QUARRY_VERSION < 100 || QUARRY_VERSION >= 1000000
+    fail_msg("the preprocessor takes the version for %d", QUARRY_VERSION);
+#endif
+    assert_int_equal(QUARRY_VERSION / 10000, QUARRY_VERSION_MAJOR);
+    assert_int_equal(QUARRY_VERSION / 100 % 100, QUARRY_VERSION_MINOR);
+    assert_int_equal(QUARRY_VERSION % 100, QUARRY_VERSION_PATCH);
 }
 
 static void every_status_has_its_own_text(void **state)

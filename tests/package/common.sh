@@ -76,6 +76,7 @@ runs() {
         if [ "$on" = cuda ] && [ "$has_gpu" = no ]; then
             [ "$status" -eq 77 ] || fail "$program $on: exit code $status without a GPU"
             [ "$(wc -l <out)" -eq 1 ] || fail "$program $on: not one sentence"
+            ! grep -q 'version is insufficient' out || fail "$program $on: there is no driver"
         else
             [ "$status" -eq 0 ] || fail "$program $on: exit code $status"
             grep -qx "$on: 1000 of 1000 blocks" out || fail "$program $on: another answer"

@@ -13,6 +13,11 @@ while read -r name; do
     cat "$programs"/*.sh | grep -qE "(by_page|block|build_by_cmake) $name\b" || fail "no test uses the block '$name'"
 done <"$scratch/named"
 
+# Whoever copies a command has kernels without assertions.
+grep -hE '^(cc|gcc|g\+\+|nvcc) .*\.(c|cu|cpp)( |$)' "$SOURCE"/docs/guide/*.md >"$scratch/compiles"
+[ -s "$scratch/compiles" ] || fail 'this test finds no commands'
+! grep -v -e '-O2 -DNDEBUG ' "$scratch/compiles" || fail 'a command in docs/guide compiles with assertions'
+
 cd "$scratch"
 ln -s "$BUILD" build
 PREFIX=$scratch/first
@@ -43,3 +48,4 @@ if grep -rIF -e "$BUILD" -e "$SOURCE" -e "$scratch" "$LIBDIR/cmake" "$LIBDIR/pkg
     fail 'installed files name folders of the build'
 fi
 bin/quarry list
+[ "$(stat -c %s bin/quarry)" -lt 40000000 ] || fail 'bin/quarry has 40 MB or more'

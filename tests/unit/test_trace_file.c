@@ -241,7 +241,7 @@ static void damage_in_the_events_is_named(void **state)
         strstr(quarry_error_detail(), "the compressed events are damaged (incorrect data check)"));
     make_sound(&m);
     m.size++;
-    char begins[64];
+    char begins[80];
     snprintf(begins, sizeof begins, "byte %zu: 1 bytes follow", m.size - 1);
     refuse(&m, begins);
 }
@@ -252,7 +252,7 @@ static void a_file_cut_anywhere_is_refused_there(void **state)
     (void)state;
     make_sound(&whole);
     for (size_t size = 0; size < whole.size; size++) {
-        char begins[64];
+        char begins[80];
         m = whole;
         m.size = size;
         snprintf(begins, sizeof begins,

@@ -44,6 +44,7 @@ enum simt_cpu_op {
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* what libquarry.so exports */
 extern __thread struct simt_cpu_state simt_cpu __attribute__((tls_model("initial-exec")));
 
 void simt_cpu_preempt(void);
@@ -55,6 +56,7 @@ void simt_cpu_backoff(const char *place);
 uint64_t simt_cpu_clock(void);
 void simt_cpu_assert_failed(const char *condition, const char *place) __attribute__((noreturn));
 void simt_cpu_fence_annotate(void);
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What programs see of the library.  libquarry.so, built for the CPU, exports what the headers declare and nothing else.
+# libquarry.a marks the same as visible, so a shared library that links it exports no more.  All that a program could collide
+# with begins with quarry_ or simt_.  And warnings are errors only where they were asked to be.
+#
+#   shared.sh cpu SETTINGS
+# shellcheck source=tests/package/common.sh
+. "$(dirname "$0")/common.sh"
+
+# The functions that the headers declare, and the one variable.
+for header in quarry.h trace.h simt/cpu.h; do
+    sed -nE '/^(static|typedef)/d; s/^[a-z].*[ *]((quarry|simt)_[a-z0-9_]+)(\(| __attribute__).*/\1/p' \
+        "$SOURCE/include/quarry/$header"
+done | sort >"$scratch/declared"
+[ "$(wc -l <"$scratch/declared")" -gt 40 ] || fail 'this test finds no functions in the headers'
+
+# same NAME: the names on standard input are those that the headers declare.
+same() {
+    sort >"$scratch/seen"
+    diff "$scratch/declared" "$scratch/seen" || fail "$1: < only in the headers, > only in the library"
+    echo "$1: $(wc -l <"$scratch/seen") names"
+}
+
+cd "$scratch"
+# configure FOLDER OPTION...: and whether a warning would be an error.
+configure() {
+    local folder=$1
+    shift
+    cmake -S "$SOURCE" -B "$folder" -DQUARRY_CUDA=OFF -DQUARRY_TESTS=OFF "$@" >log 2>&1 || { cat log; fail "$folder"; }
+    grep -q -e '-Wall' "$folder/compile_commands.json" || fail "$folder: no warnings"
+}
+configure strict -DQUARRY_WERROR=ON
+grep -q -e '-Werror' strict/compile_commands.json || fail 'QUARRY_WERROR=ON changes nothing'
+configure build -DBUILD_SHARED_LIBS=ON -DCMAKE_BUILD_TYPE=Debug
+! grep -e '-Werror' build/compile_commands.json || fail "a stranger's compiler may warn"
+cmake --build build --target quarry >log 2>&1 || { cat log; fail 'libquarry.so'; }
+
+version=$("$BUILD/quarry" --version | cut -d ' ' -f 2)
+readelf -d build/libquarry.so | grep -qF "soname: [libquarry.so.${version%.*}]" || fail 'libquarry.so: another soname'
+nm -D --defined-only build/libquarry.so | sed 's/.* //' | same libquarry.so
+
+[ "$SHARED" = no ] || exit 0
+nm -g --defined-only "$BUILD/libquarry.a" | sed -n 's/^[0-9a-f]* [A-Z] //p' >global
+! grep -vE '^(quarry|simt)_' global || fail 'libquarry.a: names that a program may have, too'
+readelf -sW "$BUILD/libquarry.a" | awk '$5 ~ /GLOBAL|WEAK/ && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | same libquarry.a
