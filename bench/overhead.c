@@ -15,25 +15,24 @@
  *
  * Standard output: CSV, one row for each run, when all are done.  Exit codes: 0 done, 1 failed or a heap that
  * had fewer slots after a run than before, 2 usage; then there are no rows. */
+#include "arguments.h"
 #include "overhead_kernels.h"
 
 #include "quarry/quarry.h"
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PROGRAM "quarry-overhead"
 #define MAX_THREADS (1u << 20)
-#define MAX_LIST 64u
 #define MAX_BYTES 4096u
 #define DEFAULT_HEAP_MIB 256u
 #define OCCUPIED 16640u /* threads that the thesis's GPU held at once */
 
-enum { OK, FAILED, USAGE };
+enum { OK = ARGUMENTS_OK, FAILED = ARGUMENTS_FAILED, USAGE = ARGUMENTS_USAGE };
 
 #define CONTESTANT(name)                                                                                     \
     SIMT_KERNEL_DECLARE(overhead_##name##_malloc);                                                           \
@@ -93,7 +92,7 @@ static const uint32_t thesis_threads[] = {
 struct options {
     struct quarry_target target;
     unsigned chosen; /* contestants, a bit for each */
-    uint32_t bytes[MAX_LIST];
+    uint32_t bytes[ARGUMENTS_MAX_LIST];
     uint32_t sizes;
     uint32_t *threads; /* how many workers */
     uint32_t counts;
@@ -119,22 +118,9 @@ struct bench {
     void *tally;
 };
 
-/* Prints one sentence to stderr; returns code. */
-static int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int fail(int code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fputs(PROGRAM ": ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    return code;
-}
-
 static int fail_library(void)
 {
-    return fail(FAILED, "%s", quarry_error_detail());
+    return arguments_fail(FAILED, "%s", quarry_error_detail());
 }
 
 /* ---- runs ---- */
@@ -222,16 +208,17 @@ static int run_all(const struct bench *bench, struct row *row)
                     if (run(bench, c, row) != QUARRY_OK)
                         return fail_library();
                     if (row->tally.nulls)
-                        return fail(FAILED,
-                                    "%s, %" PRIu32 " workers, %" PRIu32 " bytes: %" PRIu64
-                                    " mallocs found no room; give a larger --heap",
-                                    contestants[c].name, row->threads, row->bytes, row->tally.nulls);
+                        return arguments_fail(FAILED,
+                                              "%s, %" PRIu32 " workers, %" PRIu32 " bytes: %" PRIu64
+                                              " mallocs found no room; give a larger --heap",
+                                              contestants[c].name, row->threads, row->bytes,
+                                              row->tally.nulls);
                     if (row->slots[0] != row->slots[1])
-                        return fail(FAILED,
-                                    "%s, %" PRIu32 " workers, %" PRIu32 " bytes: %" PRIu64
-                                    " slots before and %" PRIu64 " after everything was freed",
-                                    contestants[c].name, row->threads, row->bytes, row->slots[0],
-                                    row->slots[1]);
+                        return arguments_fail(FAILED,
+                                              "%s, %" PRIu32 " workers, %" PRIu32 " bytes: %" PRIu64
+                                              " slots before and %" PRIu64 " after everything was freed",
+                                              contestants[c].name, row->threads, row->bytes, row->slots[0],
+                                              row->slots[1]);
                     row++;
                 }
     return OK;
@@ -266,7 +253,7 @@ static int print_rows(const struct options *options, const struct row *rows, siz
         else
             puts(",,");
     }
-    return fflush(stdout) || ferror(stdout) ? fail(FAILED, "can't write to standard output") : OK;
+    return fflush(stdout) || ferror(stdout) ? arguments_fail(FAILED, "can't write to standard output") : OK;
 }
 
 /* ---- set-up ---- */
@@ -334,102 +321,56 @@ static const char help[] =
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage.\n";
 
-/* Decimal digits only.  Returns 0 if text is no number from least to most. */
-static uint32_t parse_number(const char *text, uint32_t least, uint32_t most)
-{
-    uint64_t number = 0;
-    if (!*text || strlen(text) > 10 || text[strspn(text, "0123456789")] != '\0')
-        return 0;
-    number = strtoull(text, NULL, 10);
-    return number >= least && number <= most ? (uint32_t)number : 0;
-}
-
-/* "A,B" into list.  Returns how many, or 0 if something is no number from 1 to most, or they are too many. */
-static uint32_t parse_list(const char *text, uint32_t most, uint32_t *list)
-{
-    char number[16];
-    uint32_t count = 0;
-    for (;;) {
-        size_t length = strcspn(text, ",");
-        if (length >= sizeof number || count == MAX_LIST)
-            return 0;
-        memcpy(number, text, length);
-        number[length] = '\0';
-        list[count] = parse_number(number, 1, most);
-        if (!list[count++])
-            return 0;
-        if (!text[length])
-            return count;
-        text += length + 1;
-    }
-}
-
 /* Returns the bits of the contestants, or 0 if there is one of no such name. */
 static unsigned parse_contestants(const char *text)
 {
-    unsigned chosen = 0;
-    for (;;) {
-        size_t length = strcspn(text, ",");
-        uint32_t c = 0;
-        while (c < CONTESTANTS &&
-               (strlen(contestants[c].name) != length || strncmp(contestants[c].name, text, length) != 0))
-            c++;
-        if (c == CONTESTANTS)
-            return 0;
-        chosen |= 1u << c;
-        if (!text[length])
-            return chosen;
-        text += length + 1;
-    }
-}
-
-static int parse_backend(const char *text, enum quarry_backend *backend)
-{
-    static const char *const names[] = {"auto", "cuda", "cpu"}; /* by the library's numbers */
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *backend = (enum quarry_backend)i;
-            return OK;
-        }
-    return fail(USAGE, "--backend '%s': give auto, cuda or cpu", text);
+    const char *names[CONTESTANTS];
+    for (uint32_t c = 0; c < CONTESTANTS; c++)
+        names[c] = contestants[c].name;
+    return arguments_names(text, names, CONTESTANTS);
 }
 
 enum { BACKEND = 1, CHOSEN, BYTES, WORKERS, EVERY, RUNS, STEPS, HEAP, HELP };
 
-/* Fills *options, which has the defaults.  threads has room for MAX_LIST. */
+/* Fills *options, which has the defaults.  threads has room for ARGUMENTS_MAX_LIST. */
 static int parse_option(int key, const char *text, struct options *options, uint32_t *every)
 {
     switch (key) {
     case BACKEND:
-        return parse_backend(text, &options->target.backend);
+        return arguments_backend(text, &options->target.backend);
     case CHOSEN:
         options->chosen = parse_contestants(text);
         return options->chosen
                    ? OK
-                   : fail(USAGE, "--contestants '%s': give some of bare,direct,composed,cuda", text);
+                   : arguments_fail(USAGE, "--contestants '%s': give some of bare,direct,composed,cuda",
+                                    text);
     case BYTES:
-        options->sizes = parse_list(text, MAX_BYTES, options->bytes);
-        return options->sizes ? OK
-                              : fail(USAGE, "--bytes '%s': give up to %u numbers from 1 to %u, with commas",
-                                     text, MAX_LIST, MAX_BYTES);
+        options->sizes = arguments_list(text, MAX_BYTES, options->bytes);
+        return options->sizes
+                   ? OK
+                   : arguments_fail(USAGE, "--bytes '%s': give up to %u numbers from 1 to %u, with commas",
+                                    text, ARGUMENTS_MAX_LIST, MAX_BYTES);
     case WORKERS:
-        options->counts = parse_list(text, MAX_THREADS, options->threads);
+        options->counts = arguments_list(text, MAX_THREADS, options->threads);
         return options->counts
                    ? OK
-                   : fail(USAGE, "--workers '%s': give up to %u numbers from 1 to %u, with commas", text,
-                          MAX_LIST, MAX_THREADS);
+                   : arguments_fail(USAGE, "--workers '%s': give up to %u numbers from 1 to %u, with commas",
+                                    text, ARGUMENTS_MAX_LIST, MAX_THREADS);
     case EVERY:
-        *every = parse_number(text, 1, OCCUPIED);
-        return *every ? OK : fail(USAGE, "--every '%s': give a number from 1 to %u", text, OCCUPIED);
+        *every = arguments_number(text, 1, OCCUPIED);
+        return *every ? OK
+                      : arguments_fail(USAGE, "--every '%s': give a number from 1 to %u", text, OCCUPIED);
     case RUNS:
-        options->runs = parse_number(text, 1, 1000);
-        return options->runs ? OK : fail(USAGE, "--runs '%s': give a number from 1 to 1000", text);
+        options->runs = arguments_number(text, 1, 1000);
+        return options->runs ? OK : arguments_fail(USAGE, "--runs '%s': give a number from 1 to 1000", text);
     case STEPS:
-        options->steps = parse_number(text, 4, 100000);
-        return options->steps ? OK : fail(USAGE, "--steps '%s': give a number from 4 to 100000", text);
+        options->steps = arguments_number(text, 4, 100000);
+        return options->steps ? OK
+                              : arguments_fail(USAGE, "--steps '%s': give a number from 4 to 100000", text);
     case HEAP:
-        options->heap_bytes = (uint64_t)parse_number(text, 1, 65536) << 20;
-        return options->heap_bytes ? OK : fail(USAGE, "--heap '%s': give MiB, from 1 to 65536", text);
+        options->heap_bytes = (uint64_t)arguments_number(text, 1, 65536) << 20;
+        return options->heap_bytes ? OK
+                                   : arguments_fail(USAGE, "--heap '%s': give MiB, from 1 to 65536", text);
     default:
         return OK;
     }
@@ -451,8 +392,9 @@ static int parse(int argc, char **argv, struct options *options, uint32_t *every
     opterr = 0;
     for (int key; (key = getopt_long(argc, argv, "", list, NULL)) != -1;) {
         if (key == '?')
-            return fail(USAGE, "'%s': no such option, or its value is missing; " PROGRAM " --help shows all",
-                        argv[optind - 1]);
+            return arguments_fail(
+                USAGE, "'%s': no such option, or its value is missing; " PROGRAM " --help shows all",
+                argv[optind - 1]);
         if (key == HELP) {
             fputs(help, stdout);
             return -1;
@@ -461,8 +403,8 @@ static int parse(int argc, char **argv, struct options *options, uint32_t *every
             return USAGE;
     }
     if (optind < argc)
-        return fail(USAGE, "'%s': there are no arguments, only options; " PROGRAM " --help shows them",
-                    argv[optind]);
+        return arguments_fail(
+            USAGE, "'%s': there are no arguments, only options; " PROGRAM " --help shows them", argv[optind]);
     return OK;
 }
 
@@ -495,7 +437,7 @@ int main(int argc, char **argv)
     const size_t combinations = (size_t)options.sizes * options.counts * options.runs;
     struct row *rows = calloc(combinations * CONTESTANTS, sizeof *rows);
     if (!rows)
-        return fail(FAILED, "no host memory for %zu rows", combinations * CONTESTANTS);
+        return arguments_fail(FAILED, "no host memory for %zu rows", combinations * CONTESTANTS);
     code = measure(&options, rows);
     if (code == OK)
         code = print_rows(&options, rows, combinations * simt_popc_u32(options.chosen));

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of two papers, with our implementations: Pham et al., "Dynamic Buffer Management in Massively Parallel
-Systems", and, by names such as 5.1, C. Eckert's thesis on ScatterAlloc and mallocMC.
+"""The figures of three papers, with our implementations: Pham et al., "Dynamic Buffer Management in Massively Parallel
+Systems"; by names such as 5.1, C. Eckert's thesis on ScatterAlloc and mallocMC; and, by names such as gelado-5, Gelado and
+Garland, "Throughput-Oriented GPU Memory Allocation".
 
     scripts/figures.py QUARRY OUT                 measures: writes OUT/figureN.csv, then draws
     scripts/figures.py QUARRY OUT --survey CSV    takes the rows of `quarry bench` from its CSV file, and measures nothing
+    scripts/figures.py OUT --blocks CSV           takes the rows of `quarry-blocks` from its CSV file: gelado-5 and gelado-6
     scripts/figures.py OUT                        draws: OUT/figureN.svg of the figureN.csv that are there
 
-QUARRY is the command `quarry`; figures 5.1, 5.2 and B.1 take `quarry-overhead` from its folder, 5.3 to 5.5 the example
-`particles` from below it. Measuring needs only Python's own library, drawing matplotlib; where that is missing the first
-two forms only write CSV files. Exits 1 if a figure failed; the others are written all the same.
+QUARRY is the command `quarry`; figures 5.1, 5.2 and B.1 take `quarry-overhead` from its folder, gelado-5 and gelado-6
+`quarry-blocks`, 5.3 to 5.5 the example `particles` from below it. Measuring needs only Python's own library, drawing
+matplotlib; where that is missing all forms but the last only write CSV files. Exits 1 if a figure failed; the others are
+written all the same.
 """
 import argparse
 import csv
@@ -43,6 +46,7 @@ SCALES = {
         "steps": "400",
         "every": "40",
         "runs": "5",
+        "blocks": [],
     },
     "cpu": {
         "bench": ["--heap", "64M"],
@@ -60,6 +64,7 @@ SCALES = {
         "steps": "100",
         "every": "1024",
         "runs": "3",
+        "blocks": ["--runs", "9"],
     },
     "quick": {
         "bench": ["--heap", "16M", "--runs", "2"],
@@ -77,6 +82,7 @@ SCALES = {
         "steps": "3",
         "every": "8320",
         "runs": "1",
+        "blocks": ["--threads", "32,256", "--runs", "2", "--ratios", "1,16"],
     },
 }
 WALKS = "rw,rw-bm,crw,corw"
@@ -143,6 +149,9 @@ class Tool:
                     for call in ("malloc", "free")},
                  "slots_before": rows[0]["slots_before"], "slots_after": rows[0]["slots_after"]}
                 for rows in runs.values()]
+
+    def blocks(self, measure):
+        return self.beside(("quarry-blocks",), "--measures", measure, *self.scale["blocks"])
 
     def bench(self, op, *arguments):
         test = {"malloc": "alloc", "free": "free"}[op]
@@ -216,6 +225,23 @@ class Survey(Tool):
             kept = "".join(f" --{name} {values[0]}" for name, values in wanted.items() if len(values) == 1 and found[name])
             self.lacking.append(f"bench --test {options['--test']}{kept} with {' '.join(lacking)}")
         return [dict(row) for _, row in sorted(rows.values(), key=lambda found: found[0])]
+
+
+class Blocks(Tool):
+    """Rows of a CSV file of `quarry-blocks` in the place of runs."""
+
+    def __init__(self, path):
+        with open(path, newline="", encoding="utf-8") as file:
+            self.rows = list(csv.DictReader(file, strict=True))
+        if not self.rows:
+            raise ValueError("there are no results")
+        for name in "backend", "measure", "variant", "threads", "elements", "median_us":
+            if None in (row.get(name) for row in self.rows):
+                raise ValueError(f"there is no column '{name}', or not in all rows")
+        super().__init__("", self.rows[0]["backend"], False)
+
+    def blocks(self, measure):
+        return [dict(row) for row in self.rows if row["measure"] == measure]
 
 
 # ---- rows of each figure ----
@@ -512,6 +538,23 @@ def share_of_a_species(_):
             for name, percent in (("a heap for each species", 100 / species), ("one heap", 100))]
 
 
+def semaphores(tool):
+    """Units that all threads get in a second, in millions."""
+    return [{**row, "rate": f"{int(row['threads']) / float(row['median_us']):.6g}"} for row in tool.blocks("figure5")]
+
+
+def delegations(tool):
+    """Times of the list with barriers of both kinds, for as many threads and writers."""
+    times = {}
+    for row in tool.blocks("figure6"):
+        times.setdefault((row["threads"], row["elements"]), {})[row["variant"]] = row
+    return [{**{name: rows["classical"][name] for name in ("device", "backend")}, "threads": threads, "writers": elements,
+             "ratio": int(threads) // int(elements), "classical_us": rows["classical"]["median_us"],
+             "delegating_us": rows["delegating"]["median_us"],
+             "speedup": f"{float(rows['classical']['median_us']) / float(rows['delegating']['median_us']):.4f}"}
+            for (threads, elements), rows in times.items() if len(rows) == 2]
+
+
 # ---- lines of each figure: (name, {column: value}) for a row ----
 
 
@@ -547,6 +590,14 @@ def of_pages(row):
 
 def of_contestants(row):
     yield row["contestant"], row
+
+
+def of_variants(row):
+    yield row["variant"], row
+
+
+def of_ratios(row):
+    yield f"{row['ratio']} readers for a writer", row
 
 
 def distributions(row):
@@ -610,10 +661,20 @@ FIGURES = {
                   panel="", scales=("linear", "linear")),
     "B.1": Figure("scatter bare and behind quarry_malloc, closely", overheads_closely, WORKERS, (MALLOC, FREE),
                   of_contestants, "bytes", ("linear", "linear"), "{} bytes"),
+    "gelado-5": Figure("One unit a thread, in batches of {batch}", semaphores, THREADS,
+                       (("rate", "million units a second"),), of_variants, panel=""),
+    "gelado-6": Figure("Removals from a list: time with classical barriers / with delegation", delegations, THREADS,
+                       (("speedup", "speedup"),), of_ratios, panel=""),
 }
+BLOCKS = "gelado-5", "gelado-6"  # of quarry-blocks
 
 
 # ---- files ----
+
+
+def path_of(out, number, ending):
+    """figure6.csv, figureB.1.csv, figure-gelado-6.csv."""
+    return os.path.join(out, f"figure{'-' if number in BLOCKS else ''}{number}.{ending}")
 
 
 def write(path, rows):
@@ -633,10 +694,12 @@ INK = "#808080"
 COLORS = {"rw": "#e0564a", "rw-bm": "#d98c1f", "crw": "#3d9a50", "corw": "#3c82d6", "queue": INK, "one counter": INK,
           "two-pass": INK, "a store": "#b07cc6", "simulated": "#3c82d6", "normal": "#d98c1f", "bare": "#d98c1f", "direct": "#3c82d6",
           "composed": "#3d9a50", "cuda": "#e0564a", "ring": INK, "scatter": "#3d9a50", "rw-malloc": "#d98c1f",
-          "one heap": "#3c82d6"}
+          "one heap": "#3c82d6", "bulk": "#3c82d6", "paper's bulk": "#d98c1f", "counting": "#e0564a"}
 SHADES = dict(zip([*CLUSTERS.values(), "100 % free", "50 % free", "10 % free", "rw-malloc, pages of 16",
-                   "rw-malloc, pages of 64", "rw-malloc, pages of 256", "scatter, pages of 4096"],
-                  ("#2f9e8f", "#3d9a50", "#8fb339", "#3c82d6", "#d98c1f", "#e0564a", "#b07cc6", "#d98c1f", "#e0564a", "#3d9a50")))
+                   "rw-malloc, pages of 64", "rw-malloc, pages of 256", "scatter, pages of 4096",
+                   *(f"{ratio} readers for a writer" for ratio in (1, 4, 16, 64, 256))],
+                  ("#2f9e8f", "#3d9a50", "#8fb339", "#3c82d6", "#d98c1f", "#e0564a", "#b07cc6", "#d98c1f", "#e0564a", "#3d9a50",
+                   "#e0564a", "#d98c1f", "#3d9a50", "#3c82d6", "#b07cc6")))
 
 
 def collect(figure, rows, panel):
@@ -668,7 +731,8 @@ def draw(figure, rows, path, pyplot):
                 if points:
                     theory = name.endswith(", theory")
                     color = SHADES.get(name) or COLORS.get(name.split(",")[0], INK)
-                    legend[name], = axis.plot(*zip(*points), color=color, linewidth=1, linestyle="--" if theory else "-",
+                    legend[name], = axis.plot(*zip(*points), color=color, linewidth=1,
+                                              linestyle="--" if theory or name.endswith(", once a warp") else "-",
                                               marker="" if theory or len(points) > 30 else "o", markersize=2.5)
             axis.set_xscale(figure.scales[0])
             axis.set_yscale(figure.scales[1])
@@ -707,9 +771,9 @@ def draw_all(numbers, out):
                             "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK, "axes.titlesize": 8,
                             "figure.titlesize": 9, "xtick.color": INK, "ytick.color": INK, "grid.color": INK})
     for number in numbers:
-        path = os.path.join(out, f"figure{number}.csv")
+        path = path_of(out, number, "csv")
         if os.path.exists(path):
-            draw(FIGURES[number], read(path), path[:-3] + "svg", pyplot)
+            draw(FIGURES[number], read(path), path_of(out, number, "svg"), pyplot)
     return True
 
 
@@ -729,23 +793,31 @@ def main():
     parser.add_argument("--figure", type=numbers_of, default=list(FIGURES), metavar="N,...", help="only these")
     parser.add_argument("--quick", action="store_true", help="few and small settings: a test of this script")
     parser.add_argument("--survey", metavar="CSV", help="file of `quarry bench` with the rows to take; .gz is unpacked")
+    parser.add_argument("--blocks", metavar="CSV", help="file of `quarry-blocks` with the rows to take")
     options = parser.parse_args()
     if options.survey and not options.quarry:
         parser.error("--survey takes the theory from QUARRY: name it")
 
+    if options.blocks and options.quarry:
+        parser.error("--blocks takes all from its file: give no QUARRY")
+    if options.blocks:
+        options.figure = [number for number in options.figure if number in BLOCKS]
+
     failed = False
-    if options.quarry:
+    if options.quarry or options.blocks:
         try:
-            tool = Survey(options.quarry, options.survey) if options.survey else Tool(options.quarry, options.backend, options.quick)
+            tool = (Blocks(options.blocks) if options.blocks else Survey(options.quarry, options.survey) if options.survey else
+                    Tool(options.quarry, options.backend, options.quick))
         except (OSError, EOFError, ValueError, csv.Error) as error:
-            sys.exit(f"figures.py: {options.survey}: no CSV file of quarry bench: {error}")
+            sys.exit(f"figures.py: {options.blocks or options.survey}: no CSV file of "
+                     f"{'quarry-blocks' if options.blocks else 'quarry bench'}: {error}")
         os.makedirs(options.out, exist_ok=True)
         for number in options.figure:
             try:
                 rows = FIGURES[number].rows(tool)
                 if not rows:
                     raise Missing("no rows") if tool.lacking else RuntimeError("no rows")
-                write(os.path.join(options.out, f"figure{number}.csv"), rows)
+                write(path_of(options.out, number, "csv"), rows)
                 print(f"figure {number}: {len(rows)} rows", flush=True)
             except Missing as missing:
                 print(f"figures.py: no figure {number}: {missing}", file=sys.stderr)
@@ -756,7 +828,7 @@ def main():
                 print(f"figures.py: figure {number} has no rows of {what}", file=sys.stderr)
             tool.lacking.clear()
     drawn = draw_all(options.figure, options.out)
-    sys.exit(failed or not (drawn or options.quarry))
+    sys.exit(failed or not (drawn or options.quarry or options.blocks))
 
 
 main()

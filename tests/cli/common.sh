@@ -56,7 +56,7 @@ prints_not() {
 # says PATTERN: the last command printed one line on standard error, like that, and nothing else.
 says() {
     checks=$((checks + 1))
-    if [ "$(wc -l <"$err")" -ne 1 ] || ! grep -Eq -- "^quarry(-overhead)?: .*$1" "$err"; then
+    if [ "$(wc -l <"$err")" -ne 1 ] || ! grep -Eq -- "^quarry(-overhead|-blocks)?: .*$1" "$err"; then
         fail "not one sentence like '$1'"
     fi
     [ ! -s "$out" ] || fail 'an error, but also output'

@@ -22,17 +22,22 @@ figures() {
     quarry=$script run "$@"
 }
 
+# path N ENDING: the file of a figure.
+path() {
+    case $1 in *-*) echo "$csv/figure-$1.$2" ;; *) echo "$csv/figure$1.$2" ;; esac
+}
+
 # head_of N COLUMN,...: the header of a figure's CSV file begins so.
 head_of() {
     checks=$((checks + 1))
-    [[ "$(head -n 1 "$csv/figure$1.csv")," == "$2,"* ]] || fail "figure $1: the header is not $2..."
+    [[ "$(head -n 1 "$(path "$1" csv)")," == "$2,"* ]] || fail "figure $1: the header is not $2..."
 }
 
 # look N STATEMENTS WHAT: `good` is true in the end, when awk has run STATEMENTS for each row, whose columns are
 # r["name"]; those in quotes are empty, for there are commas in them.
 look() {
     checks=$((checks + 1))
-    sed 's/"[^"]*"//g' "$csv/figure$1.csv" | awk -F, "
+    sed 's/"[^"]*"//g' "$(path "$1" csv)" | awk -F, "
         NR == 1 { for (i = 1; i <= NF; i++) name[i] = \$i; next }
         { for (i = 1; i <= NF; i++) r[name[i]] = \$i; $2 }
         END { exit !good }" || fail "figure $1: $3"
@@ -57,7 +62,9 @@ head_of 5.1 $cycles,malloc_cycles,slots_before,slots_after
 head_of 5.2 $cycles,free_cycles,slots_before,slots_after
 head_of B.1 $cycles,malloc_cycles,free_cycles,slots_before,slots_after
 head_of 5.6 allocator,species,percent
-drawn=(1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 5.6 B.1)
+head_of gelado-5 device,backend,measure,variant,threads
+head_of gelado-6 device,backend,threads,writers,ratio,classical_us,delegating_us,speedup
+drawn=(1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 5.6 B.1 gelado-5 gelado-6)
 if [ -x "$(dirname "$quarry")/tests/particles/particles" ]; then
     head_of 5.3 allocator,backend,step
     head_of 5.4 allocator,backend,step
@@ -109,6 +116,10 @@ done
         look 5.5 'seen[r["allocator"]] += r["steps"]; good = seen["scatter"] == 3 && seen["corw"] == 3 && !seen["ring"]' 'steps'
     fi
     look 5.6 'good += r["species"] == 4 && r["percent"] == 25' 'a quarter for each of four'
+    look gelado-5 'rows++; wrong += r["rate"] * r["median_us"] / r["threads"] > 1.001 || r["rate"] <= 0
+        good = !wrong && rows == 14' 'rates'
+    look gelado-6 'seen[r["ratio"]]++; wrong += r["threads"] != r["writers"] * r["ratio"] || r["speedup"] <= 0
+        good = !wrong && seen[1] == 2 && seen[16] == 2' 'speedups'
     look 12 'seen[r["lanes"]]++; good = seen[1] == 12 && seen[32] == 12' 'lanes'
     look 16 'rows++; good += r["op"] == "free" && r["cycles"] > 0; if (good < rows) exit' 'cycles of a free'
     look 17 'seen[r["allocator"], r["free_percent"]] += r["paged_ms"] > 0 && r["ms"] >= r["paged_ms"] - 0.01
@@ -119,7 +130,7 @@ done
 if python3 -c 'import matplotlib' 2>/dev/null; then
     for number in "${drawn[@]}"; do
         same "$(python3 -c 'import sys, xml.etree.ElementTree as x; print(x.parse(sys.argv[1]).getroot().tag[-3:])' \
-            "$csv/figure$number.svg" 2>&1)" svg "figure $number drawn"
+            "$(path "$number" svg)" 2>&1)" svg "figure $number drawn"
     done
     grep -q 'crw M = A/100' "$csv/figure8.svg" || fail 'figure 8 has no legend'
     ! grep -Eq '<text[^>]* x="-|translate\(-' "$csv/figure15.svg" || fail 'figure 15 is narrower than its legend'
@@ -183,6 +194,19 @@ for column in 9 17; do # median_us, heap_bytes
 done
 figures 2 "$scratch/survey" --survey "$scratch/survey.csv"
 grep -q -- '--survey takes the theory from QUARRY' "$err" || fail 'a survey without the command'
+
+# From rows of quarry-blocks.
+csv=$scratch/blocks
+mkdir -p "$csv"
+"$(dirname "$quarry")/quarry-blocks" --backend cpu --measures figure5,figure6 --threads 32,64 --ratios 4 --runs 1 >"$scratch/blocks.csv"
+figures 0 "$csv" --blocks "$scratch/blocks.csv"
+same "$(basename -a "$csv"/*.csv | xargs)" 'figure-gelado-5.csv figure-gelado-6.csv' 'figures of quarry-blocks'
+# shellcheck disable=SC2016 # for awk
+look gelado-6 'rows++; good = rows == 2 && r["writers"] == 16' 'rows'
+figures 1 "$csv" --blocks "$measured/figure6.csv"
+grep -q "^figures.py: .*figure6.csv: no CSV file of quarry-blocks: there is no column 'backend'" "$err" || fail 'a CSV file of something else'
+figures 2 "$quarry" "$csv" --blocks "$scratch/blocks.csv"
+csv=$measured
 
 # One figure alone; one that fails, which leaves no file.
 figures 0 "$quarry" "$scratch/one" --quick --backend cpu --figure 5
