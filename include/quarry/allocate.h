@@ -23,11 +23,8 @@ SIMT_FN struct quarry_context quarry_context_start(void)
     return quarry_context_make(1);
 }
 
-/* As quarry_malloc, and remembers in *context what makes the calling thread's next malloc from the same heap
- * faster, or its blocks lie closer together; with most allocators, nothing.
- *   context   the calling thread's own, in a local variable; from quarry_context_start, and from then on used
- *             with one heap only */
-SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_context *context, size_t bytes)
+/* As quarry_malloc_with, but a recording does not note it. */
+SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_context *context, size_t bytes)
 {
     struct quarry_request request;
     const int composed = QUARRY_IS_COMPOSED(heap);
@@ -43,11 +40,8 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
             block = quarry_dispatch_malloc(&heap, context, composed ? request.ask : bytes);
         if (!composed)
             break;
-        if (block && QUARRY_DEBUG_OF(heap)) {
-            block = quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
-            QUARRY_LOG(&heap, block, bytes);
-            return block;
-        }
+        if (block && QUARRY_DEBUG_OF(heap))
+            return quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
         if (!quarry_request_go_on(heap.policy, &request, block)) {
             block = request.block;
             break;
@@ -57,6 +51,16 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
     if (!block && bytes != 0)
         quarry_null_count(fits ? &heap.counters->failed : &heap.counters->refused, &heap.counters->last_bytes,
                           bytes);
+    return block;
+}
+
+/* As quarry_malloc, and remembers in *context what makes the calling thread's next malloc from the same heap
+ * faster, or its blocks lie closer together; with most allocators, nothing.
+ *   context   the calling thread's own, in a local variable; from quarry_context_start, and from then on used
+ *             with one heap only */
+SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_context *context, size_t bytes)
+{
+    void *block = quarry_malloc_unnoted(heap, context, bytes);
     if (bytes != 0)
         QUARRY_LOG(&heap, block, bytes); /* after the allocator's malloc: log.h has the argument */
     return block;

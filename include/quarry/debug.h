@@ -304,19 +304,30 @@ SIMT_FN int quarry_debug_begins(const struct quarry_span *span, const void *addr
            simt_load_u64((const uint64_t *)address - 1, relaxed) == quarry_debug_mark(address);
 }
 
+/* The user's bytes of a live block, the caller's, end earlier: `bytes` bytes behind `address`, one of them.  A
+ * block whose header was written to stays as it is, for its free to find that. */
+SIMT_NOINLINE_FN void quarry_debug_shrink(struct quarry_debug *d, void *address, uint64_t bytes)
+{
+    struct quarry_span span = {(unsigned char *)address, 0}; /* of a block that is found */
+    quarry_dispatch_find(&d->heap, address, &span);
+    struct quarry_debug_block b = quarry_debug_read(&span, QUARRY_DEBUG_LIVE, 1);
+    unsigned char *end = (unsigned char *)address + bytes;
+    if (!b.trusted)
+        return;
+    quarry_debug_fill(end, (uint64_t)(b.user + b.bytes - end), QUARRY_DEBUG_REDZONE);
+    quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, (uint64_t)(end - b.user), b.by, QUARRY_DEBUG_NOBODY);
+}
+
 /* Of a new block, as quarry_debug_malloc returned it, the user gets `bytes` bytes from the next multiple of
  * alignment on, which lie in it.  Returns that address. */
 SIMT_NOINLINE_FN void *quarry_debug_align(struct quarry_debug *d, void *block, uint64_t alignment,
                                           uint64_t bytes)
 {
-    struct quarry_span span = {(unsigned char *)block, 0}; /* of a block that is found */
     uint64_t gap = (0 - (uint64_t)(uintptr_t)block) & (alignment - 1);
-    unsigned char *user = (unsigned char *)block + gap, *end = user + bytes;
-    quarry_dispatch_find(&d->heap, block, &span);
+    unsigned char *user = (unsigned char *)block + gap;
     if (gap)
         simt_store_u64((uint64_t *)(void *)user - 1, quarry_debug_mark(user), relaxed);
-    quarry_debug_fill(end, (uint64_t)(span.begin + span.bytes - end), QUARRY_DEBUG_REDZONE);
-    quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, gap + bytes, simt_thread(), QUARRY_DEBUG_NOBODY);
+    quarry_debug_shrink(d, user, bytes);
     return user;
 }
 

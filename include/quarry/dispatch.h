@@ -61,6 +61,21 @@ QUARRY_DISPATCH_FN void quarry_dispatch_free(const struct quarry_handle *heap, v
     }
 }
 
+/* The allocator's trim: of a block only the pages that have some of the user's bytes stay.  No switch: most of
+ * its cases would be alike, and empty. */
+SIMT_NOINLINE_FN void quarry_dispatch_trim(const struct quarry_handle *heap, void *block, void *user,
+                                           uint64_t bytes)
+{
+    (void)heap; /* where there is nothing to trim */
+    (void)block;
+    (void)user;
+    (void)bytes;
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
+    if (QUARRY_NUMBER_OF(heap) == QUARRY_NUMBER_##id)                                                        \
+        quarry_##family##_trim(constants QUARRY_AS(heap, family), block, user, bytes);
+#include "quarry/alloc/list.def"
+}
+
 /* What the allocator's find says of an address. */
 SIMT_FN enum quarry_place quarry_dispatch_find(const struct quarry_handle *heap, const void *address,
                                                struct quarry_span *span)

@@ -6,8 +6,12 @@
  *
  * An aligned block.  The allocator's blocks have an alignment of their own, handle.alignment: the power of
  * two that divides where the first begins and the distance from one to the next, at most 256.  For more, the
- * block is larger than asked for and what the user gets begins inside it.  The free must then know the block
- * by an address inside, which costs nothing where it divides by the size of a page: handle.free_reach. */
+ * block is larger than asked for and what the user gets begins inside it.  Then
+ *
+ *   the allocator   takes back the pages that the user's bytes don't touch (trim), and its free knows the
+ *                   block by an address in its first page: handle.free_reach
+ *   pieces          of a warp's block have a header that says where it begins: that moves along
+ *   debug mode      finds the block that has the address */
 #ifndef QUARRY_STANDARD_H
 #define QUARRY_STANDARD_H
 
@@ -20,26 +24,48 @@
 #include "quarry/policy.h"
 #include "quarry/simt/simt.h"
 
+/* Of a new block the user gets `bytes` bytes from the next multiple of `alignment` on.  They lie in it.  A
+ * recording notes them before others can have what is trimmed off.  Returns their address. */
+SIMT_FN void *quarry_block_align(struct quarry_handle heap, void *block, size_t alignment, size_t bytes)
+{
+    uint64_t gap = (0 - (uint64_t)(uintptr_t)block) & (alignment - 1);
+    void *user = (unsigned char *)block + gap;
+    int trims = 0;
+    if (heap.debug)
+        user = quarry_debug_align(heap.debug, block, alignment, bytes);
+    else if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
+        user = quarry_pieces_move(block, gap);
+    else
+        trims = 1;
+    QUARRY_LOG(&heap, user, bytes);
+    if (trims)
+        quarry_dispatch_trim(&heap, block, user, bytes);
+    return user;
+}
+
 /* As quarry_malloc, at a multiple of `alignment`.
  *   alignment  a power of two, in bytes; else NULL
  *   bytes      any number; need not be a multiple of alignment
- * Up to handle.alignment, which is at least 16, every size that quarry_malloc gives; up to handle.free_reach,
- * which is the size of a page for most allocators and 0 for pieces of a warp's block, up to max_block_bytes -
- * alignment + handle.alignment bytes; else NULL.  Freed by quarry_free. */
+ * Up to handle.alignment, which is at least 16, every size that quarry_malloc gives, at its cost.  Beyond that
+ * the heap needs room for one block of bytes + alignment - handle.alignment, at most max_block_bytes; what of
+ * it the user's bytes don't need is free again at once, in whole pages.  An allocator that knows blocks by
+ * their first address only (handle.free_reach is 0; its page says so) gives NULL, which counts as refused.
+ * Freed by quarry_free. */
 SIMT_FN void *quarry_aligned_alloc(struct quarry_handle heap, size_t alignment, size_t bytes)
 {
     uint64_t more = alignment > heap.alignment ? alignment - heap.alignment : 0;
     int possible =
-        alignment != 0 && (alignment & (alignment - 1)) == 0 && (more == 0 || more < heap.free_reach);
+        alignment != 0 && (alignment & (alignment - 1)) == 0 && (more == 0 || heap.free_reach != 0);
+    struct quarry_context context = quarry_context_make(0);
     size_t request = bytes;
     if (bytes != 0 && bytes <= heap.max_block) /* else NULL anyway */
         request = possible ? bytes + more : ~(size_t)0;
-    unsigned char *block = (unsigned char *)quarry_malloc(heap, request);
-    if (!block || more == 0)
-        return block;
-    if (heap.debug)
-        return quarry_debug_align(heap.debug, block, alignment, bytes);
-    return block + ((0 - (uintptr_t)block) & (alignment - 1));
+    void *block = quarry_malloc_unnoted(heap, &context, request);
+    if (block && more != 0)
+        return quarry_block_align(heap, block, alignment, bytes);
+    if (bytes != 0)
+        QUARRY_LOG(&heap, block, bytes);
+    return block;
 }
 
 /* As quarry_malloc of count * size bytes, all 0.  A product that does not fit 64 bits is refused. */
@@ -83,7 +109,7 @@ SIMT_FN void quarry_block_copy(unsigned char *to, const unsigned char *from, uin
 /* Changes the size of a block.
  *   block  as for quarry_free; NULL: as quarry_malloc(heap, bytes)
  *   bytes  0: as quarry_free(heap, block), and NULL
- * Returns `block` itself where it is large enough, else another block (aligned to 16) with its content, up to
+ * Returns `block` itself where it is large enough (in debug mode: has so many of the user's bytes), else another block (aligned to 16) with its content, up to
  * the smaller of both sizes, and `block` is free.  NULL: there was none, and `block` lives on unchanged.
  * From an allocator whose quarry_usable_size is 0 always NULL for bytes other than 0. */
 SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t bytes)
@@ -100,8 +126,11 @@ SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t byte
             quarry_free(heap, block); /* is no live block: recorded, nothing is freed */
         return SIMT_NULL;
     }
-    if (bytes <= usable && !heap.debug) /* debug mode moves every block: it finds who keeps the old address */
+    if (bytes <= usable) {
+        if (heap.debug)
+            quarry_debug_shrink(heap.debug, block, bytes);
         return block;
+    }
     void *moved = quarry_malloc(heap, bytes);
     if (moved) {
         quarry_block_copy((unsigned char *)moved, (const unsigned char *)block,

@@ -72,10 +72,9 @@ static enum quarry_layout_result lay_out(const struct pool *pool, const struct q
         return QUARRY_LAYOUT_ALIGNMENT;
     handle->alignment = block_alignment(layout, options->debug ? QUARRY_DEBUG_HEADER_BYTES : 0);
     handle->free_reach = layout->free_reach;
-    if (options->distribution ==
-        QUARRY_DISTRIBUTION_WARP) { /* where a piece begins is where its header ends */
+    if (options->distribution == QUARRY_DISTRIBUTION_WARP) { /* a piece begins wherever its header ends */
         handle->alignment = (uint32_t)options->alignment;
-        handle->free_reach = 0;
+        handle->free_reach = UINT64_MAX;
     }
     if (result == QUARRY_LAYOUT_OK)
         handle->max_block -= handle->max_block % options->alignment + quarry_heap_block_overhead(options);

@@ -129,6 +129,25 @@ SIMT_FN void quarry_first_fit_free(enum quarry_first_fit_bug bug, const struct q
     quarry_first_fit_unlock(h);
 }
 
+SIMT_FN void quarry_first_fit_trim(enum quarry_first_fit_bug bug, const struct quarry_first_fit *h,
+                                   void *block, void *user, uint64_t bytes)
+{
+    uint32_t page = quarry_page_index(&h->pages, block), first = quarry_page_index(&h->pages, user);
+    uint32_t end = quarry_page_index(&h->pages, (unsigned char *)user + bytes - 1) + 1u;
+    (void)bug;
+    quarry_first_fit_lock(h);
+    uint32_t behind = page + quarry_first_fit_state(h, page);
+    for (uint32_t i = page; i < behind; i++)
+        if (i < first || i >= end)
+            quarry_first_fit_mark(h, i, 0);
+    quarry_first_fit_mark(h, first, end - first);
+    if (page < first && page < h->head->hint)
+        h->head->hint = page;
+    if (end < behind && end < h->head->hint)
+        h->head->hint = end;
+    quarry_first_fit_unlock(h);
+}
+
 SIMT_FN enum quarry_place quarry_first_fit_find(enum quarry_first_fit_bug bug,
                                                 const struct quarry_first_fit *h, const void *address,
                                                 struct quarry_span *span)

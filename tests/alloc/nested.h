@@ -183,6 +183,8 @@ SIMT_FN void quarry_nested_census(const struct quarry_nested *h, uint64_t bytes,
         sum->slots += spare;
 }
 
+#define quarry_nested_trim QUARRY_NOTHING_TO_TRIM
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN void quarry_nested_sections(void *heap, struct quarry_layout *l)
 {

@@ -52,6 +52,7 @@ SIMT_FN void quarry_null_census(const struct quarry_null *h, uint64_t bytes,
 }
 
 #define quarry_null_settle QUARRY_NOTHING_TO_SETTLE
+#define quarry_null_trim QUARRY_NOTHING_TO_TRIM
 
 #if SIMT_HAS_HOST
 SIMT_HOST_FN void quarry_null_sections(void *heap, struct quarry_layout *l)

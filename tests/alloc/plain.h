@@ -179,6 +179,8 @@ SIMT_FN void quarry_plain_census(enum quarry_plain_bug bug, const struct quarry_
         sum->faults += h->map->spare > h->pages.count || (share->idle && h->map->put_off != 0);
 }
 
+#define quarry_plain_trim QUARRY_NOTHING_TO_TRIM
+
 #if SIMT_HAS_HOST
 SIMT_HOST_FN void quarry_plain_sections(void *heap, struct quarry_layout *l)
 {

@@ -47,6 +47,13 @@
  *       address that is no live block's, whatever it is, leads to no write outside them and to no
  *       endless loop.
  *
+ *   void quarry_F_trim(const struct quarry_F *x, void *block, void *user, uint64_t bytes)
+ *       block came from quarry_F_malloc, is live and the caller's.  Gives back of it, as quarry_F_free would,
+ *       the pages that have none of the `bytes` bytes from `user` on, which lie in the block.  The block then
+ *       begins less than layout->free_reach bytes before `user`.  Never waits.  A family whose blocks have no
+ *       more than a page has
+ *           #define quarry_F_trim QUARRY_NOTHING_TO_TRIM
+ *
  *   void quarry_F_settle(const struct quarry_F *x, uint64_t thread, uint64_t threads)
  *       Thread `thread` of `threads` finishes its share of what frees have put off; nothing else runs.  The
  *       library calls it before whatever the host asks of an idle heap; then find and census are exact.
@@ -103,6 +110,7 @@ enum quarry_capability {
 };
 
 #define QUARRY_NOTHING_TO_SETTLE(...) ((void)0)
+#define QUARRY_NOTHING_TO_TRIM(...) ((void)0)
 
 #define QUARRY_CONSTANT(value) value, /* in front of the other arguments */
 #define QUARRY_NO_CONSTANT

@@ -60,6 +60,7 @@ SIMT_FN void quarry_cuda_census(const struct quarry_cuda *h, uint64_t bytes,
 }
 
 #define quarry_cuda_settle QUARRY_NOTHING_TO_SETTLE
+#define quarry_cuda_trim QUARRY_NOTHING_TO_TRIM
 
 #if SIMT_HAS_HOST
 /* `pages` blocks of a page should fit; without `pages`, the whole pool is the platform's heap. */

@@ -220,6 +220,7 @@ SIMT_FN void quarry_ring_census(const struct quarry_ring *h, uint64_t bytes,
 }
 
 #define quarry_ring_settle QUARRY_NOTHING_TO_SETTLE
+#define quarry_ring_trim QUARRY_NOTHING_TO_TRIM
 
 #if SIMT_HAS_HOST
 SIMT_HOST_FN uint64_t quarry_ring_slots(uint64_t pages)

@@ -190,6 +190,7 @@ SIMT_FN void quarry_rw_census(const struct quarry_rw *h, uint64_t bytes,
 }
 
 #define quarry_rw_settle QUARRY_NOTHING_TO_SETTLE
+#define quarry_rw_trim QUARRY_NOTHING_TO_TRIM
 
 #if SIMT_HAS_HOST
 SIMT_HOST_FN void quarry_rw_sections(void *heap, struct quarry_layout *l)

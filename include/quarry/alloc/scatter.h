@@ -460,6 +460,11 @@ SIMT_FN void quarry_scatter_free(const struct quarry_scatter *h, void *block)
     quarry_scatter_give_back(&h->table, block);
 }
 
+SIMT_FN void quarry_scatter_trim(const struct quarry_scatter *h, void *block, void *user, uint64_t bytes)
+{
+    quarry_scatter_keep(&h->table, block, user, bytes);
+}
+
 SIMT_FN enum quarry_place quarry_scatter_find(const struct quarry_scatter *h, const void *address,
                                               struct quarry_span *span)
 {

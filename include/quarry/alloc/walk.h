@@ -203,6 +203,7 @@ SIMT_FN void quarry_walk_census(enum quarry_walk_variant variant, const struct q
 }
 
 #define quarry_walk_settle QUARRY_NOTHING_TO_SETTLE
+#define quarry_walk_trim QUARRY_NOTHING_TO_TRIM
 
 #if SIMT_HAS_HOST
 /* One entry for 32 pages, rounded down to a power of two. */

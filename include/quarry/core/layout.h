@@ -57,7 +57,7 @@ struct quarry_layout {
     uint64_t unit;
 
     /* A free knows a block by any address that is less than so many bytes behind its first.  0: by its first
-     * address only. */
+     * address only; then no block is aligned to more than all are. */
     uint64_t free_reach;
 };
 

@@ -12,7 +12,8 @@
  * The 16 bytes before a piece are its header; with A = 16 the first header is the block's beginning, and
  * `left` and `back` lie beside each other in it.  A lane that is alone, or whose request is too large to be
  * combined, has a block of one piece.  So whatever free gets, `back` leads to the block, and `left` says
- * whether it goes.
+ * whether it goes.  Where the user is to have a multiple of more than A, the piece and its header begin later,
+ * inside of what they would have been (quarry_pieces_move).
  *
  * Which lanes.  Those that arrive together with the same heap, in the order of their numbers: each goes into
  * the block of the lane before it if it fits there, else begins another.  Every lane computes this for all,
@@ -142,6 +143,19 @@ SIMT_FN uint64_t quarry_pieces_room(const void *piece)
     return ((const struct quarry_piece_header *)(const void *)((const unsigned char *)piece -
                                                                QUARRY_PIECE_HEADER_BYTES))
         ->room;
+}
+
+/* Lets the caller's piece begin `gap` bytes later: a multiple of 16, less than its room.  Returns it. */
+SIMT_FN void *quarry_pieces_move(void *piece, uint64_t gap)
+{
+    struct quarry_piece_header *header = (struct quarry_piece_header *)piece - 1;
+    struct quarry_piece_header *moved = header + gap / QUARRY_PIECE_HEADER_BYTES;
+    uint32_t back = header->back;
+    uint64_t room = header->room;
+    header->back = 0; /* no piece begins there any more */
+    moved->back = back + (uint32_t)gap;
+    moved->room = room - gap;
+    return moved + 1;
 }
 
 /* Gives a piece back: any lane, at any time after its malloc.  Never waits but for lanes that arrive

@@ -509,6 +509,27 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
     simt_sync(group); /* who goes on, perhaps to malloc, has freed his */
 }
 
+/* Cuts the caller's block in two before `page`, which is not its first, or leaves it alone if it ends there.
+ * Returns whether there are two.  Order: frees of both read the end bit as it is set here, for who frees has
+ * this in his past. */
+SIMT_FN int quarry_runs_cut(const struct quarry_runs *h, uint32_t page)
+{
+    uint64_t end = (uint64_t)1 << 32 << (page - 1u) % QUARRY_RUNS_BITS;
+    return (simt_or_u64(&h->words[(page - 1u) / QUARRY_RUNS_BITS], end, relaxed) & end) == 0;
+}
+
+/* The trim of alloc.h: what lies before the user's pages becomes a block of its own, and is freed; likewise
+ * what lies behind. */
+SIMT_FN void quarry_runs_trim(const struct quarry_runs *h, void *block, void *user, uint64_t bytes)
+{
+    uint32_t first = quarry_page_index(&h->pages, user);
+    uint32_t end = quarry_page_index(&h->pages, (unsigned char *)user + bytes - 1) + 1u;
+    if (first > quarry_page_index(&h->pages, block) && quarry_runs_cut(h, first))
+        quarry_runs_free(h, block);
+    if (quarry_runs_cut(h, end))
+        quarry_runs_free(h, quarry_page_address(&h->pages, end));
+}
+
 /* ---- full heap ---- */
 
 enum quarry_runs_kind { QUARRY_RUNS_LANDED, QUARRY_RUNS_WORDS, QUARRY_RUNS_BEGUN_SINCE, QUARRY_RUNS_KINDS };

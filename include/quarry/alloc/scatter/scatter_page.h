@@ -364,13 +364,16 @@ SIMT_FN void quarry_scatter_let_go(const struct quarry_scatter_table *h, uint32_
     simt_store_u64(&h->words[page], quarry_scatter_word(word, QUARRY_SCATTER_EMPTY, 0), release);
 }
 
-/* Makes such a page page i of a block of n. */
+/* Makes such a page, or one of the caller's block, page i of a block of n. */
 SIMT_FN void quarry_scatter_make_multi(const struct quarry_scatter_table *h, uint32_t page, uint32_t i,
                                        uint32_t n)
 {
     uint64_t word = quarry_scatter_next_generation(simt_load_u64(&h->words[page], relaxed));
-    word = i ? quarry_scatter_word(word, QUARRY_SCATTER_INNER, i)
-             : quarry_scatter_word(word, QUARRY_SCATTER_MULTI, n);
+    if (n == 1)
+        word = quarry_scatter_word(word, 1, 1); /* one cell, live */
+    else
+        word = i ? quarry_scatter_word(word, QUARRY_SCATTER_INNER, i)
+                 : quarry_scatter_word(word, QUARRY_SCATTER_MULTI, n);
     simt_store_u64(&h->words[page], word, relaxed);
 }
 
@@ -437,6 +440,27 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_table *h, void
     if (simt_lane() == simt_ctz_u32(group))
         quarry_scatter_clear(h, page, field, bits);
     simt_sync(group); /* who goes on, perhaps to malloc, has freed his */
+}
+
+/* The trim of alloc.h.  A cell stays as it is.  Of several pages those that stay get new words first: nobody
+ * else changes the words of a live block.  One page that is left is a page of one cell. */
+SIMT_FN void quarry_scatter_keep(const struct quarry_scatter_table *h, void *block, void *user,
+                                 uint64_t bytes)
+{
+    uint32_t page = quarry_page_index(&h->pages, block), first = quarry_page_index(&h->pages, user);
+    uint32_t end = quarry_page_index(&h->pages, (unsigned char *)user + bytes - 1) + 1u;
+    uint64_t word = simt_load_u64(&h->words[page], relaxed);
+    uint32_t behind = page + (uint32_t)word;
+    if (quarry_scatter_class_of(word) != QUARRY_SCATTER_MULTI || (first == page && end == behind))
+        return;
+    SIMT_ROLLED
+    for (uint32_t i = end - first; i > 0; i--)
+        quarry_scatter_make_multi(h, first + i - 1u, i - 1u, end - first);
+    simt_fence(acq_rel); /* pairs with the acquire of those who take the pages */
+    SIMT_ROLLED
+    for (uint32_t i = page; i < behind; i++)
+        if (i < first || i >= end)
+            simt_and_u64(&h->words[i], QUARRY_SCATTER_VERSIONS, fenced);
 }
 
 /* ---- looking ---- */
