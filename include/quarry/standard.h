@@ -5,8 +5,8 @@
  * `failed` for want of space, `refused` for what this heap can never give.
  *
  * An aligned block.  The allocator's blocks have an alignment of their own, handle.alignment: the power of
- * two that divides where the first begins and the distance from one to the next, at most 256.  For more, the
- * block is larger than asked for and what the user gets begins inside it.  Then
+ * two that divides where the first begins and the distance from one to the next, at most 4096 or what the
+ * heap's policy is.  For more, the block is larger than asked for and what the user gets begins inside it.  Then
  *
  *   the allocator   takes back the pages that the user's bytes don't touch (trim), and its free knows the
  *                   block by an address in its first page: handle.free_reach

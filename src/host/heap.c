@@ -150,7 +150,7 @@ static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_opt
     if (status != QUARRY_OK)
         return status;
 
-    status = quarry_pool_take(pool, has_platform_blocks(heap) ? pool->head_bytes : pool->bytes,
+    status = quarry_pool_take(pool, has_platform_blocks(heap) ? quarry_pool_need(pool, 0) : pool->bytes,
                               options->oom == QUARRY_OOM_TRAP ? sizeof *heap->policy.trap : 0);
     if (status == QUARRY_OK)
         status = quarry_heap_plan(pool, options, &heap->handle, &heap->layout);

@@ -35,14 +35,17 @@ uint64_t quarry_heap_head_bytes(const struct quarry_heap_options *options)
 
 uint64_t quarry_heap_section_align(const struct quarry_heap_options *options)
 {
-    return options->alignment > QUARRY_SECTION_ALIGN ? options->alignment : QUARRY_SECTION_ALIGN;
+    uint64_t bits = (options->page_bytes + quarry_heap_block_overhead(options)) | QUARRY_PAGE_ALIGN;
+    uint64_t align = options->page_bytes ? bits & (0 - bits) : QUARRY_SECTION_ALIGN;
+    align = align > QUARRY_SECTION_ALIGN ? align : QUARRY_SECTION_ALIGN;
+    return align > options->alignment ? align : options->alignment;
 }
 
 /* What divides the addresses of all blocks: the power of two in where the first begins, behind `lead` bytes
  * of its own, and in the distance from one to the next. */
 static uint32_t block_alignment(const struct quarry_layout *layout, uint64_t lead)
 {
-    uint64_t bits = ((uint64_t)(uintptr_t)layout->places + lead) | layout->unit | QUARRY_SECTION_ALIGN;
+    uint64_t bits = ((uint64_t)(uintptr_t)layout->places + lead) | layout->unit | layout->page_align;
     uint32_t alignment = (uint32_t)(bits & (0 - bits));
     return layout->unit && alignment > QUARRY_PAGE_UNIT ? alignment : QUARRY_PAGE_UNIT;
 }
@@ -54,6 +57,7 @@ static enum quarry_layout_result lay_out(const struct pool *pool, const struct q
 {
     memset(layout, 0, sizeof *layout);
     layout->base = quarry_pool_sections(pool);
+    layout->page_align = quarry_heap_section_align(options);
     layout->multiprocessors = pool->ops->multiprocessors(&pool->target);
     layout->bytes = bytes;
     layout->overhead = quarry_heap_block_overhead(options);

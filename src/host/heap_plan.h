@@ -30,7 +30,8 @@ uint64_t quarry_heap_debug_offset(void);
  * none, too. */
 uint64_t quarry_heap_head_bytes(const struct quarry_heap_options *options);
 
-/* What the sections are aligned to. */
+/* What the sections are aligned to.  Pages of more than 256 bytes begin at multiples of what divides their
+ * size, up to 4096: then a block of that alignment needs no more than its page. */
 uint64_t quarry_heap_section_align(const struct quarry_heap_options *options);
 
 /* Lays out the pool, and so checks every option that a layout looks at.  Touches no pool memory.

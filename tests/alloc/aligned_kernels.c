@@ -102,8 +102,8 @@ SIMT_KERNEL(aligned_fill, struct aligned_case, a)
         return;
     for (uint32_t pages = 0; pages <= 1; pages++)
         do
-            a.own[n] = aligned_get(&a, n / ALIGNED_HELD, pages ? 16 : a.alignment,
-                                   pages ? a.page_bytes : a.bytes);
+            a.own[n] =
+                aligned_get(&a, n / ALIGNED_HELD, pages ? 16 : a.alignment, pages ? a.page_bytes : a.bytes);
         while (a.own[n].block && ++n < a.count);
 }
 

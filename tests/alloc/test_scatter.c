@@ -423,6 +423,7 @@ static void a_serial_search_begins_at_the_end(void **state)
     f.device.bytes = 3 * PAGE_BYTES;
     for (int turn = 0; turn < 2; turn++) {
         unsigned char *block[BLOCKS], *last = (unsigned char *)f.about.pool_base + f.about.pool_bytes;
+        last -= (uintptr_t)last % PAGE_BYTES; /* pages begin at multiples of their size */
         expect_equal(run(&promise_malloc, BLOCKS).nulls, 0);
         assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
         for (int i = 0; i < BLOCKS; i++)

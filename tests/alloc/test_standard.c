@@ -63,7 +63,7 @@ static void play(uint32_t threads, uint64_t page_bytes, uint32_t turns, uint64_t
     begin_standard(2 * threads, page_bytes, seed);
     uint64_t largest = seed % 2 || !f.counted ? a.heap.alignment : f.device.page_bytes / 2;
     a.aligned = log2_of(largest);
-    a.most = page_bytes + a.heap.alignment - ((uint64_t)1 << a.aligned);
+    a.most = page_bytes - (largest > a.heap.alignment ? ((uint64_t)1 << a.aligned) - a.heap.alignment : 0);
     a.threads = threads;
     a.turns = turns;
     a.program = (uint32_t)seed + 1;

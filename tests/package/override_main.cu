@@ -23,11 +23,12 @@ __global__ void take_over(shape **shapes, unsigned *good, unsigned n)
     shapes[thread] = (shape *)text;
     if (text)
         text[thread % 40] = (char)thread;
-    struct alignas(64) line {
+    struct alignas(128) line { // more than all blocks of the heap have
         char bytes[64];
     };
     line *lines = new line[1];
-    if ((size_t)lines % 64)
+    lines->bytes[63] = 1;
+    if ((size_t)lines % 128)
         atomicAdd(good, n);
     delete[] lines;
 }

@@ -27,7 +27,8 @@ struct quarry_section {
 
 struct quarry_layout {
     /* in */
-    unsigned char *base;      /* of the pool, aligned to 256 and to `alignment` */
+    unsigned char *base;      /* of the pool, aligned to `page_align` */
+    uint64_t page_align;      /* of `places`: a power of two, at least QUARRY_SECTION_ALIGN and `alignment` */
     uint64_t bytes;           /* of the pool; UINT64_MAX with pages given asks only how much they need */
     uint64_t overhead;        /* bytes of each block that are not the user's, mostly 0 */
     int debug;                /* debug mode writes into blocks that are free */
@@ -99,6 +100,7 @@ SIMT_FN void quarry_census_pages(struct quarry_census *sum, uint64_t bytes, uint
 #define QUARRY_MAX_PAGE_BYTES (1u << 20)
 #define QUARRY_MAX_PAGES 0xffffffc0u /* page numbers are 32 bits, and a round-up to a word must not wrap */
 #define QUARRY_SECTION_ALIGN 256u    /* of the sections of a pool */
+#define QUARRY_PAGE_ALIGN 4096u      /* of the pages, at most, unless the heap has a larger alignment */
 
 #if SIMT_HAS_HOST
 SIMT_HOST_FN uint64_t quarry_round_up(uint64_t x, uint64_t multiple)
@@ -204,11 +206,10 @@ SIMT_HOST_FN void *quarry_layout_section(struct quarry_layout *l, const char *na
     return (void *)((uintptr_t)l->base + begin);
 }
 
-/* The section of l->pages pages of l->page_bytes, which begin as l->alignment says.  Sets l->places. */
+/* The section of l->pages pages of l->page_bytes, which begins as l->page_align says.  Sets l->places. */
 SIMT_HOST_FN struct quarry_pages quarry_layout_pages(struct quarry_layout *l)
 {
-    uint64_t align = l->alignment > QUARRY_SECTION_ALIGN ? l->alignment : QUARRY_SECTION_ALIGN;
-    l->places = (unsigned char *)quarry_layout_section(l, "pages", l->pages * l->page_bytes, align);
+    l->places = (unsigned char *)quarry_layout_section(l, "pages", l->pages * l->page_bytes, l->page_align);
     return quarry_pages_make(l->places, l->page_bytes, (uint32_t)l->pages);
 }
 

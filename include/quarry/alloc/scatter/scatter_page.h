@@ -369,11 +369,8 @@ SIMT_FN void quarry_scatter_make_multi(const struct quarry_scatter_table *h, uin
                                        uint32_t n)
 {
     uint64_t word = quarry_scatter_next_generation(simt_load_u64(&h->words[page], relaxed));
-    if (n == 1)
-        word = quarry_scatter_word(word, 1, 1); /* one cell, live */
-    else
-        word = i ? quarry_scatter_word(word, QUARRY_SCATTER_INNER, i)
-                 : quarry_scatter_word(word, QUARRY_SCATTER_MULTI, n);
+    word = i ? quarry_scatter_word(word, QUARRY_SCATTER_INNER, i)
+             : quarry_scatter_word(word, QUARRY_SCATTER_MULTI, n);
     simt_store_u64(&h->words[page], word, relaxed);
 }
 
@@ -456,6 +453,9 @@ SIMT_FN void quarry_scatter_keep(const struct quarry_scatter_table *h, void *blo
     SIMT_ROLLED
     for (uint32_t i = end - first; i > 0; i--)
         quarry_scatter_make_multi(h, first + i - 1u, i - 1u, end - first);
+    if (end - first == 1u)
+        simt_store_u64(&h->words[first], quarry_scatter_word(simt_load_u64(&h->words[first], relaxed), 1, 1),
+                       relaxed);
     simt_fence(acq_rel); /* pairs with the acquire of those who take the pages */
     SIMT_ROLLED
     for (uint32_t i = page; i < behind; i++)
