@@ -89,6 +89,25 @@ SIMT_KERNEL(aligned_each, struct aligned_case, a)
         }
 }
 
+SIMT_KERNEL(aligned_shrink, struct aligned_case, a)
+{
+    if (simt_thread() != 0)
+        return;
+    for (uint64_t i = 1; i <= 16; i++) {
+        uint64_t bytes = a.heap.max_block / 16 * i;
+        if (bytes == 0 || i == 16)
+            bytes = a.heap.max_block;
+        struct aligned_own own = aligned_get(&a, 0, 16, bytes);
+        aligned_expect(&a, ALIGNED_NULL, own.block != SIMT_NULL, 16, bytes);
+        for (uint64_t less = own.bytes; own.block && less > 0; less = less / 2) {
+            void *same = quarry_realloc(a.heap, own.block, less);
+            aligned_expect(&a, ALIGNED_MOVED, same == own.block, 16, less);
+            own.bytes = less;
+        }
+        aligned_put(&a, 0, &own);
+    }
+}
+
 SIMT_KERNEL(aligned_take, struct aligned_case, a)
 {
     if (simt_thread() == 0)

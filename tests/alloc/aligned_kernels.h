@@ -14,6 +14,7 @@ enum aligned_fault {
     ALIGNED_CROOKED,
     ALIGNED_SHORT, /* usable_size */
     ALIGNED_TORN,  /* content changed by others */
+    ALIGNED_MOVED, /* a block that need not grow */
     ALIGNED_FAULTS
 };
 
@@ -46,6 +47,8 @@ struct aligned_case {
 
 /* One thread, on an empty heap: every alignment up to 4096 with sizes from 1 to the largest. */
 SIMT_KERNEL_DECLARE(aligned_each);
+/* One thread, on an empty heap: a block of any size keeps its place when it is to have as many bytes, or fewer. */
+SIMT_KERNEL_DECLARE(aligned_shrink);
 /* One thread takes one block, own[0]. */
 SIMT_KERNEL_DECLARE(aligned_take);
 /* One thread takes blocks until there are none, first such that are aligned, and then of a page. */

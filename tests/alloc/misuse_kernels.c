@@ -62,3 +62,17 @@ SIMT_KERNEL(misuse_fuzz, struct misuse_case, a)
             misuse_write(block, bytes);
     }
 }
+
+SIMT_KERNEL(misuse_stale, struct misuse_case, a)
+{
+    const struct quarry_scatter_table *table = &a.heap.as.scatter.table;
+    uint32_t *field = quarry_scatter_field(table, 0, 0);
+    if (simt_thread() != 0 || !quarry_scatter_hold(table, 0))
+        return;
+    simt_store_u32(field, 0, relaxed);
+    quarry_scatter_clear(table, 0, field, 1);
+    quarry_scatter_clear(table, 0, (uint32_t *)SIMT_NULL, 1);
+    if (quarry_scatter_class_of(simt_load_u64(&table->words[0], relaxed)) != QUARRY_SCATTER_BUSY)
+        simt_add_u32(a.outside, 1, relaxed);
+    quarry_scatter_let_go(table, 0);
+}

@@ -23,6 +23,9 @@ struct misuse_case {
 SIMT_KERNEL_DECLARE(misuse_take); /* block t = malloc, which is written whole */
 SIMT_KERNEL_DECLARE(misuse_free); /* frees it, whatever it is, and leaves the pointer as it is */
 SIMT_KERNEL_DECLARE(misuse_fuzz); /* one thread allocates, writes, and frees anything at all */
+/* One thread holds a page of a scatter heap while cells of it are freed that are free already.  They must leave
+ * it alone: else *outside is not 0. */
+SIMT_KERNEL_DECLARE(misuse_stale);
 /* With them. */
 SIMT_KERNEL_DECLARE(misuse_assert); /* as misuse_free */
 

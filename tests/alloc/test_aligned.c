@@ -47,8 +47,8 @@ static void begin_aligned(uint64_t page_bytes, uint64_t seed)
 
 static void expect_no_fault(void)
 {
-    static const char *const names[] = {"a NULL too many", "no NULL", "an alignment", "a usable size",
-                                        "content"};
+    static const char *const names[] = {"a NULL too many", "no NULL", "an alignment",
+                                        "a usable size",   "content", "a block that moved"};
     struct aligned_record fault[ALIGNED_FAULTS];
     assert_ok(quarry_memory_copy(&f.target, fault, a.fault, sizeof fault));
     for (uint32_t i = 0; i < ALIGNED_FAULTS; i++)
@@ -133,6 +133,26 @@ static void nobody_writes_to_anothers_aligned_block(void **state)
     for_every_allocator(play_on_all_heaps);
 }
 
+static void shrink(uint64_t page_bytes)
+{
+    begin_aligned(page_bytes, 0);
+    launch(&aligned_shrink, 32);
+    if (f.debug)
+        expect_equal(statistics().failed_mallocs, 0);
+    end_aligned();
+}
+
+static void shrink_on_all_heaps(void)
+{
+    on_all_heaps(shrink);
+}
+
+static void realloc_to_no_more_than_a_block_has_leaves_it_there(void **state)
+{
+    (void)state;
+    for_each_allocator(shrink_on_all_heaps);
+}
+
 /* What an aligned block takes, as docs/reference/policies.md says. */
 static void cost(uint64_t page_bytes, uint64_t alignment, uint64_t bytes)
 {
@@ -192,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_alignment_and_size_that_fits_is_given),
         cmocka_unit_test(nobody_writes_to_anothers_aligned_block),
+        cmocka_unit_test(realloc_to_no_more_than_a_block_has_leaves_it_there),
         cmocka_unit_test(what_an_aligned_block_does_not_need_is_free),
     };
     base_target = test_target();

@@ -72,8 +72,17 @@ static void play(uint32_t threads, uint64_t page_bytes, uint32_t turns, uint64_t
     end_standard();
 }
 
+static void aligned_programs(void)
+{
+    f.alignment = 128;
+    for (uint64_t seed = 0; f.can.max_alignment >= f.alignment && seed <= seeds(SEEDS) / 4; seed++)
+        play(seed % 3 ? 33 : 64, seed % 2 ? 1024 : 128, 8, seed);
+    f.alignment = 0;
+}
+
 static void programs(void)
 {
+    aligned_programs();
     static const uint64_t page_bytes[] = {1024, 496, 4096, 80};
     for (f.debug = 0; f.debug <= f.counted; f.debug++) {
         for (uint64_t seed = 1; seed <= seeds(SEEDS); seed++)

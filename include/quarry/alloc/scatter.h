@@ -393,7 +393,7 @@ SIMT_FN void quarry_scatter_probe_runs(const struct quarry_scatter *h, struct qu
                                        struct quarry_scatter_search *s, struct quarry_random *r, uint32_t n)
 {
     uint32_t count = h->table.pages.count;
-    for (uint32_t probe = 0; probe < h->probes * h->region && !s->block; probe++) {
+    for (uint64_t probe = 0; probe < (uint64_t)h->probes * h->region && !s->block; probe++) {
         uint32_t page = quarry_random_below(r, count), end = page / h->block_pages * h->block_pages;
         end = count - end < h->block_pages ? count : end + h->block_pages;
         quarry_step(context);

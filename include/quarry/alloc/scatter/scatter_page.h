@@ -392,10 +392,14 @@ SIMT_FN void quarry_scatter_clear(const struct quarry_scatter_table *h, uint32_t
         uint32_t before = simt_and_u32(field, ~bits, release); /* pairs with quarry_scatter_mark */
         uint32_t count = simt_popc_u32(before & bits);         /* all, unless some were freed before */
         simt_assert((before & bits) == bits);
+        if (count == 0) /* freed before: the page may be another's by now, who holds it BUSY */
+            return;
         word = simt_sub_u64(&h->words[page], count, release) - count; /* pairs with quarry_scatter_take */
     } else {
         word = simt_and_u64(&h->words[page], ~(uint64_t)bits, release); /* likewise */
         simt_assert(((uint32_t)word & bits) == bits);
+        if (!((uint32_t)word & bits)) /* likewise */
+            return;
         word &= ~(uint64_t)bits;
     }
     if ((uint32_t)word == 0)
