@@ -97,6 +97,8 @@ struct quarry_target {
     /* CPU, deterministic mode.  0: any lane runs next, at random.  1 to 64: lanes run by priority, which
      * finds bugs that need this many events in one order (PCT). */
     uint32_t bug_depth;
+
+    uint32_t stack_bytes; /* CPU: of each lane's stack, 16 KiB to 1 GiB; 0: 64 KiB */
 };
 
 /* Replaces QUARRY_BACKEND_AUTO by what it stands for here and checks the rest.
@@ -297,7 +299,7 @@ struct quarry_heap_options {
 /* Options that are all defaults. */
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
-    { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0}, SIMT_NULL,        \
+    { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0, 0}, SIMT_NULL,     \
       SIMT_NULL, 0, 0, QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0,                     \
       QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0 }
 /* clang-format on */
@@ -498,10 +500,13 @@ struct quarry_grid {
  *   argument  a struct of the kernel's type, copied before this returns
  * CUDA: queued in the target's stream, not waited for; what goes wrong in the kernel comes back from a later
  * call that waits.
- * CPU: has run when this returns.  DEADLOCK if nothing advanced any more, ASSERT if an assertion failed; the
- * detail says where.  Memory is then as the lanes left it: a heap that they were using needs
- * quarry_heap_reset.  MEMORY if there is none for the lanes' stacks; then no lane has run.  Each lane has
- * 64 KiB of stack: large arrays belong into a heap.
+ * CPU: has run when this returns.  DEADLOCK if nothing advanced any more, ASSERT if an assertion failed or a
+ * lane ran beyond its stack; the detail says where.  Memory is then as the lanes left it: a heap that they were
+ * using needs quarry_heap_reset.  MEMORY if there is none for the lanes' stacks; then no lane has run.  A lane
+ * has target.stack_bytes of stack, and 64 KiB behind it belong to nobody.  A function with more than that in
+ * its variables may step over these 64 KiB, unless it is compiled with -fstack-clash-protection.  Beyond some
+ * 10 000 lanes at a time there are stacks without them.  While a launch runs, it has a handler for SIGSEGV, which
+ * leaves other faults to the handler that was there.
  * BACKEND if the kernel was not compiled for the target's backend.
  * COMBINATION if a handle in the argument is of a heap that the kernel is not compiled for (QUARRY_ALLOCATOR,
  * QUARRY_OOM and so on); nothing runs.  A handle that the argument only points to is not seen: for it
