@@ -6,6 +6,7 @@
 
 #include "quarry/core/context.h"
 #include "quarry/dispatch.h"
+#include "quarry/fixed.h"
 #include "quarry/handle.h"
 #include "quarry/policy.h"
 #include "quarry/simt/simt.h"
@@ -28,10 +29,9 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
 {
     struct quarry_request request;
     const int composed = QUARRY_IS_COMPOSED(heap);
-    const int fits = bytes - 1 < heap.max_block;
+    const int fits = quarry_fits(&heap) && bytes - 1 < heap.max_block;
     void *block = SIMT_NULL;
     int asks = 1;
-    simt_assert(QUARRY_IS_AS_FIXED(heap));
     if (fits && composed)
         asks = quarry_request_begin(heap.policy, &request, bytes);
     while (fits) {
@@ -48,9 +48,12 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
         }
         asks = 1;
     }
-    if (!block && bytes != 0)
+    if (!block && bytes != 0) {
+        if (!quarry_fits_or_tell(&heap) || !heap.counters)
+            return SIMT_NULL;
         quarry_null_count(fits ? &heap.counters->failed : &heap.counters->refused, &heap.counters->last_bytes,
                           bytes);
+    }
     return block;
 }
 
@@ -70,7 +73,8 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
  *   bytes   0 gives NULL
  * Returns a block of at least `bytes` bytes, 16-byte aligned, content unspecified, disjoint from all live
  * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable;
- * its out-of-memory policy may do something else first), or the size is over the heap's max_block_bytes.
+ * its out-of-memory policy may do something else first), or the size is over the heap's max_block_bytes,
+ * or the kernel is compiled for other heaps (fixed.h), or the handle is all zero.
  * Scope: a lane; any subset of a warp's lanes may call, divergent, with different sizes and heaps.
  * Threads: may run at the same time as any other malloc and free of any heap.
  * Progress and order: see the allocator's header. */
@@ -82,16 +86,16 @@ SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
 
 /* Frees.
  *   block   live, from quarry_malloc of this heap, by any thread of any kernel whose malloc
- *           happens-before this call; NULL is a no-op.  Anything else is a mistake: debug builds assert
+ *           happens-before this call; NULL is a no-op, and so is a free of a heap from which malloc
+ *           gives NULL because of the kernel or the handle.  Anything else is a mistake: debug builds assert
  *           it; without, it is left alone where the allocator sees it, and at worst frees another block,
  *           but nothing outside the heap's pool is written.  (Not so with allocator cuda.)
  * Scope, threads: as quarry_malloc.  Never waits.
  * Order: what was written to the block before happens-before its reuse. */
 SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
 {
-    if (!block)
+    if (!block || !quarry_fits_or_tell(&heap))
         return;
-    simt_assert(QUARRY_IS_AS_FIXED(heap));
     QUARRY_LOG(&heap, block, 0); /* before the allocator's free */
     if (QUARRY_IS_COMPOSED(heap)) {
         if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)

@@ -10,12 +10,15 @@
  * With QUARRY_ALLOCATOR defined before (say -DQUARRY_ALLOCATOR=corw, or rw_bm for rw-bm: the identifier) the
  * calls go straight to that allocator, which costs the fewest registers; every heap passed in must then be of
  * it.  Without it one switch, uniform in a kernel, picks the heap's own.  QUARRY_ALIGNMENT,
- * QUARRY_DISTRIBUTION and QUARRY_OOM fix the heap's policies likewise (policy.h).  With QUARRY_OUT_OF_LINE
- * defined the allocators' code is in each kernel once, however many calls it has: quicker to compile, slower
+ * QUARRY_DISTRIBUTION and QUARRY_OOM fix the heap's policies likewise (policy.h).  A heap that is not as they
+ * say is left alone: mallocs give NULL, frees do nothing, and the host is told (fixed.h).  With
+ * QUARRY_OUT_OF_LINE defined the allocators' code is in each kernel once, however many calls it has: quicker to compile, slower
  * to run.  With QUARRY_TRACE each malloc and free of a recorded heap is logged (docs/guide/traces.md).
  *
  * Debug builds (without NDEBUG) assert what is said here of arguments.  A heap in debug mode records what
- * goes against it, in every build (docs/guide/debugging.md). */
+ * goes against it, in every build (docs/guide/debugging.md).
+ *
+ * A handle of all zeros, quarry_heap_handle(NULL), is of no heap: a malloc gives NULL, a free does nothing. */
 #ifndef QUARRY_DEVICE_H
 #define QUARRY_DEVICE_H
 

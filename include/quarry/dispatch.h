@@ -3,21 +3,20 @@
  *
  * Each operation of the contract (alloc/alloc.h) has one function here, whose switch has one case for each
  * line of the list.  With QUARRY_ALLOCATOR defined, which is an identifier of that list, the switch is over a
- * constant: the compiler keeps one case, and the call is direct.
+ * constant: the compiler keeps one case, and the call is direct.  Callers have asked quarry_fits (fixed.h).  A
+ * handle of zeros is of no allocator.
  *
  * Room: includes allocators and handle.h; debug mode, policies and the public calls stand above it. */
 #ifndef QUARRY_DISPATCH_H
 #define QUARRY_DISPATCH_H
 
+#include "quarry/fixed.h"
 #include "quarry/handle.h"
 #include "quarry/simt/simt.h"
 
-#define QUARRY_DISPATCH_PASTE_(a, b) a##b
-#define QUARRY_DISPATCH_PASTE(a, b) QUARRY_DISPATCH_PASTE_(a, b)
-
 /* The number of a heap's allocator. */
 #ifdef QUARRY_ALLOCATOR
-#define QUARRY_NUMBER_OF(heap) QUARRY_DISPATCH_PASTE(QUARRY_NUMBER_, QUARRY_ALLOCATOR)
+#define QUARRY_NUMBER_OF(heap) QUARRY_FIXED_ALLOCATOR
 #else
 #define QUARRY_NUMBER_OF(heap) ((heap)->allocator)
 #endif
@@ -35,7 +34,6 @@
 QUARRY_DISPATCH_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap,
                                                 struct quarry_context *context, uint64_t bytes)
 {
-    simt_assert(heap->allocator == QUARRY_NUMBER_OF(heap));
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
@@ -49,7 +47,6 @@ QUARRY_DISPATCH_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap
 /* The allocator's free. */
 QUARRY_DISPATCH_FN void quarry_dispatch_free(const struct quarry_handle *heap, void *block)
 {
-    simt_assert(heap->allocator == QUARRY_NUMBER_OF(heap));
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \

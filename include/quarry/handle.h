@@ -27,13 +27,17 @@ struct quarry_counters {
     uint64_t failed;        /* for want of space */
     uint64_t refused;       /* larger than any block */
     uint64_t last_bytes;    /* size of the last of either */
+    uint32_t misfit;        /* what a kernel that this heap does not fit is compiled for (fixed.h); 0: none */
     struct quarry_log *log; /* NULL: the heap is not recorded */
 };
 
+/* By the identifiers that QUARRY_ALLOCATOR may be; 0 is that of no heap. */
 enum quarry_allocator_number {
+    QUARRY_NUMBER_NOTHING,
 #define QUARRY_ALLOCATOR_ENTRY(id, ...) QUARRY_NUMBER_##id,
 #include "quarry/alloc/list.def"
-    QUARRY_ALLOCATOR_NUMBERS
+    QUARRY_NUMBERS_END,
+    QUARRY_ALLOCATOR_NUMBERS = QUARRY_NUMBERS_END - 1 /* from 1 on */
 };
 
 /* quarry.h's enum quarry_distribution, by the words that QUARRY_DISTRIBUTION may be (policy.h). */
@@ -50,11 +54,12 @@ enum quarry_oom_number {
 struct quarry_debug;  /* debug.h */
 struct quarry_policy; /* policy.h */
 
-/* A heap, as kernels take it: by value.  From quarry_heap_handle(); no user part.
+/* A heap, as kernels take it: by value.  From quarry_heap_handle(); no user part.  All zero: no heap, from
+ * which a malloc gives NULL, and for which a free does nothing.
  *
  * The order of the fields is for speed.  On a GPU a kernel's arguments lie in the constant bank, whose cache
- * fetches 64 bytes at once.  A malloc without policies reads `policy`, `allocator` and `max_block`.  They
- * stand last, beside the allocator's own fields, which it reads too. */
+ * fetches 64 bytes at once.  A malloc without policies reads `policy`, `allocator`, `code` and `max_block`.
+ * They stand last, beside the allocator's own fields, which it reads too. */
 struct quarry_handle {
     struct quarry_counters *counters;
     struct quarry_debug *debug; /* NULL unless the heap is in debug mode; policy is not NULL then */
@@ -65,6 +70,7 @@ struct quarry_handle {
     uint32_t oom;               /* enum quarry_oom_number */
     struct quarry_policy *policy; /* NULL: malloc and free are the allocator's and nothing more */
     uint32_t allocator;           /* enum quarry_allocator_number */
+    uint32_t code;                /* fixed.h: what the heap is, for kernels that are compiled for some */
     uint64_t max_block;           /* bytes */
     union {
 #define QUARRY_FAMILY_ENTRY(family) struct quarry_##family family;

@@ -29,19 +29,14 @@
 #define QUARRY_LOG_H
 
 #include "quarry/handle.h"
-#include "quarry/simt/kernel.h"
 #include "quarry/simt/simt.h"
-
-/* The record of a kernel that logs says so. */
-#undef SIMT_KERNEL_FIXED
-#define SIMT_KERNEL_FIXED QUARRY_KERNEL_LOGS
 
 /* Notes a malloc or free of the calling lane.
  *   block  malloc: what it returns
  *   bytes  malloc: what it was asked for; 0: this is a free */
 SIMT_FN void quarry_log_note(const struct quarry_handle *heap, const void *block, uint64_t bytes)
 {
-    struct quarry_log *log = heap->counters->log;
+    struct quarry_log *log = heap->counters ? heap->counters->log : (struct quarry_log *)SIMT_NULL;
     uint64_t ticket;
     if (!log)
         return;

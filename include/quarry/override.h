@@ -33,12 +33,12 @@
 static __constant__ struct quarry_handle quarry_override_handle;
 
 /* One object in each source: there before main(), and before what a shared library does when it is loaded.
- * The handle is an argument, for all sources may share one constructor. */
+ * What differs between sources is an argument, for all may share one constructor. */
 struct quarry_override_registrar {
     struct quarry_override_unit unit;
 
-    explicit quarry_override_registrar(const struct quarry_handle *handle)
-        : unit{nullptr, handle, sizeof *handle}
+    quarry_override_registrar(const struct quarry_handle *handle, uint32_t fixed)
+        : unit{nullptr, handle, sizeof *handle, fixed}
     {
         quarry_override_link(&unit);
     }
@@ -47,27 +47,25 @@ struct quarry_override_registrar {
         quarry_override_unlink(&unit);
     }
 };
-static quarry_override_registrar quarry_override_here(&quarry_override_handle);
+static quarry_override_registrar quarry_override_here(&quarry_override_handle, QUARRY_FIXED);
 
 #ifdef __CUDA_ARCH__
-/* Out of line: a source has the allocators' code once, not at each call.  NULL as long as there is no heap.
- */
+/* Out of line: a source has the allocators' code once, not at each call.  As long as there is no heap the handle is
+ * all zero, and a malloc gives NULL. */
 static __device__ __noinline__ __attribute__((unused)) void *quarry_override_get(size_t bytes)
 {
-    return quarry_override_handle.counters ? quarry_malloc(quarry_override_handle, bytes) : nullptr;
+    return quarry_malloc(quarry_override_handle, bytes);
 }
 
 static __device__ __noinline__ __attribute__((unused)) void *quarry_override_get_aligned(size_t bytes,
                                                                                          size_t alignment)
 {
-    return quarry_override_handle.counters ? quarry_aligned_alloc(quarry_override_handle, alignment, bytes)
-                                           : nullptr;
+    return quarry_aligned_alloc(quarry_override_handle, alignment, bytes);
 }
 
 static __device__ __noinline__ __attribute__((unused)) void quarry_override_put(void *block)
 {
-    if (quarry_override_handle.counters)
-        quarry_free(quarry_override_handle, block);
+    quarry_free(quarry_override_handle, block);
 }
 
 /* Also parsed in host functions, whose code of this pass is thrown away: hence for both. */

@@ -15,8 +15,8 @@
  *     QUARRY_DISTRIBUTION    none or warp; none unless defined
  *     QUARRY_OOM             null, wait, trap or hook; null unless defined
  *
- * and then every heap passed in must have these, all of them, and not be in debug mode.  That is inlined, and
- * leaves nothing where nothing is to be done.
+ * and then every heap passed in must have these, all of them, and not be in debug mode (fixed.h says what
+ * happens else).  That is inlined, and leaves nothing where nothing is to be done.
  *
  * QUARRY_OOM_HOOK, if defined, names the function that a malloc calls for want of space, if the heap's policy
  * is QUARRY_OOM_CALL.  It must be declared before device.h is included (handle.h has the struct); a kernel
@@ -36,11 +36,9 @@
 #include "quarry/core/pieces.h"
 #include "quarry/core/share.h"
 #include "quarry/debug.h"
+#include "quarry/fixed.h"
 #include "quarry/handle.h"
 #include "quarry/simt/simt.h"
-
-#define QUARRY_POLICY_PASTE_(a, b) a##b
-#define QUARRY_POLICY_PASTE(a, b) QUARRY_POLICY_PASTE_(a, b)
 
 /* What mallocs that trap leave to the host, in memory of the host's: all that is left of a CUDA context. */
 struct quarry_trap {
@@ -79,18 +77,7 @@ SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t
 
 /* ---- the heap's policies, or those that the kernel is compiled for ---- */
 
-#if defined(QUARRY_ALIGNMENT) || defined(QUARRY_DISTRIBUTION) || defined(QUARRY_OOM)
-#ifndef QUARRY_ALIGNMENT
-#define QUARRY_ALIGNMENT 16
-#endif
-#ifndef QUARRY_DISTRIBUTION
-#define QUARRY_DISTRIBUTION none
-#endif
-#ifndef QUARRY_OOM
-#define QUARRY_OOM null
-#endif
-#define QUARRY_FIXED_DISTRIBUTION QUARRY_POLICY_PASTE(QUARRY_DISTRIBUTION_NUMBER_, QUARRY_DISTRIBUTION)
-#define QUARRY_FIXED_OOM QUARRY_POLICY_PASTE(QUARRY_OOM_NUMBER_, QUARRY_OOM)
+#ifdef QUARRY_FIXED_POLICIES
 #define QUARRY_POLICY_FN SIMT_FN
 #define QUARRY_ALIGNMENT_OF(handle) QUARRY_ALIGNMENT
 #define QUARRY_DISTRIBUTION_OF(handle) QUARRY_FIXED_DISTRIBUTION
@@ -99,9 +86,6 @@ SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t
 #define QUARRY_IS_COMPOSED(handle)                                                                           \
     (QUARRY_ALIGNMENT > 16 || QUARRY_FIXED_DISTRIBUTION != QUARRY_DISTRIBUTION_NUMBER_none ||                \
      QUARRY_FIXED_OOM != QUARRY_OOM_NUMBER_null)
-#define QUARRY_IS_AS_FIXED(handle)                                                                           \
-    ((handle).shrink == QUARRY_ALIGNMENT && (handle).distribution == QUARRY_FIXED_DISTRIBUTION &&            \
-     (handle).oom == QUARRY_FIXED_OOM && !(handle).debug)
 #else
 #define QUARRY_POLICY_FN SIMT_NOINLINE_FN
 #define QUARRY_ALIGNMENT_OF(handle) ((handle).shrink)
@@ -109,8 +93,7 @@ SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t
 #define QUARRY_OOM_OF(handle) ((handle).oom)
 #define QUARRY_DEBUG_OF(handle) ((handle).debug)
 #define QUARRY_IS_COMPOSED(handle)                                                                           \
-    ((handle).policy != SIMT_NULL)   /* is there anything to do but the allocator's? */
-#define QUARRY_IS_AS_FIXED(handle) 1 /* are the policies those of the compiler? */
+    ((handle).policy != SIMT_NULL) /* is there anything to do but the allocator's? */
 #endif
 
 /* ---- malloc ---- */

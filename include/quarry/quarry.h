@@ -97,6 +97,8 @@ struct quarry_target {
     /* CPU, deterministic mode.  0: any lane runs next, at random.  1 to 64: lanes run by priority, which
      * finds bugs that need this many events in one order (PCT). */
     uint32_t bug_depth;
+
+    uint32_t stack_bytes; /* CPU: of each lane's stack, 16 KiB to 1 GiB; 0: 64 KiB */
 };
 
 /* Replaces QUARRY_BACKEND_AUTO by what it stands for here and checks the rest.
@@ -297,7 +299,7 @@ struct quarry_heap_options {
 /* Options that are all defaults. */
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
-    { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0}, SIMT_NULL,        \
+    { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0, 0}, SIMT_NULL,     \
       SIMT_NULL, 0, 0, QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0,                     \
       QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0 }
 /* clang-format on */
@@ -325,14 +327,18 @@ enum quarry_status quarry_heap_draft(quarry_heap **out, const struct quarry_heap
  * In debug mode it first looks at all blocks, and destroys the heap whatever it finds.  It returns CORRUPT if
  * an error is recorded; else LEAK if blocks live, and the detail says how many and names the first few.  It
  * does not look if a malloc trapped, because that ended other mallocs half way.  Broken structures are found
- * by quarry_heap_check only. */
+ * by quarry_heap_check only.
+ *
+ * Returns COMBINATION as quarry_heap_statistics does, but not for a heap in a caller's buffer, which it does
+ * not read.  The heap is destroyed all the same. */
 enum quarry_status quarry_heap_destroy(quarry_heap *heap);
 
 /* Makes every block free, and every counter and debug mode's records 0: what lived is gone.  Ordered in the
  * target's stream.  COMBINATION while the heap is recorded (quarry/trace.h). */
 enum quarry_status quarry_heap_reset(quarry_heap *heap);
 
-/* The handle that kernels take; struct quarry_handle is in quarry/device.h.  Any thread, any time. */
+/* The handle that kernels take; struct quarry_handle is in quarry/device.h.  NULL gives a handle of zeros: in
+ * kernels its mallocs give NULL, and its frees do nothing.  Any thread, any time. */
 struct quarry_handle quarry_heap_handle(const quarry_heap *heap);
 
 /* For quarry_heap_describe. */
@@ -390,7 +396,11 @@ struct quarry_statistics {
     double utilisation;          /* live_bytes / pool_bytes */
 };
 /* Counts the live blocks of an idle heap.  Bytes that debug mode adds to each block don't count.  Waits for
- * the target's stream. */
+ * the target's stream.
+ *
+ * COMBINATION if a kernel that is compiled for other heaps (QUARRY_ALLOCATOR, QUARRY_OOM and so on) has called
+ * malloc or free of this one since creation or reset: its mallocs gave NULL, which is counted nowhere else,
+ * and its frees did nothing.  The detail says what differs.  *statistics is filled all the same. */
 enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_statistics *statistics);
 
 /* How many more blocks of `bytes` bytes fit into an idle heap, each asked for by itself; 0 if bytes is 0 or
@@ -405,7 +415,8 @@ enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t
  * or if anything was written before or behind a live block or into a free one, which is then recorded.
  *
  * Returns POOL if mallocs of a heap with OOM_TRAP have trapped since creation or reset, also after a CUDA
- * context was lost for it; the detail says how many, and which size.  Waits for the target's stream. */
+ * context was lost for it; the detail says how many, and which size.  Returns COMBINATION as
+ * quarry_heap_statistics does, if there is nothing worse to say.  Waits for the target's stream. */
 enum quarry_status quarry_heap_check(quarry_heap *heap);
 
 /* What an idle heap in debug mode has recorded since creation or reset, and how much lives, as lines of text;
@@ -421,7 +432,8 @@ enum quarry_status quarry_heap_debug_report(quarry_heap *heap, char *text, size_
 /* From now on malloc, free, new and delete in device code use this heap, on its device, in all sources that
  * include quarry/override.h.  Call it while no kernel runs on that device, again for each other device, and
  * again after loading a shared library with such sources.  Waits for the target's stream. COMBINATION if
- * there is no such source, or the heap is on the CPU backend. */
+ * there is no such source, one of them is compiled for other heaps (QUARRY_ALLOCATOR, QUARRY_OOM and so on),
+ * or the heap is on the CPU backend; then nothing has changed. */
 enum quarry_status quarry_override_set(const quarry_heap *heap);
 
 /* Device malloc and new on the heap's device give NULL again, as before the first call; to be called before
@@ -433,6 +445,7 @@ struct quarry_override_unit {
     struct quarry_override_unit *next;
     const void *symbol; /* its quarry_override_handle */
     uint64_t bytes;     /* of that */
+    uint32_t fixed;     /* QUARRY_FIXED (quarry/fixed.h) */
 };
 /* Adds it to the list, before main or while a shared library is loaded.  Any thread. */
 void quarry_override_link(struct quarry_override_unit *unit);
@@ -487,11 +500,17 @@ struct quarry_grid {
  *   argument  a struct of the kernel's type, copied before this returns
  * CUDA: queued in the target's stream, not waited for; what goes wrong in the kernel comes back from a later
  * call that waits.
- * CPU: has run when this returns.  DEADLOCK if nothing advanced any more, ASSERT if an assertion failed; the
- * detail says where.  Memory is then as the lanes left it: a heap that they were using needs
- * quarry_heap_reset.  MEMORY if there is none for the lanes' stacks; then no lane has run.  Each lane has
- * 64 KiB of stack: large arrays belong into a heap.
- * BACKEND if the kernel was not compiled for the target's backend. */
+ * CPU: has run when this returns.  DEADLOCK if nothing advanced any more, ASSERT if an assertion failed or a
+ * lane ran beyond its stack; the detail says where.  Memory is then as the lanes left it: a heap that they were
+ * using needs quarry_heap_reset.  MEMORY if there is none for the lanes' stacks; then no lane has run.  A lane
+ * has target.stack_bytes of stack, and 64 KiB behind it belong to nobody.  A function with more than that in
+ * its variables may step over these 64 KiB, unless it is compiled with -fstack-clash-protection.  Beyond some
+ * 10 000 lanes at a time there are stacks without them.  While a launch runs, it has a handler for SIGSEGV, which
+ * leaves other faults to the handler that was there.
+ * BACKEND if the kernel was not compiled for the target's backend.
+ * COMBINATION if a handle in the argument is of a heap that the kernel is not compiled for (QUARRY_ALLOCATOR,
+ * QUARRY_OOM and so on); nothing runs.  A handle that the argument only points to is not seen: for it
+ * quarry_heap_statistics and quarry_heap_check say so afterwards. */
 enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                  struct quarry_grid grid, const void *argument);
 

@@ -20,6 +20,7 @@
 #include "quarry/core/share.h"
 #include "quarry/debug.h"
 #include "quarry/dispatch.h"
+#include "quarry/fixed.h"
 #include "quarry/handle.h"
 #include "quarry/policy.h"
 #include "quarry/simt/simt.h"
@@ -85,7 +86,7 @@ SIMT_FN void *quarry_calloc(struct quarry_handle heap, size_t count, size_t size
 SIMT_FN size_t quarry_usable_size(struct quarry_handle heap, const void *block)
 {
     struct quarry_span span;
-    if (!block)
+    if (!block || !quarry_fits_or_tell(&heap))
         return 0;
     if (heap.debug)
         return quarry_debug_usable(heap.debug, block);
@@ -154,7 +155,7 @@ SIMT_FN uint64_t quarry_available_slots(struct quarry_handle heap, size_t bytes)
 {
     struct quarry_census sum = {0, 0, 0, 0, 0, 0};
     struct quarry_census_share share;
-    if (bytes - 1 >= heap.max_block)
+    if (bytes - 1 >= heap.max_block || !quarry_fits_or_tell(&heap))
         return 0;
     share.group = simt_match_u64(quarry_group(heap.counters, QUARRY_SITE_SLOTS), bytes);
     share.idle = 0;

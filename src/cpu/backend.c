@@ -25,6 +25,8 @@
 #define MAX_SHARED_BYTES (227u << 10) /* of a block on the largest GPUs: what runs here fits there */
 #define LARGE_BYTES ((uint64_t)1 << 20)
 #define MAX_WORKERS 4096u
+#define MIN_STACK_BYTES (16u << 10)
+#define MAX_STACK_BYTES (1u << 30)
 #define REPORT_BYTES 3584u
 #define SERVICE_BYTES ((uint64_t)1 << 20) /* of pool, for which one more worker is worth waking */
 
@@ -56,6 +58,11 @@ static enum quarry_status cpu_target_check(const struct quarry_target *target)
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "resident_blocks is %" PRIu32 ": it must be 0 (8 of them) to %u",
                            target->resident_blocks, MAX_RESIDENT);
+    if (target->stack_bytes &&
+        (target->stack_bytes < MIN_STACK_BYTES || target->stack_bytes > MAX_STACK_BYTES))
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "stack_bytes is %" PRIu32 ": it must be %u to %u, or 0 for 65536",
+                           target->stack_bytes, MIN_STACK_BYTES, MAX_STACK_BYTES);
     return QUARRY_OK;
 }
 
@@ -205,6 +212,7 @@ static enum quarry_status cpu_launch(const struct simt_kernel *kernel, const str
     launch.seed = target->seed;
     launch.workers = target->workers;
     launch.resident_blocks = target->resident_blocks;
+    launch.stack_bytes = target->stack_bytes;
     launch.bug_depth = target->bug_depth;
     switch (simt_cpu_run(&launch, report, sizeof report)) {
     case SIMT_CPU_OK:

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #define DEFAULT_RESIDENT 8u
+#define DEFAULT_STACK_BYTES (64u << 10)
 #define NEVER_RAN 2u
 
 __thread struct simt_cpu_state simt_cpu __attribute__((tls_model("initial-exec")));
@@ -17,6 +18,8 @@ struct crew {
     struct crew *next;
     struct fiber *stacks;
     uint32_t stack_count;
+    uint32_t stack_bytes;
+    unsigned char signals[SIMT_SIGNAL_STACK_BYTES]; /* the stack of the worker's signal handlers */
 };
 
 static void lane_main(void)
@@ -79,8 +82,8 @@ static void start_block(struct worker *w, struct block *b)
 static pthread_mutex_t crews_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct crew *idle_crews;
 
-/* A crew with at least `count` stacks, or NULL. */
-static struct crew *crew_take(uint32_t count)
+/* A crew with at least `count` stacks of `bytes` bytes, or NULL. */
+static struct crew *crew_take(uint32_t count, uint32_t bytes)
 {
     pthread_mutex_lock(&crews_lock);
     struct crew *crew = idle_crews;
@@ -89,11 +92,12 @@ static struct crew *crew_take(uint32_t count)
     pthread_mutex_unlock(&crews_lock);
     if (!crew)
         crew = calloc(1, sizeof *crew);
-    if (crew && crew->stack_count < count) {
+    if (crew && (crew->stack_count < count || crew->stack_bytes != bytes)) {
         simt_fiber_stacks_destroy(crew->stacks, crew->stack_count);
         crew->stacks = NULL;
         crew->stack_count = 0;
-        if (simt_fiber_stacks_create(&crew->stacks, count) == 0)
+        crew->stack_bytes = bytes;
+        if (simt_fiber_stacks_create(&crew->stacks, count, bytes) == 0)
             crew->stack_count = count;
     }
     if (crew && !crew->stacks) {
@@ -125,7 +129,7 @@ static int worker_prepare(struct worker *w)
     struct run *run = w->run;
     const struct simt_cpu_launch *launch = run->launch;
     w->blocks = calloc(run->resident, sizeof *w->blocks);
-    w->crew = crew_take(launch->threads * run->resident);
+    w->crew = crew_take(launch->threads * run->resident, run->stack_bytes);
     w->choice[0] = calloc((size_t)run->resident * run->warps * 2, sizeof **w->choice);
     if (!w->blocks || !w->crew || !w->choice[0])
         return -1;
@@ -160,9 +164,11 @@ static void *worker_main(void *argument)
     struct run *run = w->run;
     struct simt_cpu_state saved = simt_cpu;
     struct worker *saved_worker = simt_worker;
+    stack_t saved_signals;
     simt_worker = w;
     simt_cpu = (struct simt_cpu_state){NULL, 0, 0};
     simt_fiber_adopt_thread(&w->thread);
+    simt_stack_watch_enter(&saved_signals, w->crew->signals);
     simt_fiber_tsan_release(
         &run->begin_token); /* this thread's own memory, its TLS above all, before its lanes */
     while (!__atomic_load_n(&run->stop, __ATOMIC_ACQUIRE)) {
@@ -184,6 +190,7 @@ static void *worker_main(void *argument)
             simt_fiber_tsan_release_for(&w->crew->stacks[i], &w->thread, &run->end_token);
     }
     simt_worker_finish(w);
+    simt_stack_watch_leave(&saved_signals);
     simt_worker = saved_worker;
     simt_cpu = saved;
     return NULL;
@@ -203,6 +210,7 @@ enum simt_cpu_outcome simt_cpu_run(const struct simt_cpu_launch *launch, char *r
     uint32_t workers = 1;
     run.warps = (launch->threads + SIMT_LANES - 1) / SIMT_LANES;
     run.resident = 1;
+    run.stack_bytes = launch->stack_bytes ? launch->stack_bytes : DEFAULT_STACK_BYTES;
     if (launch->seed) {
         run.resident = launch->resident_blocks ? launch->resident_blocks : DEFAULT_RESIDENT;
         if (run.resident > launch->blocks)

@@ -9,8 +9,8 @@
 enum simt_cpu_outcome {
     SIMT_CPU_OK,
     SIMT_CPU_DEADLOCK, /* nothing advanced any more; the report says who waits where */
-    SIMT_CPU_ASSERT,   /* simt_assert failed, or a collective was misused; the report says where */
-    SIMT_CPU_MEMORY    /* no memory for stacks, shared memory or threads */
+    SIMT_CPU_ASSERT, /* simt_assert failed, a collective was misused or a stack was too small; see the report */
+    SIMT_CPU_MEMORY /* no memory for stacks, shared memory or threads */
 };
 
 struct simt_cpu_launch {
@@ -23,6 +23,7 @@ struct simt_cpu_launch {
     uint64_t seed;            /* 0: fast mode; else deterministic with this seed */
     uint32_t workers;         /* fast mode: OS threads; 0: one for each core */
     uint32_t resident_blocks; /* deterministic mode: blocks interleaved at once; 0: 8 */
+    uint32_t stack_bytes;     /* of a lane; 0: 64 KiB */
     uint32_t bug_depth;       /* deterministic mode: 0 uniform choice of lanes; else by priority, 1..64 */
 };
 

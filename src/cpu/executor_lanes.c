@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-static void abandon(struct worker *w, enum simt_cpu_outcome outcome, const char *what, const char *place)
+void simt_lane_abandon(struct worker *w, enum simt_cpu_outcome outcome, const char *what, const char *place)
 {
     simt_worker_fail(w, outcome, what, place);
     struct lane *me = w->current;
@@ -22,7 +22,7 @@ void simt_cpu_assert_failed(const char *condition, const char *place)
     if (!simt_cpu.self)
         abort();
     snprintf(what, sizeof what, "assertion failed: %s", condition);
-    abandon(simt_worker, SIMT_CPU_ASSERT, what, place);
+    simt_lane_abandon(simt_worker, SIMT_CPU_ASSERT, what, place);
     abort(); /* who is abandoned is not switched to again */
 }
 
@@ -82,9 +82,10 @@ uint64_t simt_cpu_collective(enum simt_cpu_op op, uint32_t mask, uint64_t value,
     struct warp *wp = me->warp;
     uint32_t bit = bit_of(me);
     if (!(mask & bit))
-        abandon(w, SIMT_CPU_ASSERT, "a collective's mask does not name its caller", place);
+        simt_lane_abandon(w, SIMT_CPU_ASSERT, "a collective's mask does not name its caller", place);
     if (mask & (wp->done | ~wp->exists))
-        abandon(w, SIMT_CPU_ASSERT, "a collective's mask names a lane that has returned or never was", place);
+        simt_lane_abandon(w, SIMT_CPU_ASSERT,
+                          "a collective's mask names a lane that has returned or never was", place);
     me->op = op;
     me->mask = mask;
     me->value = value;
@@ -103,7 +104,8 @@ uint64_t simt_cpu_collective(enum simt_cpu_op op, uint32_t mask, uint64_t value,
             for (uint32_t rest = mask; rest; rest &= rest - 1) {
                 const struct lane *l = &wp->lanes[lowest(rest)];
                 if (l->op != op || (l->place != place && strcmp(l->place, place) != 0))
-                    abandon(w, SIMT_CPU_ASSERT, "lanes of one mask meet in different collectives", place);
+                    simt_lane_abandon(w, SIMT_CPU_ASSERT, "lanes of one mask meet in different collectives",
+                                      place);
             }
             complete(wp, op, mask);
         }

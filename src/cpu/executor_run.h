@@ -4,6 +4,7 @@
  *     executor.c            launches: workers, blocks, stacks
  *     executor_schedule.c   who runs next
  *     executor_lanes.c      what lanes call: collectives, the block barrier, backoff, the clock
+ *     executor_stack.c      lanes that run beyond their stacks
  *     executor_deadlock.c   when nothing advances any more, and what a report says
  *
  * A worker (an OS thread) runs blocks; the lanes of a block stay on it, and only it changes their records.
@@ -20,6 +21,7 @@
 #include "quarry/simt/cpu.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #define FIRST_BAND ((uint64_t)1 << 63)  /* priorities at the start: from here on */
 #define CHANGE_BAND ((uint64_t)1 << 62) /* after a change point: from here up to FIRST_BAND */
@@ -62,8 +64,9 @@ struct run {
     const struct simt_cpu_launch *launch;
     uint32_t warps; /* of a block */
     uint32_t resident;
-    uint32_t next_block; /* atomic */
-    uint32_t stop;       /* atomic: an outcome other than OK is decided */
+    uint32_t stack_bytes; /* of a lane */
+    uint32_t next_block;  /* atomic */
+    uint32_t stop;        /* atomic: an outcome other than OK is decided */
     uint32_t worker_count;
     struct worker *workers;
     struct run *next; /* of the runs under way */
@@ -160,6 +163,19 @@ void simt_worker_yield(struct worker *w, int dying);
 
 /* Opens the barrier if every lane that has not returned is there. */
 void simt_block_try_open(struct worker *w, struct block *b);
+
+/* Ends the run for that reason, and leaves the calling lane for good. */
+void simt_lane_abandon(struct worker *w, enum simt_cpu_outcome outcome, const char *what, const char *place);
+
+/* ---- executor_stack.c ---- */
+
+#define SIMT_SIGNAL_STACK_BYTES ((size_t)64 << 10)
+
+/* From enter to leave, faults in the guard of a lane's stack end its run.  What signals were before is so again
+ * after leave.
+ *   memory  SIMT_SIGNAL_STACK_BYTES, the calling thread's own */
+void simt_stack_watch_enter(stack_t *before, void *memory);
+void simt_stack_watch_leave(const stack_t *before);
 
 /* ---- executor_deadlock.c ---- */
 

@@ -28,55 +28,76 @@ extern void __tsan_switch_to_fiber(void *fiber, unsigned flags) __attribute__((w
 extern void __tsan_acquire(void *address) __attribute__((weak));
 extern void __tsan_release(void *address) __attribute__((weak));
 
-#define STACK_BYTES ((size_t)64 << 10)
-#define STACK_BYTES_SANITIZED ((size_t)256 << 10) /* redzones make frames several times larger */
+/* Redzones make frames several times larger. */
+#define SANITIZED_FACTOR 4u
+/* A frame that begins this far beyond the stack is seen all the same. */
+#define GUARD_BYTES ((size_t)64 << 10)
 #define MAX_GUARDS 12000u
 #define TSAN_NO_SYNC 1u /* a switch orders nothing: with 0 every race between lanes would be hidden */
 
 /* The fiber that the switch under way leads to. */
 static __thread struct fiber *arriving;
 
-static size_t stack_bytes(void)
-{
-    return __sanitizer_start_switch_fiber || __tsan_create_fiber ? STACK_BYTES_SANITIZED : STACK_BYTES;
-}
-
-/* A guard page splits a mapping in two, and a process may have 65 530: stacks past MAX_GUARDS go without. */
+/* A guard splits a mapping in two, and a process may have 65 530: stacks past MAX_GUARDS go without. */
 static uint32_t guards; /* atomic */
 
-static int guard_take(void)
+/* Returns how many of `wanted` guards there may be. */
+static uint32_t guards_take(uint32_t wanted)
 {
-    if (__atomic_fetch_add(&guards, 1, __ATOMIC_RELAXED) < MAX_GUARDS)
-        return 1;
-    __atomic_fetch_sub(&guards, 1, __ATOMIC_RELAXED);
-    return 0;
+    uint32_t before = __atomic_fetch_add(&guards, wanted, __ATOMIC_RELAXED);
+    uint32_t left = before < MAX_GUARDS ? MAX_GUARDS - before : 0;
+    uint32_t taken = wanted < left ? wanted : left;
+    __atomic_fetch_sub(&guards, wanted - taken, __ATOMIC_RELAXED);
+    return taken;
 }
 
-int simt_fiber_stacks_create(struct fiber **fibers, uint32_t count)
+static void guards_give(uint32_t taken)
+{
+    __atomic_fetch_sub(&guards, taken, __ATOMIC_RELAXED);
+}
+
+static size_t whole_pages(size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t each = stack_bytes() + page;
+    return (bytes + page - 1) / page * page;
+}
+
+/* The mapping: guard, stack, guard, stack, ..., and behind them the stacks that go without.  It is made as one
+ * guard, so that a system that promises no more memory than it has counts the stacks only. */
+int simt_fiber_stacks_create(struct fiber **fibers, uint32_t count, size_t bytes)
+{
+    const int sanitized = __sanitizer_start_switch_fiber || __tsan_create_fiber;
+    const size_t each = whole_pages(sanitized ? SANITIZED_FACTOR * bytes : bytes);
+    const size_t guard = whole_pages(GUARD_BYTES);
     struct fiber *made = calloc(count, sizeof *made);
     if (!made)
         return -1;
-    unsigned char *memory =
-        mmap(NULL, each * count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const uint32_t guarded = guards_take(count);
+    const size_t all = each * count + guard * guarded;
+    unsigned char *memory = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
+        guards_give(guarded);
         free(made);
         return -1;
     }
+    int failed = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        made[i].guard_bytes = i < guarded ? guard : 0;
+        made[i].stack_low = memory + each * i + guard * (i < guarded ? i + 1 : guarded);
+        made[i].stack_bytes = each;
+        if (i < guarded)
+            failed |= mprotect(made[i].stack_low, each, PROT_READ | PROT_WRITE);
+    }
+    if (guarded < count)
+        failed |= mprotect(made[guarded].stack_low, each * (count - guarded), PROT_READ | PROT_WRITE);
     /* What lanes that were abandoned left at the same addresses. */
     if (__asan_unpoison_memory_region)
-        __asan_unpoison_memory_region(memory, each * count);
-    for (uint32_t i = 0; i < count; i++) {
-        unsigned char *guard = memory + each * i;
-        made[i].guarded = guard_take();
-        if (made[i].guarded)
-            (void)mprotect(guard, page, PROT_NONE);
-        made[i].stack_low = guard + page;
-        made[i].stack_bytes = each - page;
-        if (__tsan_create_fiber)
-            made[i].tsan_fiber = __tsan_create_fiber(0);
+        __asan_unpoison_memory_region(memory, all);
+    for (uint32_t i = 0; i < count && __tsan_create_fiber; i++)
+        made[i].tsan_fiber = __tsan_create_fiber(0);
+    if (failed) {
+        simt_fiber_stacks_destroy(made, count);
+        return -1;
     }
     *fibers = made;
     return 0;
@@ -84,17 +105,24 @@ int simt_fiber_stacks_create(struct fiber **fibers, uint32_t count)
 
 void simt_fiber_stacks_destroy(struct fiber *fibers, uint32_t count)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t all = 0;
+    uint32_t guarded = 0;
     if (!fibers)
         return;
     for (uint32_t i = 0; i < count; i++) {
-        if (fibers[i].guarded)
-            __atomic_fetch_sub(&guards, 1, __ATOMIC_RELAXED);
+        all += fibers[i].guard_bytes + fibers[i].stack_bytes;
+        guarded += fibers[i].guard_bytes != 0;
         if (fibers[i].tsan_fiber)
             __tsan_destroy_fiber(fibers[i].tsan_fiber);
     }
-    munmap((unsigned char *)fibers[0].stack_low - page, (fibers[0].stack_bytes + page) * count);
+    guards_give(guarded);
+    munmap((unsigned char *)fibers[0].stack_low - fibers[0].guard_bytes, all);
     free(fibers);
+}
+
+int simt_fiber_is_beyond(const struct fiber *fiber, const void *address)
+{
+    return (uintptr_t)fiber->stack_low - (uintptr_t)address - 1 < fiber->guard_bytes;
 }
 
 static void finish_switch(struct transfer t)

@@ -9,6 +9,7 @@ SIMT_KERNEL(quarry_heap_init_kernel, struct heap_init, a)
         a.header->counters.failed = 0;
         a.header->counters.refused = 0;
         a.header->counters.last_bytes = 0;
+        a.header->counters.misfit = 0;
         a.header->counters.log = (struct quarry_log *)SIMT_NULL;
         if (a.heap.policy)
             *a.heap.policy = a.policy;

@@ -3,7 +3,7 @@
  *
  *     pool, rounded up to 256                +256
  *     | counters | census | unused          | struct quarry_policy | struct quarry_debug | sections ...
- *     32 bytes   48       176               if any; each in a multiple of 256              the allocator's
+ *     40 bytes   48       168               if any; each in a multiple of 256              the allocator's
  */
 #ifndef QUARRY_DEVICE_HEAP_KERNELS_H
 #define QUARRY_DEVICE_HEAP_KERNELS_H

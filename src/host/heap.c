@@ -89,7 +89,7 @@ static enum quarry_status check_counts(const quarry_heap *heap, const char *what
     struct quarry_allocator_info info;
     if (!has_platform_blocks(heap))
         return QUARRY_OK;
-    quarry_allocator_describe((int)heap->handle.allocator, &info);
+    quarry_allocator_describe(quarry_registry_index(heap->handle.allocator), &info);
     return quarry_fail(QUARRY_ERROR_COMBINATION, "allocator %s %s: nobody counts its blocks", info.name,
                        what);
 }
@@ -112,6 +112,7 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
         heap->handle.policy = (struct quarry_policy *)(void *)(head + quarry_heap_policy_offset());
     if (options->debug)
         heap->handle.debug = (struct quarry_debug *)(void *)(head + quarry_heap_debug_offset());
+    heap->handle.code = quarry_fixed_code(&heap->handle);
     heap->policy.heap = heap->handle;
     heap->policy.combined = (uint32_t)combined;
     heap->policy.oom_tries = options->oom_tries;
@@ -216,9 +217,25 @@ static enum quarry_status inspect(quarry_heap *heap, enum heap_debug_task task, 
     return status;
 }
 
+/* COMBINATION with a sentence if a kernel that is compiled for other heaps used one. */
+static enum quarry_status judge_misfit(uint32_t code, const struct quarry_counters *counters)
+{
+    return quarry_fixed_judge("a kernel", "", counters->misfit, code);
+}
+
+/* Waits, and fetches the counters, but not from a caller's buffer, which may be gone already. */
+static enum quarry_status last_counters(const quarry_heap *heap, struct quarry_counters *counters)
+{
+    memset(counters, 0, sizeof *counters);
+    if (heap->pool.kind == QUARRY_POOL_BUFFER)
+        return quarry_pool_wait(&heap->pool);
+    return quarry_pool_copy(&heap->pool, counters, &heap->header->counters, sizeof *counters);
+}
+
 enum quarry_status quarry_heap_destroy(quarry_heap *heap)
 {
     struct quarry_debug debug;
+    struct quarry_counters counters;
     if (!heap)
         return QUARRY_OK;
     if (!heap->pool.memory) { /* a draft */
@@ -226,16 +243,19 @@ enum quarry_status quarry_heap_destroy(quarry_heap *heap)
         return QUARRY_OK;
     }
     memset(&debug, 0, sizeof debug);
-    enum quarry_status status = quarry_pool_wait(&heap->pool);
+    enum quarry_status status = last_counters(heap, &counters);
     /* Lanes that a trap ended in the middle of a malloc have damaged nothing. */
     const int trapped = heap->policy.trap && heap->policy.trap->count != 0;
     if (status == QUARRY_OK && heap->handle.debug)
         status = inspect(heap, trapped ? HEAP_DEBUG_COUNT : HEAP_DEBUG_CHECK, &debug);
     enum quarry_status given_back = quarry_pool_give(&heap->pool);
+    const uint32_t code = heap->handle.code;
     status = status == QUARRY_OK ? given_back : status;
     free(heap);
     if (status == QUARRY_OK)
         status = quarry_debug_judge(&debug);
+    if (status == QUARRY_OK)
+        status = judge_misfit(code, &counters);
     return status == QUARRY_OK ? quarry_debug_leak(&debug) : status;
 }
 
@@ -272,7 +292,7 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     if (!heap || !description)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "description" : "heap");
     memset(description, 0, sizeof *description);
-    quarry_allocator_describe((int)heap->handle.allocator, &info);
+    quarry_allocator_describe(quarry_registry_index(heap->handle.allocator), &info);
     description->allocator = info.name;
     description->target = heap->pool.target;
     description->pool = heap->pool.kind;
@@ -359,7 +379,7 @@ enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_stati
     statistics->refused_mallocs = header.counters.refused;
     statistics->last_failed_bytes = header.counters.last_bytes;
     statistics->utilisation = (double)statistics->live_bytes / (double)heap->pool.bytes;
-    return QUARRY_OK;
+    return judge_misfit(heap->handle.code, &header.counters);
 }
 
 enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t *slots)
@@ -403,7 +423,7 @@ enum quarry_status quarry_heap_check(quarry_heap *heap)
         if (status == QUARRY_OK)
             status = quarry_debug_judge(&debug);
     }
-    return status;
+    return status == QUARRY_OK ? judge_misfit(heap->handle.code, &header.counters) : status;
 }
 
 enum quarry_status quarry_heap_debug_report(quarry_heap *heap, char *text, size_t bytes)

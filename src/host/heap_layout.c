@@ -95,7 +95,7 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
     struct quarry_layout needed;
     struct quarry_handle scratch = {0};
     uint64_t pages = options->pages ? options->pages : 1;
-    quarry_allocator_describe((int)allocator, &info);
+    quarry_allocator_describe(quarry_registry_index(allocator), &info);
     scratch.allocator = allocator;
     switch (result) {
     case QUARRY_LAYOUT_OK:
@@ -111,7 +111,7 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
                            ", or 0 for as many as the pool holds",
                            options->pages, info.name, (uint64_t)QUARRY_MAX_PAGES);
     case QUARRY_LAYOUT_OPTION:
-        quarry_allocator_option((int)allocator, layout->wrong_option, &option);
+        quarry_allocator_option(quarry_registry_index(allocator), layout->wrong_option, &option);
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "option %s is %" PRIu64 ": %s", option.name,
                            layout->option[layout->wrong_option], layout->wrong_because);
     case QUARRY_LAYOUT_LOW_FREE:

@@ -8,6 +8,12 @@
 #include "quarry/device.h"
 #include "quarry/quarry.h"
 
+/* The index that quarry.h has for an allocator's number of handle.h. */
+static inline int quarry_registry_index(uint32_t number)
+{
+    return (int)number - 1;
+}
+
 /* Number of the allocator of that name in *number, or ALLOCATOR with the known names in the detail. */
 enum quarry_status quarry_registry_find(const char *name, uint32_t *number);
 
@@ -38,6 +44,21 @@ enum quarry_status quarry_heap_record(quarry_heap *heap, struct quarry_log *log)
 
 /* A kernel is launched: a recording remembers one that gets its heap and logs nothing.  Any thread. */
 void quarry_trace_launched(const struct simt_kernel *kernel, const void *argument);
+
+/* What a heap is, as kernels are compiled for (quarry/fixed.h): made of the other fields of its handle. */
+static inline uint32_t quarry_fixed_code(const struct quarry_handle *handle)
+{
+    return QUARRY_CODE(handle->allocator, handle->shrink, handle->distribution, handle->oom,
+                       handle->debug != NULL);
+}
+
+/* COMBINATION with a sentence if the heap of that code is none for which something was compiled.
+ *   what, name   begin the sentence: "kernel ", "fill"
+ *   fixed        what that was compiled for */
+enum quarry_status quarry_fixed_judge(const char *what, const char *name, uint32_t fixed, uint32_t code);
+
+/* The same of all handles in a kernel's argument.  It does not find one behind a pointer. */
+enum quarry_status quarry_fixed_check(const struct simt_kernel *kernel, const void *argument);
 
 /* Lays out a pool for handle->allocator: fills handle->as and handle->max_block, and the outputs of
  * *layout.  Touches no pool memory and sets no detail. */

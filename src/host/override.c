@@ -43,7 +43,10 @@ static enum quarry_status walk(const struct backend_ops *ops, const struct quarr
                 "a source that includes quarry/override.h was compiled for another version of the "
                 "library: its handles have %" PRIu64 " bytes, not %zu",
                 unit->bytes, sizeof *handle);
-        status = ops->symbol_address(target, unit->symbol, &address);
+        status = quarry_fixed_judge("a source that includes quarry/override.h", "",
+                                    handle->counters ? unit->fixed : 0, handle->code);
+        if (status == QUARRY_OK)
+            status = ops->symbol_address(target, unit->symbol, &address);
         if (status == QUARRY_OK && write)
             status = ops->copy(target, address, handle, sizeof *handle);
     }

@@ -26,7 +26,7 @@ static const struct {
     uint32_t registers;
 } allocators[] = {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, options, can, alignment, registers, summary)     \
-    {name, summary, options_of_##id, can, alignment, registers},
+    [QUARRY_NUMBER_##id] = {name, summary, options_of_##id, can, alignment, registers},
 #include "quarry/alloc/list.def"
 };
 
@@ -59,12 +59,13 @@ enum quarry_status quarry_allocator_describe(int index, struct quarry_allocator_
     enum quarry_status status = check_index(index);
     if (status != QUARRY_OK)
         return status;
-    const uint32_t can = allocators[index].can;
-    info->name = allocators[index].name;
-    info->summary = allocators[index].summary;
-    info->options = option_count(allocators[index].options);
-    info->max_alignment = allocators[index].alignment;
-    info->registers = allocators[index].registers;
+    const uint32_t number = (uint32_t)index + 1;
+    const uint32_t can = allocators[number].can;
+    info->name = allocators[number].name;
+    info->summary = allocators[number].summary;
+    info->options = option_count(allocators[number].options);
+    info->max_alignment = allocators[number].alignment;
+    info->registers = allocators[number].registers;
     info->proves_full = (can & QUARRY_CAN_PROVE_FULL) != 0;
     info->infers_full = (can & QUARRY_CAN_INFER_FULL) != 0;
     info->reuses_space = (can & QUARRY_CAN_REUSE_SPACE) != 0;
@@ -83,12 +84,13 @@ enum quarry_status quarry_allocator_option(int index, uint32_t option, struct qu
     enum quarry_status status = check_index(index);
     if (status != QUARRY_OK)
         return status;
-    uint32_t count = option_count(allocators[index].options);
+    const uint32_t number = (uint32_t)index + 1;
+    uint32_t count = option_count(allocators[number].options);
     if (option >= count)
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "option number %" PRIu32 " of allocator %s is not below %" PRIu32, option,
-                           allocators[index].name, count);
-    *info = allocators[index].options[option];
+                           allocators[number].name, count);
+    *info = allocators[number].options[option];
     return QUARRY_OK;
 }
 
@@ -101,12 +103,12 @@ enum quarry_status quarry_registry_find(const char *name, uint32_t *number)
 {
     char known[512] = "";
     struct text text = {known, sizeof known};
-    for (uint32_t i = 0; i < QUARRY_ALLOCATOR_NUMBERS; i++) {
+    for (uint32_t i = 1; i <= QUARRY_ALLOCATOR_NUMBERS; i++) {
         if (strcmp(name, allocators[i].name) == 0) {
             *number = i;
             return QUARRY_OK;
         }
-        text_add(&text, "%s%s", i ? ", " : "", allocators[i].name);
+        text_add(&text, "%s%s", *known ? ", " : "", allocators[i].name);
     }
     return quarry_fail(QUARRY_ERROR_ALLOCATOR, "there is no allocator \"%.64s\": known are %s", name, known);
 }

@@ -184,7 +184,9 @@ enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct 
                            "%s: %" PRIu32 " blocks of %" PRIu32
                            " threads: a launch has less than 2^32 threads",
                            kernel->name, grid.blocks, grid.threads);
-    enum quarry_status status = quarry_backend_resolve(target, &resolved, &ops);
+    enum quarry_status status = quarry_fixed_check(kernel, argument);
+    if (status == QUARRY_OK)
+        status = quarry_backend_resolve(target, &resolved, &ops);
     if (status == QUARRY_OK)
         quarry_trace_launched(kernel, argument);
     return status != QUARRY_OK ? status : ops->launch(kernel, &resolved, grid, argument);

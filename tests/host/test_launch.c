@@ -4,7 +4,10 @@
 #include "heap_test_cuda.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* A sanitizer's runtime takes address space of its own, and does not survive being refused it. */
 #if defined(__has_feature)
@@ -197,6 +200,116 @@ static void cpu_reports_broken_kernels(void **state)
     assert_ok(quarry_heap_destroy(heap));
 }
 
+/* Kernels of the CPU's only: nvcc does not see this file. */
+struct deep {
+    enum { DEEP_BY_STEPS, DEEP_AT_ONCE, DEEP_ELSEWHERE } how;
+    uint32_t bytes; /* of stack, by steps */
+    uint32_t *sum;
+};
+
+/* Out of line and with a use behind the call, so that each call has a frame. */
+SIMT_NOINLINE_FN uint32_t descend(uint32_t bytes)
+{
+    volatile unsigned char frame[256];
+    uint32_t below = 0;
+    frame[0] = 1;
+    if (bytes > sizeof frame)
+        below = descend(bytes - (uint32_t)sizeof frame);
+    return below + frame[0];
+}
+
+/* Touches the lowest of 48 KiB, and no other before.  Stacks are four times as large with a sanitizer. */
+SIMT_NOINLINE_FN uint32_t leap(void)
+{
+    volatile unsigned char frame[(TEST_SANITIZED ? 160 : 48) << 10];
+    frame[0] = 1;
+    return frame[0];
+}
+
+/* The last lane goes down its stack, or writes where nothing is. */
+SIMT_KERNEL(deep_kernel, struct deep, a)
+{
+    if (simt_thread() != simt_threads() - 1)
+        return;
+    if (a.how == DEEP_BY_STEPS)
+        *a.sum = descend(a.bytes);
+    else if (a.how == DEEP_AT_ONCE)
+        *a.sum = leap();
+    else
+        *(volatile uint32_t *)a.sum = 1;
+}
+
+/* What a lane does that goes beyond its stack ends its run, whatever the mode, and no other. */
+static void cpu_reports_lanes_beyond_their_stacks(void **state)
+{
+    struct quarry_target target = base_target;
+    struct quarry_grid grid = {3, 70, 0};
+    uint32_t sum = 0;
+    struct deep deep = {DEEP_BY_STEPS, 0, &sum};
+    struct sigaction before, after;
+    stack_t stack, stack_after;
+    (void)state;
+    assert_int_equal(0, sigaction(SIGSEGV, NULL, &before));
+    assert_int_equal(0, sigaltstack(NULL, &stack));
+    quarry_heap *heap = create_pages(10); /* the first launch behind these */
+    for (int round = 0; round < 6 && !test_on_cuda(&base_target) && !SIMT_CPU_TSAN; round++) {
+        const uint32_t bytes = round % 2 == 0 ? 0 : 32 << 10; /* the stack */
+        target.seed = round < 3 ? 0 : (uint64_t)round;
+        target.stack_bytes = bytes;
+        deep.how = round == 1 ? DEEP_AT_ONCE : DEEP_BY_STEPS;
+        deep.bytes = 1 << 20;
+        expect(QUARRY_ERROR_ASSERT, quarry_launch(&deep_kernel, &target, grid, &deep));
+        expect_detail("kernel deep_kernel: a lane ran beyond its stack of");
+        expect_detail(bytes ? "32768 bytes" : "65536 bytes");
+        expect_detail("stack_bytes");
+        expect_detail("block 2 warp 2 lane 5");
+        deep.how = DEEP_BY_STEPS;
+        target.stack_bytes = 4 << 20;
+        assert_ok(quarry_launch(&deep_kernel, &target, grid, &deep));
+        target.stack_bytes = bytes;
+        deep.bytes = 8 << 10;
+        assert_ok(quarry_launch(&deep_kernel, &target, grid, &deep));
+        fill_and_empty(heap);
+    }
+    assert_int_equal(0, sigaction(SIGSEGV, NULL, &after));
+    assert_int_equal(0, sigaltstack(NULL, &stack_after));
+    assert_true(before.sa_handler == after.sa_handler && before.sa_flags == after.sa_flags);
+    assert_true(stack.ss_sp == stack_after.ss_sp && stack.ss_flags == stack_after.ss_flags);
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+static void exit_with_7(int signal)
+{
+    (void)signal;
+    _exit(7);
+}
+
+/* A fault elsewhere is the program's: its handler gets it, or the signal ends the process. */
+static void cpu_leaves_other_faults_alone(void **state)
+{
+    struct quarry_grid grid = {3, 70, 0};
+    const struct deep deep = {DEEP_ELSEWHERE, 0, (uint32_t *)(uintptr_t)64};
+    (void)state;
+    for (int handled = 0; handled < 2 && !test_on_cuda(&base_target) && !SIMT_CPU_TSAN && !TEST_SANITIZED;
+         handled++) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            const struct rlimit no_core = {0, 0};
+            setrlimit(RLIMIT_CORE, &no_core);
+            signal(SIGSEGV, handled ? exit_with_7 : SIG_DFL);
+            alarm(60);
+            quarry_launch(&deep_kernel, &base_target, grid, &deep);
+            _exit(1);
+        }
+        assert_true(child > 0 && waitpid(child, &status, 0) == child);
+        if (handled)
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        else
+            assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    }
+}
+
 /* Address space of this process, in bytes; 0: unknown. */
 static uint64_t address_space(void)
 {
@@ -300,6 +413,8 @@ int main(void)
         cmocka_unit_test(grids_cover_their_threads),
         cmocka_unit_test(blocks_share_memory),
         cmocka_unit_test(cpu_reports_broken_kernels),
+        cmocka_unit_test(cpu_reports_lanes_beyond_their_stacks),
+        cmocka_unit_test(cpu_leaves_other_faults_alone),
         cmocka_unit_test(cpu_without_room_for_stacks_says_so),
         cmocka_unit_test(events_take_time),
         cmocka_unit_test(nothing_stays_behind),

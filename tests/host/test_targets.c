@@ -108,6 +108,10 @@ static void wrong_targets_are_refused_and_unchanged(void **state)
         target.resident_blocks = 4097;
         expect(QUARRY_ERROR_ARGUMENT, quarry_target_resolve(&target));
         expect_detail("resident_blocks is 4097");
+        target.resident_blocks = 0;
+        target.stack_bytes = 1000;
+        expect(QUARRY_ERROR_ARGUMENT, quarry_target_resolve(&target));
+        expect_detail("stack_bytes is 1000: it must be 16384 to 1073741824, or 0 for 65536");
     } else {
         target.seed = 7;
         expect(QUARRY_ERROR_ARGUMENT, quarry_target_resolve(&target));

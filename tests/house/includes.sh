@@ -22,11 +22,12 @@ include/quarry/alloc/alloc\.h	include/quarry/(simt|core)/.*	the contract knows n
 include/quarry/alloc/list\.def	include/quarry/alloc/[^/]*\.h	the list includes families only
 include/quarry/alloc/.*	include/quarry/((simt|core)/.*|alloc/alloc\.h|alloc/FAMILY/.*)	no family includes another
 include/quarry/handle\.h	include/quarry/((simt|core)/.*|alloc/list\.def)	a heap's handle knows no calls
-include/quarry/(dispatch|log)\.h	include/quarry/((simt|core)/.*|alloc/list\.def|handle\.h)	the switch is below policies and debug mode
-include/quarry/debug\.h	include/quarry/((simt|core)/.*|(handle|dispatch)\.h)	debug mode is below policies
-include/quarry/policy\.h	include/quarry/((simt|core)/.*|(handle|dispatch|debug)\.h)	policies are below malloc and free
-include/quarry/allocate\.h	include/quarry/((simt|core)/.*|(handle|dispatch|debug|policy|log)\.h)	malloc and free are below what is made of them
-include/quarry/standard\.h	include/quarry/((simt|core)/.*|(handle|dispatch|debug|policy|allocate)\.h)	kernels see no host
+include/quarry/(fixed|log)\.h	include/quarry/((simt|core)/.*|handle\.h)	what a kernel is compiled for is below the switch
+include/quarry/dispatch\.h	include/quarry/((simt|core)/.*|alloc/list\.def|(handle|fixed)\.h)	the switch is below policies and debug mode
+include/quarry/debug\.h	include/quarry/((simt|core)/.*|(handle|fixed|dispatch)\.h)	debug mode is below policies
+include/quarry/policy\.h	include/quarry/((simt|core)/.*|(handle|fixed|dispatch|debug)\.h)	policies are below malloc and free
+include/quarry/allocate\.h	include/quarry/((simt|core)/.*|(handle|fixed|dispatch|debug|policy|log)\.h)	malloc and free are below what is made of them
+include/quarry/standard\.h	include/quarry/((simt|core)/.*|(handle|fixed|dispatch|debug|policy|allocate)\.h)	kernels see no host
 include/quarry/device\.h	include/quarry/((simt|core)/.*|(handle|allocate|standard)\.h)	kernels see no host
 include/quarry/override\.h	include/quarry/(quarry|device)\.h|<.*>	it is for one compiler, and for host code too
 include/quarry/trace\.h	include/quarry/quarry\.h|<.*>	the host's side is usable without device code
@@ -162,6 +163,7 @@ plant include/quarry/alloc/alloc.h '#include "quarry/alloc/rw.h"'
 plant include/quarry/alloc/walk.h '#include "quarry/alloc/rw.h"'
 plant include/quarry/alloc/walk.h '#include "quarry/alloc/scatter/scatter_page.h"'
 plant include/quarry/alloc/walk/bitmap.h '#include "quarry/alloc/runs/runs_map.h"'
+plant include/quarry/fixed.h '#include "quarry/dispatch.h"'
 plant include/quarry/dispatch.h '#include "quarry/policy.h"'
 plant include/quarry/policy.h '#include "quarry/allocate.h"'
 plant include/quarry/alloc/walk.h '#include "quarry/quarry.h"'

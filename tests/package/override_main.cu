@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <quarry/override.h>
 #include <vector> // behind it on purpose: headers that follow still compile
@@ -63,6 +64,15 @@ int main()
     take_over<<<4, 256>>>(shapes, counts, THREADS);
     if (cudaMemcpy(count, counts, sizeof count, cudaMemcpyDeviceToHost) != cudaSuccess || count[0] != 0)
         return failed("without a heap");
+#ifdef QUARRY_ALLOCATOR
+    quarry_heap *other;
+    options.allocator = "ring";
+    if (quarry_heap_create(&other, &options) != QUARRY_OK ||
+        quarry_override_set(other) != QUARRY_ERROR_COMBINATION ||
+        !strstr(quarry_error_detail(), "compiled for allocator rw-malloc, the heap has allocator ring") ||
+        quarry_heap_destroy(other) != QUARRY_OK)
+        return failed("a heap that the sources are not compiled for");
+#endif
     if (quarry_override_set(heap) != QUARRY_OK)
         return failed("set");
     make_shapes(shapes, THREADS);

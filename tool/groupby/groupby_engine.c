@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const struct groupby_heap_kernels *const heap_kernels[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, ...) &EACH_OF(groupby_heap_kernels, id),
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) [QUARRY_NUMBER_##id] = &EACH_OF(groupby_heap_kernels, id),
 #include "quarry/alloc/list.def"
 };
 

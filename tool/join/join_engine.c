@@ -18,7 +18,7 @@
 #define MANY_ROWS (16u << 20) /* of both tables */
 
 static const struct join_heap_kernels *const heap_kernels[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, ...) &EACH_OF(join_heap_kernels, id),
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) [QUARRY_NUMBER_##id] = &EACH_OF(join_heap_kernels, id),
 #include "quarry/alloc/list.def"
 };
 

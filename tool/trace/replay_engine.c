@@ -10,7 +10,7 @@
 
 /* Of plain heaps. */
 static const struct simt_kernel *const kernels[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, ...) &EACH_OF(replay_run, id),
+#define QUARRY_ALLOCATOR_ENTRY(id, ...) [QUARRY_NUMBER_##id] = &EACH_OF(replay_run, id),
 #include "quarry/alloc/list.def"
 };
 

@@ -32,7 +32,7 @@ struct simt_kernel {
     uint32_t argument_bytes;
     uint32_t fixed; /* SIMT_KERNEL_FIXED where the kernel was compiled */
 };
-/* What a kernel is compiled for, a number that those who launch it know; 0: nothing. */
+/* What a kernel is compiled for, a number that those who launch it know; 0: nothing (quarry/fixed.h). */
 #ifndef SIMT_KERNEL_FIXED
 #define SIMT_KERNEL_FIXED 0
 #endif
