@@ -43,13 +43,10 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
             block = quarry_dispatch_malloc(&heap, context, composed ? request.ask : bytes);
         if (!composed)
             break;
-        if (block && QUARRY_DEBUG_OF(heap)) {
-            block = quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
-            QUARRY_LOG(&heap, block, bytes);
-            return block;
-        }
         if (!quarry_request_go_on(heap.policy, &request, block)) {
             block = request.block;
+            if (block && QUARRY_DEBUG_OF(heap))
+                block = quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
             break;
         }
         asks = 1;
@@ -90,10 +87,7 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
     simt_assert(QUARRY_IS_AS_FIXED(heap));
     QUARRY_LOG(&heap, block, 0); /* before the allocator's free */
     if (QUARRY_IS_COMPOSED(heap)) {
-        if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
-            block = quarry_policy_release(heap.policy, block);
-        else if (QUARRY_DEBUG_OF(heap))
-            block = quarry_debug_claim(QUARRY_DEBUG_OF(heap), block);
+        block = quarry_policy_release(heap.policy, block);
         if (!block)
             return;
         if (QUARRY_DEBUG_OF(heap))
