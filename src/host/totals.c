@@ -75,18 +75,17 @@ static int add_block(const struct quarry_block *block, void *user)
     return ++blocks->printed == BLOCKS_PRINTED;
 }
 
-/* What debug mode knows. */
-static enum quarry_status add_debug(struct text *text, quarry_heap *heap)
+/* What debug mode knows; of live blocks as far as there is memory for a list. */
+static void add_debug(struct text *text, quarry_heap *heap)
 {
     char report[QUARRY_DEBUG_TEXT_BYTES];
     char *rest = NULL;
     struct blocks blocks = {text, 0};
-    enum quarry_status status = quarry_heap_debug_report(heap, report, sizeof report);
-    if (status != QUARRY_OK)
-        return status;
+    if (quarry_heap_debug_report(heap, report, sizeof report) != QUARRY_OK)
+        return;
     for (char *line = strtok_r(report, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         text_add(text, "  %s\n", line);
-    return quarry_heap_each(heap, add_block, &blocks);
+    quarry_heap_each(heap, add_block, &blocks);
 }
 
 void quarry_totals_print(quarry_heap *heap)
@@ -112,7 +111,7 @@ void quarry_totals_print(quarry_heap *heap)
                  totals.total_bytes);
         add_classes(&text, &totals);
         if (heap->handle.debug)
-            status = add_debug(&text, heap);
+            add_debug(&text, heap);
     }
     if (status == QUARRY_OK)
         fputs(memory, stderr); /* at once, so that tables of several threads do not mix */
