@@ -44,6 +44,7 @@ static enum quarry_status write_word(const struct backend_ops *ops, const struct
     plain.backend = target->backend;
     plain.device = target->device;
     plain.stream = target->stream;
+    plain.workers = plain.backend == QUARRY_BACKEND_CPU;
     const struct launch_number argument = {word->at, number};
     return ops->launch(&quarry_launch_number_kernel, &plain, one_warp, &argument);
 }
