@@ -117,7 +117,7 @@ static void keep_name(uint32_t number, const char *name)
     if (!names)
         name_first = number;
     const uint32_t i = number - name_first;
-    if (i >= name_room) {
+    if (!names || i >= name_room) {
         const uint32_t room = i < 512 ? 1024 : i + i / 2;
         const char **more = i < UINT32_MAX / 2 ? (const char **)realloc(names, room * sizeof *names) : NULL;
         if (!more)
