@@ -14,7 +14,7 @@ doxygen - <<END 2>"$folder/warnings"
 PROJECT_NAME = Quarry
 PROJECT_BRIEF = "malloc and free for massively parallel programs"
 INPUT = include/quarry/quarry.h include/quarry/trace.h include/quarry/device.h include/quarry/allocate.h \
-        include/quarry/standard.h
+        include/quarry/standard.h include/quarry/tag.h
 INPUT_FILTER = "awk -f scripts/doxygen.awk"
 STRIP_FROM_PATH = include
 OUTPUT_DIRECTORY = "$folder"
@@ -23,7 +23,7 @@ EXTRACT_STATIC = YES # functions of kernels are
 MACRO_EXPANSION = YES
 EXPAND_ONLY_PREDEF = YES
 PREDEFINED = SIMT_FN=
-EXCLUDE_SYMBOLS = QUARRY_LOG # of no use to a program
+EXCLUDE_SYMBOLS = QUARRY_LOG QUARRY_TAG_TEXT QUARRY_TAG_TEXT_ # of no use to a program
 WARN_IF_INCOMPLETE_DOC = NO # only arguments of which there is something to say
 GENERATE_LATEX = NO
 HAVE_DOT = NO

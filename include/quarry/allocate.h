@@ -40,10 +40,10 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
             block = quarry_dispatch_malloc(&heap, context, composed ? request.ask : bytes);
         if (!composed)
             break;
-        if (block && QUARRY_DEBUG_OF(heap))
-            return quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
         if (!quarry_request_go_on(heap.policy, &request, block)) {
             block = request.block;
+            if (block && QUARRY_DEBUG_OF(heap))
+                block = quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
             break;
         }
         asks = 1;
@@ -98,10 +98,7 @@ SIMT_FN void quarry_free(struct quarry_handle heap, void *block)
         return;
     QUARRY_LOG(&heap, block, 0); /* before the allocator's free */
     if (QUARRY_IS_COMPOSED(heap)) {
-        if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
-            block = quarry_policy_release(heap.policy, block);
-        else if (QUARRY_DEBUG_OF(heap))
-            block = quarry_debug_claim(QUARRY_DEBUG_OF(heap), block);
+        block = quarry_policy_release(heap.policy, block);
         if (!block)
             return;
         if (QUARRY_DEBUG_OF(heap))

@@ -4,14 +4,16 @@
  *
  * The allocator's blocks are larger than what the user gets:
  *
- *     | state | by | bytes | freed by | check | guard | the user's bytes | redzone |
- *     0       4    8       16         20      24      32                 32 + bytes
+ *     | state | by | bytes | in | freed by | freed in | check | tag | guard | the user's bytes | redzone |
+ *     0       4    8       16   20         24         28      32    40      48                 48 + bytes
  *     state      QUARRY_DEBUG_LIVE or QUARRY_DEBUG_FREED; between the two, QUARRY_DEBUG_BROKEN: was freed,
  *                and then found to be neither
- *     by         thread that allocated it; QUARRY_DEBUG_NOBODY: no malloc since creation or reset
+ *     by, in     thread that allocated it, and the number of its launch, 0 if that has none;
+ *                QUARRY_DEBUG_NOBODY: no malloc since creation or reset
  *     bytes      size that was asked for
- *     freed by   thread that freed it; QUARRY_DEBUG_NOBODY while it lives
- *     check      made of by, bytes and freed by
+ *     freed ...  thread that freed it, and its launch; QUARRY_DEBUG_NOBODY while it lives
+ *     check      made of all of these, and the tag
+ *     tag        address of the text that the program gave (tag.h), or 0
  *     guard      8 bytes of QUARRY_DEBUG_REDZONE
  *     redzone    all that is left of the block, at least 16: QUARRY_DEBUG_REDZONE
  *
@@ -19,7 +21,7 @@
  *
  * Free space has such a header at each unit of the allocator's, and QUARRY_DEBUG_POISON behind it up to the
  * next: so whatever block is made of it later can be checked as a whole.  A block of several units that is
- * freed leaves its by and bytes in the first; the others know who freed them, and nothing else.
+ * freed leaves its by, bytes and tag in the first; the others know who freed them, and nothing else.
  *
  * What quarry_aligned_alloc gives may begin later: the bytes between are part of the user's, and the last 8
  * of them say so.
@@ -53,15 +55,24 @@
 #define QUARRY_DEBUG_GUARD_BYTES 8u
 #define QUARRY_DEBUG_MIN_REDZONE 16u
 
+/* A thread of a launch. */
+struct quarry_debug_who {
+    uint32_t thread; /* QUARRY_DEBUG_NOBODY: none, or unknown */
+    uint32_t launch; /* 0: without a number */
+};
+
 struct quarry_debug_header {
     uint32_t state;
     uint32_t by;
     uint64_t bytes;
+    uint32_t in;
     uint32_t freed_by;
+    uint32_t freed_in;
     uint32_t check;
+    uint64_t tag;
     unsigned char guard[QUARRY_DEBUG_GUARD_BYTES];
 };
-#define QUARRY_DEBUG_HEADER_BYTES 32u
+#define QUARRY_DEBUG_HEADER_BYTES 48u
 SIMT_STATIC_ASSERT(sizeof(struct quarry_debug_header) == QUARRY_DEBUG_HEADER_BYTES,
                    "the user's bytes are aligned to 16");
 /* What a block needs beyond the user's bytes. */
@@ -77,36 +88,37 @@ enum quarry_debug_kind {
     QUARRY_DEBUG_KINDS
 };
 
+#define QUARRY_DEBUG_TAG_BYTES                                                                               \
+    64u /* of a tag's text for the host, with a 0 byte: its last ones, if it is longer */
+#define QUARRY_DEBUG_TAG_MOST 1024u /* of a tag that are looked at */
+
 /* Count of one kind of error, and its first. */
 struct quarry_debug_record {
     uint64_t count;
-    uint64_t address; /* that was freed, or the lowest byte that was written */
-    uint64_t block;   /* where the user's bytes begin; 0: none */
-    uint64_t bytes;   /* of the block; 0: unknown */
-    uint32_t thread;  /* that freed it; QUARRY_DEBUG_NOBODY: found by quarry_heap_check, or never freed */
-    uint32_t by;      /* thread that allocated the block, or QUARRY_DEBUG_NOBODY: unknown */
+    uint64_t address;            /* that was freed, or the lowest byte that was written */
+    uint64_t block;              /* where the user's bytes begin; 0: none */
+    uint64_t bytes;              /* of the block; 0: unknown */
+    struct quarry_debug_who who; /* freed it; nobody: found by quarry_heap_check, or never freed */
+    struct quarry_debug_who by;  /* allocated the block */
+    uint64_t tag;                /* address of its text; 0: none */
 };
-
-#define QUARRY_DEBUG_LISTED 4u
 
 /* What a walk over an idle heap finds alive. */
 struct quarry_debug_census {
     uint64_t blocks;
-    uint64_t bytes;  /* the user's */
-    uint64_t listed; /* how many wanted to be in the list; it has room for the first QUARRY_DEBUG_LISTED */
-    struct quarry_debug_listed {
-        uint64_t block;
-        uint64_t bytes;
-        uint64_t by;
-    } list[QUARRY_DEBUG_LISTED];
+    uint64_t bytes; /* the user's */
 };
 
 /* What a heap in debug mode has in its pool. */
 struct quarry_debug {
     struct quarry_handle heap; /* a copy, so that an address is all that malloc and free pass on */
     uint64_t unit;             /* bytes; the allocator's blocks have a multiple of them (core/layout.h) */
+    const uint32_t *launch;    /* the number of the launch that runs; 0: it has none */
     struct quarry_debug_record record[QUARRY_DEBUG_KINDS];
     struct quarry_debug_census census; /* result of the walk; meaningless at other times */
+
+    /* The texts of the records' tags, for the host, which has them read. */
+    char text[QUARRY_DEBUG_KINDS][QUARRY_DEBUG_TAG_BYTES];
 };
 
 /* ---- bytes ---- */
@@ -151,18 +163,50 @@ SIMT_FN uint64_t quarry_debug_intact(const unsigned char *memory, uint64_t bytes
 struct quarry_debug_block {
     unsigned char *begin; /* of the header */
     unsigned char *user;
-    uint64_t room;   /* from user to the end */
-    uint64_t bytes;  /* 0 if the header can't be trusted */
-    uint64_t intact; /* bytes of the header from the first on; QUARRY_DEBUG_HEADER_BYTES: all */
-    uint32_t by;     /* QUARRY_DEBUG_NOBODY if the header can't be trusted */
-    uint32_t freed_by;
+    uint64_t room;              /* from user to the end */
+    uint64_t bytes;             /* 0 if the header can't be trusted */
+    uint64_t intact;            /* bytes of the header from the first on; QUARRY_DEBUG_HEADER_BYTES: all */
+    struct quarry_debug_who by; /* nobody if the header can't be trusted, and so is the next */
+    struct quarry_debug_who freed_by;
+    uint64_t tag; /* 0 if the header can't be trusted */
     int trusted;
 };
 
-SIMT_FN uint32_t quarry_debug_check(uint64_t bytes, uint32_t by, uint32_t freed_by)
+SIMT_FN struct quarry_debug_who quarry_debug_nobody(void)
 {
-    return quarry_mix_u32(
-        quarry_mix_u32(quarry_mix_u32((uint32_t)bytes + 1u) + (uint32_t)(bytes >> 32) + by) + freed_by);
+    struct quarry_debug_who nobody = {QUARRY_DEBUG_NOBODY, 0};
+    return nobody;
+}
+
+/* The calling thread. */
+SIMT_FN struct quarry_debug_who quarry_debug_caller(const struct quarry_debug *d)
+{
+    struct quarry_debug_who caller = {simt_thread(), simt_load_u32(d->launch, relaxed)};
+    return caller;
+}
+
+SIMT_FN uint32_t quarry_debug_check(uint64_t bytes, struct quarry_debug_who by,
+                                    struct quarry_debug_who freed_by, uint64_t tag)
+{
+    uint32_t check = quarry_mix_u32((uint32_t)bytes + 1u);
+    check = quarry_mix_u32(check + (uint32_t)(bytes >> 32) + by.thread);
+    check = quarry_mix_u32(check + by.launch);
+    check = quarry_mix_u32(check + freed_by.thread);
+    check = quarry_mix_u32(check + freed_by.launch);
+    check = quarry_mix_u32(check + (uint32_t)tag);
+    return quarry_mix_u32(check + (uint32_t)(tag >> 32));
+}
+
+/* What a header says, which others may write meanwhile.  Returns whether its check is right. */
+SIMT_FN int quarry_debug_load(const struct quarry_debug_header *h, struct quarry_debug_block *b)
+{
+    b->bytes = simt_load_u64(&h->bytes, relaxed);
+    b->by.thread = simt_load_u32(&h->by, relaxed);
+    b->by.launch = simt_load_u32(&h->in, relaxed);
+    b->freed_by.thread = simt_load_u32(&h->freed_by, relaxed);
+    b->freed_by.launch = simt_load_u32(&h->freed_in, relaxed);
+    b->tag = simt_load_u64(&h->tag, relaxed);
+    return simt_load_u32(&h->check, relaxed) == quarry_debug_check(b->bytes, b->by, b->freed_by, b->tag);
 }
 
 /* Reads the header of the block or free unit at *span, which is the caller's.
@@ -175,18 +219,16 @@ SIMT_FN struct quarry_debug_block quarry_debug_read(const struct quarry_span *sp
     b.begin = span->begin;
     b.user = span->begin + QUARRY_DEBUG_HEADER_BYTES;
     b.room = span->bytes - QUARRY_DEBUG_HEADER_BYTES;
-    b.bytes = simt_load_u64(&h->bytes, relaxed);
-    b.by = simt_load_u32(&h->by, relaxed);
-    b.freed_by = simt_load_u32(&h->freed_by, relaxed);
-    b.trusted = simt_load_u32(&h->check, relaxed) == quarry_debug_check(b.bytes, b.by, b.freed_by) &&
+    b.trusted = quarry_debug_load(h, &b) &&
                 (state == QUARRY_DEBUG_FREED || /* of a block that may have been larger than the unit */
-                 (b.bytes <= b.room - QUARRY_DEBUG_MIN_REDZONE && b.freed_by == QUARRY_DEBUG_NOBODY));
+                 (b.bytes <= b.room - QUARRY_DEBUG_MIN_REDZONE && b.freed_by.thread == QUARRY_DEBUG_NOBODY));
     b.intact = QUARRY_DEBUG_HEADER_BYTES - QUARRY_DEBUG_GUARD_BYTES +
                quarry_debug_intact(h->guard, QUARRY_DEBUG_GUARD_BYTES, QUARRY_DEBUG_REDZONE);
     if (!b.trusted) {
         b.bytes = 0;
-        b.by = QUARRY_DEBUG_NOBODY;
-        b.freed_by = QUARRY_DEBUG_NOBODY;
+        b.by = quarry_debug_nobody();
+        b.freed_by = quarry_debug_nobody();
+        b.tag = 0;
         b.intact = sizeof h->state;
     }
     if (!found)
@@ -194,44 +236,52 @@ SIMT_FN struct quarry_debug_block quarry_debug_read(const struct quarry_span *sp
     return b;
 }
 
-/* Writes a header, the state last. */
-SIMT_FN void quarry_debug_write(unsigned char *begin, uint32_t state, uint64_t bytes, uint32_t by,
-                                uint32_t freed_by)
+/* Writes a header, the state last.  Out of line, for its callers have too much to remember. */
+SIMT_NOINLINE_FN void quarry_debug_write(unsigned char *begin, uint32_t state, uint64_t bytes,
+                                         struct quarry_debug_who by, struct quarry_debug_who freed_by,
+                                         uint64_t tag)
 {
     struct quarry_debug_header *h = (struct quarry_debug_header *)(void *)begin;
     simt_store_u64(&h->bytes, bytes, relaxed);
-    simt_store_u32(&h->by, by, relaxed);
-    simt_store_u32(&h->freed_by, freed_by, relaxed);
-    simt_store_u32(&h->check, quarry_debug_check(bytes, by, freed_by), relaxed);
+    simt_store_u32(&h->by, by.thread, relaxed);
+    simt_store_u32(&h->in, by.launch, relaxed);
+    simt_store_u32(&h->freed_by, freed_by.thread, relaxed);
+    simt_store_u32(&h->freed_in, freed_by.launch, relaxed);
+    simt_store_u64(&h->tag, tag, relaxed);
+    simt_store_u32(&h->check, quarry_debug_check(bytes, by, freed_by, tag), relaxed);
     quarry_debug_fill(h->guard, QUARRY_DEBUG_GUARD_BYTES, QUARRY_DEBUG_REDZONE);
     simt_store_u32(&h->state, state, relaxed);
 }
 
+/* Notes an error.
+ *   address  that was freed, or written
+ *   b        the block that it is in, with its user, bytes, by and tag
+ *   who      freed it */
 SIMT_FN void quarry_debug_note(struct quarry_debug *d, enum quarry_debug_kind kind, const void *address,
-                               const void *block, uint64_t bytes, uint32_t thread, uint32_t by)
+                               const struct quarry_debug_block *b, struct quarry_debug_who who)
 {
     struct quarry_debug_record *r = &d->record[kind];
     if (simt_add_u64(&r->count, 1, relaxed) != 0)
         return;
     r->address = (uint64_t)(uintptr_t)address;
-    r->block = (uint64_t)(uintptr_t)block;
-    r->bytes = bytes;
-    r->thread = thread;
-    r->by = by;
+    r->block = (uint64_t)(uintptr_t)b->user;
+    r->bytes = b->bytes;
+    r->who = who;
+    r->by = b->by;
+    r->tag = b->tag;
 }
 
 /* Notes what was written before or behind the user's bytes of a live block, which is the caller's.
- *   thread  that finds it */
+ *   who  finds it */
 SIMT_FN void quarry_debug_note_live(struct quarry_debug *d, const struct quarry_debug_block *b,
-                                    uint32_t thread)
+                                    struct quarry_debug_who who)
 {
     uint64_t rest = b->room - b->bytes;
     uint64_t intact = b->trusted ? quarry_debug_intact(b->user + b->bytes, rest, QUARRY_DEBUG_REDZONE) : rest;
     if (b->intact < QUARRY_DEBUG_HEADER_BYTES)
-        quarry_debug_note(d, QUARRY_DEBUG_UNDERFLOW, b->begin + b->intact, b->user, b->bytes, thread, b->by);
+        quarry_debug_note(d, QUARRY_DEBUG_UNDERFLOW, b->begin + b->intact, b, who);
     if (intact < rest)
-        quarry_debug_note(d, QUARRY_DEBUG_OVERFLOW, b->user + b->bytes + intact, b->user, b->bytes, thread,
-                          b->by);
+        quarry_debug_note(d, QUARRY_DEBUG_OVERFLOW, b->user + b->bytes + intact, b, who);
 }
 
 /* Reads the header of the free unit that begins at `begin`, and notes what was written into that unit, which
@@ -245,20 +295,20 @@ SIMT_FN struct quarry_debug_block quarry_debug_note_free(struct quarry_debug *d,
     if (intact == QUARRY_DEBUG_HEADER_BYTES)
         intact += quarry_debug_intact(b.user, b.room, QUARRY_DEBUG_POISON);
     if (intact < QUARRY_DEBUG_HEADER_BYTES + b.room)
-        quarry_debug_note(d, QUARRY_DEBUG_USE_AFTER_FREE, b.begin + intact, b.user, b.bytes, b.freed_by,
-                          b.by);
+        quarry_debug_note(d, QUARRY_DEBUG_USE_AFTER_FREE, b.begin + intact, &b, b.freed_by);
     return b;
 }
 
 /* Makes a free unit of the `unit` bytes at `begin`.
- *   bytes, by, freed_by   of the block that was there; 0, QUARRY_DEBUG_NOBODY, and who freed it, if that
- *                         began before */
-SIMT_FN void quarry_debug_write_free(unsigned char *begin, uint64_t unit, uint64_t bytes, uint32_t by,
-                                     uint32_t freed_by)
+ *   bytes, by, freed_by, tag   of the block that was there; 0, nobody, who freed it, and 0, if that began
+ *                              before */
+SIMT_FN void quarry_debug_write_free(unsigned char *begin, uint64_t unit, uint64_t bytes,
+                                     struct quarry_debug_who by, struct quarry_debug_who freed_by,
+                                     uint64_t tag)
 {
     quarry_debug_fill(begin + QUARRY_DEBUG_HEADER_BYTES, unit - QUARRY_DEBUG_HEADER_BYTES,
                       QUARRY_DEBUG_POISON);
-    quarry_debug_write(begin, QUARRY_DEBUG_FREED, bytes, by, freed_by);
+    quarry_debug_write(begin, QUARRY_DEBUG_FREED, bytes, by, freed_by, tag);
 }
 
 /* ---- malloc and free ---- */
@@ -276,7 +326,8 @@ SIMT_NOINLINE_FN void *quarry_debug_malloc(struct quarry_debug *d, void *block, 
         quarry_debug_note_free(d, span.begin + at);
     quarry_debug_fill(user, bytes, QUARRY_DEBUG_FRESH);
     quarry_debug_fill(user + bytes, span.bytes - QUARRY_DEBUG_HEADER_BYTES - bytes, QUARRY_DEBUG_REDZONE);
-    quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, bytes, simt_thread(), QUARRY_DEBUG_NOBODY);
+    quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, bytes, quarry_debug_caller(d), quarry_debug_nobody(),
+                       0);
     return user;
 }
 
@@ -315,7 +366,8 @@ SIMT_NOINLINE_FN void quarry_debug_shrink(struct quarry_debug *d, void *address,
     if (!b.trusted)
         return;
     quarry_debug_fill(end, (uint64_t)(b.user + b.bytes - end), QUARRY_DEBUG_REDZONE);
-    quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, (uint64_t)(end - b.user), b.by, QUARRY_DEBUG_NOBODY);
+    quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, (uint64_t)(end - b.user), b.by, quarry_debug_nobody(),
+                       b.tag);
 }
 
 /* Of a new block, as quarry_debug_malloc returned it, the user gets `bytes` bytes from the next multiple of
@@ -352,38 +404,72 @@ SIMT_NOINLINE_FN void *quarry_debug_claim(struct quarry_debug *d, void *address)
     struct quarry_span span;
     enum quarry_debug_kind error = QUARRY_DEBUG_FOREIGN_FREE;
     enum quarry_place place = quarry_dispatch_find(&d->heap, address, &span);
-    unsigned char *user = (unsigned char *)SIMT_NULL;
-    uint64_t bytes = 0;
-    uint32_t by = QUARRY_DEBUG_NOBODY;
+    struct quarry_debug_block b; /* as far as a note reads it */
+    b.user = (unsigned char *)SIMT_NULL;
+    b.bytes = 0;
+    b.by = quarry_debug_nobody();
+    b.tag = 0;
     if (place != QUARRY_PLACE_FOREIGN) {
         struct quarry_debug_header *h = (struct quarry_debug_header *)(void *)span.begin;
         uint32_t state = simt_load_u32(&h->state, relaxed);
-        user = span.begin + QUARRY_DEBUG_HEADER_BYTES;
-        bytes = simt_load_u64(&h->bytes, relaxed);
-        by = simt_load_u32(&h->by, relaxed);
+        if (!quarry_debug_load(h, &b))
+            b.tag = 0;
+        b.user = span.begin + QUARRY_DEBUG_HEADER_BYTES;
         if (!quarry_debug_begins(&span, address))
             error = QUARRY_DEBUG_INTERIOR_FREE;
         else if (place == QUARRY_PLACE_LIVE && quarry_debug_take(&h->state, state))
             return span.begin;
-        else if (place == QUARRY_PLACE_LIVE || by != QUARRY_DEBUG_NOBODY)
+        else if (place == QUARRY_PLACE_LIVE || b.by.thread != QUARRY_DEBUG_NOBODY)
             error = QUARRY_DEBUG_DOUBLE_FREE;
     }
-    quarry_debug_note(d, error, address, user, bytes, simt_thread(), by);
+    quarry_debug_note(d, error, address, &b, quarry_debug_caller(d));
     return SIMT_NULL;
 }
 
 /* Between that and the allocator's free: checks the caller's block, and poisons it. */
 SIMT_NOINLINE_FN void quarry_debug_poison(struct quarry_debug *d, void *block)
 {
-    struct quarry_span span = {(unsigned char *)block, 0}; /* of a block that is found */
+    unsigned char *begin = (unsigned char *)block;
+    struct quarry_span span = {begin, 0}; /* of a block that is found */
     struct quarry_debug_block b;
     uint32_t state = simt_load_u32(&((struct quarry_debug_header *)block)->state, relaxed);
     quarry_dispatch_find(&d->heap, block, &span);
     b = quarry_debug_read(&span, QUARRY_DEBUG_LIVE, state == QUARRY_DEBUG_FREED);
-    quarry_debug_note_live(d, &b, simt_thread());
+    quarry_debug_note_live(d, &b, quarry_debug_caller(d));
+    quarry_debug_write_free(begin, d->unit, b.bytes, b.by, quarry_debug_caller(d), b.tag);
     for (uint64_t at = d->unit; at < span.bytes; at += d->unit)
-        quarry_debug_write_free(span.begin + at, d->unit, 0, QUARRY_DEBUG_NOBODY, simt_thread());
-    quarry_debug_write_free(span.begin, d->unit, b.bytes, b.by, simt_thread());
+        quarry_debug_write_free(begin + at, d->unit, 0, quarry_debug_nobody(), quarry_debug_caller(d), 0);
+}
+
+/* ---- tags ---- */
+
+/* Gives the caller's live block a tag (tag.h); leaves alone what is none. */
+SIMT_NOINLINE_FN void quarry_debug_tag(struct quarry_debug *d, const void *address, const char *tag)
+{
+    struct quarry_span span;
+    if (quarry_dispatch_find(&d->heap, address, &span) != QUARRY_PLACE_LIVE)
+        return;
+    struct quarry_debug_header *h = (struct quarry_debug_header *)(void *)span.begin;
+    struct quarry_debug_block b;
+    if (simt_load_u32(&h->state, relaxed) != QUARRY_DEBUG_LIVE || !quarry_debug_load(h, &b))
+        return;
+    b.tag = (uint64_t)(uintptr_t)tag;
+    simt_store_u64(&h->tag, b.tag, relaxed);
+    simt_store_u32(&h->check, quarry_debug_check(b.bytes, b.by, b.freed_by, b.tag), relaxed);
+}
+
+/* Reads the text of a tag, or "" where there is none.
+ *   text  QUARRY_DEBUG_TAG_BYTES */
+SIMT_FN void quarry_debug_read_tag(uint64_t tag, char *text)
+{
+    const char *from = (const char *)(uintptr_t)tag;
+    uint32_t bytes = 0, first, i;
+    while (from && bytes < QUARRY_DEBUG_TAG_MOST && from[bytes])
+        bytes++;
+    first = bytes < QUARRY_DEBUG_TAG_BYTES ? 0 : bytes - (QUARRY_DEBUG_TAG_BYTES - 1u);
+    for (i = first; i < bytes; i++)
+        text[i - first] = from[i];
+    text[i - first] = 0;
 }
 
 #endif

@@ -12,8 +12,10 @@
  * it.  Without it one switch, uniform in a kernel, picks the heap's own.  QUARRY_ALIGNMENT,
  * QUARRY_DISTRIBUTION and QUARRY_OOM fix the heap's policies likewise (policy.h).  A heap that is not as they
  * say is left alone: mallocs give NULL, frees do nothing, and the host is told (fixed.h).  With
- * QUARRY_OUT_OF_LINE defined the allocators' code is in each kernel once, however many calls it has: quicker to compile, slower
- * to run.  With QUARRY_TRACE each malloc and free of a recorded heap is logged (docs/guide/traces.md).
+ * QUARRY_OUT_OF_LINE defined the allocators' code is in each kernel once, however many calls it has: quicker to
+ * compile, slower to run.  With QUARRY_TRACE each malloc and free of a recorded heap is logged
+ * (docs/guide/traces.md).  With QUARRY_TAGS blocks of a heap in debug mode know the place in the source that
+ * they come from (tag.h).
  *
  * Debug builds (without NDEBUG) assert what is said here of arguments.  A heap in debug mode records what
  * goes against it, in every build (docs/guide/debugging.md).
@@ -27,5 +29,6 @@
 #include "quarry/simt/kernel.h"
 #include "quarry/simt/simt.h"
 #include "quarry/standard.h" /* quarry_aligned_alloc, _calloc, _realloc, _usable_size, _available_slots */
+#include "quarry/tag.h"      /* quarry_tag, QUARRY_HERE; last: it may make macros of some of these */
 
 #endif

@@ -16,7 +16,7 @@
  *     QUARRY_OOM             null, wait, trap or hook; null unless defined
  *
  * and then every heap passed in must have these, all of them, and not be in debug mode (fixed.h says what
- * happens else).  That is inlined, and leaves nothing where nothing is to be done.
+ * happens else).  Such kernels do not count.  That is inlined, and leaves nothing where nothing is to be done.
  *
  * QUARRY_OOM_HOOK, if defined, names the function that a malloc calls for want of space, if the heap's policy
  * is QUARRY_OOM_CALL.  It must be declared before device.h is included (handle.h has the struct); a kernel
@@ -46,6 +46,24 @@ struct quarry_trap {
     uint64_t bytes; /* that one of them asked for */
 };
 
+/* Requests are counted by their size: class i has those of up to QUARRY_TALLY_LEAST << i bytes, the last one all
+ * that are larger. */
+#define QUARRY_TALLY_CLASSES 32u
+#define QUARRY_TALLY_LEAST 16u
+
+/* What a heap that counts has in its pool.  Blocks and bytes are the allocator's, as find tells them, without what
+ * policies and debug mode add.  Counters change by relaxed atomics. */
+struct quarry_tally {
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    uint64_t peak_blocks; /* the most that live_blocks was */
+    uint64_t peak_bytes;
+    uint64_t total_blocks; /* allocated so far */
+    uint64_t total_bytes;
+    uint64_t mallocs[QUARRY_TALLY_CLASSES]; /* requests that were served */
+    uint64_t failed[QUARRY_TALLY_CLASSES];  /* that were not, for want of space */
+};
+
 /* What a heap that is not all defaults has in its pool.  Nothing changes. */
 struct quarry_policy {
     struct quarry_handle heap; /* a copy, so that an address is all that malloc and free pass on */
@@ -54,6 +72,8 @@ struct quarry_policy {
     struct quarry_trap *trap;  /* trap: its record */
     unsigned char *places;     /* where blocks lie */
     uint64_t places_bytes;
+    struct quarry_tally *tally; /* what the heap has done so far, if it counts that; else NULL */
+    uint64_t overhead;          /* bytes of each of the allocator's blocks that are not the user's */
 };
 
 /* A malloc under way. */
@@ -75,6 +95,50 @@ SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t
     }
 }
 
+/* ---- counting ---- */
+
+/* Counts one of the allocator's blocks, which is the caller's, that came from its malloc (`more`), or that goes to
+ * its free.  Live blocks are counted after the malloc and before the free, so that the peak is one that was. */
+SIMT_NOINLINE_FN void quarry_tally_block(const struct quarry_policy *p, const void *block, int more)
+{
+    struct quarry_tally *tally = p->tally;
+    struct quarry_span span = {(unsigned char *)SIMT_NULL, 0};
+    uint64_t bytes, live;
+    if (quarry_dispatch_find(&p->heap, block, &span) != QUARRY_PLACE_LIVE)
+        return; /* frees of what is no block are for debug mode */
+    bytes = span.bytes - p->overhead;
+    if (more) {
+        simt_add_u64(&tally->total_blocks, 1, relaxed);
+        simt_add_u64(&tally->total_bytes, bytes, relaxed);
+        live = simt_add_u64(&tally->live_blocks, 1, relaxed) + 1;
+        simt_max_u64(&tally->peak_blocks, live, relaxed);
+        live = simt_add_u64(&tally->live_bytes, bytes, relaxed) + bytes;
+        simt_max_u64(&tally->peak_bytes, live, relaxed);
+    } else {
+        simt_sub_u64(&tally->live_blocks, 1, relaxed);
+        simt_sub_u64(&tally->live_bytes, bytes, relaxed);
+    }
+}
+
+/* An aligned block of the caller's has given back what its user does not need: it had `bytes` bytes.
+ *   user  an address in it */
+SIMT_NOINLINE_FN void quarry_tally_trim(const struct quarry_policy *p, const void *user, uint64_t bytes)
+{
+    struct quarry_span span = {(unsigned char *)SIMT_NULL, 0};
+    quarry_dispatch_find(&p->heap, user, &span);
+    simt_sub_u64(&p->tally->total_bytes, bytes - span.bytes, relaxed);
+    simt_sub_u64(&p->tally->live_bytes, bytes - span.bytes, relaxed);
+}
+
+/* Counts a request of `bytes` bytes, at least 1, that got a block or did not. */
+SIMT_NOINLINE_FN void quarry_tally_request(struct quarry_tally *tally, uint64_t bytes, int served)
+{
+    uint32_t i = 0;
+    while (i + 1u < QUARRY_TALLY_CLASSES && bytes > (uint64_t)QUARRY_TALLY_LEAST << i)
+        i++;
+    simt_add_u64(served ? &tally->mallocs[i] : &tally->failed[i], 1, relaxed);
+}
+
 /* ---- the heap's policies, or those that the kernel is compiled for ---- */
 
 #ifdef QUARRY_FIXED_POLICIES
@@ -83,6 +147,7 @@ SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t
 #define QUARRY_DISTRIBUTION_OF(handle) QUARRY_FIXED_DISTRIBUTION
 #define QUARRY_OOM_OF(handle) QUARRY_FIXED_OOM
 #define QUARRY_DEBUG_OF(handle) ((struct quarry_debug *)SIMT_NULL)
+#define QUARRY_TALLY_OF(policy) ((struct quarry_tally *)SIMT_NULL)
 #define QUARRY_IS_COMPOSED(handle)                                                                           \
     (QUARRY_ALIGNMENT > 16 || QUARRY_FIXED_DISTRIBUTION != QUARRY_DISTRIBUTION_NUMBER_none ||                \
      QUARRY_FIXED_OOM != QUARRY_OOM_NUMBER_null)
@@ -92,6 +157,7 @@ SIMT_FN void quarry_null_count(uint64_t *counter, uint64_t *last_bytes, uint64_t
 #define QUARRY_DISTRIBUTION_OF(handle) ((handle).distribution)
 #define QUARRY_OOM_OF(handle) ((handle).oom)
 #define QUARRY_DEBUG_OF(handle) ((handle).debug)
+#define QUARRY_TALLY_OF(policy) ((policy)->tally)
 #define QUARRY_IS_COMPOSED(handle)                                                                           \
     ((handle).policy != SIMT_NULL) /* is there anything to do but the allocator's? */
 #endif
@@ -160,26 +226,41 @@ SIMT_FN int quarry_request_insists(const struct quarry_policy *p, struct quarry_
 QUARRY_POLICY_FN int quarry_request_go_on(const struct quarry_policy *p, struct quarry_request *request,
                                           void *block)
 {
+    if (block && QUARRY_TALLY_OF(p))
+        quarry_tally_block(p, block, 1);
     if (request->pieces.lanes) {
         request->block = quarry_pieces_deal(&request->pieces, block);
         request->pieces.lanes = 0;
         request->ask = quarry_request_alone(p, request->bytes);
-        return !request->block;
+        if (!request->block)
+            return 1;
+    } else {
+        if (!block && quarry_request_insists(p, request))
+            return 1;
+        if (block && QUARRY_DISTRIBUTION_OF(p->heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
+            block = quarry_pieces_single(block, request->bytes, QUARRY_ALIGNMENT_OF(p->heap));
+        request->block = block;
     }
-    if (!block && quarry_request_insists(p, request))
-        return 1;
-    if (block && QUARRY_DISTRIBUTION_OF(p->heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
-        block = quarry_pieces_single(block, request->bytes, QUARRY_ALIGNMENT_OF(p->heap));
-    request->block = block;
+    if (QUARRY_TALLY_OF(p))
+        quarry_tally_request(QUARRY_TALLY_OF(p), request->bytes, request->block != SIMT_NULL);
     return 0;
 }
 
 /* ---- free ---- */
 
-/* Gives a piece back.  Returns the block that the allocator is to free, or NULL: others live in it. */
-QUARRY_POLICY_FN void *quarry_policy_release(const struct quarry_policy *p, void *piece)
+/* What a free does first.
+ *   block  the user's, not NULL
+ * Returns the block that the allocator is to free, which is the caller's then; NULL: others live in it, or it is
+ * none. */
+QUARRY_POLICY_FN void *quarry_policy_release(const struct quarry_policy *p, void *block)
 {
-    return quarry_pieces_release(piece, p->places, p->places_bytes);
+    if (QUARRY_DISTRIBUTION_OF(p->heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
+        block = quarry_pieces_release(block, p->places, p->places_bytes);
+    else if (QUARRY_DEBUG_OF(p->heap))
+        block = quarry_debug_claim(QUARRY_DEBUG_OF(p->heap), block);
+    if (block && QUARRY_TALLY_OF(p))
+        quarry_tally_block(p, block, 0);
+    return block;
 }
 
 #endif

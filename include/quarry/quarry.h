@@ -12,7 +12,8 @@
  *         puts(quarry_error_detail());
  *
  * What can fail returns a quarry_status; the functions that can't (version, texts, counts, the handle, a
- * grid) return their answer.  None prints or exits.
+ * grid) return their answer.  None exits, and none prints, but for a table that the environment variable
+ * QUARRY_STATS asks for (quarry_heap_destroy).
  *
  * Threads.  Functions on different heaps may run at the same time in different threads; those on one heap
  * may not, and neither may they while a kernel uses that heap, unless the comment says otherwise.  What
@@ -289,11 +290,14 @@ struct quarry_heap_options {
     enum quarry_distribution distribution;
     enum quarry_oom oom;
     uint32_t oom_tries; /* OOM_WAIT: 1 to 2^24; 0: 1000 */
+
+    /* Not 0: every malloc and free is counted, for quarry_heap_totals, which costs some atomics each. */
+    int statistics;
 };
 /* The range of page_bytes.  core/layout.h has it, too; a compiler that sees both compares them. */
 #define QUARRY_MIN_PAGE_BYTES 16u
 #define QUARRY_MAX_PAGE_BYTES (1u << 20) /* the range's other end */
-#define QUARRY_DEBUG_PAGE_BYTES 48u      /* what a page of a heap in debug mode takes more */
+#define QUARRY_DEBUG_PAGE_BYTES 64u      /* what a page of a heap in debug mode takes more */
 #define QUARRY_MAX_ALIGNMENT (1u << 20)  /* of quarry_heap_options.alignment */
 
 /* Options that are all defaults. */
@@ -301,14 +305,22 @@ struct quarry_heap_options {
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0, 0}, SIMT_NULL,     \
       SIMT_NULL, 0, 0, QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0,                     \
-      QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0 }
+      QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0, 0 }
 /* clang-format on */
 
 /* Creates a heap.
  *   out      receives it; NULL after an error
  *   options  NULL: all defaults
  * On a stream the heap is usable by work that follows in that stream, by other streams after a
- * synchronisation.  Nothing is left behind after an error. */
+ * synchronisation.  Nothing is left behind after an error.
+ *
+ * Environment variables change the heaps of a program that is not compiled again.  They are read here, each time:
+ *   QUARRY_DEBUG=1                  every heap is in debug mode, as with options->debug
+ *   QUARRY_STATS=1                  every heap counts, as with options->statistics, and quarry_heap_destroy
+ *                                   prints a table
+ *   QUARRY_DEFAULT_ALLOCATOR=NAME   the allocator of heaps whose options name none
+ * QUARRY_DEBUG and QUARRY_STATS may also be 0, which says the same as no variable.  ARGUMENT for any other value, and
+ * whatever else is wrong with options that the environment changed; the detail then names the variables. */
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options);
 
 /* A heap without memory, to see what a heap of these options would be: quarry_heap_describe, quarry_heap_info and
@@ -325,12 +337,15 @@ enum quarry_status quarry_heap_draft(quarry_heap **out, const struct quarry_heap
  * NULL is a no-op.
  *
  * In debug mode it first looks at all blocks, and destroys the heap whatever it finds.  It returns CORRUPT if
- * an error is recorded; else LEAK if blocks live, and the detail says how many and names the first few.  It
- * does not look if a malloc trapped, because that ended other mallocs half way.  Broken structures are found
- * by quarry_heap_check only.
+ * an error is recorded, else LEAK if blocks live; in either case the detail says how many live and names the first
+ * few.  It does not look for damage if a malloc trapped, because that ended other mallocs half way.  Broken
+ * structures are found by quarry_heap_check only.
  *
  * Returns COMBINATION as quarry_heap_statistics does, but not for a heap in a caller's buffer, which it does
- * not read.  The heap is destroyed all the same. */
+ * not read.  The heap is destroyed all the same.
+ *
+ * With QUARRY_STATS=1 in the environment when the heap was made it prints quarry_heap_totals as a table on stderr,
+ * and in debug mode what quarry_heap_debug_report says, and the first live blocks. */
 enum quarry_status quarry_heap_destroy(quarry_heap *heap);
 
 /* Makes every block free, and every counter and debug mode's records 0: what lived is gone.  Ordered in the
@@ -403,6 +418,54 @@ struct quarry_statistics {
  * and its frees did nothing.  The detail says what differs.  *statistics is filled all the same. */
 enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_statistics *statistics);
 
+/* Requests of similar size. */
+struct quarry_size_class {
+    uint64_t most_bytes; /* of more than the class before it has, up to so many; the last class: UINT64_MAX */
+    uint64_t mallocs;    /* of these sizes that returned a block */
+    uint64_t failed;     /* that returned NULL for want of space */
+};
+#define QUARRY_SIZE_CLASSES 32u /* of struct quarry_totals */
+
+/* What a heap has done since creation or reset.  Blocks are the allocator's, as in struct quarry_statistics, and so
+ * are bytes: what blocks occupy, without what policies and debug mode add. */
+struct quarry_totals {
+    uint64_t live_blocks; /* now */
+    uint64_t live_bytes;
+    uint64_t peak_blocks; /* the most that lived at one time */
+    uint64_t peak_bytes;
+    uint64_t total_blocks; /* all that were ever allocated */
+    uint64_t total_bytes;
+    uint64_t refused_mallocs;                                 /* as in struct quarry_statistics */
+    struct quarry_size_class size_class[QUARRY_SIZE_CLASSES]; /* of up to 16 bytes, 32, 64, and so on */
+};
+/* What an idle heap with options.statistics has counted.  Kernels with policies that are fixed when they are compiled
+ * (quarry/policy.h) do not count.  COMBINATION if the heap was created without it.  Waits for the target's stream. */
+enum quarry_status quarry_heap_totals(quarry_heap *heap, struct quarry_totals *totals);
+
+/* A live block. */
+struct quarry_block {
+    void *address;  /* on the target */
+    uint64_t bytes; /* of it.  Debug mode: what was asked for; 0: unknown, for its header was overwritten */
+
+    /* Only in debug mode. */
+    uint32_t thread;    /* that allocated it: simt_thread() of its launch; QUARRY_NO_THREAD: unknown */
+    uint32_t launch;    /* its number (quarry_launch); 0: unknown, or not by quarry_launch */
+    const char *kernel; /* name of the launch's kernel; "": unknown.  While the kernel's library is loaded */
+    const char *tag;    /* that the program gave it (quarry/tag.h), its last 63 characters; "": none */
+};
+#define QUARRY_NO_THREAD 0xffffffffu /* quarry_block.thread of a block whose thread is unknown */
+
+/* Calls a function for each live block of an idle heap, in the order of their addresses.  Without debug mode blocks
+ * are the allocator's: of a whole page where it has only pages, and with QUARRY_DISTRIBUTION_WARP one for several
+ * pieces.
+ *   visit  gets a block, which is there during the call, and `user`.  Returns 0 to go on, anything else to end.  May
+ *          copy from the block, but call nothing else on the heap
+ *   user   may be NULL
+ * COMBINATION for an allocator whose blocks nobody finds (quarry_allocator_info.counts_slots is 0).  MEMORY if the
+ * target has no room for a list: 3 MiB, less for a small heap.  Waits for the target's stream. */
+enum quarry_status quarry_heap_each(quarry_heap *heap,
+                                    int (*visit)(const struct quarry_block *block, void *user), void *user);
+
 /* How many more blocks of `bytes` bytes fit into an idle heap, each asked for by itself; 0 if bytes is 0 or
  * too large.  Waits for the target's stream. */
 enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t *slots);
@@ -425,7 +488,7 @@ enum quarry_status quarry_heap_check(quarry_heap *heap);
  *   bytes  size of text; QUARRY_DEBUG_TEXT_BYTES hold any report; 0: text is left alone and may be NULL
  * COMBINATION if the heap is not in debug mode.  Waits for the target's stream. */
 enum quarry_status quarry_heap_debug_report(quarry_heap *heap, char *text, size_t bytes);
-#define QUARRY_DEBUG_TEXT_BYTES 2048u /* for quarry_heap_debug_report */
+#define QUARRY_DEBUG_TEXT_BYTES 4096u /* for quarry_heap_debug_report */
 
 /* ---- device malloc and new of a whole program: quarry/override.h ---- */
 
@@ -510,7 +573,11 @@ struct quarry_grid {
  * BACKEND if the kernel was not compiled for the target's backend.
  * COMBINATION if a handle in the argument is of a heap that the kernel is not compiled for (QUARRY_ALLOCATOR,
  * QUARRY_OOM and so on); nothing runs.  A handle that the argument only points to is not seen: for it
- * quarry_heap_statistics and quarry_heap_check say so afterwards. */
+ * quarry_heap_statistics and quarry_heap_check say so afterwards.
+ *
+ * Launches are numbered, from 1 on in each process.  Blocks of a heap in debug mode know the number of their launch.
+ * It may be that of another if launches run on the device at the same time, in several streams or threads; and it is
+ * 0 if the program launches its kernels itself. */
 enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                  struct quarry_grid grid, const void *argument);
 

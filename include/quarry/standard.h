@@ -39,8 +39,15 @@ SIMT_FN void *quarry_block_align(struct quarry_handle heap, void *block, size_t 
     else
         trims = 1;
     QUARRY_LOG(&heap, user, bytes);
-    if (trims)
-        quarry_dispatch_trim(&heap, block, user, bytes);
+    if (!trims)
+        return user;
+    struct quarry_span whole = {(unsigned char *)SIMT_NULL, 0};
+    const int counts = QUARRY_IS_COMPOSED(heap) && QUARRY_TALLY_OF(heap.policy) != SIMT_NULL;
+    if (counts)
+        quarry_dispatch_find(&heap, block, &whole);
+    quarry_dispatch_trim(&heap, block, user, bytes);
+    if (counts)
+        quarry_tally_trim(heap.policy, user, whole.bytes);
     return user;
 }
 

@@ -59,27 +59,21 @@ SIMT_KERNEL(quarry_heap_census_kernel, struct heap_census, a)
 SIMT_FN void check_live(struct quarry_debug *debug, const struct quarry_debug_block *b)
 {
     uint64_t bytes = b->trusted ? b->bytes : b->room - QUARRY_DEBUG_MIN_REDZONE;
-    quarry_debug_note_live(debug, b, QUARRY_DEBUG_NOBODY);
+    quarry_debug_note_live(debug, b, quarry_debug_nobody());
     quarry_debug_fill(b->user + bytes, b->room - bytes, QUARRY_DEBUG_REDZONE);
-    quarry_debug_write(b->begin, QUARRY_DEBUG_LIVE, bytes, b->by, QUARRY_DEBUG_NOBODY);
+    quarry_debug_write(b->begin, QUARRY_DEBUG_LIVE, bytes, b->by, quarry_debug_nobody(), b->tag);
 }
 
 SIMT_FN void check_free(struct quarry_debug *debug, unsigned char *begin)
 {
     struct quarry_debug_block b = quarry_debug_note_free(debug, begin);
-    quarry_debug_write_free(begin, debug->unit, b.bytes, b.by, b.freed_by);
+    quarry_debug_write_free(begin, debug->unit, b.bytes, b.by, b.freed_by, b.tag);
 }
 
-SIMT_FN void list_live(struct quarry_debug_census *census, const struct quarry_debug_block *b)
+SIMT_FN struct quarry_debug_block read_live(const struct quarry_span *span)
 {
-    uint64_t i = simt_load_u64(&census->listed, relaxed);
-    if (i < QUARRY_DEBUG_LISTED)
-        i = simt_add_u64(&census->listed, 1, relaxed);
-    if (i < QUARRY_DEBUG_LISTED) {
-        census->list[i].block = (uint64_t)(uintptr_t)b->user;
-        census->list[i].bytes = b->bytes;
-        census->list[i].by = b->by;
-    }
+    uint32_t state = ((struct quarry_debug_header *)(void *)span->begin)->state;
+    return quarry_debug_read(span, QUARRY_DEBUG_LIVE, state == QUARRY_DEBUG_LIVE);
 }
 
 SIMT_KERNEL(quarry_heap_debug_kernel, struct heap_debug, a)
@@ -87,11 +81,16 @@ SIMT_KERNEL(quarry_heap_debug_kernel, struct heap_debug, a)
     struct quarry_debug *debug = a.heap.debug;
     uint64_t blocks = 0, bytes = 0;
     if (a.task == HEAP_DEBUG_START && simt_thread() == 0) {
-        struct quarry_debug_record none = {0, 0, 0, 0, 0, 0};
         debug->heap = a.heap;
         debug->unit = a.unit;
+        debug->launch = a.launch;
         for (uint32_t kind = 0; kind < QUARRY_DEBUG_KINDS; kind++)
-            debug->record[kind] = none;
+            debug->record[kind].count = 0;
+    }
+    if (a.task == HEAP_DEBUG_TAGS) {
+        for (uint32_t kind = simt_thread(); kind < QUARRY_DEBUG_KINDS; kind += simt_threads())
+            quarry_debug_read_tag(debug->record[kind].count ? debug->record[kind].tag : 0, debug->text[kind]);
+        return;
     }
     for (uint64_t i = simt_thread(); i < a.units; i += simt_threads()) {
         unsigned char *begin = a.places + i * a.unit;
@@ -100,14 +99,11 @@ SIMT_KERNEL(quarry_heap_debug_kernel, struct heap_debug, a)
         if (place == QUARRY_PLACE_FOREIGN || span.begin != begin)
             continue;
         if (a.task == HEAP_DEBUG_START) {
-            quarry_debug_write_free(begin, a.unit, 0, QUARRY_DEBUG_NOBODY, QUARRY_DEBUG_NOBODY);
+            quarry_debug_write_free(begin, a.unit, 0, quarry_debug_nobody(), quarry_debug_nobody(), 0);
         } else if (place == QUARRY_PLACE_LIVE) {
-            uint32_t state = ((struct quarry_debug_header *)(void *)begin)->state;
-            struct quarry_debug_block b =
-                quarry_debug_read(&span, QUARRY_DEBUG_LIVE, state == QUARRY_DEBUG_LIVE);
+            struct quarry_debug_block b = read_live(&span);
             blocks++;
             bytes += b.bytes;
-            list_live(&debug->census, &b);
             if (a.task == HEAP_DEBUG_CHECK)
                 check_live(debug, &b);
         } else if (a.task == HEAP_DEBUG_CHECK) {
@@ -116,4 +112,32 @@ SIMT_KERNEL(quarry_heap_debug_kernel, struct heap_debug, a)
     }
     warp_add_to(&debug->census.blocks, blocks);
     warp_add_to(&debug->census.bytes, bytes);
+}
+
+SIMT_KERNEL(quarry_heap_each_kernel, struct heap_each, a)
+{
+    for (uint64_t i = a.first + simt_thread(); i < a.end; i += simt_threads()) {
+        unsigned char *begin = a.places + i * a.unit;
+        struct quarry_span span;
+        if (quarry_dispatch_find(&a.heap, begin, &span) != QUARRY_PLACE_LIVE || span.begin != begin)
+            continue;
+        struct heap_block *block = a.block + simt_add_u64(a.count, 1, relaxed);
+        block->address = (uint64_t)(uintptr_t)begin;
+        block->bytes = span.bytes;
+        block->by = quarry_debug_nobody();
+        block->tag[0] = 0;
+        if (a.heap.debug) {
+            struct quarry_debug_block b = read_live(&span);
+            block->address = (uint64_t)(uintptr_t)b.user;
+            block->bytes = b.bytes;
+            block->by = b.by;
+            quarry_debug_read_tag(b.tag, block->tag);
+        }
+    }
+}
+
+SIMT_KERNEL(quarry_launch_number_kernel, struct launch_number, a)
+{
+    if (simt_thread() == 0)
+        simt_store_u32(a.at, a.number, relaxed);
 }

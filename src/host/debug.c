@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a heap in debug mode recorded, in words. */
 #include "host/internal.h"
+#include "host/launches.h"
 #include "host/text.h"
 
 #include <inttypes.h>
 
-#define LINE_BYTES 256
+#define LINE_BYTES 512
+#define LEAKS_NAMED 4u
 
 static const char *kind_name(uint32_t kind)
 {
@@ -31,6 +33,33 @@ static void add_block(struct text *text, const struct quarry_debug_record *r)
         text_add(text, "a block at 0x%" PRIx64, r->block);
 }
 
+/* " thread 4 in launch 2, fill". */
+static void add_who(struct text *text, uint32_t thread, uint32_t launch, const char *kernel)
+{
+    text_add(text, " thread %" PRIu32, thread);
+    if (launch)
+        text_add(text, " in launch %" PRIu32 "%s%.63s", launch, *kernel ? ", " : "", kernel);
+}
+
+static void add_tag(struct text *text, const char *tag)
+{
+    if (*tag)
+        text_add(text, ", tag %.63s", tag);
+}
+
+void quarry_debug_add_block(struct text *text, const struct quarry_block *block)
+{
+    struct quarry_debug_record r = {0};
+    r.block = (uint64_t)(uintptr_t)block->address;
+    r.bytes = block->bytes;
+    add_block(text, &r);
+    if (block->thread != QUARRY_NO_THREAD) {
+        text_add(text, ", allocated by");
+        add_who(text, block->thread, block->launch, block->kernel);
+    }
+    add_tag(text, block->tag);
+}
+
 /* One kind's line, without its end. */
 static void add_record(struct text *text, const struct quarry_debug *debug, uint32_t kind)
 {
@@ -41,16 +70,18 @@ static void add_record(struct text *text, const struct quarry_debug *debug, uint
     if (written || kind == QUARRY_DEBUG_INTERIOR_FREE)
         text_add(text, "byte %" PRId64 " of ", (int64_t)(r->address - r->block));
     add_block(text, r);
-    if (r->thread != QUARRY_DEBUG_NOBODY)
-        text_add(text, "%s by thread %" PRIu32,
-                 freed     ? ", freed"
-                 : written ? ", seen at its free"
-                           : "",
-                 r->thread);
-    else if (!freed)
+    if (r->who.thread != QUARRY_DEBUG_NOBODY) {
+        text_add(text, "%s by", freed ? ", freed" : written ? ", seen at its free" : "");
+        add_who(text, r->who.thread, r->who.launch, quarry_launches_kernel(r->who.launch));
+    } else if (!freed) {
         text_add(text, ", seen by a check");
-    if (r->by != QUARRY_DEBUG_NOBODY)
-        text_add(text, " (allocated by thread %" PRIu32 ")", r->by);
+    }
+    if (r->by.thread != QUARRY_DEBUG_NOBODY) {
+        text_add(text, " (allocated by");
+        add_who(text, r->by.thread, r->by.launch, quarry_launches_kernel(r->by.launch));
+        add_tag(text, debug->text[kind]);
+        text_add(text, ")");
+    }
 }
 
 void quarry_debug_report(const struct quarry_debug *debug, char *memory, size_t bytes)
@@ -68,10 +99,11 @@ void quarry_debug_report(const struct quarry_debug *debug, char *memory, size_t 
                  debug->census.bytes == 1 ? "" : "s");
 }
 
-enum quarry_status quarry_debug_judge(const struct quarry_debug *debug)
+enum quarry_status quarry_debug_judge(const struct quarry_debug *debug, const char *leaks)
 {
     char line[LINE_BYTES] = "";
     struct text text = {line, sizeof line};
+    char others[128] = "";
     uint32_t more = 0;
     for (uint32_t kind = 0; kind < QUARRY_DEBUG_KINDS; kind++) {
         if (debug->record[kind].count == 0)
@@ -82,37 +114,40 @@ enum quarry_status quarry_debug_judge(const struct quarry_debug *debug)
             more++;
     }
     if (text.at == line)
-        return QUARRY_OK;
+        return *leaks ? quarry_fail(QUARRY_ERROR_LEAK, "%s", leaks) : QUARRY_OK;
     if (more)
-        return quarry_fail(QUARRY_ERROR_CORRUPT,
-                           "%s; and errors of %" PRIu32
-                           " other kind%s, which quarry_heap_debug_report names before the heap is destroyed",
-                           line, more, more == 1 ? "" : "s");
-    return quarry_fail(QUARRY_ERROR_CORRUPT, "%s", line);
+        snprintf(others, sizeof others,
+                 "; and errors of %" PRIu32
+                 " other kind%s, which quarry_heap_debug_report names before the heap is destroyed",
+                 more, more == 1 ? "" : "s");
+    return quarry_fail(QUARRY_ERROR_CORRUPT, "%s%s%s%s", line, others, *leaks ? "; and " : "", leaks);
 }
 
-enum quarry_status quarry_debug_leak(const struct quarry_debug *debug)
+struct leaks {
+    struct text text;
+    uint64_t named;
+};
+
+static int name_leak(const struct quarry_block *block, void *user)
+{
+    struct leaks *leaks = (struct leaks *)user;
+    text_add(&leaks->text, "%s", leaks->named ? "; " : ": ");
+    quarry_debug_add_block(&leaks->text, block);
+    return ++leaks->named == LEAKS_NAMED;
+}
+
+void quarry_debug_leaks(quarry_heap *heap, const struct quarry_debug *debug, char *text)
 {
     const struct quarry_debug_census *census = &debug->census;
-    uint64_t listed = census->listed < QUARRY_DEBUG_LISTED ? census->listed : QUARRY_DEBUG_LISTED;
-    char list[LINE_BYTES * QUARRY_DEBUG_LISTED] = "";
-    struct text text = {list, sizeof list};
+    struct leaks leaks = {{text, QUARRY_DEBUG_LEAKS_BYTES}, 0};
+    *text = 0;
     if (census->blocks == 0)
-        return QUARRY_OK;
-    for (uint64_t i = 0; i < listed; i++) {
-        struct quarry_debug_record r = {0};
-        r.block = census->list[i].block;
-        r.bytes = census->list[i].bytes;
-        text_add(&text, "%s", i ? "; " : "");
-        add_block(&text, &r);
-        if (census->list[i].by != QUARRY_DEBUG_NOBODY)
-            text_add(&text, ", allocated by thread %" PRIu64, census->list[i].by);
-    }
-    if (census->blocks > listed)
-        text_add(&text, "; and %" PRIu64 " more", census->blocks - listed);
-    return quarry_fail(QUARRY_ERROR_LEAK,
-                       "%" PRIu64 " block%s of %" PRIu64
-                       " byte%s %s still live when the heap was destroyed: %s",
-                       census->blocks, census->blocks == 1 ? "" : "s", census->bytes,
-                       census->bytes == 1 ? "" : "s", census->blocks == 1 ? "was" : "were", list);
+        return;
+    text_add(&leaks.text,
+             "%" PRIu64 " block%s of %" PRIu64 " byte%s %s still live when the heap was destroyed",
+             census->blocks, census->blocks == 1 ? "" : "s", census->bytes, census->bytes == 1 ? "" : "s",
+             census->blocks == 1 ? "was" : "were");
+    quarry_heap_each(heap, name_leak, &leaks);
+    if (leaks.named && census->blocks > leaks.named)
+        text_add(&leaks.text, "; and %" PRIu64 " more", census->blocks - leaks.named);
 }

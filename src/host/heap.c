@@ -3,28 +3,18 @@
  *
  * Options are checked in full, by laying out a pool that isn't there yet, before any memory is taken:
  * a layout depends on the pool's size but not on its address. */
-#include "host/heap_plan.h"
+#include "host/heap.h"
 #include "host/internal.h"
+#include "host/launches.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct quarry_heap {
-    struct pool pool;
-    struct heap_header *header; /* the pool's head */
-    struct quarry_handle handle;
-    struct quarry_policy policy; /* the head's, if the handle has one */
-    struct quarry_layout layout;
-    uint64_t overhead; /* bytes of a block that are not the user's */
-    int recorded;      /* the pool's counters name a log */
-};
-
 /* ---- creation ---- */
 
-/* Finishes what frees have put off, before the host asks anything of the idle heap. */
-static enum quarry_status settle(const quarry_heap *heap)
+enum quarry_status quarry_heap_settle(const quarry_heap *heap)
 {
     const struct heap_settle argument = {heap->handle};
     if (!(quarry_registry_can(heap->handle.allocator) & QUARRY_CAN_DEFER_FREES))
@@ -32,20 +22,27 @@ static enum quarry_status settle(const quarry_heap *heap)
     return quarry_pool_launch(&heap->pool, &quarry_heap_settle_kernel, &argument);
 }
 
+uint64_t quarry_heap_units(const quarry_heap *heap)
+{
+    const struct quarry_layout *layout = &heap->layout;
+    return layout->unit ? (uint64_t)(layout->base + layout->used_bytes - layout->places) / layout->unit : 0;
+}
+
 /* Walks over the blocks of a heap in debug mode. */
 static enum quarry_status walk(quarry_heap *heap, enum heap_debug_task task)
 {
     struct heap_debug argument;
-    const struct quarry_layout *layout = &heap->layout;
     memset(&argument, 0, sizeof argument);
     argument.heap = heap->handle;
-    argument.places = layout->places;
-    argument.unit = layout->unit;
-    if (layout->unit)
-        argument.units = (uint64_t)(layout->base + layout->used_bytes - layout->places) / layout->unit;
+    argument.places = heap->layout.places;
+    argument.unit = heap->layout.unit;
+    argument.units = quarry_heap_units(heap);
+    argument.launch = heap->launch;
     argument.task = (uint32_t)task;
-    enum quarry_status status =
-        quarry_pool_clear(&heap->pool, &heap->handle.debug->census, sizeof heap->handle.debug->census);
+    enum quarry_status status = QUARRY_OK;
+    if (task != HEAP_DEBUG_TAGS)
+        status =
+            quarry_pool_clear(&heap->pool, &heap->handle.debug->census, sizeof heap->handle.debug->census);
     return status == QUARRY_OK ? quarry_pool_launch(&heap->pool, &quarry_heap_debug_kernel, &argument)
                                : status;
 }
@@ -60,6 +57,8 @@ static enum quarry_status start(quarry_heap *heap)
     enum quarry_status status = quarry_pool_launch(&heap->pool, &quarry_heap_init_kernel, &argument);
     if (status == QUARRY_OK && heap->policy.trap)
         status = quarry_pool_clear(&heap->pool, heap->policy.trap, sizeof *heap->policy.trap);
+    if (status == QUARRY_OK && heap->policy.tally)
+        status = quarry_pool_clear(&heap->pool, heap->policy.tally, sizeof *heap->policy.tally);
     if (status == QUARRY_OK && heap->handle.debug)
         status = walk(heap, HEAP_DEBUG_START);
     return status;
@@ -76,6 +75,10 @@ static enum quarry_status check_platform(const quarry_heap *heap, const struct q
     if (options->debug)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "allocator %s has no debug mode: nobody can find its blocks", options->allocator);
+    if (options->statistics)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "allocator %s has no statistics: nobody can tell the size of its blocks",
+                           options->allocator);
     if (heap->pool.kind != QUARRY_POOL_DEVICE)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "allocator %s takes its memory from the platform: pool must be QUARRY_POOL_DEVICE",
@@ -83,8 +86,7 @@ static enum quarry_status check_platform(const quarry_heap *heap, const struct q
     return QUARRY_OK;
 }
 
-/* Fails for such an allocator. */
-static enum quarry_status check_counts(const quarry_heap *heap, const char *what)
+enum quarry_status quarry_heap_check_counts(const quarry_heap *heap, const char *what)
 {
     struct quarry_allocator_info info;
     if (!has_platform_blocks(heap))
@@ -107,13 +109,16 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
     heap->handle.shrink = (uint32_t)options->alignment;
     heap->handle.distribution = (uint32_t)options->distribution;
     heap->handle.oom = (uint32_t)options->oom;
-    if (options->debug || options->distribution != QUARRY_DISTRIBUTION_NONE ||
+    if (options->debug || options->statistics || options->distribution != QUARRY_DISTRIBUTION_NONE ||
         options->oom != QUARRY_OOM_NULL || (options->alignment > NATURAL_ALIGNMENT && !whole_pages))
         heap->handle.policy = (struct quarry_policy *)(void *)(head + quarry_heap_policy_offset());
     if (options->debug)
         heap->handle.debug = (struct quarry_debug *)(void *)(head + quarry_heap_debug_offset());
     heap->handle.code = quarry_fixed_code(&heap->handle);
+    if (options->statistics)
+        heap->policy.tally = (struct quarry_tally *)(void *)(head + quarry_heap_tally_offset(options));
     heap->policy.heap = heap->handle;
+    heap->policy.overhead = heap->overhead;
     heap->policy.combined = (uint32_t)combined;
     heap->policy.oom_tries = options->oom_tries;
     heap->policy.trap = (struct quarry_trap *)heap->pool.record;
@@ -159,8 +164,26 @@ static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_opt
         return quarry_pool_fail(pool, status);
     heap->header = (struct heap_header *)(void *)quarry_pool_head(pool);
     compose(heap, options);
-    status = start(heap);
-    return status == QUARRY_OK ? status : quarry_pool_fail(pool, status);
+    if (heap->handle.debug)
+        status = quarry_launches_enter(&pool->target, pool->ops, &heap->launch);
+    if (status == QUARRY_OK)
+        status = start(heap);
+    if (status == QUARRY_OK)
+        return status;
+    status = quarry_pool_fail(pool, status);
+    if (heap->launch)
+        quarry_launches_leave(&pool->target, pool->ops);
+    return status;
+}
+
+/* Fails, and says that the options are not what the program wrote. */
+static enum quarry_status fail_with(const struct heap_environment *environment, enum quarry_status status)
+{
+    char first[3584];
+    if (!*environment->says)
+        return status;
+    snprintf(first, sizeof first, "%s", quarry_error_detail());
+    return quarry_fail(status, "with %s in the environment: %s", environment->says, first);
 }
 
 static enum quarry_status create_draft(quarry_heap *heap, const struct quarry_heap_options *options)
@@ -178,19 +201,21 @@ static enum quarry_status make(quarry_heap **out, const struct quarry_heap_optio
                                enum quarry_status (*how)(quarry_heap *, const struct quarry_heap_options *))
 {
     struct quarry_heap_options full;
+    struct heap_environment environment;
     if (!out)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
-    enum quarry_status status = quarry_heap_options_read(options, &full);
+    enum quarry_status status = quarry_heap_options_read(options, &full, &environment);
     if (status != QUARRY_OK)
         return status;
     quarry_heap *heap = calloc(1, sizeof *heap);
     if (!heap)
         return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for a heap's record");
+    heap->prints = environment.prints;
     status = how(heap, &full);
     if (status != QUARRY_OK) {
         free(heap);
-        return status;
+        return fail_with(&environment, status);
     }
     *out = heap;
     return QUARRY_OK;
@@ -209,9 +234,11 @@ enum quarry_status quarry_heap_draft(quarry_heap **out, const struct quarry_heap
 /* Walks over the blocks of an idle heap in debug mode, and fetches what that counted and all records. */
 static enum quarry_status inspect(quarry_heap *heap, enum heap_debug_task task, struct quarry_debug *debug)
 {
-    enum quarry_status status = settle(heap);
+    enum quarry_status status = quarry_heap_settle(heap);
     if (status == QUARRY_OK)
         status = walk(heap, task);
+    if (status == QUARRY_OK)
+        status = walk(heap, HEAP_DEBUG_TAGS);
     if (status == QUARRY_OK)
         status = quarry_pool_copy(&heap->pool, debug, heap->handle.debug, sizeof *debug);
     return status;
@@ -236,6 +263,7 @@ enum quarry_status quarry_heap_destroy(quarry_heap *heap)
 {
     struct quarry_debug debug;
     struct quarry_counters counters;
+    char leaks[QUARRY_DEBUG_LEAKS_BYTES] = "";
     if (!heap)
         return QUARRY_OK;
     if (!heap->pool.memory) { /* a draft */
@@ -248,15 +276,23 @@ enum quarry_status quarry_heap_destroy(quarry_heap *heap)
     const int trapped = heap->policy.trap && heap->policy.trap->count != 0;
     if (status == QUARRY_OK && heap->handle.debug)
         status = inspect(heap, trapped ? HEAP_DEBUG_COUNT : HEAP_DEBUG_CHECK, &debug);
+    if (status == QUARRY_OK && heap->handle.debug)
+        quarry_debug_leaks(heap, &debug, leaks);
+    if (status == QUARRY_OK && heap->prints)
+        quarry_totals_print(heap);
     enum quarry_status given_back = quarry_pool_give(&heap->pool);
     const uint32_t code = heap->handle.code;
     status = status == QUARRY_OK ? given_back : status;
+    if (status == QUARRY_OK)
+        status = quarry_debug_judge(&debug, leaks); /* while names of kernels are known */
+    if (status == QUARRY_OK || status == QUARRY_ERROR_LEAK) {
+        enum quarry_status misfit = judge_misfit(code, &counters); /* it explains the leaks */
+        status = misfit == QUARRY_OK ? status : misfit;
+    }
+    if (heap->launch)
+        quarry_launches_leave(&heap->pool.target, heap->pool.ops);
     free(heap);
-    if (status == QUARRY_OK)
-        status = quarry_debug_judge(&debug);
-    if (status == QUARRY_OK)
-        status = judge_misfit(code, &counters);
-    return status == QUARRY_OK ? quarry_debug_leak(&debug) : status;
+    return status;
 }
 
 enum quarry_status quarry_heap_reset(quarry_heap *heap)
@@ -266,7 +302,7 @@ enum quarry_status quarry_heap_reset(quarry_heap *heap)
     if (heap->recorded)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "the heap is being recorded: end the trace before the heap is reset");
-    enum quarry_status status = check_counts(heap, "can't be reset");
+    enum quarry_status status = quarry_heap_check_counts(heap, "can't be reset");
     return status == QUARRY_OK ? start(heap) : status;
 }
 
@@ -347,7 +383,7 @@ static enum quarry_status count(quarry_heap *heap, uint64_t bytes, struct heap_h
     argument.heap = heap->handle;
     argument.header = heap->header;
     argument.bytes = heap->handle.policy ? quarry_request_alone(&heap->policy, bytes) : bytes;
-    enum quarry_status status = settle(heap);
+    enum quarry_status status = quarry_heap_settle(heap);
     if (status == QUARRY_OK)
         status = quarry_pool_clear(&heap->pool, &heap->header->census, sizeof heap->header->census);
     if (status == QUARRY_OK)
@@ -388,7 +424,7 @@ enum quarry_status quarry_heap_slots(quarry_heap *heap, uint64_t bytes, uint64_t
     if (!heap || !slots)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "slots" : "heap");
     *slots = 0;
-    enum quarry_status status = check_counts(heap, "has no slots");
+    enum quarry_status status = quarry_heap_check_counts(heap, "has no slots");
     if (status != QUARRY_OK)
         return status;
     if (bytes == 0 || bytes > heap->handle.max_block)
@@ -421,7 +457,7 @@ enum quarry_status quarry_heap_check(quarry_heap *heap)
         struct quarry_debug debug;
         status = inspect(heap, HEAP_DEBUG_CHECK, &debug);
         if (status == QUARRY_OK)
-            status = quarry_debug_judge(&debug);
+            status = quarry_debug_judge(&debug, "");
     }
     return status == QUARRY_OK ? judge_misfit(heap->handle.code, &header.counters) : status;
 }

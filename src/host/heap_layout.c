@@ -25,12 +25,17 @@ uint64_t quarry_heap_debug_offset(void)
     return HEAP_HEADER_BYTES + SECTION_BYTES(struct quarry_policy);
 }
 
+uint64_t quarry_heap_tally_offset(const struct quarry_heap_options *options)
+{
+    return quarry_heap_debug_offset() + (options->debug ? SECTION_BYTES(struct quarry_debug) : 0);
+}
+
 uint64_t quarry_heap_head_bytes(const struct quarry_heap_options *options)
 {
-    int composed = options->debug || options->alignment > NATURAL_ALIGNMENT ||
+    int composed = options->debug || options->statistics || options->alignment > NATURAL_ALIGNMENT ||
                    options->distribution != QUARRY_DISTRIBUTION_NONE || options->oom != QUARRY_OOM_NULL;
-    return HEAP_HEADER_BYTES + (composed ? SECTION_BYTES(struct quarry_policy) : 0) +
-           (options->debug ? SECTION_BYTES(struct quarry_debug) : 0);
+    return (composed ? quarry_heap_tally_offset(options) : HEAP_HEADER_BYTES) +
+           (options->statistics ? SECTION_BYTES(struct quarry_tally) : 0);
 }
 
 uint64_t quarry_heap_section_align(const struct quarry_heap_options *options)

@@ -3,8 +3,10 @@
  * layout looks at the rest. */
 #include "host/heap_plan.h"
 #include "host/internal.h"
+#include "host/text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_ALLOCATOR "rw-malloc"
@@ -19,8 +21,52 @@ SIMT_STATIC_ASSERT((int)QUARRY_DISTRIBUTION_WARP == (int)QUARRY_DISTRIBUTION_NUM
                        (int)QUARRY_OOM_CALL == (int)QUARRY_OOM_NUMBER_hook,
                    "host and device speak of the same");
 
+/* Adds a variable to those that changed an option. */
+static void say(struct text *says, int first, const char *name, const char *value)
+{
+    text_add(says, "%s%s=%.64s", first ? "" : ", ", name, value);
+}
+
+/* Reads a variable that is 1, or else 0 or not there. */
+static enum quarry_status read_switch(const char *name, int *on)
+{
+    const char *value = getenv(name);
+    *on = value && strcmp(value, "1") == 0;
+    if (*on || !value || !*value || strcmp(value, "0") == 0)
+        return QUARRY_OK;
+    return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                       "the environment variable %s is \"%.64s\": it must be 1, or 0 for nothing", name,
+                       value);
+}
+
+static enum quarry_status read_environment(struct quarry_heap_options *full,
+                                           struct heap_environment *environment)
+{
+    struct text says = {environment->says, sizeof environment->says};
+    const char *allocator = getenv("QUARRY_DEFAULT_ALLOCATOR");
+    int debug = 0;
+    environment->says[0] = 0;
+    enum quarry_status status = read_switch("QUARRY_DEBUG", &debug);
+    if (status == QUARRY_OK)
+        status = read_switch("QUARRY_STATS", &environment->prints);
+    if (status != QUARRY_OK)
+        return status;
+    if (debug && !full->debug)
+        say(&says, !*environment->says, "QUARRY_DEBUG", "1");
+    if (environment->prints && !full->statistics)
+        say(&says, !*environment->says, "QUARRY_STATS", "1");
+    if (!full->allocator && allocator && *allocator) {
+        say(&says, !*environment->says, "QUARRY_DEFAULT_ALLOCATOR", allocator);
+        full->allocator = allocator;
+    }
+    full->debug = full->debug || debug;
+    full->statistics = full->statistics || environment->prints;
+    return QUARRY_OK;
+}
+
 enum quarry_status quarry_heap_options_read(const struct quarry_heap_options *options,
-                                            struct quarry_heap_options *full)
+                                            struct quarry_heap_options *full,
+                                            struct heap_environment *environment)
 {
     const struct quarry_heap_options initial = QUARRY_HEAP_OPTIONS_INIT;
     size_t given = options ? options->struct_bytes : sizeof initial;
@@ -39,6 +85,9 @@ enum quarry_status quarry_heap_options_read(const struct quarry_heap_options *op
                                "the program was compiled for a newer one",
                                given, sizeof *full);
     full->struct_bytes = sizeof *full;
+    enum quarry_status status = read_environment(full, environment);
+    if (status != QUARRY_OK)
+        return status;
     if (!full->allocator)
         full->allocator = DEFAULT_ALLOCATOR;
     if (full->alignment == 0)

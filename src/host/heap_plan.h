@@ -9,10 +9,17 @@
 
 /* ---- heap_options.c ---- */
 
+/* What the environment says of heaps. */
+struct heap_environment {
+    int prints;     /* QUARRY_STATS */
+    char says[256]; /* the variables that changed an option, with their values; "": none */
+};
+
 /* Fills *full from the caller's struct (NULL: all defaults), which may be an older, shorter or a newer,
- * longer one, and with the defaults that don't depend on the device. */
+ * longer one, from the environment, and with the defaults that don't depend on the device. */
 enum quarry_status quarry_heap_options_read(const struct quarry_heap_options *options,
-                                            struct quarry_heap_options *full);
+                                            struct quarry_heap_options *full,
+                                            struct heap_environment *environment);
 
 /* Checks whatever neither a layout nor a pool looks at. */
 enum quarry_status quarry_heap_options_check(const struct quarry_heap_options *options, uint32_t allocator);
@@ -25,6 +32,7 @@ uint64_t quarry_heap_block_overhead(const struct quarry_heap_options *options);
 /* Where the head has its parts, in bytes from the heap's header on. */
 uint64_t quarry_heap_policy_offset(void);
 uint64_t quarry_heap_debug_offset(void);
+uint64_t quarry_heap_tally_offset(const struct quarry_heap_options *options);
 
 /* Bytes of the head, from the header to the allocator's sections; room for policies that may turn out to be
  * none, too. */

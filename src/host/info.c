@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a heap is composed of, in words. */
+#include "host/heap.h"
 #include "host/internal.h"
 #include "host/text.h"
 
@@ -96,5 +97,6 @@ enum quarry_status quarry_heap_info(const quarry_heap *heap, char *text, size_t 
                  : "none: each request goes to the allocator as it is");
     add_oom(&out, &about, &info);
     text_add(&out, "debug mode     %s\n", about.debug ? "on: each malloc and free is checked" : "off");
+    text_add(&out, "statistics     %s\n", heap->policy.tally ? "on: each malloc and free is counted" : "off");
     return QUARRY_OK;
 }

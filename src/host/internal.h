@@ -32,11 +32,19 @@ uint32_t quarry_registry_pairs(uint32_t number, const uint64_t *values, struct q
 /* What a heap in debug mode recorded, as quarry_heap_debug_report promises it. */
 void quarry_debug_report(const struct quarry_debug *debug, char *memory, size_t bytes);
 
-/* CORRUPT with a sentence about the records; OK if there are none. */
-enum quarry_status quarry_debug_judge(const struct quarry_debug *debug);
+/* CORRUPT with a sentence about the records, LEAK with one about live blocks, CORRUPT with both in one; OK if there
+ * is neither.
+ *   leaks  of quarry_debug_leaks; "": none are to be told */
+enum quarry_status quarry_debug_judge(const struct quarry_debug *debug, const char *leaks);
 
-/* LEAK with a sentence about what the walk found alive; OK if nothing was. */
-enum quarry_status quarry_debug_leak(const struct quarry_debug *debug);
+/* Writes how many blocks live, by a walk before, and names the first few, if there is memory for a list.
+ *   text  receives it, QUARRY_DEBUG_LEAKS_BYTES; "" if nothing lives */
+void quarry_debug_leaks(quarry_heap *heap, const struct quarry_debug *debug, char *text);
+#define QUARRY_DEBUG_LEAKS_BYTES 2048u
+
+/* Writes "64 bytes at 0x1230, allocated by thread 4 in launch 2, fill, tag queue". */
+struct text;
+void quarry_debug_add_block(struct text *text, const struct quarry_block *block);
 
 /* From now on kernels compiled with QUARRY_TRACE log what they do with the heap, or, with NULL, no more.
  * COMBINATION if there is a log already. */

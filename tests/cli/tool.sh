@@ -109,7 +109,7 @@ says "'--frobnicate': no such option"
 
 run 0 info --backend cpu
 same "$(sed '/^$/,$d; s/  .*//' "$out" | tr '\n' ' ')" \
-    'reserve pool alignment creation options distribution out of memory debug mode ' 'policies of a heap'
+    'reserve pool alignment creation options distribution out of memory debug mode statistics ' 'policies of a heap'
 prints '^reserve pool   67108864 bytes of host memory$'
 prints '^ +offset +bytes +share  section$'
 prints '^ +0 +256 +0.00 %  head$'
@@ -120,6 +120,7 @@ prints '^options        probes=[0-9]+$'
 prints '^distribution   none: '
 prints '^out of memory  null: .*nothing was free$'
 prints '^debug mode     off$'
+prints '^statistics     off$'
 run 0 info --backend cpu --allocator rw --heap 1M --page 1K --align 128 --distribute warp --oom wait
 prints '^reserve pool   1048576 bytes'
 prints '^alignment      shrink: .* 128 bytes$'

@@ -92,9 +92,23 @@ void place(uint32_t slot, uint64_t address)
     assert_ok(quarry_memory_copy(&f.target, f.device.block + slot, &address, sizeof address));
 }
 
+/* test_debug_blocks.c tests what a text says of launches.  Here it is left out: " in launch 12, debug_free". */
+void leave_out_launches(char *text)
+{
+    static const char words[] = " in launch ";
+    for (char *at = strstr(text, words); at; at = strstr(at, words)) {
+        char *end = at + strlen(words);
+        end += strspn(end, "0123456789");
+        end += strspn(end, ", ");
+        end += strspn(end, "abcdefghijklmnopqrstuvwxyz_");
+        memmove(at, end, strlen(end) + 1);
+    }
+}
+
 const char *report(void)
 {
     assert_ok(quarry_heap_debug_report(f.heap, f.text, sizeof f.text));
+    leave_out_launches(f.text);
     return f.text;
 }
 

@@ -59,7 +59,8 @@ void release(uint32_t thread, uint32_t slot, int64_t offset);
 void overwrite(uint32_t slot, int64_t offset); /* changes the byte there */
 void place(uint32_t slot, uint64_t address);   /* makes it the block's */
 
-const char *report(void);
+void leave_out_launches(char *text);
+const char *report(void); /* without launches */
 /* The report is exactly this. */
 void expect_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* It is one line, which begins so. */

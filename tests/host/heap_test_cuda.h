@@ -7,6 +7,10 @@
 void *heap_test_stream_create(void);
 void heap_test_stream_destroy(void *stream);
 
+/* Launches a warp of a kernel as a program does by itself, without quarry_launch, and waits.  Returns 0 if it can't. */
+struct simt_kernel;
+int heap_test_plain_launch(const struct simt_kernel *kernel, void *argument);
+
 /* Name of the error left in the runtime's last-error slot; NULL: none. */
 const char *heap_test_left_error(void);
 

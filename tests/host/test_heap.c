@@ -261,8 +261,16 @@ static void draft_says_what_the_heap_would_be(void **state)
     }
 }
 
+static int visit_none(const struct quarry_block *block, void *user)
+{
+    (void)block;
+    (void)user;
+    return 0;
+}
+
 static void draft_is_no_heap(void **state)
 {
+    struct quarry_totals totals;
     struct quarry_heap_options options = the_options();
     struct quarry_statistics statistics;
     const struct quarry_handle none = {0};
@@ -271,6 +279,7 @@ static void draft_is_no_heap(void **state)
     quarry_heap *heap;
     (void)state;
     options.debug = 1;
+    options.statistics = 1;
     options.pool_bytes = UINT64_C(1) << 46; /* more than any machine has */
     assert_ok(quarry_heap_draft(&heap, &options));
     const struct quarry_handle handle = quarry_heap_handle(heap);
@@ -278,6 +287,8 @@ static void draft_is_no_heap(void **state)
     const enum quarry_status refused[] = {quarry_heap_statistics(heap, &statistics),
                                           quarry_heap_slots(heap, 16, &slots),
                                           quarry_heap_slots(heap, 0, &slots),
+                                          quarry_heap_totals(heap, &totals),
+                                          quarry_heap_each(heap, visit_none, NULL),
                                           quarry_heap_check(heap),
                                           quarry_heap_reset(heap),
                                           quarry_heap_debug_report(heap, text, sizeof text)};

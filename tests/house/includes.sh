@@ -28,7 +28,8 @@ include/quarry/debug\.h	include/quarry/((simt|core)/.*|(handle|fixed|dispatch)\.
 include/quarry/policy\.h	include/quarry/((simt|core)/.*|(handle|fixed|dispatch|debug)\.h)	policies are below malloc and free
 include/quarry/allocate\.h	include/quarry/((simt|core)/.*|(handle|fixed|dispatch|debug|policy|log)\.h)	malloc and free are below what is made of them
 include/quarry/standard\.h	include/quarry/((simt|core)/.*|(handle|fixed|dispatch|debug|policy|allocate)\.h)	kernels see no host
-include/quarry/device\.h	include/quarry/((simt|core)/.*|(handle|allocate|standard)\.h)	kernels see no host
+include/quarry/tag\.h	include/quarry/(simt/.*|(handle|debug|policy|allocate|standard)\.h)	tags are given to what malloc returns
+include/quarry/device\.h	include/quarry/((simt|core)/.*|(handle|allocate|standard|tag)\.h)	kernels see no host
 include/quarry/override\.h	include/quarry/(quarry|device)\.h|<.*>	it is for one compiler, and for host code too
 include/quarry/trace\.h	include/quarry/quarry\.h|<.*>	the host's side is usable without device code
 include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's side is usable without device code

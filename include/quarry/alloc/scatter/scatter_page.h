@@ -36,11 +36,11 @@
 #include "quarry/core/share.h"
 #include "quarry/simt/simt.h"
 
-#define QUARRY_SCATTER_FLAT 32u   /* cells of a page without fields, at most */
-#define QUARRY_SCATTER_MOST 1024u /* and with */
-#define QUARRY_SCATTER_FIELDS 32u /* of a page, at most */
-#define QUARRY_SCATTER_DEBUG_UNIT 64u
-#define QUARRY_SCATTER_JOINT 8u /* cells of a page, at least, for a warp to free them jointly */
+#define QUARRY_SCATTER_FLAT 32u        /* cells of a page without fields, at most */
+#define QUARRY_SCATTER_MOST 1024u      /* and with */
+#define QUARRY_SCATTER_FIELDS 32u      /* of a page, at most */
+#define QUARRY_SCATTER_DEBUG_UNIT 128u /* with what debug mode adds, and 16 bytes: layout.h */
+#define QUARRY_SCATTER_JOINT 8u        /* cells of a page, at least, for a warp to free them jointly */
 
 #define QUARRY_SCATTER_EMPTY 0u /* classes */
 #define QUARRY_SCATTER_BUSY 2045u

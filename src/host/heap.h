@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A heap on the host, for the files that look into one. */
+#ifndef QUARRY_HOST_HEAP_H
+#define QUARRY_HOST_HEAP_H
+
+#include "device/heap_kernels.h"
+#include "host/heap_plan.h"
+#include "host/pool.h"
+
+struct quarry_heap {
+    struct pool pool;
+    struct heap_header *header; /* the pool's head */
+    struct quarry_handle handle;
+    struct quarry_policy policy; /* the head's, if the handle has one */
+    struct quarry_layout layout;
+    uint64_t overhead;      /* bytes of a block that are not the user's */
+    const uint32_t *launch; /* debug mode: of quarry_launches_enter */
+    int recorded;           /* the pool's counters name a log */
+    int prints;             /* a table when it is destroyed */
+};
+
+/* ---- heap.c ---- */
+
+/* Finishes what frees have put off, before the host asks anything of the idle heap. */
+enum quarry_status quarry_heap_settle(const quarry_heap *heap);
+
+/* How many units the heap's blocks lie in; 0 if they are the platform's. */
+uint64_t quarry_heap_units(const quarry_heap *heap);
+
+/* Fails for an allocator whose blocks are the platform's.
+ *   what  that it can't, to stand behind "allocator NAME" */
+enum quarry_status quarry_heap_check_counts(const quarry_heap *heap, const char *what);
+
+/* ---- totals.c ---- */
+
+/* Prints what an idle heap has counted on stderr, and what debug mode knows. */
+void quarry_totals_print(quarry_heap *heap);
+
+#endif
