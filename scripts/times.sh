@@ -100,6 +100,36 @@ more() {
     cd "$source"
 }
 
+# tables: what was measured, also if something failed.
+tables() {
+    cd "$source"
+    printf 'Commit %s, %s, %d cores%s.\n' "$(git rev-parse --short=12 HEAD)" \
+        "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" \
+        "$(command -v nvcc >/dev/null && nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/, nvcc \1/p' || echo ', no nvcc')"
+    printf '\n| command | seconds | CPU-seconds | calls of nvcc |\n| --- | ---: | ---: | ---: |\n'
+    cat "$work/table" 2>/dev/null || true
+    if [ -s "$work/more" ]; then
+        printf '\n| | CPU-seconds of build | CPU-seconds of short tests |\n| --- | ---: | ---: |\n'
+        cat "$work/more"
+    fi
+    [ ! -s "$work/steps.demo" ] || slowest "$work/steps.demo"
+    [ ! -s "$work/steps.check" ] || slowest "$work/steps.check"
+    if [ -s "$work/tree/build/Testing/Temporary/CTestCostData.txt" ]; then
+        printf '\n| seconds | slowest short tests |\n| ---: | --- |\n'
+        sed '/^---/,$d' "$work/tree/build/Testing/Temporary/CTestCostData.txt" | sort -k 3 -rn | head -n 10 |
+            awk '{ printf "| %.1f | `%s` |\n", $3, $1 }'
+    fi
+}
+
+# What is left behind: the tables, and no folder.
+finish() {
+    local status=$?
+    tables
+    rm -rf "$work"
+    exit "$status"
+}
+trap finish EXIT
+
 if wanted demo || wanted check || wanted variant || wanted family; then
     clone tree
     cd "$work/tree"
@@ -133,21 +163,4 @@ if wanted ci; then
     cd "$work/ci"
     timed ci .ci/run
     cd "$source"
-fi
-
-printf 'Commit %s, %s, %d cores%s.\n' "$(git rev-parse --short=12 HEAD)" \
-    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" \
-    "$(command -v nvcc >/dev/null && nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/, nvcc \1/p' || echo ', no nvcc')"
-printf '\n| command | seconds | CPU-seconds | calls of nvcc |\n| --- | ---: | ---: | ---: |\n'
-cat "$work/table"
-if [ -s "$work/more" ]; then
-    printf '\n| | CPU-seconds of build | CPU-seconds of short tests |\n| --- | ---: | ---: |\n'
-    cat "$work/more"
-fi
-[ ! -s "$work/steps.demo" ] || slowest "$work/steps.demo"
-[ ! -s "$work/steps.check" ] || slowest "$work/steps.check"
-if [ -s "$work/tree/build/Testing/Temporary/CTestCostData.txt" ]; then
-    printf '\n| seconds | slowest short tests |\n| ---: | --- |\n'
-    sed '/^---/,$d' "$work/tree/build/Testing/Temporary/CTestCostData.txt" | sort -k 3 -rn | head -n 10 |
-        awk '{ printf "| %.1f | `%s` |\n", $3, $1 }'
 fi
