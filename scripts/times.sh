@@ -11,7 +11,8 @@
 #   ci        .ci/run in a fresh clone
 #
 # Wall times mean something when nothing else runs; CPU-seconds are always told beside them.  Everything is built in
-# a temporary folder, without ccache.  TMPDIR says where; 4 GB are enough.
+# a temporary folder, without ccache.  TMPDIR says where; 4 GB are enough.  CMAKE_FLAGS and CTEST_FLAGS mean what they mean to
+# make: CMAKE_FLAGS=-DQUARRY_CUDA=OFF measures without nvcc.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,8 +27,8 @@ wanted() {
     [[ $stages == *" $1 "* ]]
 }
 
-# A wrapper around a compiler, which writes a line for each call into the file that STEPS names: CPU-seconds, the
-# compiler, what it made.
+# A wrapper around a compiler, which writes a line for each call that makes a file in this folder, as builds do and tests do
+# not, into the file that STEPS names: CPU-seconds, the compiler, what it made.
 mkdir "$work/bin"
 cat >"$work/bin/step" <<'END'
 #!/usr/bin/env python3
@@ -36,10 +37,11 @@ import os, resource, subprocess, sys
 command = sys.argv[1:]
 status = subprocess.call(command)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-if "-o" in command[:-1] and "STEPS" in os.environ:
-    line = "%.2f %s %s\n" % (used.ru_utime + used.ru_stime, os.path.basename(command[0]), command[command.index("-o") + 1])
+made = os.path.abspath(command[command.index("-o") + 1]) if "-o" in command[:-1] else ""
+work = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if made.startswith(work + "/") and "STEPS" in os.environ:
     with open(os.environ["STEPS"], "a") as file:
-        file.write(line)
+        file.write("%.2f %s %s\n" % (used.ru_utime + used.ru_stime, os.path.basename(command[0]), made))
 sys.exit(status)
 END
 chmod +x "$work/bin/step"
@@ -89,7 +91,7 @@ slowest() {
 more() {
     local TIMEFORMAT='%U %S' build tests
     cd "$work/$1"
-    timed "$1, build" make CMAKE_FLAGS=-DQUARRY_TESTS=ON
+    timed "$1, build" make TESTS=-DQUARRY_TESTS=ON
     build=$(($(sum "$work/steps.$1, build") - $(sum "$work/steps.demo" "$work/steps.check")))
     { time ctest --test-dir build -L short -R '[._]twin(\.|$)' --output-on-failure --no-tests=error >"$work/log.$1" 2>&1; } 2>"$work/time" ||
         { cat "$work/log.$1" >&2; exit 1; }
@@ -97,6 +99,36 @@ more() {
     echo "| one more $1 | $build | $tests |" >>"$work/more"
     cd "$source"
 }
+
+# tables: what was measured, also if something failed.
+tables() {
+    cd "$source"
+    printf 'Commit %s, %s, %d cores%s.\n' "$(git rev-parse --short=12 HEAD)" \
+        "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" \
+        "$(command -v nvcc >/dev/null && nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/, nvcc \1/p' || echo ', no nvcc')"
+    printf '\n| command | seconds | CPU-seconds | calls of nvcc |\n| --- | ---: | ---: | ---: |\n'
+    cat "$work/table" 2>/dev/null || true
+    if [ -s "$work/more" ]; then
+        printf '\n| | CPU-seconds of build | CPU-seconds of short tests |\n| --- | ---: | ---: |\n'
+        cat "$work/more"
+    fi
+    [ ! -s "$work/steps.demo" ] || slowest "$work/steps.demo"
+    [ ! -s "$work/steps.check" ] || slowest "$work/steps.check"
+    if [ -s "$work/tree/build/Testing/Temporary/CTestCostData.txt" ]; then
+        printf '\n| seconds | slowest short tests |\n| ---: | --- |\n'
+        sed '/^---/,$d' "$work/tree/build/Testing/Temporary/CTestCostData.txt" | sort -k 3 -rn | head -n 10 |
+            awk '{ printf "| %.1f | `%s` |\n", $3, $1 }'
+    fi
+}
+
+# What is left behind: the tables, and no folder.
+finish() {
+    local status=$?
+    tables
+    rm -rf "$work"
+    exit "$status"
+}
+trap finish EXIT
 
 if wanted demo || wanted check || wanted variant || wanted family; then
     clone tree
@@ -131,21 +163,4 @@ if wanted ci; then
     cd "$work/ci"
     timed ci .ci/run
     cd "$source"
-fi
-
-printf 'Commit %s, %s, %d cores%s.\n' "$(git rev-parse --short=12 HEAD)" \
-    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" \
-    "$(command -v nvcc >/dev/null && nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/, nvcc \1/p' || echo ', no nvcc')"
-printf '\n| command | seconds | CPU-seconds | calls of nvcc |\n| --- | ---: | ---: | ---: |\n'
-cat "$work/table"
-if [ -s "$work/more" ]; then
-    printf '\n| | CPU-seconds of build | CPU-seconds of short tests |\n| --- | ---: | ---: |\n'
-    cat "$work/more"
-fi
-[ ! -s "$work/steps.demo" ] || slowest "$work/steps.demo"
-[ ! -s "$work/steps.check" ] || slowest "$work/steps.check"
-if [ -s "$work/tree/build/Testing/Temporary/CTestCostData.txt" ]; then
-    printf '\n| seconds | slowest short tests |\n| ---: | --- |\n'
-    sed '/^---/,$d' "$work/tree/build/Testing/Temporary/CTestCostData.txt" | sort -k 3 -rn | head -n 10 |
-        awk '{ printf "| %.1f | `%s` |\n", $3, $1 }'
 fi

@@ -226,6 +226,18 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     }
 }
 
+/* Whether the command takes options of allocators. */
+static int takes_set(const struct argp *argp)
+{
+    for (const struct argp_option *option = argp->options; option && option->name; option++)
+        if (strcmp(option->name, "set") == 0)
+            return 1;
+    for (const struct argp_child *child = argp->children; child && child->argp; child++)
+        if (takes_set(child->argp))
+            return 1;
+    return 0;
+}
+
 /* Left to itself argp reports in two lines. */
 int tool_options(const struct argp *argp, int argc, char **argv, void *input)
 {
@@ -238,9 +250,9 @@ int tool_options(const struct argp *argp, int argc, char **argv, void *input)
         return TOOL_USAGE;
     if (error != EINVAL)
         return tool_error(TOOL_FAILED, "reading the options: %s", strerror(error));
-    return tool_error(TOOL_USAGE,
-                      "'%s': no such option, or a value is missing or too many; `%s --help` shows all",
-                      stopped_at, argv[0]);
+    return tool_error(
+        TOOL_USAGE, "'%s': no such option, or a value is missing or too many; `%s --help` shows all%s",
+        stopped_at, argv[0], takes_set(argp) ? "; options of allocators are pairs of --set" : "");
 }
 
 void tool_handle_signals(void (*handler)(int))

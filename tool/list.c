@@ -7,7 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void list_allocators(void)
+/* A line each; with `details` what each can, and its options. */
+static void list_allocators(int details)
 {
     puts("allocators");
     for (int i = 0; i < quarry_allocator_count(); i++) {
@@ -16,6 +17,8 @@ static void list_allocators(void)
         if (quarry_allocator_describe(i, &info) != QUARRY_OK)
             continue;
         printf("  %-9s %s\n", info.name, info.summary);
+        if (!details)
+            continue;
         if (!info.counts_slots)
             printf("  %-9s blocks outside the heap's pool, not counted\n", "");
         else
@@ -151,32 +154,47 @@ static int list_json(void)
 
 /* ---- the command ---- */
 
-enum { OPTION_JSON = 256 };
+enum { OPTION_JSON = 256, OPTION_LONG };
+
+struct choice {
+    int json, details;
+};
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
+    struct choice *choice = (struct choice *)state->input;
     (void)text;
-    if (key != OPTION_JSON)
+    switch (key) {
+    case OPTION_JSON:
+        choice->json = 1;
+        return 0;
+    case OPTION_LONG:
+        choice->details = 1;
+        return 0;
+    default:
         return ARGP_ERR_UNKNOWN;
-    *(int *)state->input = 1;
-    return 0;
+    }
 }
 
-static const struct argp_option options[] = {{"json", OPTION_JSON, NULL, 0, "Write it as JSON", 0},
-                                             {NULL, 0, NULL, 0, NULL, 0}};
+static const struct argp_option options[] = {
+    {"json", OPTION_JSON, NULL, 0, "Write all there is, as JSON", 0},
+    {"long", OPTION_LONG, NULL, 0, "Also what each allocator can, and its options", 0},
+    {NULL, 0, NULL, 0, NULL, 0}};
 const struct argp tool_list_argp = {
     options, parse, NULL, "Shows the allocators, backends and devices of this build.", NULL, NULL, NULL};
 
 int tool_list(int argc, char **argv)
 {
-    int json = 0;
-    int code = tool_options(&tool_list_argp, argc, argv, &json);
+    struct choice choice = {0, 0};
+    int code = tool_options(&tool_list_argp, argc, argv, &choice);
     if (code != TOOL_OK)
         return code;
-    if (json)
+    if (choice.json && choice.details)
+        return tool_error(TOOL_USAGE, "--json writes all there is: leave out --long");
+    if (choice.json)
         return list_json();
 
-    list_allocators();
+    list_allocators(choice.details);
     puts("backends");
     list_backend(QUARRY_BACKEND_CUDA, "cuda");
     list_backend(QUARRY_BACKEND_CPU, "cpu");

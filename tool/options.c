@@ -203,7 +203,7 @@ static error_t parse_set(struct set_options *set, char *text)
             *value++ = '\0';
         if (!value || !*name || tool_parse_bytes(value, &number) != 0)
             return tool_refuse(
-                "--set '%s': give NAME=VALUE,..., such as probes=64; `quarry list` has the names", text);
+                "--set '%s': give NAME=VALUE,..., such as probes=64; `quarry list --long` has them", text);
         if (is_there(set, name))
             return tool_refuse("--set '%s': %s is there twice", text, name);
         if (set->count == OPTIONS_MAX_SET)
@@ -311,7 +311,7 @@ static error_t parse_set_key(int key, char *text, struct argp_state *state)
 
 static const struct argp_option set_list[] = {
     {"set", KEY_SET, "NAME=VALUE,...", 0,
-     "Options of allocators, for those that have them; `quarry list` names them", 0},
+     "Options of allocators, for those that have them; `quarry list --long` names them", 0},
     {NULL, 0, NULL, 0, NULL, 0}};
 
 const struct argp options_set = {set_list, parse_set_key, NULL, NULL, NULL, NULL, NULL};
@@ -433,7 +433,7 @@ static const struct argp_option method_list[] = {
     {"method", KEY_METHOD, "NAME", 0,
      "paged: write to pages from a heap; two-pass: count, prefix sum, write (default: paged)", 0},
     {"allocator", 'a', "NAME", 0, "Where pages come from; `quarry list` names them (default: corw)", 0},
-    {"set", KEY_SET, "NAME=VALUE,...", 0, "Options of the allocator; `quarry list` names them", 0},
+    {"set", KEY_SET, "NAME=VALUE,...", 0, "Options of the allocator; `quarry list --long` names them", 0},
     {"heap", 'm', "SIZE", 0, "Size of the heap, such as 64M (default: by what the device has)", 0},
     {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 from 32 to 1M (default: 256)", 0},
     {"prefill", KEY_PREFILL, "PERCENT", 0, "First take this share of the heap's pages, at random", 0},
@@ -447,7 +447,7 @@ static const struct argp_option heap_list[] = {
     {"allocator", 'a', "NAME", 0, "The allocator; `quarry list` names them", 0},
     {"page", 'p', "SIZE", 0, "Size of a page, a multiple of 16 to 1M", 0},
     {"backend", 'b', "NAME", 0, "auto, cuda or cpu (default: auto, a GPU if there is one)", 0},
-    {"set", KEY_SET, "NAME=VALUE,...", 0, "Options of the allocator; `quarry list` names them", 0},
+    {"set", KEY_SET, "NAME=VALUE,...", 0, "Options of the allocator; `quarry list --long` names them", 0},
     {"heap", 'm', "SIZE", 0, "Size of the heap", 0},
     {NULL, 0, NULL, 0, NULL, 0}};
 

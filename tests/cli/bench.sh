@@ -9,7 +9,7 @@ quarry=$1
 testing=$2
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
-allocators=$("$quarry" list | grep -Ec '^ +(blocks are pages|blocks smaller)') # those that are measured unless others are named
+allocators=$("$quarry" list --long | grep -Ec '^ +(blocks are pages|blocks smaller)') # those that are measured unless others are named
 
 # ---- table ----
 
@@ -90,7 +90,7 @@ same "$(wc -l <"$out")" 1 'CSV lines where nothing fits'
 
 # Blocks of several pages, and slots of which the share is free that was asked for.
 run 0 bench --backend cpu --test alloc,free --allocator rw-malloc,scatter --threads 100 --size 24,1050,3K --page 256 --free 100,50,10 \
-    --heap 16M --runs 3 --csv
+    --heap 8M --runs 2 --csv
 same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 3 * 3 * 2)) 'rows of blocks of several pages'
 same "$(sed 1d "$out" | awk -F, '$8 == 100 { all[$3, $6] = $28 }
     $8 < 100 { good += $28 > all[$3, $6] * ($8 - 2) / 100 && $28 < all[$3, $6] * ($8 + 2) / 100 } END { print good }')" \
@@ -124,14 +124,14 @@ checks=$((checks + 3))
 # Probes and cycles, fewer lanes, percentages with decimals, and mallocs that fail: all of them, and not one of
 # the table's frees.
 run 0 bench --backend cpu --test alloc,free --allocator rw,rw-bm,crw,corw --threads 1000 --size 256 --free 50,0.5,0 --lanes 3,32 \
-    --heap 100M --runs 3 --steps
+    --heap 64M --runs 2 --steps
 for allocator in rw rw-bm crw corw; do
     prints "^$allocator +malloc/3 +256 +50% .*x$"
     prints "^$allocator +steps/3 +256 +0\.5% +[0-9.]+ +[0-9.]+$"
     prints "^$allocator +malloc +256 +0% .*x$"
     prints_not "^$allocator +free(/3)? +256 +0%"
 done
-run 0 bench --backend cpu --test alloc,free --allocator rw,corw --threads 1000 --size 256 --free 50,0 --lanes 3 --heap 100M --runs 3 \
+run 0 bench --backend cpu --test alloc,free --allocator rw,corw --threads 1000 --size 256 --free 50,0 --lanes 3 --heap 64M --runs 2 \
     --steps --csv
 same "$(sed 1d "$out" | cut -d, -f4,5,8,13,18 | tr '\n' ' ')" "$(for _ in rw corw; do
     printf 'malloc,1000,50,0,3 malloc,1000,0,96,3 '
@@ -139,7 +139,7 @@ done)free,1000,50,0,3 free,1000,50,0,3 " 'NULLs and lanes in the CSV'
 # A random walk over pages of which half are free takes two steps, the unluckiest of three lanes three.
 sed 1d "$out" | awk -F, '$3 == "rw" && $4 == "malloc" && $8 == 50 { print ($22 > 1.7 && $22 < 2.3 && $23 > 2.4 && $23 < 4) }' |
     grep -q 1 || fail 'TAS and WAS of rw at 50 % free'
-run 0 bench --backend cpu --test alloc,free --allocator corw --threads 1000 --size 256 --free 50 --heap 64M --runs 3 --low-free 0.5 \
+run 0 bench --backend cpu --test alloc,free --allocator corw --threads 1000 --size 256 --free 50 --heap 32M --runs 3 --low-free 0.5 \
     --set probe_lanes=1
 prints '^corw +malloc +256 +50% .*x$'
 
@@ -299,7 +299,8 @@ grep -Eq 'churn, plain-twice, .* 0 NULL, 0 misaligned, [1-9][0-9]* overwritten o
 # The bar and the time left, on a terminal only; neither the bar nor a table of more than one column is wider than it.
 if command -v python3 >/dev/null 2>&1; then
     for columns in 40 80; do
-        on_terminal $columns "$quarry" bench --backend cpu --test alloc,scaling --allocator rw,corw --size 16,256,1K --csv="$scratch/csv"
+        on_terminal $columns "$quarry" bench --backend cpu --test alloc,scaling --allocator rw,corw --size 16,256,1K --runs 3 \
+            --csv="$scratch/csv"
         tr '\r' '\n' <"$out" | grep -Eq '^bench \[#+\.*\] +[0-9]+%, [0-9]+:[0-9]{2} left' || fail 'no bar with the time left'
         same "$(tr '\r' '\n' <"$out" | grep '^bench' | sed 's/\x1b\[K//' | awk -v columns=$columns 'length($0) >= columns')" '' 'bars that are too wide'
         same "$(grep -c '^allocator' "$out")" "$((columns == 40 ? 2 + 6 : 1 + 3))" "tables side by side in $columns columns"

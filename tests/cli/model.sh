@@ -24,7 +24,7 @@ prints '^rw +500000 +1000 +2\.00 +6\.37$'
 prints '^corw +10000 +5000 +6\.25 +6\.25$' # 10^6 / (32 * 5000)
 prints_not 'measured|correlation'
 rows=$(grep -Ec '^[-a-z]+ +[0-9]+ +[0-9]+ ' "$out")
-run 0 list
+run 0 list --long
 allocators=$(grep -Ec '^ +(blocks are pages|blocks smaller)' "$out")
 same "$rows" $((2 + allocators * 3 * 2)) 'rows of the table'
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# docs/reference: options.md has each option of each allocator as `quarry list` tells it, and no other; commands.md has each command,
-# and the letters of options.
+# docs/reference: options.md has each option of each allocator as `quarry list --long` tells it, and no other; commands.md has each
+# command, and the letters of options.
 #
 #   pages.sh QUARRY     the binary
 set -u
@@ -11,8 +11,8 @@ quarry=$1
 . "$(dirname "$0")/common.sh"
 reference=$(realpath "$(dirname "$0")/../../docs/reference")
 
-# `quarry list` has the name of an allocator, and below it lines such as "--set probes=16: what it is".
-run 0 list
+# `quarry list --long` has the name of an allocator, and below it lines such as "--set probes=16: what it is".
+run 0 list --long
 sed -n '/^allocators$/,/^backends$/p' "$out" |
     sed -nE 's/^  ([a-z][a-z-]*) .*/name \1/p; s/^ +--set ([a-z_]+)=([0-9]+): (.*)/\1 \2 \3/p' |
     while read -r option standard help; do
@@ -26,7 +26,7 @@ checks=$((checks + 2))
 [ -s "$scratch/told" ] || fail 'no option is listed'
 # shellcheck disable=SC2016 # backquotes of Markdown
 grep -E '^\| `[a-z-]+` \| `[a-z_]+` \| [0-9]+ \|' "$reference/options.md" | diff "$scratch/told" - ||
-    fail 'docs/reference/options.md (>) has other options than quarry list (<)'
+    fail 'docs/reference/options.md (>) has other options than quarry list --long (<)'
 
 run 0 --help
 while read -r command; do

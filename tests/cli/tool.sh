@@ -75,12 +75,7 @@ run 0 list
 prints '^allocators$'
 prints '^  rw '
 prints '^  corw '
-prints '^ +blocks are pages; aligned to 16 bytes, by option to 1 MiB$'
-prints '^ +blocks smaller and larger than a page; aligned '
-prints '^ +NULL proves that the heap is full, or infers it; freed space serves any size$'
-prints '^ +at most [0-9]+ registers in a kernel that mallocs, on a GPU$'
-prints '^ +blocks outside the heap.s pool, not counted$'
-prints '^ +--set probe_lanes=16: lanes of a warp '
+same "$(sed -n '/^allocators$/,/^backends$/p' "$out" | grep -vc '^  [a-z]')" 2 'lines that are no allocator'
 prints '^backends$'
 prints '^  cuda +(built in|not built in)'
 prints '^  cpu +built in$'
@@ -100,10 +95,22 @@ for fact in 'version in told' 'names.split() == [a["name"] for a in allocators]'
     json "$fact" text="$(<"$scratch/text")" told="$("$quarry" --version)" \
         names="$(sed -nE '/^allocators$/,/^backends$/s/^  ([a-z-]+) .*/\1/p' "$scratch/text")"
 done
+run 0 list --long
+prints '^  corw '
+prints '^ +blocks are pages; aligned to 16 bytes, by option to 1 MiB$'
+prints '^ +blocks smaller and larger than a page; aligned '
+prints '^ +NULL proves that the heap is full, or infers it; freed space serves any size$'
+prints '^ +at most [0-9]+ registers in a kernel that mallocs, on a GPU$'
+prints '^ +blocks outside the heap.s pool, not counted$'
+prints '^ +--set probe_lanes=16: lanes of a warp '
+run 2 list --json --long
+says '--json writes all there is: leave out --long$'
 run 2 list rw
 says 'no arguments'
 run 2 list --frobnicate
-says "'--frobnicate': no such option"
+says "'--frobnicate': no such option, .*; .quarry list --help. shows all$"
+run 2 info --probe-lanes 4
+says "'--probe-lanes': no such option, .* shows all; options of allocators are pairs of --set$"
 
 # ---- info ----
 

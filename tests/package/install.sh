@@ -42,6 +42,8 @@ if command -v help2man >/dev/null; then
 fi
 # The public headers, all of them and nothing else.
 diff -r "$SOURCE/include/quarry" include/quarry
+# The examples as the build has them, which tests run.
+diff -r "$SOURCE/examples" share/doc/quarry/examples
 # But for where the build found libboost_context, wherever that is.
 if grep -rIF -e "$BUILD" -e "$SOURCE" -e "$scratch" "$LIBDIR/cmake" "$LIBDIR/pkgconfig" include |
     sed "s|${BOOST:-/nowhere}||g" | grep -F -e "$BUILD" -e "$SOURCE" -e "$scratch"; then

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One allocator, the default one of a heap: nvcc takes long for all of them, which app.c has. */
+#define QUARRY_ALLOCATOR rw_malloc
 #include "kernel.h"
 
 SIMT_KERNEL(job_kernel, struct job, a)

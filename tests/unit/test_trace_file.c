@@ -309,6 +309,25 @@ static void a_file_is_read_from_its_path(void **state)
     assert_int_equal(quarry_trace_parse(&file, NULL, 1), QUARRY_ERROR_ARGUMENT);
 }
 
+/* Longer options would be cut without a word. */
+static void the_longest_options_of_any_allocator_fit(void **state)
+{
+    struct quarry_trace_header header;
+    (void)state;
+    for (int i = 0; i < quarry_allocator_count(); i++) {
+        struct quarry_option longest[QUARRY_MAX_HEAP_OPTIONS];
+        struct quarry_option_info info;
+        char text[QUARRY_OPTIONS_TEXT_BYTES];
+        uint32_t count = 0;
+        for (; quarry_allocator_option(i, count, &info) == QUARRY_OK; count++)
+            longest[count] =
+                (struct quarry_option){info.name, info.most > info.standard ? info.most : info.standard};
+        quarry_options_format(longest, count, text, sizeof text);
+        assert_true(strlen(text) < sizeof text - 1);
+        assert_true(strlen(text) < sizeof header.options);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_file_cut_anywhere_is_refused_there),
         cmocka_unit_test(no_changed_bit_changes_the_trace),
         cmocka_unit_test(a_file_is_read_from_its_path),
+        cmocka_unit_test(the_longest_options_of_any_allocator_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
