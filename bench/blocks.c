@@ -45,34 +45,34 @@ enum check {
 };
 
 static const struct variant {
-    enum measure measure;
     const char *name;
     const struct simt_kernel *kernel;
+    enum measure measure;
     enum check check;
     uint32_t stock; /* units at the start, times threads */
     int shards;     /* a semaphore for each multiprocessor */
 } variants[] = {
-    {FIGURE5, "bulk", &blocks_bulk, TAKEN, 0, 0},
-    {FIGURE5, "bulk, once a warp", &blocks_bulk_warp, TAKEN, 0, 0},
-    {FIGURE5, "paper's bulk", &blocks_paper, TAKEN_PAPER, 0, 0},
-    {FIGURE5, "paper's bulk, once a warp", &blocks_paper_warp, TAKEN_PAPER, 0, 0},
-    {FIGURE5, "counting", &blocks_counting, TAKEN_WORD, 0, 0},
-    {FIGURE5, "one counter", &blocks_bump, NOTHING, 0, 0},
-    {FIGURE5, "one counter, once a warp", &blocks_bump_warp, NOTHING, 0, 0},
-    {UNITS, "one counter", &blocks_bump, NOTHING, 0, 0},
-    {UNITS, "one counter, once a warp", &blocks_bump_warp, NOTHING, 0, 0},
-    {UNITS, "ask", &blocks_ask, TAKEN, 2, 0},
-    {UNITS, "ask, once a warp", &blocks_ask_warp, TAKEN, 2, 0},
-    {UNITS, "ask relaxed, once a warp", &blocks_ask_relaxed_warp, TAKEN, 2, 0},
-    {UNITS, "try, once a warp", &blocks_try_warp, TAKEN, 2, 0},
-    {UNITS, "shards, once a warp", &blocks_shards_warp, TAKEN, 2, 1},
-    {UNITS, "shards exact, once a warp", &blocks_shards_warp, TAKEN, 1, 1},
-    {PAIRS, "one counter, once a warp", &blocks_pair_bump_warp, NOTHING, 0, 0},
-    {PAIRS, "ask and signal, once a warp", &blocks_pair_warp, GIVEN, 2, 0},
-    {PAIRS, "shards, once a warp", &blocks_pair_shards_warp, GIVEN, 2, 1},
-    {PAIRS, "read section, once a warp", &blocks_section_warp, NO_READER, 0, 0},
-    {FIGURE6, "classical", &blocks_remove_classical, ALL_REMOVED, 0, 0},
-    {FIGURE6, "delegating", &blocks_remove_delegating, ALL_REMOVED, 0, 0},
+    {"bulk", &blocks_bulk, FIGURE5, TAKEN, 0, 0},
+    {"bulk, once a warp", &blocks_bulk_warp, FIGURE5, TAKEN, 0, 0},
+    {"paper's bulk", &blocks_paper, FIGURE5, TAKEN_PAPER, 0, 0},
+    {"paper's bulk, once a warp", &blocks_paper_warp, FIGURE5, TAKEN_PAPER, 0, 0},
+    {"counting", &blocks_counting, FIGURE5, TAKEN_WORD, 0, 0},
+    {"one counter", &blocks_bump, FIGURE5, NOTHING, 0, 0},
+    {"one counter, once a warp", &blocks_bump_warp, FIGURE5, NOTHING, 0, 0},
+    {"one counter", &blocks_bump, UNITS, NOTHING, 0, 0},
+    {"one counter, once a warp", &blocks_bump_warp, UNITS, NOTHING, 0, 0},
+    {"ask", &blocks_ask, UNITS, TAKEN, 2, 0},
+    {"ask, once a warp", &blocks_ask_warp, UNITS, TAKEN, 2, 0},
+    {"ask relaxed, once a warp", &blocks_ask_relaxed_warp, UNITS, TAKEN, 2, 0},
+    {"try, once a warp", &blocks_try_warp, UNITS, TAKEN, 2, 0},
+    {"shards, once a warp", &blocks_shards_warp, UNITS, TAKEN, 2, 1},
+    {"shards exact, once a warp", &blocks_shards_warp, UNITS, TAKEN, 1, 1},
+    {"one counter, once a warp", &blocks_pair_bump_warp, PAIRS, NOTHING, 0, 0},
+    {"ask and signal, once a warp", &blocks_pair_warp, PAIRS, GIVEN, 2, 0},
+    {"shards, once a warp", &blocks_pair_shards_warp, PAIRS, GIVEN, 2, 1},
+    {"read section, once a warp", &blocks_section_warp, PAIRS, NO_READER, 0, 0},
+    {"classical", &blocks_remove_classical, FIGURE6, ALL_REMOVED, 0, 0},
+    {"delegating", &blocks_remove_delegating, FIGURE6, ALL_REMOVED, 0, 0},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 

@@ -664,7 +664,7 @@ FIGURES = {
     "gelado-5": Figure("One unit a thread, in batches of {batch}", semaphores, THREADS,
                        (("rate", "million units a second"),), of_variants, panel=""),
     "gelado-6": Figure("Removals from a list: time with classical barriers / with delegation", delegations, THREADS,
-                       (("speedup", "speedup"),), of_ratios, panel=""),
+                       (("speedup", "speedup"),), of_ratios, panel="", scales=("log", "linear")),
 }
 BLOCKS = "gelado-5", "gelado-6"  # of quarry-blocks
 
@@ -752,7 +752,8 @@ def draw(figure, rows, path, pyplot):
         if columns == 1 or names.get_window_extent().width <= drawing.bbox.width:
             break
         names.remove()
-    drawing.set_layout_engine("constrained", rect=(0, 0.4 / height, 1, 1 - 0.4 / height))
+    below = 0.4 + 0.15 * max(0, math.ceil(len(legend) / columns) - 2)  # inches for the legend's lines
+    drawing.set_layout_engine("constrained", rect=(0, below / height, 1, 1 - below / height))
     drawing.savefig(path, metadata={"Date": None, "Creator": None}, transparent=True)
     pyplot.close(drawing)
 

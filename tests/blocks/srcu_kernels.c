@@ -111,15 +111,17 @@ SIMT_KERNEL(mutex_rounds, struct srcu_case, a)
     }
 }
 
+/* The leader, and one who is not: first and last of all in the critical section. */
 SIMT_KERNEL(mutex_rounds_block, struct srcu_case, a)
 {
     for (uint32_t round = 0; round < a.rounds; round++) {
         quarry_mutex_lock_block(a.mutex);
-        if (simt_block_thread() == simt_block_threads() - 1)
-            add_alone(a.plain);
-        simt_block_barrier();
-        if (simt_block_thread() == 0)
-            add_alone(a.plain);
+        for (uint32_t turn = 0; turn < MUTEX_TURNS; turn++) {
+            if (turn != 0)
+                simt_block_barrier();
+            if (simt_block_thread() == (turn % 2 ? 0 : simt_block_threads() - 1))
+                add_alone(a.plain);
+        }
         quarry_mutex_unlock_block(a.mutex);
     }
 }

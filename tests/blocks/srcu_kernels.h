@@ -38,6 +38,8 @@ enum srcu_count {
     SRCU_COUNTS
 };
 
+#define MUTEX_TURNS 3u /* of a block in a critical section */
+
 SIMT_KERNEL_DECLARE(srcu_start); /* one block */
 SIMT_KERNEL_DECLARE(srcu_rounds);
 SIMT_KERNEL_DECLARE(mutex_rounds);       /* any groups of lanes */

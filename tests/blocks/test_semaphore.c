@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bulk semaphore: no unit is lost or made, nobody waits in vain, and a refusal is exact. */
 #include "blocks/semaphore_kernels.h"
-
-#include "common.h"
+#include "blocks/seeds.h"
 
 static struct quarry_target target;
 
-/* Runs a case on fresh memory and looks at the semaphore afterwards. */
-static void run(struct semaphore_case c, uint32_t blocks, uint32_t threads, uint32_t counts[SEMAPHORE_COUNTS])
+/* Runs a case on fresh memory and looks at the semaphore afterwards.  Returns how many batches were made. */
+static uint32_t run(struct semaphore_case c, uint32_t blocks, uint32_t threads,
+                    uint32_t counts[SEMAPHORE_COUNTS])
 {
     struct quarry_target plain = target;
     struct quarry_semaphore after;
@@ -41,24 +41,7 @@ static void run(struct semaphore_case c, uint32_t blocks, uint32_t threads, uint
     test_memory_free(&plain, c.holders, bytes);
     test_memory_free(&plain, c.made, sizeof *c.made);
     test_memory_free(&plain, c.counts, SEMAPHORE_COUNTS * sizeof *c.counts);
-}
-
-static void for_seeds(void (*body)(uint64_t), uint64_t seeds)
-{
-    const char *text = getenv("QUARRY_TEST_SEEDS");
-    if (test_on_cuda(&target)) {
-        body(1);
-        return;
-    }
-    if (text)
-        seeds = strtoull(text, NULL, 10);
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        target.seed = seed;
-        target.bug_depth = seed % 2 ? 3 : 0;
-        body(seed);
-    }
-    target.seed = 0;
-    target.bug_depth = 0;
+    return made;
 }
 
 static uint32_t mixed(uint64_t seed, uint32_t what, uint32_t n)
@@ -78,16 +61,18 @@ static void everyone(uint64_t seed)
     c.n = 1 + mixed(seed, 5, 3);
     c.rounds = 1;
     c.keep = 1;
-    run(c, 1, threads, counts);
+    uint32_t made = run(c, 1, threads, counts);
     uint32_t there = c.initial + c.batches * c.batch, asked = threads * c.n;
     assert_int_equal(counts[SEMAPHORE_GOT], asked < there ? asked : there);
     assert_int_equal(counts[SEMAPHORE_REFUSED], asked - counts[SEMAPHORE_GOT]);
+    if (made) /* without the last batch somebody would lack units */
+        assert_true(c.initial + (made - 1) * c.batch < asked);
 }
 
 static void who_asks_gets_all_there_is(void **state)
 {
     (void)state;
-    for_seeds(everyone, 2000);
+    test_for_seeds(&target, everyone, 2000);
 }
 
 static void churn(uint64_t seed)
@@ -101,13 +86,13 @@ static void churn(uint64_t seed)
     c.rounds = 1 + mixed(seed, 6, 4);
     c.keep = mixed(seed, 7, 2);
     c.tries = mixed(seed, 8, 4);
-    run(c, 1, 2 + mixed(seed, 1, 7), counts);
+    (void)run(c, 1, 2 + mixed(seed, 1, 7), counts);
 }
 
 static void no_unit_is_lost_or_made(void **state)
 {
     (void)state;
-    for_seeds(churn, 4000);
+    test_for_seeds(&target, churn, 4000);
 }
 
 static void many_lanes_share_few_units(void **state)
@@ -120,18 +105,18 @@ static void many_lanes_share_few_units(void **state)
     c.batches = 4;
     c.n = 32; /* two groups of 32 do not starve each other over 40 units */
     c.rounds = 8;
-    run(c, 4, 64, counts);
+    (void)run(c, 4, 64, counts);
     c.n = 1;
     c.batches = 100;
     c.keep = 1;
-    run(c, test_on_cuda(&target) ? 512 : 8, 256, counts);
+    (void)run(c, test_on_cuda(&target) ? 512 : 8, 256, counts);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_asks_gets_all_there_is),
-        cmocka_unit_test(no_unit_is_lost_or_made),
+        test_with_seeds(who_asks_gets_all_there_is, &target),
+        test_with_seeds(no_unit_is_lost_or_made, &target),
         cmocka_unit_test(many_lanes_share_few_units),
     };
     target = test_target();

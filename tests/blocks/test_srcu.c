@@ -2,8 +2,7 @@
 /* Read-copy-update, the list that it guards, and the collective mutex: no reader stands on memory that was
  * reused, each callback runs once, and one group at a time is in a critical section. */
 #include "blocks/srcu_kernels.h"
-
-#include "common.h"
+#include "blocks/seeds.h"
 
 static struct quarry_target target;
 
@@ -52,24 +51,6 @@ static struct srcu_after run(const struct simt_kernel *kernel, struct srcu_case 
     return after;
 }
 
-static void for_seeds(void (*body)(uint64_t), uint64_t seeds)
-{
-    const char *text = getenv("QUARRY_TEST_SEEDS");
-    if (test_on_cuda(&target)) {
-        body(1);
-        return;
-    }
-    if (text)
-        seeds = strtoull(text, NULL, 10);
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        target.seed = seed;
-        target.bug_depth = seed % 2 ? 3 : 0;
-        body(seed);
-    }
-    target.seed = 0;
-    target.bug_depth = 0;
-}
-
 static void removal(uint64_t seed)
 {
     struct srcu_case c = {0};
@@ -86,7 +67,7 @@ static void removal(uint64_t seed)
 static void no_reader_stands_on_reused_memory(void **state)
 {
     (void)state;
-    for_seeds(removal, 4000);
+    test_for_seeds(&target, removal, 4000);
 }
 
 static void many_readers_and_writers(void **state)
@@ -110,21 +91,21 @@ static void critical(uint64_t seed)
     struct srcu_after after = run(&mutex_rounds, c, 2, threads);
     assert_int_equal(after.plain, after.counts[SRCU_GROUPS]);
     after = run(&mutex_rounds_block, c, 2, threads);
-    assert_int_equal(after.plain, 2u * 2u * c.rounds);
+    assert_int_equal(after.plain, 2u * c.rounds * MUTEX_TURNS);
 }
 
 static void one_group_at_a_time(void **state)
 {
     (void)state;
-    for_seeds(critical, 500);
+    test_for_seeds(&target, critical, 500);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_reader_stands_on_reused_memory),
+        test_with_seeds(no_reader_stands_on_reused_memory, &target),
         cmocka_unit_test(many_readers_and_writers),
-        cmocka_unit_test(one_group_at_a_time),
+        test_with_seeds(one_group_at_a_time, &target),
     };
     target = test_target();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,9 @@ same "$(wc -c <"$err")" 0 'bytes on standard error'
 
 # A variant that took longer than the limit is not run again.
 run 0 --backend "$backend" --measures figure6 --ratios 1 --threads 1024,1025 --runs 1 --limit 1
+# shellcheck disable=SC2016 # for awk
 long=$(rows '$4 == 1024 && $9 > 1000 { n++ } END { print n + 0 }')
+# shellcheck disable=SC2016
 same "$(rows '$4 == 1025 { n++ } END { print n + 0 }')" $((2 - long)) 'variants within the limit'
 
 for wrong in '--backend gpu' '--measures figure5,figure7' '--threads 0' '--threads 1048577' '--threads 1,,2' '--ratios x' \

@@ -48,7 +48,7 @@ tool/join/.*	(include/quarry|bench|tool/join)/.*|tool/[^/]*|<.*>	a folder of the
 tool/model/.*	(include/quarry|bench|tool/model)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
 tool/trace/.*	(include/quarry|bench|tool/trace)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
 tool/[^/]*	(include/quarry|bench)/.*|tool/[^/]*|<.*>	what the folders of the tool share knows none of them, and uses the library from outside
-examples/.*	include/quarry/(quarry|device|trace)\.h|examples/particles/.*|<.*>	examples use what users use
+examples/.*	include/quarry/(quarry|device|trace|core/(list|mutex|semaphore|srcu))\.h|examples/particles/.*|<.*>	examples use what users use
 END
 }
 
@@ -196,6 +196,7 @@ plant tool/trace/replay.c '#include "bench/bench.h"'
 plant tool/planted/planted.c '#include "tool.h"'
 plant bench/planted.c '#include "tool.h"'
 plant examples/hello.c '#include "quarry/alloc/walk.h"'
+plant examples/hello.c '#include "quarry/core/random.h"'
 plant include/quarry/quarry.h 'enum quarry_status quarry_heap_planted(quarry_heap *heap);'
 plant README.md 'see [there](docs/nowhere.md) or [here](https://example.org/x)'
 plant README.md "$(printf 'much too wide%.0s ' 1 2 3 4 5 6 7 8 9)"

@@ -3,7 +3,8 @@
  *
  * Isaac Gelado, Michael Garland, "Throughput-Oriented GPU Memory Allocation", PPoPP 2019, section 3.  With a
  * counting semaphore one thread at a time makes a new batch, and all others wait.  Here demand / batch
- * threads make batches at the same time.  docs/blocks.md compares this with the paper's algorithms 1 and 2.
+ * threads make batches at the same time.  docs/reference/blocks.md compares this with the paper's algorithms 1
+ * and 2.
  *
  *     balance   63 ............... 30 | 29 ......... 0
  *               units free - reserved | units expected
@@ -36,11 +37,18 @@
  * reserved is expected: from lanes that make batches.  If D is 0, its units are in grants, or with a signal
  * between its two additions.  A batch that fails lowers E, and the waiters look at E again.
  *
+ * Nobody is served first: units in grants go to whoever collects them.
+ *
  * Order.  An addition that signals releases, one that takes or collects acquires.  All changes of a word are
- * read-modify-writes, so each continues the release sequences of all before it: what was done before a signal
- * happens-before what is done after any later ask, try or wait that got units.  So who puts units into a
- * structure before it signals them, and takes them out after it asked, finds one for each unit (docs/blocks.md,
- * two stages).
+ * read-modify-writes, so each continues the release sequences of all before it.  So what was done before a
+ * signal happens-before what is done after any ask or try that comes later in the order of `balance`, and after
+ * any collect that comes later in the order of `grants`.  Who collects has not acquired a signal that granted
+ * nothing and came after its own ask.  So a unit's contents are passed on by an atomic of the unit's own, or
+ * by the structure in which it is found.
+ *
+ * Who puts units into a structure before it signals them, and takes one out after it got one here, finds one: at
+ * every instant there are as many as have been granted and not taken out.  It may be another one from one look
+ * to the next, so who has seen them all and found none looks again (docs/reference/blocks.md, two stages).
  *
  * A refusal is exact.  `failed` gives up a unit only if, at one place in the modification order of `balance`,
  * more units were reserved than expected, so none was free. */
@@ -56,12 +64,15 @@
 #define QUARRY_SEMAPHORE_PROMISE_MOST 1024u        /* units, of one lane at a time: a batch, or several */
 #define QUARRY_SEMAPHORE_LANES ((uint64_t)1 << 19) /* that can wait at once: more than any GPU runs */
 #define QUARRY_SEMAPHORE_UNITS_MOST (~(uint64_t)0 / 2 / QUARRY_SEMAPHORE_UNIT)
+#define QUARRY_SEMAPHORE_ASK_MOST ((uint32_t)1 << 14) /* units, of one lane at a time */
 SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_EXPECTED_MOST + QUARRY_SEMAPHORE_LANES * QUARRY_SEMAPHORE_PROMISE_MOST <=
                        QUARRY_SEMAPHORE_UNIT,
                    "promises made together fit the field");
+SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_LANES *QUARRY_SEMAPHORE_ASK_MOST - 1u <= QUARRY_SEMAPHORE_UNITS_MOST,
+                   "what all lanes reserve fits the field");
 SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_UNITS_MOST > (uint64_t)80 << 26, "80 GiB of blocks of 16 bytes fit");
 
-/* Each word has a line of its own: those who wait read only the second one most of the time. */
+/* Each word has a line of its own: who collects does not slow down who asks. */
 struct quarry_semaphore {
     uint64_t balance;
     uint64_t unused[15];
@@ -104,7 +115,7 @@ SIMT_FN void quarry_semaphore_init(struct quarry_semaphore *s, uint64_t units)
 }
 
 /* Asks for units.
- *   n   1 to 2^31; for all lanes of a group at once, mostly
+ *   n   1 to QUARRY_SEMAPHORE_ASK_MOST; for all lanes of a group at once, mostly
  * Returns how many the caller has now.  It is owed the others: it must call quarry_semaphore_wait for them.
  * Never waits.  Order: acquire. */
 SIMT_FN uint32_t quarry_semaphore_ask(struct quarry_semaphore *s, uint32_t n)

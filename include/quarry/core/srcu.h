@@ -3,7 +3,7 @@
  * could have seen it are gone.
  *
  * Isaac Gelado, Michael Garland, "Throughput-Oriented GPU Memory Allocation", PPoPP 2019, section 4.2.1, after
- * McKenney's SRCU.  docs/blocks.md says where the paper is silent, and what is done here.
+ * McKenney's SRCU.  docs/reference/blocks.md says where the paper is silent, and what is done here.
  *
  *     readers   63 ...... 48 | 47 .............. 24 | 23 .............. 0
  *               epoch        | readers, odd epochs  | readers, even epochs
