@@ -43,6 +43,14 @@ static int cpu_device_count(void)
     return 1;
 }
 
+static enum quarry_status not_built_for_weak(const char *asked)
+{
+    return quarry_fail(QUARRY_ERROR_BACKEND,
+                       "%s, but this library was built without mode weak: configure it with "
+                       "-DQUARRY_SANITIZE=weak",
+                       asked);
+}
+
 static enum quarry_status cpu_target_check(const struct quarry_target *target)
 {
     if (target->device != 0)
@@ -63,6 +71,8 @@ static enum quarry_status cpu_target_check(const struct quarry_target *target)
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "stack_bytes is %" PRIu32 ": it must be %u to %u, or 0 for 65536",
                            target->stack_bytes, MIN_STACK_BYTES, MAX_STACK_BYTES);
+    if (target->weak && !simt_cpu_has_weak())
+        return not_built_for_weak("weak is set");
     return QUARRY_OK;
 }
 
@@ -192,6 +202,29 @@ static enum quarry_status cpu_kernel_describe(const struct simt_kernel *kernel,
     return QUARRY_OK;
 }
 
+/* What the environment says of every launch, so that a program need not be changed: QUARRY_SEED is the seed of
+ * launches without one, QUARRY_WEAK=1 makes those with a seed launches in mode weak. */
+static enum quarry_status launch_environment(struct simt_cpu_launch *launch)
+{
+    const char *seed = getenv("QUARRY_SEED"), *weak = getenv("QUARRY_WEAK");
+    char *end;
+    if (seed && launch->seed == 0) {
+        errno = 0;
+        launch->seed = strtoull(seed, &end, 10);
+        if (*seed < '0' || *seed > '9' || *end || errno)
+            return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                               "QUARRY_SEED is \"%s\": it must be a number from 0 to 2^64 - 1", seed);
+    }
+    if (!weak || strcmp(weak, "0") == 0)
+        return QUARRY_OK;
+    if (strcmp(weak, "1") != 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "QUARRY_WEAK is \"%s\": it must be 0 or 1", weak);
+    if (!simt_cpu_has_weak())
+        return not_built_for_weak("QUARRY_WEAK is 1");
+    launch->weak = launch->seed != 0;
+    return QUARRY_OK;
+}
+
 static enum quarry_status cpu_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                      struct quarry_grid grid, const void *argument)
 {
@@ -214,6 +247,10 @@ static enum quarry_status cpu_launch(const struct simt_kernel *kernel, const str
     launch.resident_blocks = target->resident_blocks;
     launch.stack_bytes = target->stack_bytes;
     launch.bug_depth = target->bug_depth;
+    launch.weak = target->weak;
+    enum quarry_status status = launch_environment(&launch);
+    if (status != QUARRY_OK)
+        return status;
     switch (simt_cpu_run(&launch, report, sizeof report)) {
     case SIMT_CPU_OK:
         return QUARRY_OK;
@@ -221,6 +258,8 @@ static enum quarry_status cpu_launch(const struct simt_kernel *kernel, const str
         return quarry_fail(QUARRY_ERROR_DEADLOCK, "%s", report);
     case SIMT_CPU_ASSERT:
         return quarry_fail(QUARRY_ERROR_ASSERT, "%s", report);
+    case SIMT_CPU_RACE:
+        return quarry_fail(QUARRY_ERROR_RACE, "%s", report);
     case SIMT_CPU_MEMORY:
         break;
     }
