@@ -179,6 +179,7 @@ void simt_cpu_backoff(const char *place)
     wp->ready &= ~bit_of(me);
     wp->backoff |= bit_of(me);
     wp->polled |= bit_of(me);
+    simt_weak_wait(me);
     if (by_priority(w)) {
         me->priority = --w->last;
         me->spent = 0;

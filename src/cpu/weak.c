@@ -308,6 +308,7 @@ static void send(struct weak_lane *me, struct weak_past *past, uint32_t halves, 
 {
     struct weak *weak = me->weak;
     uint32_t epoch = me->clock[me->index];
+    me->waited = 0;
     struct weak_view *view = release(me, order);
     const struct weak_store *newest = &past->store[past->count - 1];
     for (uint32_t h = 0; changes && h < 2; h++)
@@ -357,8 +358,8 @@ static void write_memory(uintptr_t address, uint64_t value)
 static uint32_t choose(struct weak_lane *me, const struct weak_past *past, uint32_t halves)
 {
     uint32_t newest = past->count - 1;
-    if (newest == 0)
-        return 0;
+    if (newest == 0 || me->waited >= WEAK_PATIENCE)
+        return newest;
     uint32_t oldest = oldest_for(me, past, halves);
     if (oldest == newest)
         return newest;
@@ -538,6 +539,7 @@ void simt_weak_start(struct weak *weak, uint32_t index, struct lane *lane)
     memset(me->clock, 0, (size_t)2 * weak->lanes * sizeof *me->clock); /* and me->pending */
     me->clock[index] = me->first_epoch = epoch;
     me->lane = lane;
+    me->waited = 0;
     view_drop(weak, me->fence);
     me->fence = NULL;
     lane->weak = me;
@@ -565,6 +567,12 @@ void simt_weak_part(struct weak *weak)
         me->clock[me->index]++;
     }
     weak->met_count = 0;
+}
+
+void simt_weak_wait(const struct lane *lane)
+{
+    if (lane->weak)
+        lane->weak->waited++;
 }
 
 void simt_weak_forget(struct weak *weak, const void *memory, uint64_t bytes)

@@ -38,6 +38,9 @@ void simt_weak_start(struct weak *weak, uint32_t index, struct lane *lane);
 void simt_weak_meet(const struct lane *lane);
 void simt_weak_part(struct weak *weak);
 
+/* The lane backs off: what others have stored becomes visible to it in the end. */
+void simt_weak_wait(const struct lane *lane);
+
 /* What was done to this memory so far is of no concern to who gets it now. */
 void simt_weak_forget(struct weak *weak, const void *memory, uint64_t bytes);
 #else
@@ -61,6 +64,10 @@ static inline void simt_weak_meet(const struct lane *lane)
 static inline void simt_weak_part(struct weak *weak)
 {
     (void)weak;
+}
+static inline void simt_weak_wait(const struct lane *lane)
+{
+    (void)lane;
 }
 static inline void simt_weak_forget(struct weak *weak, const void *memory, uint64_t bytes)
 {

@@ -13,6 +13,10 @@
 #define WEAK_KEPT 16u /* latest stores of a cell; who is later than they are can't be read any more */
 #define WEAK_NOBODY UINT32_MAX /* a lane: who was before the launch, or is outside of it */
 
+/* A lane that has backed off so often since its last store reads the newest of all: a loop that waits for
+ * another lane ends, however seldom it looks. */
+#define WEAK_PATIENCE 16u
+
 /* A clock that a store carries, or a release fence leaves behind. */
 struct weak_view {
     uint32_t references;
@@ -71,6 +75,7 @@ struct weak_lane {
     struct weak *weak;
     const struct lane *lane;
     uint32_t index;
+    uint32_t waited;      /* backoffs since its last store */
     uint32_t first_epoch; /* of the lane that is in this place now */
     uint32_t *clock;
     uint32_t *pending;       /* what an acquire fence joins */
