@@ -8,7 +8,7 @@
  *
  *     | header, 256 bytes | memory ...
  */
-#include "cpu/executor.h"
+#include "cpu/weak.h"
 #include "host/backend.h"
 #include "host/internal.h"
 #include "host/machine.h"
@@ -126,6 +126,7 @@ static enum quarry_status cpu_memory_create(const struct quarry_target *target, 
     header->tag = MEMORY_TAG;
     header->mapped_bytes = mapped_bytes;
     *out = (unsigned char *)header + ALIGNMENT;
+    simt_weak_region(*out, bytes);
     return QUARRY_OK;
 }
 
@@ -142,6 +143,7 @@ static enum quarry_status cpu_memory_destroy(const struct quarry_target *target,
                            "%p is not what quarry_memory_create returned, or memory before it was written",
                            memory);
     header->tag = 0;
+    simt_weak_region_end(memory);
     if (header->mapped_bytes == 0)
         free(header);
     else if (munmap(header, (size_t)header->mapped_bytes) != 0)
@@ -175,6 +177,7 @@ static enum quarry_status cpu_copy(const struct quarry_target *target, void *to,
 {
     (void)target;
     memcpy(to, from, (size_t)bytes);
+    simt_weak_written(to, bytes);
     return QUARRY_OK;
 }
 
@@ -182,6 +185,7 @@ static enum quarry_status cpu_fill(const struct quarry_target *target, void *mem
 {
     (void)target;
     memset(memory, byte, (size_t)bytes);
+    simt_weak_written(memory, bytes);
     return QUARRY_OK;
 }
 

@@ -4,8 +4,8 @@
  *
  * Device code is compiled with -fsanitize=thread, which puts a call before each access and in the place of each
  * atomic.  weak_entry.c has what it calls, in the place of the sanitizer's runtime.  weak.c is the model:
- * clocks, and the latest stores of each word.  weak_races.c has who accessed what without an atomic, and
- * weak_place.c says in which line a call stands.
+ * clocks, and the latest stores of each word.  weak_races.c has who accessed what without an atomic,
+ * weak_blocks.c what was never written or was freed, and weak_place.c says in which line a call stands.
  *
  * All of a launch happens in one thread, so nothing here is locked. */
 #ifndef QUARRY_CPU_WEAK_H
@@ -38,6 +38,11 @@ void simt_weak_start(struct weak *weak, uint32_t index, struct lane *lane);
 void simt_weak_meet(const struct lane *lane);
 void simt_weak_part(struct weak *weak);
 
+/* Memory that the host takes for kernels, and gives back; and bytes of it that the host has written. */
+void simt_weak_region(const void *memory, uint64_t bytes);
+void simt_weak_region_end(const void *memory);
+void simt_weak_written(const void *memory, uint64_t bytes);
+
 /* The lane backs off: what others have stored becomes visible to it in the end. */
 void simt_weak_wait(const struct lane *lane);
 
@@ -64,6 +69,18 @@ static inline void simt_weak_meet(const struct lane *lane)
 static inline void simt_weak_part(struct weak *weak)
 {
     (void)weak;
+}
+static inline void simt_weak_region(const void *memory, uint64_t bytes)
+{
+    (void)memory, (void)bytes;
+}
+static inline void simt_weak_region_end(const void *memory)
+{
+    (void)memory;
+}
+static inline void simt_weak_written(const void *memory, uint64_t bytes)
+{
+    (void)memory, (void)bytes;
 }
 static inline void simt_weak_wait(const struct lane *lane)
 {

@@ -28,6 +28,8 @@ NOTHING(__tsan_func_exit, void)
         struct weak_lane *me = weak_self();                                                                  \
         if (me)                                                                                              \
             weak_plain(me, (uintptr_t)address, bytes, kind, HERE);                                           \
+        else if (kind == WEAK_WRITE)                                                                         \
+            simt_weak_written(address, bytes);                                                               \
     }
 #define PLAIN_RANGE(name, kind)                                                                              \
     void name(const void *address, unsigned long bytes);                                                     \
@@ -36,6 +38,8 @@ NOTHING(__tsan_func_exit, void)
         struct weak_lane *me = weak_self();                                                                  \
         if (me)                                                                                              \
             weak_plain(me, (uintptr_t)address, bytes, kind, HERE);                                           \
+        else if (kind == WEAK_WRITE)                                                                         \
+            simt_weak_written(address, bytes);                                                               \
     }
 #define PLAIN_SIZE(bytes)                                                                                    \
     PLAIN(__tsan_read##bytes, bytes, WEAK_READ)                                                              \

@@ -54,6 +54,21 @@ static void report(struct weak_lane *me, const struct weak_access *other, int ot
     simt_lane_abandon(me->weak->worker, SIMT_CPU_RACE, text, NULL);
 }
 
+/* The access is no race, but wrong all the same. */
+static void check_block(struct weak_lane *me, uintptr_t address, uint64_t bytes, enum weak_kind kind,
+                        uintptr_t place)
+{
+    char text[REPORT_BYTES], mine[64], my_place[PLACE_BYTES];
+    const char *fault = weak_block_fault(address, bytes, kind, place);
+    if (!fault)
+        return;
+    name_lane(me->weak, me->index, me->clock[me->index], mine, sizeof mine);
+    weak_place_text(place, my_place, sizeof my_place);
+    snprintf(text, sizeof text, "%s %s at %s %s; address %p", mine, kind == WEAK_READ ? "reads" : "writes",
+             my_place, fault, (void *)address);
+    simt_lane_abandon(me->weak->worker, SIMT_CPU_RACE, text, NULL);
+}
+
 /* ---- a cell's accesses ---- */
 
 static const struct weak_access *plain_race(const struct weak_lane *me, const struct weak_accesses *a,
@@ -144,6 +159,7 @@ void weak_plain(struct weak_lane *me, uintptr_t address, uint64_t bytes, enum we
     if (address - (uintptr_t)me->lane < sizeof *me->lane ||
         address - (uintptr_t)&simt_cpu < sizeof simt_cpu) /* the executor's */
         return;
+    check_block(me, address, bytes, kind, place);
     for (uintptr_t end = address + bytes; address < end;) {
         uintptr_t next = address / 8 * 8 + 8;
         uintptr_t until = next < end ? next : end;
@@ -157,6 +173,7 @@ void weak_atomic(struct weak_lane *me, struct weak_cell *cell, uintptr_t address
                  enum weak_kind kind, uintptr_t place)
 {
     uint32_t bytes = (halves & 1u ? 0x0fu : 0) | (halves & 2u ? 0xf0u : 0);
+    check_block(me, halves == 3 ? address : address / 4 * 4, halves == 3 ? 8 : 4, kind, place);
     const struct weak_access *other = plain_race(me, &cell->plain[WEAK_WRITE], bytes);
     if (other)
         report(me, other, 0, WEAK_WRITE, address, 1, kind, place);

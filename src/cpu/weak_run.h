@@ -150,6 +150,11 @@ void weak_plain(struct weak_lane *me, uintptr_t address, uint64_t bytes, enum we
 void weak_atomic(struct weak_lane *me, struct weak_cell *cell, uintptr_t address, uint32_t halves,
                  enum weak_kind kind, uintptr_t place);
 
+/* ---- weak_blocks.c ---- */
+
+/* What is wrong with an access to this memory, "a block that was freed"; NULL: nothing. */
+const char *weak_block_fault(uintptr_t address, uint64_t bytes, enum weak_kind kind, uintptr_t place);
+
 /* ---- weak_place.c ---- */
 
 /* Writes "file:line (function)" of the call that returns to `place`, as it stands in the caller of simt.h's

@@ -12,8 +12,8 @@
  *     h X               the other half of the cell of x, and the whole of it; b c: bytes of x
  *
  * Its outcome is the digits that were read, thread after thread; a cell has two, the upper half first. */
+#include "races/block_kernels.h"
 #include "races/litmus_kernels.h"
-
 #include "races/race_kernels.h"
 
 #include "common.h"
@@ -334,6 +334,48 @@ static void a_report_says_who_where_and_why_and_its_seed_replays_it(void **state
         }
 }
 
+/* Over and over in one small heap, so that what one launch freed the next gets. */
+static void blocks_are_written_before_they_are_read_and_left_alone_when_freed(void **state)
+{
+    static const char *const found[] = {NULL, NULL, "reads at ", "reads at ", "writes at ", "writes at "};
+    static uint32_t sum;
+    struct quarry_grid grid = {1, 1, 0};
+    int allocators = quarry_allocator_count();
+    (void)state;
+    for (int i = 0; i < allocators; i++) {
+        struct quarry_allocator_info info;
+        struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+        struct block_case a = {.sum = &sum};
+        quarry_heap *heap;
+        assert_ok(quarry_allocator_describe(i, &info));
+        if (!info.counts_slots) /* the C library's blocks: not known here */
+            continue;
+        target.seed = (uint64_t)i + 1;
+        options.target = target;
+        options.allocator = info.name;
+        options.page_bytes = 16;
+        options.pages = 64;
+        assert_ok(quarry_heap_create(&heap, &options));
+        a.heap = quarry_heap_handle(heap);
+        for (uint32_t turn = 0; turn < 20; turn++)
+            for (a.misuse = BLOCK_SOUND; a.misuse <= BLOCK_ADD_FREED; a.misuse++) {
+                enum quarry_status status = quarry_launch(&block_misuse, &target, grid, &a);
+                const char *report = quarry_error_detail();
+                assert_int_equal(status, found[a.misuse] ? QUARRY_ERROR_RACE : QUARRY_OK);
+                if (!found[a.misuse])
+                    continue;
+                if (i == 0 && turn == 0)
+                    printf("%s\n", report);
+                assert_non_null(strstr(report, found[a.misuse]));
+                assert_non_null(strstr(report, "block_kernels.c:"));
+                assert_non_null(strstr(report, a.misuse == BLOCK_READ_UNWRITTEN ? "nobody has written"
+                                                                                : "that was freed"));
+            }
+        assert_ok(quarry_heap_reset(heap));
+        assert_ok(quarry_heap_destroy(heap));
+    }
+}
+
 static void without_a_seed_it_is_refused(void **state)
 {
     struct quarry_target wrong = target;
@@ -350,6 +392,7 @@ int main(void)
         cmocka_unit_test(only_what_is_allowed_is_seen_and_all_of_it),
         cmocka_unit_test(races_are_found_and_nothing_else),
         cmocka_unit_test(a_report_says_who_where_and_why_and_its_seed_replays_it),
+        cmocka_unit_test(blocks_are_written_before_they_are_read_and_left_alone_when_freed),
         cmocka_unit_test(without_a_seed_it_is_refused),
     };
     target.backend = QUARRY_BACKEND_CPU;

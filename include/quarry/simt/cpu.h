@@ -58,6 +58,7 @@ void simt_cpu_assert_failed(const char *condition, const char *place) __attribut
 void simt_cpu_fence_annotate(void);
 #ifdef SIMT_CPU_WEAK
 void simt_cpu_forget(const void *memory, uint64_t bytes);
+void simt_cpu_note_block(const void *block, uint64_t bytes);
 #endif
 #pragma GCC visibility pop
 #ifdef __cplusplus
@@ -341,6 +342,12 @@ SIMT_FN void simt_free(void *block)
     simt_cpu_changed(1);
     __builtin_free(block);
 }
+
+#ifdef SIMT_CPU_WEAK
+#define simt_note_block(block, bytes) simt_cpu_note_block(block, bytes)
+#else
+#define simt_note_block(block, bytes) ((void)0)
+#endif
 
 #define simt_trap(text) simt_cpu_assert_failed(text, SIMT_CPU_PLACE)
 #ifdef NDEBUG
