@@ -86,13 +86,16 @@ static void note_malloc(struct weak_region *region, uint64_t first, uint64_t byt
             return;
         __atomic_fetch_add(&in_use, 1, __ATOMIC_RELAXED);
     }
-    for (uint64_t at = first / 8; 8 * at < end; at++) {
+    uint64_t at = first / 8;
+    for (; 8 * at < end; at++) {
         struct word *word = &region->words[at];
-        uint8_t bits = bits_of(at, first, end);
-        word->unwritten |= bits;
-        word->freed &= (uint8_t)~bits;
+        word->unwritten |= bits_of(at, first, end);
+        word->freed = 0;
         word->ends = (at == first / 8 ? FIRST : 0) | (8 * at + 8 >= end ? LAST : 0);
     }
+    /* The block may be larger than was asked for, and its owner may use all of it. */
+    for (; 8 * at + 8 <= region->bytes && region->words[at].freed && !(region->words[at].ends & FIRST); at++)
+        region->words[at].freed = 0;
 }
 
 /* From whatever address in the block that quarry_aligned_alloc may have returned. */
@@ -105,7 +108,6 @@ static void note_free(struct weak_region *region, uint64_t inside)
         at--;
     if (!(region->words[at].ends & FIRST))
         return;
-    region->words[at].ends &= (uint8_t)~FIRST;
     for (;; at++) {
         struct word *word = &region->words[at];
         int last = word->ends & LAST;
