@@ -277,7 +277,8 @@ static void note_reader(struct weak_lane *me, struct weak_past *past, uint32_t a
 }
 
 /* The lane reads these halves of a store. */
-static void receive(struct weak_lane *me, struct weak_past *past, uint32_t at, uint32_t halves, int order)
+static void receive(struct weak_lane *me, struct weak_past *past, uint32_t at, uint32_t halves, int order,
+                    uintptr_t place)
 {
     const struct weak_store *store = &past->store[at];
     const struct weak_view *last = NULL;
@@ -286,6 +287,10 @@ static void receive(struct weak_lane *me, struct weak_past *past, uint32_t at, u
         if (!(halves >> h & 1u))
             continue;
         note_reader(me, past, at, h);
+        if (store->half[h].lane != me->index && store->half[h].lane != WEAK_NOBODY)
+            me->heard[me->heard_count++ % WEAK_HEARD] =
+                (struct weak_heard){store->half[h].lane, store->half[h].epoch,
+                                    view ? view->clock[store->half[h].lane] : 0, store->half[h].place, place};
         if (view && view != last)
             join(me->weak, acquires(order) ? me->clock : me->pending, view->clock);
         last = view;
@@ -304,7 +309,7 @@ static struct weak_view *release(struct weak_lane *me, int order)
 
 /* Makes a store of the calling lane. */
 static void send(struct weak_lane *me, struct weak_past *past, uint32_t halves, uint64_t value, int order,
-                 int changes)
+                 int changes, uintptr_t place)
 {
     struct weak *weak = me->weak;
     uint32_t epoch = me->clock[me->index];
@@ -318,7 +323,7 @@ static void send(struct weak_lane *me, struct weak_past *past, uint32_t halves, 
     store->value = value;
     for (uint32_t h = 0; h < 2; h++)
         if (halves >> h & 1u)
-            store->half[h] = (struct weak_half){me->index, epoch, view_keep(view)};
+            store->half[h] = (struct weak_half){me->index, epoch, place, view_keep(view)};
     view_drop(weak, view);
 }
 
@@ -377,7 +382,7 @@ uint64_t weak_load(struct weak_lane *me, uintptr_t address, uint32_t bytes, int 
     struct weak_past *past = past_of(me->weak, cell, address);
     uint32_t chosen = choose(me, past, at.halves);
     uint64_t value = part_of(at, past->store[chosen].value);
-    receive(me, past, chosen, at.halves, order);
+    receive(me, past, chosen, at.halves, order, place);
     return value;
 }
 
@@ -389,7 +394,7 @@ void weak_store(struct weak_lane *me, uintptr_t address, uint32_t bytes, uint64_
     weak_atomic(me, cell, address, at.halves, WEAK_WRITE, place);
     struct weak_past *past = past_of(me->weak, cell, address);
     uint64_t after = with_part(at, past->store[past->count - 1].value, value);
-    send(me, past, at.halves, after, order, 0);
+    send(me, past, at.halves, after, order, 0, place);
     write_memory(address, after);
 }
 
@@ -423,8 +428,8 @@ uint64_t weak_change(struct weak_lane *me, uintptr_t address, uint32_t bytes, en
     struct weak_past *past = past_of(me->weak, cell, address);
     uint64_t whole = past->store[past->count - 1].value, before = part_of(at, whole);
     uint64_t after = with_part(at, whole, changed(what, before, value));
-    receive(me, past, past->count - 1, at.halves, order);
-    send(me, past, at.halves, after, order, 1);
+    receive(me, past, past->count - 1, at.halves, order, place);
+    send(me, past, at.halves, after, order, 1, place);
     write_memory(address, after);
     return before;
 }
@@ -442,13 +447,13 @@ uint64_t weak_compare_exchange(struct weak_lane *me, uintptr_t address, uint32_t
     uint64_t whole = past->store[chosen].value, before = part_of(at, whole);
     if (before != (expected & at.mask)) {
         weak_atomic(me, cell, address, at.halves, WEAK_READ, place);
-        receive(me, past, chosen, at.halves, failure);
+        receive(me, past, chosen, at.halves, failure, place);
         return before;
     }
     weak_atomic(me, cell, address, at.halves, WEAK_WRITE, place);
     uint64_t after = with_part(at, whole, desired);
-    receive(me, past, chosen, at.halves, order);
-    send(me, past, at.halves, after, order, 1);
+    receive(me, past, chosen, at.halves, order, place);
+    send(me, past, at.halves, after, order, 1, place);
     write_memory(address, after);
     return before;
 }
@@ -540,6 +545,7 @@ void simt_weak_start(struct weak *weak, uint32_t index, struct lane *lane)
     me->clock[index] = me->first_epoch = epoch;
     me->lane = lane;
     me->waited = 0;
+    me->heard_count = 0;
     view_drop(weak, me->fence);
     me->fence = NULL;
     lane->weak = me;

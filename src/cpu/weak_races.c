@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REPORT_BYTES 1536u
-#define PLACE_BYTES 384u
+#define REPORT_BYTES 2304u
+#define PLACE_BYTES 320u
 
 static void name_lane(const struct weak *weak, uint32_t lane, uint32_t epoch, char *text, size_t bytes)
 {
@@ -20,21 +20,27 @@ static void name_lane(const struct weak *weak, uint32_t lane, uint32_t epoch, ch
         snprintf(text, bytes, "a lane of a block that has ended");
 }
 
-/* Why the earlier access is not ordered before what `me` does, as far as one can tell. */
-static const char *why(const struct weak_lane *me, const struct weak_access *other)
+/* Which order is missing, as far as one can tell from what `me` loaded last. */
+static void explain(const struct weak_lane *me, const struct weak_access *other, char *text, size_t bytes)
 {
-    if (me->pending[other->lane] >= other->epoch)
-        return "the second lane read a store that releases the first access, but relaxed: an acquire, or a "
-               "fence "
-               "after that load, is missing";
-    if (me->weak->lane[other->lane].clock[me->index] > 0 ||
-        other->epoch == me->weak->lane[other->lane].clock[other->lane])
-        return "the first lane has released nothing since, or the second has not read what it released: a "
-               "release, "
-               "a fence or a simt_sync of both is missing";
-    return "the second lane has read nothing that was released after the first access: a release, an acquire "
-           "or a "
-           "simt_sync of both is missing";
+    char store[PLACE_BYTES], load[PLACE_BYTES];
+    uint32_t kept = me->heard_count < WEAK_HEARD ? me->heard_count : WEAK_HEARD;
+    for (uint32_t i = 1; i <= kept; i++) {
+        const struct weak_heard *heard = &me->heard[(me->heard_count - i) % WEAK_HEARD];
+        if (heard->lane != other->lane || heard->epoch < other->epoch)
+            continue;
+        weak_place_text(heard->store, store, sizeof store);
+        weak_place_text(heard->load, load, sizeof load);
+        snprintf(text, bytes,
+                 "the second loaded at %s what the first stored at %s, but the %s: %s is missing", load,
+                 store, heard->carried >= other->epoch ? "load acquires nothing" : "store releases nothing",
+                 heard->carried >= other->epoch ? "an acquire, or a fence after the load"
+                                                : "a release, or a fence before the store");
+        return;
+    }
+    snprintf(text, bytes,
+             "the second has loaded nothing that the first stored since: a flag with release and "
+             "acquire, a simt_sync or a barrier of both is missing");
 }
 
 static void report(struct weak_lane *me, const struct weak_access *other, int other_is_atomic,
@@ -42,15 +48,17 @@ static void report(struct weak_lane *me, const struct weak_access *other, int ot
                    uintptr_t place)
 {
     static const char *const did[] = {"read", "wrote"}, *const does[] = {"reads", "writes"};
-    char text[REPORT_BYTES], mine[64], others[64], my_place[PLACE_BYTES], other_place[PLACE_BYTES];
+    char text[REPORT_BYTES], why[REPORT_BYTES / 2], mine[64], others[64], my_place[PLACE_BYTES],
+        other_place[PLACE_BYTES];
     name_lane(me->weak, me->index, me->clock[me->index], mine, sizeof mine);
     name_lane(me->weak, other->lane, other->epoch, others, sizeof others);
     weak_place_text(place, my_place, sizeof my_place);
     weak_place_text(other->place, other_place, sizeof other_place);
+    explain(me, other, why, sizeof why);
     snprintf(text, sizeof text,
-             "race: %s %s%s at %s what %s %s%s at %s, and nothing orders the two; address %p; %s", mine,
+             "race: %s %s%s at %s what %s %s%s at %s, and nothing orders the two; %s; address %p", mine,
              does[kind], is_atomic ? " by an atomic" : "", my_place, others, did[other_kind],
-             other_is_atomic ? " by an atomic" : "", other_place, (void *)address, why(me, other));
+             other_is_atomic ? " by an atomic" : "", other_place, why, (void *)address);
     simt_lane_abandon(me->weak->worker, SIMT_CPU_RACE, text, NULL);
 }
 
@@ -147,7 +155,7 @@ static void plain(struct weak_lane *me, uintptr_t address, uint32_t bytes, enum 
         for (uint32_t h = 0; h < 2; h++)
             if (bytes >> (4 * h) & 0xfu) {
                 cell->past->written |= 1u << h;
-                cell->past->writer[h] = (struct weak_half){me->index, access.epoch, NULL};
+                cell->past->writer[h] = (struct weak_half){me->index, access.epoch, place, NULL};
             }
 }
 

@@ -26,6 +26,7 @@ struct weak_view {
 /* Who stored a half's value, and what it carries: NULL is nothing. */
 struct weak_half {
     uint32_t lane, epoch;
+    uintptr_t place;
     struct weak_view *view;
 };
 
@@ -71,7 +72,17 @@ struct weak_cell {
     struct weak_access *atomics[2]; /* likewise: 2 for each lane, of the cell's halves; NULL: none yet */
 };
 
+/* For reports: the lane loaded what another stored. */
+struct weak_heard {
+    uint32_t lane, epoch; /* of the store */
+    uint32_t carried;     /* so far the store released what its lane had done */
+    uintptr_t store, load;
+};
+#define WEAK_HEARD 16u /* latest that a lane knows */
+
 struct weak_lane {
+    struct weak_heard heard[WEAK_HEARD];
+    uint32_t heard_count;
     struct weak *weak;
     const struct lane *lane;
     uint32_t index;

@@ -309,11 +309,11 @@ static enum quarry_status hand_over(enum race_order broken, uint64_t seed, uint3
 
 static void a_report_says_who_where_and_why_and_its_seed_replays_it(void **state)
 {
-    static const char *const why[] = {"", "a release", "an acquire"};
+    static const char *const why[] = {"", "releases nothing: a release", "acquires nothing: an acquire"};
     (void)state;
     for (enum race_order broken = RACE_SOUND; broken <= RACE_NO_ACQUIRE; broken++)
         for (uint64_t seed = 1; seed <= 20; seed++) {
-            char report[1024];
+            char report[2048];
             uint32_t wrong;
             enum quarry_status status = hand_over(broken, seed, &wrong);
             assert_int_equal(status, broken == RACE_SOUND ? QUARRY_OK : QUARRY_ERROR_RACE);
