@@ -8,7 +8,6 @@
  * docs/design/race-finder.md. */
 #include "quarry/device.h"
 #include "quarry/quarry.h"
-#include "quarry/simt/kernel.h"
 
 #include <stdio.h>
 
