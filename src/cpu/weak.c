@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory model of mode weak: docs/design/weak-memory.md.
  *
- * Each cell keeps its latest stores, in the order in which they were made; that is their modification order.
+ * Each cell keeps its latest stores in their modification order.
  * Each store carries a view: what an acquire of it joins.  A load may read any kept store that is not older
  * than
  *   - the newest one that happens-before the load, and
  *   - the newest one that was read by anything that happens-before the load, the lane's own loads first.
- * Which one, the seed decides.  A read-modify-write reads the newest, and its store carries, besides its own
- * view, that of the store it read: the release sequence goes on. */
+ * Which one, the seed decides.  A store comes behind one that its lane might load, mostly the newest, but never
+ * between a read-modify-write and the store that it read.  A read-modify-write reads what it comes behind, and
+ * carries, besides its own view, that of the store it read: the release sequence goes on. */
 #include "cpu/weak_run.h"
 
 #include <pthread.h>
@@ -172,30 +173,52 @@ static int releases(int order)
     return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
 }
 
-/* A new store of these halves, which begins as a copy of the newest. */
-static struct weak_store *append(struct weak *weak, struct weak_past *past, uint32_t halves)
+static void forget_oldest(struct weak *weak, struct weak_past *past)
+{
+    uint32_t kept = 0;
+    for (uint32_t h = 0; h < 2; h++)
+        view_drop(weak, past->store[0].half[h].view);
+    memmove(past->store, past->store + 1, (WEAK_KEPT - 1) * sizeof *past->store);
+    past->count--;
+    past->first++;
+    for (uint32_t i = 0; i < past->reader_count; i++)
+        if (past->readers[i].number > past->first)
+            past->readers[kept++] = past->readers[i];
+    past->reader_count = kept;
+}
+
+/* A store of these halves comes behind store[at].  Those that come behind it, but for what they wrote
+ * themselves, have what it wrote. */
+static void insert(struct weak *weak, struct weak_past *past, uint32_t at, uint32_t halves, int changes,
+                   uint64_t value, const struct weak_half *half)
 {
     if (past->count == WEAK_KEPT) {
-        uint32_t kept = 0;
-        for (uint32_t h = 0; h < 2; h++)
-            view_drop(weak, past->store[0].half[h].view);
-        memmove(past->store, past->store + 1, (WEAK_KEPT - 1) * sizeof *past->store);
-        past->count--;
-        past->first++;
-        for (uint32_t i = 0; i < past->reader_count; i++)
-            if (past->readers[i].number > past->first)
-                past->readers[kept++] = past->readers[i];
-        past->reader_count = kept;
+        forget_oldest(weak, past);
+        at--;
     }
-    struct weak_store *store = &past->store[past->count++];
+    struct weak_store *store = &past->store[at + 1];
+    memmove(store + 1, store, (past->count - at - 1) * sizeof *store);
+    past->count++;
+    for (uint32_t i = 0; i < past->reader_count; i++)
+        past->readers[i].number += past->readers[i].number > past->first + at;
     *store = store[-1];
     store->halves = halves;
-    for (uint32_t h = 0; h < 2; h++)
-        if (halves >> h & 1u)
-            store->half[h].view = NULL;
-        else
-            view_keep(store->half[h].view);
-    return store;
+    store->changes = changes;
+    view_keep(store->half[0].view);
+    view_keep(store->half[1].view);
+    for (uint32_t h = 0; h < 2; h++) {
+        uint64_t mask = (uint64_t)0xffffffffu << (32 * h);
+        if (!(halves >> h & 1u))
+            continue;
+        for (struct weak_store *next = store; next < past->store + past->count; next++) {
+            if (next != store && (next->halves >> h & 1u))
+                break;
+            view_drop(weak, next->half[h].view);
+            next->half[h] = *half;
+            view_keep(half->view);
+            next->value = (next->value & ~mask) | (value & mask);
+        }
+    }
 }
 
 /* The past of the cell at this address, with what others than atomics wrote there. */
@@ -216,16 +239,12 @@ static struct weak_past *past_of(struct weak *weak, struct weak_cell *cell, uint
     }
     uint64_t changed = now ^ past->store[past->count - 1].value;
     uint32_t halves = past->written | ((uint32_t)changed != 0) | (uint32_t)(changed >> 32 != 0) << 1;
-    if (halves) {
-        struct weak_store *store = append(weak, past, halves);
-        store->value = now;
-        for (uint32_t h = 0; h < 2; h++)
-            if (halves >> h & 1u) {
-                store->half[h] = past->writer[h];
-                past->writer[h].lane = WEAK_NOBODY;
-            }
-        past->written = 0;
-    }
+    for (uint32_t h = 0; h < 2; h++)
+        if (halves >> h & 1u) {
+            insert(weak, past, past->count - 1, 1u << h, 0, now, &past->writer[h]);
+            past->writer[h].lane = WEAK_NOBODY;
+        }
+    past->written = 0;
     return past;
 }
 
@@ -307,23 +326,19 @@ static struct weak_view *release(struct weak_lane *me, int order)
     return view;
 }
 
-/* Makes a store of the calling lane. */
-static void send(struct weak_lane *me, struct weak_past *past, uint32_t halves, uint64_t value, int order,
-                 int changes, uintptr_t place)
+/* Makes a store of the calling lane, behind store[at]. */
+static void send(struct weak_lane *me, struct weak_past *past, uint32_t at, uint32_t halves, uint64_t value,
+                 int order, int changes, uintptr_t place)
 {
     struct weak *weak = me->weak;
     uint32_t epoch = me->clock[me->index];
     me->waited = 0;
     struct weak_view *view = release(me, order);
-    const struct weak_store *newest = &past->store[past->count - 1];
     for (uint32_t h = 0; changes && h < 2; h++)
         if (halves >> h & 1u)
-            view = view_join(weak, view, newest->half[h].view);
-    struct weak_store *store = append(weak, past, halves);
-    store->value = value;
-    for (uint32_t h = 0; h < 2; h++)
-        if (halves >> h & 1u)
-            store->half[h] = (struct weak_half){me->index, epoch, place, view_keep(view)};
+            view = view_join(weak, view, past->store[at].half[h].view);
+    const struct weak_half half = {me->index, epoch, place, view};
+    insert(weak, past, at, halves, changes, value, &half);
     view_drop(weak, view);
 }
 
@@ -354,9 +369,10 @@ static uint64_t with_part(struct where at, uint64_t cell, uint64_t value)
     return (cell & ~(at.mask << at.shift)) | (value & at.mask) << at.shift;
 }
 
-static void write_memory(uintptr_t address, uint64_t value)
+/* Memory has the newest store. */
+static void write_memory(uintptr_t address, const struct weak_past *past)
 {
-    __atomic_store_n((uint64_t *)(address / 8 * 8), value, __ATOMIC_RELAXED);
+    __atomic_store_n((uint64_t *)(address / 8 * 8), past->store[past->count - 1].value, __ATOMIC_RELAXED);
 }
 
 /* One of the stores that the lane may read. */
@@ -372,6 +388,26 @@ static uint32_t choose(struct weak_lane *me, const struct weak_past *past, uint3
     if ((random & 7u) >= me->weak->stale_of_8)
         return newest;
     return oldest + (uint32_t)(((random >> 32) * (newest - oldest + 1)) >> 32);
+}
+
+/* May a store of these halves come behind store[at]?  Not between a read-modify-write and what it read. */
+static int is_gap(const struct weak_past *past, uint32_t at, uint32_t halves)
+{
+    for (uint32_t h = 0; h < 2; h++)
+        for (uint32_t i = at + 1; (halves >> h & 1u) && i < past->count; i++)
+            if (past->store[i].halves >> h & 1u) {
+                if (past->store[i].changes)
+                    return 0;
+                break;
+            }
+    return at > 0 || past->count < WEAK_KEPT; /* else there is no room */
+}
+
+/* Behind which store that of the lane comes: mostly the newest. */
+static uint32_t choose_gap(struct weak_lane *me, const struct weak_past *past, uint32_t halves)
+{
+    uint32_t at = choose(me, past, halves);
+    return is_gap(past, at, halves) ? at : past->count - 1;
 }
 
 uint64_t weak_load(struct weak_lane *me, uintptr_t address, uint32_t bytes, int order, uintptr_t place)
@@ -393,9 +429,10 @@ void weak_store(struct weak_lane *me, uintptr_t address, uint32_t bytes, uint64_
     struct weak_cell *cell = weak_cell_of(me->weak, address);
     weak_atomic(me, cell, address, at.halves, WEAK_WRITE, place);
     struct weak_past *past = past_of(me->weak, cell, address);
-    uint64_t after = with_part(at, past->store[past->count - 1].value, value);
-    send(me, past, at.halves, after, order, 0, place);
-    write_memory(address, after);
+    uint32_t chosen = choose_gap(me, past, at.halves);
+    uint64_t after = with_part(at, past->store[chosen].value, value);
+    send(me, past, chosen, at.halves, after, order, 0, place);
+    write_memory(address, past);
 }
 
 static uint64_t changed(enum weak_rmw what, uint64_t before, uint64_t value)
@@ -426,11 +463,12 @@ uint64_t weak_change(struct weak_lane *me, uintptr_t address, uint32_t bytes, en
     struct weak_cell *cell = weak_cell_of(me->weak, address);
     weak_atomic(me, cell, address, at.halves, WEAK_WRITE, place);
     struct weak_past *past = past_of(me->weak, cell, address);
-    uint64_t whole = past->store[past->count - 1].value, before = part_of(at, whole);
+    uint32_t chosen = choose_gap(me, past, at.halves);
+    uint64_t whole = past->store[chosen].value, before = part_of(at, whole);
     uint64_t after = with_part(at, whole, changed(what, before, value));
-    receive(me, past, past->count - 1, at.halves, order, place);
-    send(me, past, at.halves, after, order, 1, place);
-    write_memory(address, after);
+    receive(me, past, chosen, at.halves, order, place);
+    send(me, past, chosen, at.halves, after, order, 1, place);
+    write_memory(address, past);
     return before;
 }
 
@@ -442,7 +480,7 @@ uint64_t weak_compare_exchange(struct weak_lane *me, uintptr_t address, uint32_t
     struct weak_cell *cell = weak_cell_of(me->weak, address);
     struct weak_past *past = past_of(me->weak, cell, address);
     uint32_t chosen = choose(me, past, at.halves);
-    if (part_of(at, past->store[chosen].value) == (expected & at.mask))
+    if (part_of(at, past->store[chosen].value) == (expected & at.mask) && !is_gap(past, chosen, at.halves))
         chosen = past->count - 1;
     uint64_t whole = past->store[chosen].value, before = part_of(at, whole);
     if (before != (expected & at.mask)) {
@@ -453,8 +491,8 @@ uint64_t weak_compare_exchange(struct weak_lane *me, uintptr_t address, uint32_t
     weak_atomic(me, cell, address, at.halves, WEAK_WRITE, place);
     uint64_t after = with_part(at, whole, desired);
     receive(me, past, chosen, at.halves, order, place);
-    send(me, past, at.halves, after, order, 1, place);
-    write_memory(address, after);
+    send(me, past, chosen, at.halves, after, order, 1, place);
+    write_memory(address, past);
     return before;
 }
 

@@ -33,6 +33,7 @@ struct weak_half {
 struct weak_store {
     uint64_t value;  /* of the cell, after it */
     uint32_t halves; /* bits 0 and 1: which it wrote; the others are as they were */
+    int changes;     /* it is a read-modify-write */
     struct weak_half half[2];
 };
 
@@ -41,7 +42,7 @@ struct weak_reader {
     uint32_t lane, epoch, half, number;
 };
 
-/* The past of a cell that atomics access, oldest store first. */
+/* The past of a cell that atomics access, in their modification order. */
 struct weak_past {
     uint32_t first; /* number of store[0] */
     uint32_t count;

@@ -186,8 +186,13 @@ static const struct outcomes {
     {"x+1 | x+1", "01 10", NULL},
     {"x+1 | x=2 x", "02 22 23", NULL},
 
-    /* 2+2W: C11 and PTX allow 11.  Here stores come into memory in the order in which they are made. */
-    {"x=1 y=2 B x y | y=1 x=2 B", "12 21 22", NULL},
+    /* 2+2W: 11, and both first stores come last. */
+    {"x=1 y=2 B x y | y=1 x=2 B", "11 12 21 22", NULL},
+    {"x=1 F.ar y=2 B x y | y=1 F.ar x=2 B", "11 12 21 22", NULL},
+    {"x=1 F.sc y=2 B x y | y=1 F.sc x=2 B", "12 21 22", NULL},
+    /* A read-modify-write before a store that nothing orders before it: the flag was seen, the change is lost. */
+    {"x=4 y=1 B | y x+1 B x", "004 045 104 145", NULL},
+    {"x=4 y=1.rel B | y.acq x+1 B x", "004 045 145", NULL},
 
     /* Meetings: all but a sync and the barrier order nothing. */
     {"x=1 S | S x", "1", NULL},
