@@ -268,16 +268,15 @@ static uint32_t oldest_for(const struct weak_lane *me, const struct weak_past *p
     return oldest;
 }
 
-/* The lane has read half `half` of a store.  If that store happens-before the read, or is the oldest, this says nothing new
- * to anybody. */
+/* The lane has read half `half` of store[at].  If who wrote that happens-before the read, or it is the oldest,
+ * this says nothing new to anybody. */
 static void note_reader(struct weak_lane *me, struct weak_past *past, uint32_t at, uint32_t half)
 {
-    uint32_t number = past->first + at;
     while (at > 0 && !(past->store[at].halves >> half & 1u))
         at--;
     if (at == 0 || weak_is_before(me, past->store[at].half[half].lane, past->store[at].half[half].epoch))
         return;
-    number = past->first + at;
+    uint32_t number = past->first + at;
     for (uint32_t i = 0; i < past->reader_count; i++) {
         const struct weak_reader *reader = &past->readers[i];
         if (reader->lane == me->index && reader->half == half && reader->number == number &&

@@ -3,6 +3,8 @@
  * runtime.  Calls of no lane, and of launches in other modes, are plain accesses. */
 #include "cpu/weak_run.h"
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the compiler chose the names. */
+
 #define HERE ((uintptr_t)__builtin_return_address(0))
 #define NOTHING(name, ...)                                                                                   \
     void name(__VA_ARGS__);                                                                                  \
@@ -158,6 +160,8 @@ NOTHING(__tsan_atomic_signal_fence, int order)
 {
     (void)order;
 }
+
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 /* ---- memory of the platform's allocator ---- */
 
