@@ -4,6 +4,7 @@
 #include "cpu/weak_run.h"
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the compiler chose the names. */
+#pragma GCC visibility push(default) /* what libquarry.so exports */
 
 #define HERE ((uintptr_t)__builtin_return_address(0))
 #define NOTHING(name, ...)                                                                                   \
@@ -161,6 +162,7 @@ NOTHING(__tsan_atomic_signal_fence, int order)
     (void)order;
 }
 
+#pragma GCC visibility pop
 /* NOLINTEND(bugprone-reserved-identifier) */
 
 /* ---- memory of the platform's allocator ---- */
