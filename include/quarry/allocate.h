@@ -13,9 +13,9 @@
 
 #ifdef QUARRY_TRACE
 #include "quarry/log.h"
-#define QUARRY_LOG(heap, block, bytes) quarry_log_note(heap, block, bytes)
+#define QUARRY_LOG(heap, block, bytes) (simt_note_block(block, bytes), quarry_log_note(heap, block, bytes))
 #else
-#define QUARRY_LOG(heap, block, bytes) ((void)0)
+#define QUARRY_LOG(heap, block, bytes) simt_note_block(block, bytes)
 #endif
 
 /* A context for quarry_malloc_with, without a past. */

@@ -67,6 +67,7 @@ enum quarry_status {
     QUARRY_ERROR_CORRUPT,     /* a heap has a broken structure, or debug mode saw an error */
     QUARRY_ERROR_LEAK,        /* a heap in debug mode was destroyed with live blocks in it */
     QUARRY_ERROR_FILE,        /* a file can't be read or written, or is damaged; the detail says where */
+    QUARRY_ERROR_RACE,        /* mode weak of the CPU backend: a kernel has a race; the detail says where */
     QUARRY_STATUS_COUNT
 };
 
@@ -100,6 +101,11 @@ struct quarry_target {
     uint32_t bug_depth;
 
     uint32_t stack_bytes; /* CPU: of each lane's stack, 16 KiB to 1 GiB; 0: 64 KiB */
+
+    /* CPU, deterministic mode, in a library that was built with -DQUARRY_SANITIZE=weak.  1: mode weak.  A load
+     * may read what is old, as far as the orders allow it, and a launch with a data race ends with RACE
+     * (docs/design/weak-memory.md). */
+    int weak;
 };
 
 /* Replaces QUARRY_BACKEND_AUTO by what it stands for here and checks the rest.
@@ -303,7 +309,7 @@ struct quarry_heap_options {
 /* Options that are all defaults. */
 /* clang-format off */
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
-    { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0, 0}, SIMT_NULL,     \
+    { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0, 0, 0}, SIMT_NULL,  \
       SIMT_NULL, 0, 0, QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0,                     \
       QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0, 0 }
 /* clang-format on */

@@ -8,7 +8,7 @@
  *
  *     | header, 256 bytes | memory ...
  */
-#include "cpu/executor.h"
+#include "cpu/weak.h"
 #include "host/backend.h"
 #include "host/internal.h"
 #include "host/machine.h"
@@ -43,6 +43,14 @@ static int cpu_device_count(void)
     return 1;
 }
 
+static enum quarry_status not_built_for_weak(const char *asked)
+{
+    return quarry_fail(QUARRY_ERROR_BACKEND,
+                       "%s, but this library was built without mode weak: configure it with "
+                       "-DQUARRY_SANITIZE=weak",
+                       asked);
+}
+
 static enum quarry_status cpu_target_check(const struct quarry_target *target)
 {
     if (target->device != 0)
@@ -63,6 +71,8 @@ static enum quarry_status cpu_target_check(const struct quarry_target *target)
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "stack_bytes is %" PRIu32 ": it must be %u to %u, or 0 for 65536",
                            target->stack_bytes, MIN_STACK_BYTES, MAX_STACK_BYTES);
+    if (target->weak && !simt_cpu_has_weak())
+        return not_built_for_weak("weak is set");
     return QUARRY_OK;
 }
 
@@ -116,6 +126,7 @@ static enum quarry_status cpu_memory_create(const struct quarry_target *target, 
     header->tag = MEMORY_TAG;
     header->mapped_bytes = mapped_bytes;
     *out = (unsigned char *)header + ALIGNMENT;
+    simt_weak_region(*out, bytes);
     return QUARRY_OK;
 }
 
@@ -132,6 +143,7 @@ static enum quarry_status cpu_memory_destroy(const struct quarry_target *target,
                            "%p is not what quarry_memory_create returned, or memory before it was written",
                            memory);
     header->tag = 0;
+    simt_weak_region_end(memory);
     if (header->mapped_bytes == 0)
         free(header);
     else if (munmap(header, (size_t)header->mapped_bytes) != 0)
@@ -165,6 +177,7 @@ static enum quarry_status cpu_copy(const struct quarry_target *target, void *to,
 {
     (void)target;
     memcpy(to, from, (size_t)bytes);
+    simt_weak_written(to, bytes);
     return QUARRY_OK;
 }
 
@@ -172,6 +185,7 @@ static enum quarry_status cpu_fill(const struct quarry_target *target, void *mem
 {
     (void)target;
     memset(memory, byte, (size_t)bytes);
+    simt_weak_written(memory, bytes);
     return QUARRY_OK;
 }
 
@@ -189,6 +203,29 @@ static enum quarry_status cpu_kernel_describe(const struct simt_kernel *kernel,
     if (!kernel->cpu)
         return not_for_cpu(kernel);
     *info = none;
+    return QUARRY_OK;
+}
+
+/* What the environment says of every launch, so that a program need not be changed: QUARRY_SEED is the seed of
+ * launches without one, QUARRY_WEAK=1 makes those with a seed launches in mode weak. */
+static enum quarry_status launch_environment(struct simt_cpu_launch *launch)
+{
+    const char *seed = getenv("QUARRY_SEED"), *weak = getenv("QUARRY_WEAK");
+    char *end;
+    if (seed && launch->seed == 0) {
+        errno = 0;
+        launch->seed = strtoull(seed, &end, 10);
+        if (*seed < '0' || *seed > '9' || *end || errno)
+            return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                               "QUARRY_SEED is \"%s\": it must be a number from 0 to 2^64 - 1", seed);
+    }
+    if (!weak || strcmp(weak, "0") == 0)
+        return QUARRY_OK;
+    if (strcmp(weak, "1") != 0)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "QUARRY_WEAK is \"%s\": it must be 0 or 1", weak);
+    if (!simt_cpu_has_weak())
+        return not_built_for_weak("QUARRY_WEAK is 1");
+    launch->weak = launch->seed != 0;
     return QUARRY_OK;
 }
 
@@ -214,6 +251,10 @@ static enum quarry_status cpu_launch(const struct simt_kernel *kernel, const str
     launch.resident_blocks = target->resident_blocks;
     launch.stack_bytes = target->stack_bytes;
     launch.bug_depth = target->bug_depth;
+    launch.weak = target->weak;
+    enum quarry_status status = launch_environment(&launch);
+    if (status != QUARRY_OK)
+        return status;
     switch (simt_cpu_run(&launch, report, sizeof report)) {
     case SIMT_CPU_OK:
         return QUARRY_OK;
@@ -221,6 +262,8 @@ static enum quarry_status cpu_launch(const struct simt_kernel *kernel, const str
         return quarry_fail(QUARRY_ERROR_DEADLOCK, "%s", report);
     case SIMT_CPU_ASSERT:
         return quarry_fail(QUARRY_ERROR_ASSERT, "%s", report);
+    case SIMT_CPU_RACE:
+        return quarry_fail(QUARRY_ERROR_RACE, "%s", report);
     case SIMT_CPU_MEMORY:
         break;
     }

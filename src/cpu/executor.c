@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The warp executor: launches.  There is no scheduler fiber: a lane that can't go on picks its successor
  * itself and switches to it. */
-#include "cpu/executor_run.h"
+#include "cpu/weak.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -57,6 +57,7 @@ static void start_block(struct worker *w, struct block *b)
         return;
     b->live = launch->threads;
     b->at_barrier = 0;
+    simt_weak_forget(w->weak, b->shared, launch->shared_bytes);
     for (uint32_t k = 0; k < run->warps; k++) {
         uint32_t here = launch->threads - k * SIMT_LANES;
         uint32_t exists = here >= SIMT_LANES ? SIMT_ALL_LANES : (1u << here) - 1u;
@@ -75,6 +76,8 @@ static void start_block(struct worker *w, struct block *b)
         if (by_priority(w))
             lane->priority = lane->regained = FIRST_BAND | random_next(w) >> 1;
         lane->spent = 0;
+        if (w->weak)
+            simt_weak_start(w->weak, slot * launch->threads + i, lane);
         simt_fiber_prepare(fiber, lane_main, i);
     }
 }
@@ -131,7 +134,9 @@ static int worker_prepare(struct worker *w)
     w->blocks = calloc(run->resident, sizeof *w->blocks);
     w->crew = crew_take(launch->threads * run->resident, run->stack_bytes);
     w->choice[0] = calloc((size_t)run->resident * run->warps * 2, sizeof **w->choice);
-    if (!w->blocks || !w->crew || !w->choice[0])
+    if (launch->weak)
+        w->weak = simt_weak_begin(w, run->resident * launch->threads, launch->seed);
+    if (!w->blocks || !w->crew || !w->choice[0] || (launch->weak && !w->weak))
         return -1;
     w->choice[1] = w->choice[0] + (size_t)run->resident * run->warps;
     for (uint32_t i = 0; i < run->resident; i++) {
@@ -156,6 +161,7 @@ static void worker_release(struct worker *w, int abandoned)
     free(w->blocks);
     free(w->choice[0]);
     crew_give(w->crew, abandoned);
+    simt_weak_end(w->weak);
 }
 
 static void *worker_main(void *argument)
@@ -196,6 +202,11 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
+int simt_cpu_has_weak(void)
+{
+    return SIMT_WEAK_BUILD;
+}
+
 uint32_t simt_cpu_cores(void)
 {
     cpu_set_t set;
@@ -215,6 +226,8 @@ enum simt_cpu_outcome simt_cpu_run(const struct simt_cpu_launch *launch, char *r
         run.resident = launch->resident_blocks ? launch->resident_blocks : DEFAULT_RESIDENT;
         if (run.resident > launch->blocks)
             run.resident = launch->blocks;
+        if (launch->weak && run.resident * launch->threads > WEAK_MOST_LANES)
+            run.resident = WEAK_MOST_LANES / launch->threads;
     } else {
         workers = launch->workers ? launch->workers : simt_cpu_cores();
         if (workers > launch->blocks)

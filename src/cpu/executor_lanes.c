@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lanes call: collectives, the block barrier, backoff, the clock. */
-#include "cpu/executor_run.h"
+#include "cpu/weak.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@ void simt_lane_abandon(struct worker *w, enum simt_cpu_outcome outcome, const ch
     w->current = NULL;
     simt_cpu.self = NULL;
     simt_fiber_switch(me->fiber, &w->thread, 1);
+    abort(); /* who is abandoned is not switched to again */
 }
 
 void simt_cpu_assert_failed(const char *condition, const char *place)
@@ -68,6 +69,8 @@ static void complete(struct warp *wp, enum simt_cpu_op op, uint32_t mask)
         } else {
             l->result = total;
         }
+        if (op == SIMT_CPU_SYNC)
+            simt_weak_meet(l);
     }
     wp->collective &= ~mask;
     wp->ready |= mask;
@@ -108,6 +111,7 @@ uint64_t simt_cpu_collective(enum simt_cpu_op op, uint32_t mask, uint64_t value,
                                       place);
             }
             complete(wp, op, mask);
+            simt_weak_part(w->weak);
         }
     }
     if ((wp->collective & bit) || by_priority(w)) /* who waited for the caller may come before it */
@@ -140,9 +144,12 @@ void simt_block_try_open(struct worker *w, struct block *b)
         return;
     b->at_barrier = 0;
     for (uint32_t k = 0; k < w->run->warps; k++) {
+        for (uint32_t rest = w->weak ? b->warps[k].barrier : 0; rest; rest &= rest - 1)
+            simt_weak_meet(&b->warps[k].lanes[lowest(rest)]);
         b->warps[k].ready |= b->warps[k].barrier;
         b->warps[k].barrier = 0;
     }
+    simt_weak_part(w->weak);
 }
 
 void simt_cpu_barrier(const char *place)
@@ -172,6 +179,7 @@ void simt_cpu_backoff(const char *place)
     wp->ready &= ~bit_of(me);
     wp->backoff |= bit_of(me);
     wp->polled |= bit_of(me);
+    simt_weak_wait(me);
     if (by_priority(w)) {
         me->priority = --w->last;
         me->spent = 0;

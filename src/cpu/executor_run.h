@@ -6,6 +6,7 @@
  *     executor_lanes.c      what lanes call: collectives, the block barrier, backoff, the clock
  *     executor_stack.c      lanes that run beyond their stacks
  *     executor_deadlock.c   when nothing advances any more, and what a report says
+ *     weak.h                mode weak: what lanes read of each other's atomics, and their races
  *
  * A worker (an OS thread) runs blocks; the lanes of a block stay on it, and only it changes their records.
  * Each lane of a warp is in one of the warp's masks:
@@ -29,6 +30,7 @@
 
 struct lane {
     struct simt_cpu_lane self; /* first: device code sees only this */
+    struct weak_lane *weak;    /* mode weak; else NULL */
     struct fiber *fiber;
     struct block *block;
     struct warp *warp;
@@ -102,6 +104,7 @@ struct worker {
     uint32_t changes;        /* change points in it after the next */
     uint64_t last;           /* lowest priority given so far */
     uint32_t patient_of_8;   /* so many of 8 lanes that come to simt_active are patient */
+    struct weak *weak;       /* mode weak; else NULL */
     char shared_token;
     pthread_t handle;
 };

@@ -51,6 +51,8 @@ const char *quarry_status_string(enum quarry_status status)
         return "blocks were never freed";
     case QUARRY_ERROR_FILE:
         return "file not usable";
+    case QUARRY_ERROR_RACE:
+        return "kernel has a race";
     case QUARRY_STATUS_COUNT:
         break;
     }

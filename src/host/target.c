@@ -63,6 +63,9 @@ enum quarry_status quarry_backend_resolve(const struct quarry_target *target, st
                            " but seed is 0: lanes run by priority in deterministic mode "
                            "only, which any other seed selects",
                            chosen.bug_depth);
+    if (chosen.weak && chosen.seed == 0)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "weak is set but seed is 0: mode weak needs a seed, from 1 on");
     *resolved = chosen;
     *ops = table;
     return QUARRY_OK;

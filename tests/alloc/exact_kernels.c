@@ -215,7 +215,7 @@ SIMT_KERNEL(exact_fail, struct exact_case, a)
 SIMT_FN void *exact_fetch(const struct exact_case *a)
 {
     for (uint32_t i = 0; i < a->askers; i++) {
-        uint32_t before = simt_load_u32(&a->asked[i], relaxed);
+        uint32_t before = simt_add_u32(&a->asked[i], 0, acquire);
         while (simt_load_u32(&a->asked[i], acquire) == before) /* pairs with the release in exact_asker */
             simt_backoff();
     }

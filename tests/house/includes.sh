@@ -36,7 +36,7 @@ include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's s
 include/quarry/.*	include/quarry/.*	public headers see no source folder
 src/device/pool_kernels.*	include/quarry/simt/.*|src/device/pool_kernels\.h	a pool knows nothing of malloc
 src/device/.*	(include/quarry|src/device)/.*	kernels are device code
-src/cpu/(executor|fiber).*	src/cpu/(executor|fiber).*\.h|include/quarry/simt/.*|<.*>	the executor knows no heaps
+src/cpu/(executor|fiber|weak).*	src/cpu/(executor|fiber|weak).*\.h|include/quarry/simt/.*|<.*>	the executor knows no heaps
 src/cpu/.*	(include/quarry|src/cpu|src/host)/.*|<[^c].*>|<c[^u].*>	one backend knows no other
 src/cuda/.*	(include/quarry|src/cuda|src/host)/.*|<.*>	one backend knows no other
 src/host/pool\..*	include/quarry/(core/layout|quarry)\.h|src/host/(backend|fail|machine|pool)\.h|src/device/pool_kernels\.h|<[^c].*>	a pool knows nothing of malloc

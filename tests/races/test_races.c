@@ -151,6 +151,52 @@ static void wrong_depths_are_refused(void **state)
     assert_ok(quarry_target_resolve(&wrong));
 }
 
+/* QUARRY_SEED is the seed of launches that have none. */
+static void the_environment_gives_a_seed_and_wrong_words_are_refused(void **state)
+{
+    static const struct bug count = {"a lost update", &race_count, 8, 0, 0, NULL};
+    static const char *const wrong[] = {"", "x", "1x", "-1", " 1", "18446744073709551616"};
+    uint32_t lost[40];
+    (void)state;
+    for (uint32_t seed = 0; seed < 40; seed++)
+        lost[seed] = run(&count, 1, 0, seed + 1).wrong;
+    for (uint32_t seed = 0; seed < 40; seed++) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", seed + 1);
+        assert_int_equal(setenv("QUARRY_SEED", text, 1), 0);
+        assert_int_equal(run(&count, 1, 0, 0).wrong, lost[seed]);
+        assert_int_equal(run(&count, 1, 0, 1).wrong, lost[0]); /* the target's own comes first */
+    }
+    for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(setenv("QUARRY_SEED", wrong[i], 1), 0);
+        assert_int_equal(run(&count, 1, 0, 0).status, QUARRY_ERROR_ARGUMENT);
+        assert_non_null(strstr(quarry_error_detail(), "QUARRY_SEED"));
+    }
+    assert_int_equal(unsetenv("QUARRY_SEED"), 0);
+    assert_int_equal(setenv("QUARRY_WEAK", "2", 1), 0);
+    assert_int_equal(run(&count, 1, 0, 1).status, QUARRY_ERROR_ARGUMENT);
+    assert_int_equal(unsetenv("QUARRY_WEAK"), 0);
+}
+
+#ifndef SIMT_CPU_WEAK
+static void mode_weak_is_refused_by_a_library_without_it(void **state)
+{
+    static const struct bug count = {"a lost update", &race_count, 8, 0, 0, NULL};
+    struct quarry_target weak = target;
+    (void)state;
+    weak.seed = 1;
+    weak.bug_depth = 0;
+    weak.weak = 1;
+    assert_int_equal(quarry_target_resolve(&weak), QUARRY_ERROR_BACKEND);
+    assert_non_null(strstr(quarry_error_detail(), "-DQUARRY_SANITIZE=weak"));
+    assert_int_equal(setenv("QUARRY_WEAK", "1", 1), 0);
+    assert_int_equal(run(&count, 0, 0, 1).status, QUARRY_ERROR_BACKEND);
+    assert_int_equal(setenv("QUARRY_WEAK", "0", 1), 0);
+    assert_int_equal(run(&count, 0, 0, 1).status, QUARRY_OK);
+    assert_int_equal(unsetenv("QUARRY_WEAK"), 0);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +204,10 @@ int main(void)
         cmocka_unit_test(without_the_bug_nothing_is_found),
         cmocka_unit_test(who_polls_starves_nobody),
         cmocka_unit_test(wrong_depths_are_refused),
+        cmocka_unit_test(the_environment_gives_a_seed_and_wrong_words_are_refused),
+#ifndef SIMT_CPU_WEAK
+        cmocka_unit_test(mode_weak_is_refused_by_a_library_without_it),
+#endif
     };
     target.backend = QUARRY_BACKEND_CPU;
     device.words = test_memory(&target, RACE_WORDS * sizeof *device.words);

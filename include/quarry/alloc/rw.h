@@ -19,10 +19,15 @@
  * taken again, with a new tag, before the second did.  The passes compare a sum of mixed tags: a page freed
  * and taken again right inside the proof goes unnoticed if it draws the same of 2^31 tags, several if their
  * 32-bit mixes happen to cancel.  The price would be a NULL, never a shared page.  The flag has room for a
- * tag since the paper's is 32 bits wide for one bit of use. In the model's terms: the tags are read relaxed,
- * and all reads of the first pass happen-before all of the second.  If the second reads the tag that the
- * first read, then no free of that page happens-before the second pass, so the NULL, placed between the
- * passes, can be ordered before each free that they missed. */
+ * tag since the paper's is 32 bits wide for one bit of use.
+ *
+ * In the model's terms: the tags are read relaxed, and all reads of the first pass happen-before all of the
+ * second.  If the second reads the tag that the first read, then no free of that page happens-before the
+ * second pass: a free that both missed is one that nothing has told them of.  One case is left open.  A
+ * thread frees page q and then takes page p; both passes see p taken, and q not yet free, since nothing
+ * orders the two for others.  Then there was no instant at which both were taken, and NULL comes all the
+ * same.  To forbid that, a take would have to release and a pass to acquire: a fence in each malloc, for a
+ * free that is under way for less long than a sweep takes.  Mode weak shows it (test_exact); no GPU has. */
 #ifndef QUARRY_ALLOC_RW_H
 #define QUARRY_ALLOC_RW_H
 

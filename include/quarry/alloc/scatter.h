@@ -33,7 +33,8 @@
  * modification order from the first pass's read on to the second's.  The second saw that it does not, so it
  * was taken in between, which changes `takes` of a page that fits, or the generation of an empty one.
  * (Modulo 2^11 takes and 2^10 generations of one page during one turn, and mixes that cancel: the price would
- * be a NULL, never a shared cell.)  Blocks of several pages likewise, with runs of empty pages: no run
+ * be a NULL, never a shared cell.)  That is of each page by itself: docs/design/full-heap.md says what the
+ * order of memory leaves open.  Blocks of several pages likewise, with runs of empty pages: no run
  * crosses the end of an access block, so a pass reads each word once.  A group that sweeps a part of
  * another's turn and has got what it needs leaves the rest unread, and calls the turn dirty. */
 #ifndef QUARRY_ALLOC_SCATTER_H

@@ -56,6 +56,10 @@ void simt_cpu_backoff(const char *place);
 uint64_t simt_cpu_clock(void);
 void simt_cpu_assert_failed(const char *condition, const char *place) __attribute__((noreturn));
 void simt_cpu_fence_annotate(void);
+#ifdef SIMT_CPU_WEAK
+void simt_cpu_forget(const void *memory, uint64_t bytes);
+void simt_cpu_note_block(const void *block, uint64_t bytes);
+#endif
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }
@@ -244,8 +248,16 @@ SIMT_CPU_OWN SIMT_FN void simt_cpu_point(void)
     SIMT_CPU_ORDERED(T, type, relaxed, __ATOMIC_RELAXED, __ATOMIC_RELAXED)                                   \
     SIMT_CPU_ORDERED(T, type, acquire, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)                                   \
     SIMT_CPU_ORDERED(T, type, release, __ATOMIC_RELEASE, __ATOMIC_RELAXED)                                   \
-    SIMT_CPU_ORDERED(T, type, fenced, __ATOMIC_RELEASE, __ATOMIC_RELAXED)                                    \
+    SIMT_CPU_ORDERED(T, type, fenced, SIMT_CPU_FENCED, __ATOMIC_RELAXED)                                     \
     SIMT_CPU_ORDERED(T, type, acq_rel, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+
+/* ThreadSanitizer does not understand fences: there each is an acquire and a release of one token, and what
+ * relies on one is a release by itself.  Mode weak understands them. */
+#ifdef SIMT_CPU_WEAK
+#define SIMT_CPU_FENCED __ATOMIC_RELAXED
+#else
+#define SIMT_CPU_FENCED __ATOMIC_RELEASE
+#endif
 
 SIMT_CPU_ATOMICS(u32, uint32_t)
 SIMT_CPU_ATOMICS(u64, uint64_t)
@@ -254,11 +266,10 @@ SIMT_CPU_ATOMICS(u64, uint64_t)
 #undef SIMT_CPU_MINMAX
 #undef SIMT_CPU_RMW
 
-/* ThreadSanitizer does not understand fences: there each is an acquire and a release of one token. */
 SIMT_FN void simt_fence_acq_rel(void)
 {
     simt_cpu_point();
-#if SIMT_CPU_TSAN
+#if SIMT_CPU_TSAN && !defined(SIMT_CPU_WEAK)
     simt_cpu_fence_annotate();
 #else
     __atomic_thread_fence(__ATOMIC_ACQ_REL);
@@ -267,7 +278,7 @@ SIMT_FN void simt_fence_acq_rel(void)
 SIMT_FN void simt_fence_seq_cst(void)
 {
     simt_cpu_point();
-#if SIMT_CPU_TSAN
+#if SIMT_CPU_TSAN && !defined(SIMT_CPU_WEAK)
     simt_cpu_fence_annotate();
 #else
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -319,7 +330,11 @@ SIMT_FN void *simt_malloc(uint64_t bytes)
 {
     simt_cpu_point();
     simt_cpu_changed(1);
-    return __builtin_malloc(bytes);
+    void *block = __builtin_malloc(bytes);
+#ifdef SIMT_CPU_WEAK
+    simt_cpu_forget(block, block ? bytes : 0); /* the C library orders a block's owners */
+#endif
+    return block;
 }
 SIMT_FN void simt_free(void *block)
 {
@@ -327,6 +342,12 @@ SIMT_FN void simt_free(void *block)
     simt_cpu_changed(1);
     __builtin_free(block);
 }
+
+#ifdef SIMT_CPU_WEAK
+#define simt_note_block(block, bytes) simt_cpu_note_block(block, bytes)
+#else
+#define simt_note_block(block, bytes) ((void)0)
+#endif
 
 #define simt_trap(text) simt_cpu_assert_failed(text, SIMT_CPU_PLACE)
 #ifdef NDEBUG

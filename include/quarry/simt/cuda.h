@@ -268,6 +268,7 @@ SIMT_FN void simt_free(void *block)
     free(block);
 }
 
+#define simt_note_block(block, bytes) ((void)0)
 #define simt_trap(text) (__threadfence_system(), __trap())
 #ifdef NDEBUG
 #define simt_assert(condition) ((void)0)

@@ -77,6 +77,10 @@
  * Memory of the platform's own allocator, aligned to 16: the CUDA toolkit's device malloc, the C library's
  *   void *simt_malloc(uint64_t bytes)               NULL if there is none
  *   void  simt_free(void *block)
+ *
+ * For mode weak of the CPU backend, which finds uses of what was freed or never written; else nothing
+ *   void  simt_note_block(const void *block, uint64_t bytes)   a heap gives this block out; 0 bytes: takes it
+ *                                                   back.  NULL is a no-op
  */
 #ifndef QUARRY_SIMT_SIMT_H
 #define QUARRY_SIMT_SIMT_H
