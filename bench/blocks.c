@@ -117,8 +117,8 @@ static enum quarry_status check(const struct bench *bench, const struct variant 
     for (uint32_t i = 0; i < a->shards && status == QUARRY_OK; i++) {
         struct quarry_semaphore s;
         status = quarry_memory_copy(target, &s, &a->semaphores[i], sizeof s);
-        *right &= s.grants == 0 && quarry_semaphore_expected(s.balance) == 0;
-        free_units += (uint64_t)quarry_semaphore_free(s.balance);
+        *right &= s.balance == s.units * QUARRY_SEMAPHORE_UNIT;
+        free_units += s.units;
     }
     if (status != QUARRY_OK)
         return status;

@@ -209,8 +209,9 @@ SIMT_FN uint32_t blocks_ask_once(const struct blocks_case *a, uint32_t n)
 
 SIMT_FN uint32_t blocks_ask_relaxed_once(const struct blocks_case *a, uint32_t n)
 {
-    uint64_t before = simt_sub_u64(&a->semaphores->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
-    return quarry_semaphore_part(quarry_semaphore_free(before), n);
+    uint64_t before = simt_sub_u64(&a->semaphores->units, n, relaxed);
+    (void)simt_sub_u64(&a->semaphores->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
+    return quarry_semaphore_part((int64_t)before, n);
 }
 
 SIMT_FN uint32_t blocks_try_once(const struct blocks_case *a, uint32_t n)
@@ -218,16 +219,13 @@ SIMT_FN uint32_t blocks_try_once(const struct blocks_case *a, uint32_t n)
     return quarry_semaphore_try(a->semaphores, n) ? n : 0;
 }
 
-/* Asks one semaphore, and withdraws what was not there.  Returns how many units the caller has. */
+/* Takes from one semaphore what is there.  Returns how many units the caller has. */
 SIMT_FN uint32_t blocks_take_part(struct quarry_semaphore *s, uint32_t n)
 {
-    uint32_t owed = n - quarry_semaphore_ask(s, n), withdrawn = 0;
-    if (owed) {
-        withdrawn = quarry_semaphore_add(s, owed, 0, owed);
-        for (owed -= withdrawn; owed; owed -= quarry_semaphore_collect(s, owed)) /* came meanwhile */
-            simt_backoff();
-    }
-    return n - withdrawn;
+    uint32_t got = quarry_semaphore_take(s, n);
+    if (got)
+        (void)simt_sub_u64(&s->balance, got * QUARRY_SEMAPHORE_UNIT, relaxed);
+    return got;
 }
 
 /* From the multiprocessor's own semaphore, and what is not there from the others. */
@@ -237,7 +235,7 @@ SIMT_FN uint32_t blocks_shards_once(const struct blocks_case *a, uint32_t n)
     while (got < n) {
         at = at + 1 < a->shards ? at + 1 : 0;
         struct quarry_semaphore *s = &a->semaphores[at];
-        if (quarry_semaphore_free(simt_load_u64(&s->balance, relaxed)) > 0)
+        if ((int64_t)simt_load_u64(&s->units, relaxed) > 0)
             got += blocks_take_part(s, n - got);
     }
     return got;

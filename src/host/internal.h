@@ -50,9 +50,6 @@ void quarry_debug_add_block(struct text *text, const struct quarry_block *block)
  * COMBINATION if there is a log already. */
 enum quarry_status quarry_heap_record(quarry_heap *heap, struct quarry_log *log);
 
-/* A kernel is launched: a recording remembers one that gets its heap and logs nothing.  Any thread. */
-void quarry_trace_launched(const struct simt_kernel *kernel, const void *argument);
-
 /* What a heap is, as kernels are compiled for (quarry/fixed.h): made of the other fields of its handle. */
 static inline uint32_t quarry_fixed_code(const struct quarry_handle *handle)
 {

@@ -2,6 +2,7 @@
 /* Targets, their memory, launches and events: checks arguments, then asks the backend's table. */
 #include "host/backend.h"
 #include "host/internal.h"
+#include "host/recording.h"
 #include "host/launches.h"
 
 #include <inttypes.h>
@@ -192,7 +193,7 @@ enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct 
     if (status == QUARRY_OK)
         status = quarry_backend_resolve(target, &resolved, &ops);
     if (status == QUARRY_OK)
-        quarry_trace_launched(kernel, argument);
+        quarry_recording_launched(kernel, argument);
     return status != QUARRY_OK ? status : quarry_launches_run(ops, kernel, &resolved, grid, argument);
 }
 

@@ -3,12 +3,11 @@
 #include "quarry/trace.h"
 
 #include "host/internal.h"
+#include "host/recording.h"
 #include "host/trace_file.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <search.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,47 +24,8 @@ struct quarry_trace {
     void *live;                      /* tree of struct live */
     enum quarry_status failed;       /* of a drain; the recording is of no use then */
     struct quarry_trace_header header;
-    const void *counters;      /* the heap's, which each handle of it has */
-    const char *unlogged;      /* a kernel that got the heap and logs nothing; NULL: none */
-    struct quarry_trace *next; /* of those that run */
+    struct recording recording;
 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all that run, and their `unlogged` */
-static quarry_trace *running;
-static atomic_uint running_count; /* most programs record nothing, and launch without the lock */
-
-void quarry_trace_launched(const struct simt_kernel *kernel, const void *argument)
-{
-    if ((kernel->fixed & QUARRY_KERNEL_LOGS) || !atomic_load_explicit(&running_count, memory_order_relaxed))
-        return;
-    pthread_mutex_lock(&lock);
-    for (quarry_trace *trace = running; trace; trace = trace->next)
-        if (memmem(argument, kernel->argument_bytes, &trace->counters, sizeof trace->counters))
-            trace->unlogged = kernel->name;
-    pthread_mutex_unlock(&lock);
-}
-
-static void enlist(quarry_trace *trace)
-{
-    trace->counters = quarry_heap_handle(trace->heap).counters;
-    pthread_mutex_lock(&lock);
-    trace->next = running;
-    running = trace;
-    atomic_fetch_add(&running_count, 1);
-    pthread_mutex_unlock(&lock);
-}
-
-static void delist(quarry_trace *trace)
-{
-    pthread_mutex_lock(&lock);
-    for (quarry_trace **at = &running; *at; at = &(*at)->next)
-        if (*at == trace) {
-            *at = trace->next;
-            atomic_fetch_sub(&running_count, 1);
-            break;
-        }
-    pthread_mutex_unlock(&lock);
-}
 
 /* A live block. */
 struct live {
@@ -179,7 +139,7 @@ enum quarry_status quarry_trace_drain(quarry_trace *trace)
 /* Frees all that there is. */
 static enum quarry_status release(quarry_trace *trace)
 {
-    delist(trace);
+    quarry_recording_end(&trace->recording);
     enum quarry_status status = quarry_memory_destroy(&trace->target, QUARRY_POOL_DEVICE, trace->log);
     tdestroy(trace->live, free);
     free(trace->events);
@@ -258,7 +218,7 @@ enum quarry_status quarry_trace_begin(quarry_trace **out, quarry_heap *heap, con
     trace->heap = heap;
     enum quarry_status status = begin(trace, path, room ? room : QUARRY_TRACE_ROOM);
     if (status == QUARRY_OK) {
-        enlist(trace);
+        quarry_recording_begin(&trace->recording, quarry_heap_handle(trace->heap).counters);
         *out = trace;
         return QUARRY_OK;
     }
@@ -272,12 +232,12 @@ enum quarry_status quarry_trace_begin(quarry_trace **out, quarry_heap *heap, con
 static enum quarry_status check_logged(const quarry_trace *trace)
 {
     const struct quarry_trace_header *found = &trace->header;
-    if (!trace->unlogged || found->events || found->lost || found->unmatched)
+    if (!trace->recording.unlogged || found->events || found->lost || found->unmatched)
         return QUARRY_OK;
     return quarry_fail(QUARRY_ERROR_COMBINATION,
                        "no malloc or free was recorded: kernel %s, which got the heap, was compiled without "
                        "-DQUARRY_TRACE",
-                       trace->unlogged);
+                       trace->recording.unlogged);
 }
 
 enum quarry_status quarry_trace_end(quarry_trace *trace, struct quarry_trace_header *header)

@@ -65,22 +65,26 @@ done
 
 # The semaphore.
 plant semaphore 100 semaphore.h 'a batch that failed is still expected' \
-    's/(uint64_t after = balance \+ given_up \* QUARRY_SEMAPHORE_UNIT) - batch;/\1;/'
+    's/\*owed \* QUARRY_SEMAPHORE_UNIT - batch, relaxed/*owed * QUARRY_SEMAPHORE_UNIT, relaxed/'
 plant semaphore 500 semaphore.h 'promises when as many are expected as reserved' \
     's/(quarry_semaphore_part\(quarry_semaphore_uncovered\(balance\)), \*owed/\1 + 1, *owed/'
 plant semaphore 100 semaphore.h 'waits when one more is reserved than expected' \
     's/(quarry_semaphore_part\(quarry_semaphore_uncovered\(balance\)), \*owed/\1 - 1, *owed/'
-plant semaphore 4000 semaphore.h 'try takes what was granted to those who wait' \
-    's/while \(quarry_semaphore_free\(balance\) >= /while (quarry_semaphore_free(balance) + (int64_t)simt_load_u64(\&s->grants, relaxed) >= /'
-plant semaphore 500 semaphore.h 'what was taken out of grants in vain is not put back' \
-    's/\(void\)simt_add_u64\(&s->grants, owed - got, relaxed\)/(void)got/'
-plant semaphore 4000 semaphore.h 'gives up by an addition, what has come meanwhile too' \
-    's/simt_cas_u64\(&s->balance, balance, after, relaxed\)/(simt_add_u64(\&s->balance, after - balance, relaxed), balance)/'
+plant semaphore 100 semaphore.h 'try takes what others have reserved' \
+    '/if \(quarry_semaphore_free\(simt_load_u64\(&s->balance/s/\) < \(int64_t\)n\)/) < -64)/'
+plant semaphore 500 semaphore.h 'what was taken in vain is not put back' \
+    's/\(void\)simt_add_u64\(&s->units, n - got, relaxed\)/(void)got/'
+plant semaphore 4000 semaphore.h 'gives up what is covered, too' \
+    's/(uint32_t given_up = ).*/\1*owed;/'
 plant semaphore 1000 semaphore.h 'a promise too many is not withdrawn' \
     's/\(void\)simt_sub_u64\(&s->balance, \(batches - needed\) \* batch, relaxed\)/(void)balance/'
-plant semaphore 100 semaphore.h 'what the maker keeps is granted to others, too' 's/granted - own, release/granted, release/'
+plant semaphore 100 semaphore.h 'what the maker keeps is there for others, too' 's/n - kept, release/n, release/'
 plant semaphore 4000 semaphore.h 'the first look at what is uncovered is the last' \
     '/balance = simt_add_u64\(&s->balance, batches/s/balance = /(void)/'
+plant semaphore 4000 semaphore.h 'who gets nothing reserves nothing' \
+    '/uint32_t quarry_semaphore_ask\(/,/^\}/s/\(void\)simt_sub_u64/if (got) (void)simt_sub_u64/'
+plant semaphore 4000 semaphore.h 'what is covered is not reserved again' \
+    '/quarry_semaphore_failed\(/,/^\}/s/\(void\)simt_sub_u64.*/;/'
 
 # Read-copy-update and the list.
 plant srcu 100 srcu.h 'callbacks run with a reader inside' 's/\(quarry_srcu_one\(1\) - 1u\)\) != 0\)/0u) != 0)/'

@@ -89,6 +89,19 @@ SIMT_KERNEL(semaphore_rounds, struct semaphore_case, a)
     simt_add_u32(&a.counts[SEMAPHORE_GOT], have, relaxed);
 }
 
+/* With one unit there, two are asked for and one comes: it is reserved, and a try leaves it. */
+SIMT_KERNEL(semaphore_leaves, struct semaphore_case, a)
+{
+    uint32_t owed = 2 - quarry_semaphore_ask(a.semaphore, 2), wrong = owed != 1;
+    quarry_semaphore_signal(a.semaphore, 1);
+    wrong += quarry_semaphore_try(a.semaphore, 1) != 0;
+    wrong += quarry_semaphore_collect(a.semaphore, owed) != 1;
+    quarry_semaphore_signal(a.semaphore, 2);
+    wrong += quarry_semaphore_try(a.semaphore, 2) != 1;
+    simt_add_u32(&a.counts[SEMAPHORE_WRONG], wrong, relaxed);
+    simt_add_u32(&a.counts[SEMAPHORE_GOT], 1, relaxed); /* of the one that was there */
+}
+
 SIMT_KERNEL(semaphore_bump, struct semaphore_case, a)
 {
     if (simt_lane() == 0)

@@ -16,62 +16,63 @@ def part(x, n):
 def step(shared, lane, n, batch, batches, gives):
     """What the lane's next atomic makes of both. A lane: where it is, what it is owed, promised batches that are not made, a
     number that the place needs, and units refused."""
-    free, expected, grants, made = shared
+    free, expected, units, made = shared
     at, owed, promised, x, refused = lane
 
     def after_batch(owed, promised, refused):
         return ("make" if promised else "look" if owed else "hold", owed, promised, 0, refused)
 
-    if at == "ask":
-        owed = n - part(free, n)
-        return (free - n, expected, grants, made), ("look" if owed else "hold", owed, 0, 0, 0)
+    if at in ("ask", "collect"):
+        got = part(units, owed)
+        missing = owed - got
+        if missing:
+            return (free, expected, units - owed, made), ("put back " + at, missing, promised, missing, refused)
+        return (free, expected, units - owed, made), ("reserve" if at == "ask" else "hold", 0, promised, 0, refused)
+    if at.startswith("put back"):
+        return (free, expected, units + x, made), ("reserve" if at == "put back ask" else "balance", owed, promised, 0, refused)
+    if at == "reserve":
+        return (free - n, expected, units, made), ("look" if owed else "hold", owed, 0, 0, refused)
     if at == "look":
-        return shared, ("collect" if grants > 0 else "balance", owed, 0, 0, refused)
-    if at == "collect":
-        got = part(grants, owed)
-        grants -= owed
-        owed -= got
-        return (free, expected, grants, made), ("put back" if owed else "hold", owed, 0, 0, refused)
-    if at == "put back":
-        return (free, expected, grants + owed, made), ("balance", owed, 0, 0, refused)
+        return shared, ("collect" if units > 0 else "balance", owed, 0, 0, refused)
     if at == "balance":
         wanted = -(-part(-(free + expected), owed) // batch)
         return shared, ("promise" if wanted else "look", owed, 0, wanted, refused)
     if at == "promise":
         needed = min(-(-part(-(free + expected), owed) // batch), x)
-        shared = free, expected + x * batch, grants, made
+        shared = free, expected + x * batch, units, made
         return shared, ("withdraw", owed, needed, x - needed, refused) if needed < x else ("make", owed, needed, 0, refused)
     if at == "withdraw":
-        return (free, expected - x * batch, grants, made), ("make" if promised else "look", owed, promised, 0, refused)
+        return (free, expected - x * batch, units, made), ("make" if promised else "look", owed, promised, 0, refused)
     if at == "make":
-        return (free, expected, grants, min(made + 1, batches)), ("produced" if made < batches else "failed", owed, promised, None, refused)
+        return (free, expected, units, min(made + 1, batches)), ("produced" if made < batches else "failed", owed, promised, None, refused)
     if at == "produced":
-        granted = part(-free, batch)
-        own = min(owed, granted)
-        shared = free + batch, expected - batch, grants, made
-        if granted > own:
-            return shared, ("grant", owed - own, promised - 1, granted - own, refused)
+        own = min(owed, batch)
+        shared = free + batch, expected - batch, units, made
+        if batch > own:
+            return shared, ("put", owed - own, promised - 1, batch - own, refused)
         return shared, after_batch(owed - own, promised - 1, refused)
-    if at == "grant":
-        return (free, expected, grants + x, made), after_batch(owed, promised, refused)
-    if at == "failed":  # a load at first, then the compare-exchange
-        if x != (free, expected):
-            return shared, ("failed", owed, promised, (free, expected), refused)
+    if at == "put":
+        return (free, expected, units + x, made), after_batch(owed, promised, refused)
+    if at == "failed":
         given_up = part(-(free + expected - batch), owed)
-        return (free + given_up, expected - batch, grants, made), after_batch(owed - given_up, promised - 1, refused + given_up)
+        shared = free + owed, expected - batch, units, made
+        if owed > given_up:
+            return shared, ("again", owed - given_up, promised - 1, 0, refused + given_up)
+        return shared, after_batch(0, promised - 1, refused + given_up)
+    if at == "again":
+        return (free - owed, expected, units, made), after_batch(owed, promised, refused)
     if at == "hold":
         got = n - refused
         if not gives or not got:
             return shared, ("done", 0, 0, 0, refused)
-        granted = part(-free, got)
-        return (free + got, expected, grants, made), ("pass on" if granted else "done", 0, 0, granted, refused)
+        return (free + got, expected, units, made), ("pass on", 0, 0, got, refused)
     assert at == "pass on"
-    return (free, expected, grants + x, made), ("done", 0, 0, 0, refused)
+    return (free, expected, units + x, made), ("done", 0, 0, 0, refused)
 
 
 def explore(initial, asks, batch, batches, gives):
     """The number of states; a sentence if one is wrong."""
-    first = ((initial, 0, 0, 0), tuple(("ask", 0, 0, 0, 0) for _ in asks))
+    first = ((initial, 0, initial, 0), tuple(("ask", n, 0, 0, 0) for n in asks))
     before, stack, ends = {first: []}, [first], []
     while stack:
         state = stack.pop()
@@ -87,12 +88,12 @@ def explore(initial, asks, batch, batches, gives):
             before[new].append(state)
         if all(lane[0] == "done" for lane in lanes):
             ends.append(state)
-    for (free, expected, grants, made), lanes in ends:
+    for (free, expected, units, made), lanes in ends:
         there = initial + min(made, batches) * batch
         kept = sum(n - lane[4] for n, lane, give in zip(asks, lanes, gives) if not give)
         got = sum(asks) - sum(lane[4] for lane in lanes)
-        if (free, expected, grants) != (there - kept, 0, 0):
-            return len(before), f"{there} units, {kept} kept, {free} free, {expected} expected, {grants} granted"
+        if (free, expected, units) != (there - kept, 0, there - kept):
+            return len(before), f"{there} units, {kept} kept, {free} free, {expected} expected, {units} to be taken"
         if not any(gives) and got != min(sum(asks), initial + batches * batch):
             return len(before), f"{got} units got"
     reached, stack = set(ends), ends

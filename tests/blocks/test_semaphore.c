@@ -6,8 +6,8 @@
 static struct quarry_target target;
 
 /* Runs a case on fresh memory and looks at the semaphore afterwards.  Returns how many batches were made. */
-static uint32_t run(struct semaphore_case c, uint32_t blocks, uint32_t threads,
-                    uint32_t counts[SEMAPHORE_COUNTS])
+static uint32_t run_kernel(const struct simt_kernel *kernel, struct semaphore_case c, uint32_t blocks,
+                           uint32_t threads, uint32_t counts[SEMAPHORE_COUNTS])
 {
     struct quarry_target plain = target;
     struct quarry_semaphore after;
@@ -21,7 +21,7 @@ static uint32_t run(struct semaphore_case c, uint32_t blocks, uint32_t threads,
     c.made = test_memory(&plain, sizeof *c.made);
     c.counts = test_memory(&plain, SEMAPHORE_COUNTS * sizeof *c.counts);
     test_run(&semaphore_start, &plain, 1, 32, 0, &c);
-    test_run(&semaphore_rounds, &target, blocks, threads, 0, &c);
+    test_run(kernel, &target, blocks, threads, 0, &c);
     assert_ok(quarry_memory_copy(&plain, counts, c.counts, SEMAPHORE_COUNTS * sizeof *counts));
     assert_ok(quarry_memory_copy(&plain, &after, c.semaphore, sizeof after));
     assert_ok(quarry_memory_copy(&plain, &made, c.made, sizeof made));
@@ -30,18 +30,24 @@ static uint32_t run(struct semaphore_case c, uint32_t blocks, uint32_t threads,
         fail_msg("seed %llu: %u units with two holders or none", (unsigned long long)target.seed,
                  counts[SEMAPHORE_WRONG]);
     uint64_t free = c.initial + (uint64_t)made * c.batch - (c.keep ? counts[SEMAPHORE_GOT] : 0);
-    if (after.balance != free * QUARRY_SEMAPHORE_UNIT || after.grants != 0)
+    if (after.balance != free * QUARRY_SEMAPHORE_UNIT || after.units != free)
         fail_msg(
-            "seed %llu: %llu units are free, and the semaphore says %lld free, %lld expected, %lld granted",
+            "seed %llu: %llu units are free, and the semaphore says %lld free, %lld expected, %lld there",
             (unsigned long long)target.seed, (unsigned long long)free,
             (long long)quarry_semaphore_free(after.balance),
-            (long long)quarry_semaphore_expected(after.balance), (long long)after.grants);
+            (long long)quarry_semaphore_expected(after.balance), (long long)after.units);
     test_memory_free(&plain, c.semaphore, sizeof *c.semaphore);
     test_memory_free(&plain, c.unit, bytes);
     test_memory_free(&plain, c.holders, bytes);
     test_memory_free(&plain, c.made, sizeof *c.made);
     test_memory_free(&plain, c.counts, SEMAPHORE_COUNTS * sizeof *c.counts);
     return made;
+}
+
+static uint32_t run(struct semaphore_case c, uint32_t blocks, uint32_t threads,
+                    uint32_t counts[SEMAPHORE_COUNTS])
+{
+    return run_kernel(&semaphore_rounds, c, blocks, threads, counts);
 }
 
 static uint32_t mixed(uint64_t seed, uint32_t what, uint32_t n)
@@ -95,6 +101,23 @@ static void no_unit_is_lost_or_made(void **state)
     test_for_seeds(&target, churn, 4000);
 }
 
+static void reserved(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    uint32_t counts[SEMAPHORE_COUNTS];
+    (void)seed;
+    c.initial = 1;
+    c.batch = 1;
+    c.keep = 1;
+    (void)run_kernel(&semaphore_leaves, c, 1, 1, counts);
+}
+
+static void a_try_leaves_what_is_reserved(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, reserved, 2);
+}
+
 static void many_lanes_share_few_units(void **state)
 {
     struct semaphore_case c = {0};
@@ -117,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_seeds(who_asks_gets_all_there_is, &target),
         test_with_seeds(no_unit_is_lost_or_made, &target),
+        test_with_seeds(a_try_leaves_what_is_reserved, &target),
         cmocka_unit_test(many_lanes_share_few_units),
     };
     target = test_target();

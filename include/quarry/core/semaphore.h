@@ -6,52 +6,50 @@
  * threads make batches at the same time.  docs/reference/blocks.md compares this with the paper's algorithms 1
  * and 2.
  *
+ *     units     units that are there, to be taken; below 0 for a moment
  *     balance   63 ............... 30 | 29 ......... 0
- *               units free - reserved | units expected
- *     grants    units that came for those who reserved, and were not collected yet
+ *               units there - reserved | units expected
  *
  * The paper has three counters: C, units that are there; R, units that waiters have reserved; E, units that
- * somebody has promised to make.  Here `balance` has C - R as one number with a sign, and E.
+ * somebody has promised to make.  Here `units` is C, and `balance` has C - R as one number with a sign, and E.
  *
- *     ask(n)       subtracts n.  What was there, the caller has.  The rest it has reserved: it is owed.
- *     wait         polls `grants` for what the caller is owed.  If more is reserved than expected, it promises
- *                  batches, and the caller makes them.
- *     signal(n)    adds n.  Of these as many as others have reserved go to `grants`.
+ *     ask(n)       takes from `units` what is there, up to n, and subtracts n from C - R.  What it did not get it
+ *                  has reserved: it is owed.
+ *     wait         polls `units` for what the caller is owed.  If more is reserved than there and expected, it
+ *                  promises batches, and the caller makes them.
+ *     signal(n)    adds n to both.
  *     produced     signal of a promised batch; the maker keeps what it is owed itself.
  *     failed       withdraws the promise and, if nobody else's covers it, what the caller is owed.
  *     try(n)       takes n units only if they are there and nobody has reserved them.
  *
- * All but try and failed are additions, for in a loop of compare-exchanges one lane wins in each round trip.
- * The result of an addition says all that must be decided.  None to C - R is ever taken back.  A promise may
- * be: an addition to E that was not needed is subtracted again.  Until then others may wait who would promise
- * otherwise, and they look again.
+ * All are additions, for in a loop of compare-exchanges one lane wins in each round trip.  Who took more out of
+ * `units` than there was, puts it back: until then others find less there, and look again.  A promise too many is
+ * withdrawn likewise.  Only `units` gives units, and only `balance` decides who makes a batch and who is
+ * refused.  So nothing is decided by a number that is put back afterwards.
  *
- * No unit is lost or made.  Let D be what is reserved and neither granted nor collected, so D = max(0, -(C -
- * R)).  All lanes together are owed D + grants (with what a signal is about to add to grants).  ask(n) raises
- * D and what the caller is owed by the same.  A signal of n lowers D by min(n, D), and adds just that to
- * grants, but for what the maker keeps, who is owed so much less.  Collecting moves units from grants to the
- * collector.  Taking more out of grants than there is, and putting that back, harms nobody: nothing is decided
- * by grants but who collects.
+ * No unit is lost or made.  A lane has got what a subtraction from `units` found there.  Puts and takes of
+ * `units` are one order, in which it is what was signalled less what was got and less what will be put back.
  *
- * Nobody waits in vain.  A lane waits while it is owed units.  If D > E it promises.  If D <= E all that is
- * reserved is expected: from lanes that make batches.  If D is 0, its units are in grants, or with a signal
- * between its two additions.  A batch that fails lowers E, and the waiters look at E again.
+ * Nobody waits in vain.  Let V be what C - R would be if each call were one step.  Takers change `units` first,
+ * those who signal change `balance` first, and who gives up a unit that it reserves again adds first.  So
+ * balance's number is V or, for a moment, more.  A lane waits while it is owed units.  If V + E is below 0, that
+ * is seen in the end, and it promises.  Else all that is reserved is there, or on its way into `units`, or
+ * expected from lanes that make batches.  A batch that fails lowers E, and the waiters look at E again.
  *
- * Nobody is served first: units in grants go to whoever collects them.
+ * Nobody is served first: units go to whoever takes them, also who asks later.  Then what the other is owed is
+ * not covered any more, and it promises.
  *
- * Order.  An addition that signals releases, one that takes or collects acquires.  All changes of a word are
- * read-modify-writes, so each continues the release sequences of all before it.  So what was done before a
- * signal happens-before what is done after any ask or try that comes later in the order of `balance`, and after
- * any collect that comes later in the order of `grants`.  Who collects has not acquired a signal that granted
- * nothing and came after its own ask.  So a unit's contents are passed on by an atomic of the unit's own, or
- * by the structure in which it is found.
+ * Order.  An addition of a signal to `units` releases, a subtraction that takes from it acquires.  All changes are
+ * read-modify-writes, so each continues the release sequences of all before it: what was done before a signal
+ * happens-before what is done after every take that comes later in the order of `units`.  `balance` is relaxed.
  *
- * Who puts units into a structure before it signals them, and takes one out after it got one here, finds one: at
- * every instant there are as many as have been granted and not taken out.  It may be another one from one look
+ * So who puts units into a structure before it signals them, and takes one out after it got one here, finds one: at
+ * every instant there are as many as have been got and not taken out.  It may be another one from one look
  * to the next, so who has seen them all and found none looks again (docs/reference/blocks.md, two stages).
  *
  * A refusal is exact.  `failed` gives up a unit only if, at one place in the modification order of `balance`,
- * more units were reserved than expected, so none was free. */
+ * more units were reserved than were there and expected; and what balance says is never too little.  A signal that
+ * happens-before the refusal has changed `balance` before. */
 #ifndef QUARRY_CORE_SEMAPHORE_H
 #define QUARRY_CORE_SEMAPHORE_H
 
@@ -72,15 +70,15 @@ SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_LANES *QUARRY_SEMAPHORE_ASK_MOST - 1u <= QUA
                    "what all lanes reserve fits the field");
 SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_UNITS_MOST > (uint64_t)80 << 26, "80 GiB of blocks of 16 bytes fit");
 
-/* Each word has a line of its own: who collects does not slow down who asks. */
+/* Each word has a line of its own, so that their changes don't wait for each other. */
 struct quarry_semaphore {
-    uint64_t balance;
+    uint64_t units; /* with a sign */
     uint64_t unused[15];
-    uint64_t grants;
+    uint64_t balance;
     uint64_t unused_too[15];
 };
 
-/* Units that are free, or, below 0, reserved. */
+/* Units that nobody has reserved; below 0: that are reserved and not there. */
 SIMT_FN int64_t quarry_semaphore_free(uint64_t balance)
 {
     return (int64_t)balance >> QUARRY_SEMAPHORE_EXPECTED_BITS;
@@ -92,7 +90,7 @@ SIMT_FN int64_t quarry_semaphore_expected(uint64_t balance)
     return (int64_t)(balance & (QUARRY_SEMAPHORE_UNIT - 1u));
 }
 
-/* Units that are reserved and not expected; 0 and less: none. */
+/* Units that are reserved, and neither there nor expected; 0 and less: none. */
 SIMT_FN int64_t quarry_semaphore_uncovered(uint64_t balance)
 {
     return -(quarry_semaphore_free(balance) + quarry_semaphore_expected(balance));
@@ -110,8 +108,19 @@ SIMT_FN uint32_t quarry_semaphore_part(int64_t x, uint32_t n)
  * other uses the semaphore. */
 SIMT_FN void quarry_semaphore_init(struct quarry_semaphore *s, uint64_t units)
 {
+    s->units = units;
     s->balance = units * QUARRY_SEMAPHORE_UNIT;
-    s->grants = 0;
+}
+
+/* Takes up to n units that are there.  The caller has reserved them, or says so afterwards.
+ * Returns how many it has now. */
+SIMT_FN uint32_t quarry_semaphore_take(struct quarry_semaphore *s, uint32_t n)
+{
+    /* acquire: pairs with the release in quarry_semaphore_add */
+    uint32_t got = quarry_semaphore_part((int64_t)simt_sub_u64(&s->units, n, acquire), n);
+    if (got < n)
+        (void)simt_add_u64(&s->units, n - got, relaxed);
+    return got;
 }
 
 /* Asks for units.
@@ -120,40 +129,35 @@ SIMT_FN void quarry_semaphore_init(struct quarry_semaphore *s, uint64_t units)
  * Never waits.  Order: acquire. */
 SIMT_FN uint32_t quarry_semaphore_ask(struct quarry_semaphore *s, uint32_t n)
 {
-    /* acquire: pairs with the release in quarry_semaphore_add */
-    uint64_t before = simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, acquire);
-    return quarry_semaphore_part(quarry_semaphore_free(before), n);
+    uint32_t got = quarry_semaphore_take(s, n);
+    (void)simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
+    return got;
 }
 
-/* Takes n units, or none.  Does not touch what others have reserved.
+/* Takes n units, or none.  Leaves there what others have reserved before the call.
  * Returns whether it took them; if not, at some instant during the call less than n were free.
- * Progress: lock-free.  Order: acquire. */
+ * Never waits.  Order: acquire. */
 SIMT_FN int quarry_semaphore_try(struct quarry_semaphore *s, uint32_t n)
 {
-    uint64_t balance = simt_load_u64(&s->balance, relaxed);
-    while (quarry_semaphore_free(balance) >= (int64_t)n) {
-        /* acquire: pairs with the release in quarry_semaphore_add */
-        uint64_t before = simt_cas_u64(&s->balance, balance, balance - n * QUARRY_SEMAPHORE_UNIT, acquire);
-        if (before == balance)
-            return 1;
-        balance = before;
+    if (quarry_semaphore_free(simt_load_u64(&s->balance, relaxed)) < (int64_t)n)
+        return 0;
+    /* acquire: pairs with the release in quarry_semaphore_add */
+    if ((int64_t)simt_sub_u64(&s->units, n, acquire) < (int64_t)n) {
+        (void)simt_add_u64(&s->units, n, relaxed);
+        return 0;
     }
-    return 0;
+    (void)simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
+    return 1;
 }
 
-/* Adds units, keeps some of them, and grants others what they have reserved.
- *   kept       units expected no more
- *   owed       that the caller is owed
- * Returns how many of these it has now. */
-SIMT_FN uint32_t quarry_semaphore_add(struct quarry_semaphore *s, uint32_t n, uint32_t kept, uint32_t owed)
+/* Adds units.
+ *   kept       of them, that the caller keeps, as it is owed so many
+ *   expected   units that are expected no more */
+SIMT_FN void quarry_semaphore_add(struct quarry_semaphore *s, uint32_t n, uint32_t kept, uint32_t expected)
 {
-    /* release: pairs with the acquires of quarry_semaphore_ask and quarry_semaphore_try */
-    uint64_t before = simt_add_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT - kept, release);
-    uint32_t granted = quarry_semaphore_part(-quarry_semaphore_free(before), n);
-    uint32_t own = owed < granted ? owed : granted;
-    if (granted > own) /* release: pairs with the acquire in quarry_semaphore_collect */
-        (void)simt_add_u64(&s->grants, granted - own, release);
-    return own;
+    (void)simt_add_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT - expected, relaxed);
+    if (n > kept) /* release: pairs with the acquires of quarry_semaphore_take and quarry_semaphore_try */
+        (void)simt_add_u64(&s->units, n - kept, release);
 }
 
 /* Gives units back.
@@ -161,21 +165,15 @@ SIMT_FN uint32_t quarry_semaphore_add(struct quarry_semaphore *s, uint32_t n, ui
  * What the caller did before happens-before what is done by whoever gets them.  Never waits. */
 SIMT_FN void quarry_semaphore_signal(struct quarry_semaphore *s, uint32_t n)
 {
-    (void)quarry_semaphore_add(s, n, 0, 0);
+    quarry_semaphore_add(s, n, 0, 0);
 }
 
-/* Collects what has come for the caller.
- *   owed   that the caller is owed
+/* Takes what has come for the caller: to wait without growing, call it in a loop with simt_backoff.
+ *   owed    that the caller is owed
  * Returns how many it has now. */
 SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t owed)
 {
-    if ((int64_t)simt_load_u64(&s->grants, relaxed) <= 0)
-        return 0;
-    /* acquire: pairs with the releases in quarry_semaphore_add */
-    uint32_t got = quarry_semaphore_part((int64_t)simt_sub_u64(&s->grants, owed, acquire), owed);
-    if (got < owed)
-        (void)simt_add_u64(&s->grants, owed - got, relaxed);
-    return got;
+    return (int64_t)simt_load_u64(&s->units, relaxed) > 0 ? quarry_semaphore_take(s, owed) : 0;
 }
 
 /* Waits for what the caller is owed.
@@ -215,29 +213,26 @@ SIMT_FN uint32_t quarry_semaphore_wait(struct quarry_semaphore *s, uint32_t *owe
  *   batch   as in the promise */
 SIMT_FN void quarry_semaphore_produced(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
 {
-    *owed -= quarry_semaphore_add(s, batch, batch, *owed);
+    uint32_t kept = *owed < batch ? *owed : batch;
+    quarry_semaphore_add(s, batch, kept, batch);
+    *owed -= kept;
 }
 
 /* A batch that the caller promised can't be made.
  *   owed    in: what the caller is owed; out: what it still is, as others have promised it or brought it
  *   batch   as in the promise
  * Returns how many units the caller gives up: it will not get them.  At one instant during the call none was
- * free, and less were expected than reserved.
- * Progress: lock-free. */
+ * free, and less were expected than reserved.  Never waits. */
 SIMT_FN uint32_t quarry_semaphore_failed(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
 {
-    uint64_t balance = simt_load_u64(&s->balance, relaxed);
-    for (;;) {
-        /* What is uncovered is reserved and not granted: an addition could give up what has come meanwhile. */
-        uint32_t given_up = quarry_semaphore_part(quarry_semaphore_uncovered(balance - batch), *owed);
-        uint64_t after = balance + given_up * QUARRY_SEMAPHORE_UNIT - batch;
-        uint64_t before = simt_cas_u64(&s->balance, balance, after, relaxed);
-        if (before == balance) {
-            *owed -= given_up;
-            return given_up;
-        }
-        balance = before;
-    }
+    /* relaxed: it takes and gives nothing.  All that the caller has reserved is given up at once; what is covered
+     * it reserves again.  So C - R is too much in between, and never too little. */
+    uint64_t before = simt_add_u64(&s->balance, *owed * QUARRY_SEMAPHORE_UNIT - batch, relaxed);
+    uint32_t given_up = quarry_semaphore_part(quarry_semaphore_uncovered(before - batch), *owed);
+    *owed -= given_up;
+    if (*owed)
+        (void)simt_sub_u64(&s->balance, *owed * QUARRY_SEMAPHORE_UNIT, relaxed);
+    return given_up;
 }
 
 #endif
