@@ -101,10 +101,12 @@ template <class... Argument> quarry_override_other<Argument...> quarry_override_
 #define QUARRY_OVERRIDE_SIXTH(a, b, c, d, e, sixth, ...) sixth
 #define malloc(...)                                                                                          \
     QUARRY_OVERRIDE_SIXTH(__VA_ARGS__, QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_MORE,     \
-                          QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_ONE, )(malloc, __VA_ARGS__)
+                          QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_ONE, )                                       \
+    (malloc, __VA_ARGS__)
 #define free(...)                                                                                            \
     QUARRY_OVERRIDE_SIXTH(__VA_ARGS__, QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_MORE,     \
-                          QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_ONE, )(free, __VA_ARGS__)
+                          QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_ONE, )                                       \
+    (free, __VA_ARGS__)
 #define __nv_aligned_device_malloc(bytes, alignment) quarry_override_get_aligned(bytes, alignment)
 
 #pragma nv_diagnostic push
