@@ -13,7 +13,7 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
 # The style is that of version 14; other versions format a few things differently.
 CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
 CLANG_TIDY ?= $(shell command -v clang-tidy-14 || echo clang-tidy)
-SOURCES = $(shell find include src tool bench examples tests -name '*.[ch]' -o -name '*.def' | sort)
+SOURCES = $(shell find include src tool bench examples tests -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.def' | sort)
 
 .PHONY: all help configure check check-long gpu-check groupby format format-check lint doxygen clean
 

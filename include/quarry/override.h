@@ -83,8 +83,30 @@ namespace std {
 using ::quarry_override_free;
 using ::quarry_override_malloc;
 } // namespace std
-#define malloc(bytes) quarry_override_malloc(bytes)
-#define free(block) quarry_override_free(block)
+
+/* A call with several arguments is one of another function of that name, such as thrust::free(policy, block): it
+ * stays, because a macro's own name is not replaced again in what it becomes.  But commas of template arguments
+ * part a macro's arguments, too.  So the compiler counts once more, in the type of an object that takes the
+ * first argument by `=`, which binds weakest, and gives it back. */
+template <class... Argument> struct quarry_override_other {
+    static_assert(sizeof...(Argument) > 1, "put the argument of malloc or free into parentheses of its own");
+    template <class First> __host__ __device__ First &&operator=(First &&first) const
+    {
+        return static_cast<First &&>(first);
+    }
+};
+template <class... Argument> quarry_override_other<Argument...> quarry_override_count(Argument &&...);
+#define QUARRY_OVERRIDE_ONE(name, argument) quarry_override_##name(argument)
+#define QUARRY_OVERRIDE_MORE(name, ...) name(decltype(quarry_override_count(__VA_ARGS__)){} = __VA_ARGS__)
+#define QUARRY_OVERRIDE_SIXTH(a, b, c, d, e, sixth, ...) sixth
+#define malloc(...)                                                                                          \
+    QUARRY_OVERRIDE_SIXTH(__VA_ARGS__, QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_MORE,     \
+                          QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_ONE, )                                       \
+    (malloc, __VA_ARGS__)
+#define free(...)                                                                                            \
+    QUARRY_OVERRIDE_SIXTH(__VA_ARGS__, QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_MORE,     \
+                          QUARRY_OVERRIDE_MORE, QUARRY_OVERRIDE_ONE, )                                       \
+    (free, __VA_ARGS__)
 #define __nv_aligned_device_malloc(bytes, alignment) quarry_override_get_aligned(bytes, alignment)
 
 #pragma nv_diagnostic push

@@ -2,6 +2,7 @@
 // Compiled, never run: the public headers in C++17 with all warnings, and what a user does with them there.
 #include "quarry/device.h"
 #include "quarry/quarry.h"
+#include "quarry/quarry.hpp"
 #include "quarry/trace.h"
 
 #include <cstdint>

@@ -31,6 +31,7 @@ include/quarry/standard\.h	include/quarry/((simt|core)/.*|(handle|fixed|dispatch
 include/quarry/tag\.h	include/quarry/(simt/.*|(handle|debug|policy|allocate|standard)\.h)	tags are given to what malloc returns
 include/quarry/device\.h	include/quarry/((simt|core)/.*|(handle|allocate|standard|tag)\.h)	kernels see no host
 include/quarry/override\.h	include/quarry/(quarry|device)\.h|<.*>	it is for one compiler, and for host code too
+include/quarry/quarry\.hpp	include/quarry/(quarry|device)\.h|<.*>	it is a layer over these two
 include/quarry/trace\.h	include/quarry/quarry\.h|<.*>	the host's side is usable without device code
 include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's side is usable without device code
 include/quarry/.*	include/quarry/.*	public headers see no source folder
@@ -48,7 +49,7 @@ tool/join/.*	(include/quarry|bench|tool/join)/.*|tool/[^/]*|<.*>	a folder of the
 tool/model/.*	(include/quarry|bench|tool/model)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
 tool/trace/.*	(include/quarry|bench|tool/trace)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
 tool/[^/]*	(include/quarry|bench)/.*|tool/[^/]*|<.*>	what the folders of the tool share knows none of them, and uses the library from outside
-examples/.*	include/quarry/(quarry|device|trace|core/(list|mutex|semaphore|srcu))\.h|examples/particles/.*|<.*>	examples use what users use
+examples/.*	include/quarry/(quarry\.hpp|(quarry|device|trace|core/(list|mutex|semaphore|srcu))\.h)|examples/particles/.*|<.*>	examples use what users use
 END
 }
 
@@ -68,7 +69,7 @@ ours() {
 violations() {
     (
         cd "$1"
-        ours 'include src tool bench examples' -name '*.[ch]' -o -name '*.def' >"$scratch/files"
+        ours 'include src tool bench examples' -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.def' >"$scratch/files"
         ours . -name '*.md' >"$scratch/pages"
         rooms >"$scratch/rooms"
         xargs grep -EHn '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]' <"$scratch/files" >"$scratch/includes" || true
@@ -175,6 +176,7 @@ plant include/quarry/alloc/planted.h '#include "quarry/alloc/alloc.h"'
 plant include/quarry/device.h '#include "quarry/quarry.h"'
 plant include/quarry/debug.h '#include "quarry/quarry.h"'
 plant include/quarry/trace.h '#include "quarry/device.h"'
+plant include/quarry/quarry.hpp '#include "quarry/allocate.h"'
 plant include/quarry/handle.h '#include "quarry/device.h"'
 plant include/quarry/device.h '#ifdef __CUDA_ARCH__'
 plant include/quarry/quarry.h '#include "quarry/device.h"'
@@ -197,6 +199,7 @@ plant tool/planted/planted.c '#include "tool.h"'
 plant bench/planted.c '#include "tool.h"'
 plant examples/hello.c '#include "quarry/alloc/walk.h"'
 plant examples/hello.c '#include "quarry/core/random.h"'
+plant examples/cpp/stacks.cpp '#if SIMT_CUDA'
 plant include/quarry/quarry.h 'enum quarry_status quarry_heap_planted(quarry_heap *heap);'
 plant README.md 'see [there](docs/nowhere.md) or [here](https://example.org/x)'
 plant README.md "$(printf 'much too wide%.0s ' 1 2 3 4 5 6 7 8 9)"

@@ -29,7 +29,7 @@ mkdir -p "${INSTALLED%/*}"
 mv "$PREFIX" "$INSTALLED"
 
 cd "$INSTALLED"
-for file in bin/quarry include/quarry/quarry.h include/quarry/device.h include/quarry/alloc/list.def \
+for file in bin/quarry include/quarry/quarry.h include/quarry/{device.h,quarry.hpp} include/quarry/alloc/list.def \
     "$LIBDIR"/cmake/quarry/{quarryConfig,quarryConfigVersion,quarryTargets,QuarryKernel,QuarryBoostContext}.cmake \
     "$LIBDIR/pkgconfig/quarry.pc" share/doc/quarry/LICENSE share/bash-completion/completions/quarry; do
     [ -f "$file" ] || fail "$file is not installed"

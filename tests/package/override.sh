@@ -28,6 +28,13 @@ toolkits() {
     grep -cE '^ *(malloc|free), *$|\.func.* (malloc|free)( *;|$)' look.ptx || true
 }
 sed 's|quarry/override.h|quarry/device.h|' override_unit.cu >without.cu
+# A comma of template arguments makes one argument look like two: an error, and not the toolkit's free.
+sed 's|free(texts\[thread\])|free(id<int, int>(texts[thread]))|; s|^__global__ void make|template <class, class> __device__ void *id(void *p) { return p; }\n&|' \
+    override_unit.cu >comma.cu
+if nvcc -arch=native -DQUARRY_ALLOCATOR=rw_malloc -I"$PREFIX/include" -ptx comma.cu -o comma.ptx >log 2>&1; then
+    fail 'a comma of template arguments leads to another free'
+fi
+grep -q 'put the argument of malloc or free into parentheses' log || { cat log; fail 'comma.cu: another error'; }
 [ "$(toolkits override_main.cu)" -eq 0 ] || fail "the toolkit's malloc or free in override_main.cu"
 [ "$(toolkits override_unit.cu)" -eq 0 ] || fail "the toolkit's malloc or free in override_unit.cu"
 [ "$(toolkits without.cu)" -gt 0 ] || fail 'this test sees nothing'

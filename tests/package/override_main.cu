@@ -8,6 +8,21 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <thrust/execution_policy.h>
+#include <thrust/memory.h>
+
+// Functions of these names with several arguments stay what they are.
+struct arena {
+    void *malloc(size_t, int stream)
+    {
+        return stream == 3 ? this : nullptr;
+    }
+    int free(void *block, int stream)
+    {
+        return block == this && stream == 3;
+    }
+};
+
 #include <quarry/override.h>
 #include <vector> // behind it on purpose: headers that follow still compile
 
@@ -32,6 +47,16 @@ __global__ void take_over(shape **shapes, unsigned *good, unsigned n)
     if ((size_t)lines % 128)
         atomicAdd(good, n);
     delete[] lines;
+}
+
+static int others()
+{
+    thrust::host_system_tag tag;
+    auto room = thrust::malloc(tag, 16);
+    thrust::free(tag, room);
+    thrust::free(thrust::host_system_tag(), thrust::malloc<int>(tag, 4));
+    arena own;
+    return own.free(own.malloc(sizeof(int) * 4, 3), 3);
 }
 
 static int failed(const char *what)
@@ -92,6 +117,8 @@ int main()
     std::free(std::malloc(*one));
     if (host_news < before + 2)
         return failed("the host's operator new is another");
+    if (!others())
+        return failed("other functions named malloc and free");
     printf("cuda: %u of %u blocks\n", count[0], THREADS);
     if (quarry_override_clear(heap) != QUARRY_OK || quarry_heap_destroy(heap) != QUARRY_OK)
         return failed("end");

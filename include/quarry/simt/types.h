@@ -39,16 +39,17 @@ typedef unsigned long long uintptr_t;
 /* 1 in the C compiler's view, which of a source that is compiled for both has what the host needs once. */
 #define SIMT_C_VIEW (!SIMT_CUDA)
 
-/* SIMT_FN: a function that lanes call.  SIMT_NOINLINE_FN: one whose code and registers callers don't pay for
- * until they call it; addresses and numbers are what to pass, as a struct would go through the stack.
- * SIMT_HOST_FN: one that only the host calls; headers hide those from NVRTC behind SIMT_HAS_HOST. */
+/* SIMT_FN: a function that lanes call; SIMT_DEVICE: a member function, in C++.  SIMT_NOINLINE_FN: one whose
+ * code and registers callers don't pay for until they call it; addresses and numbers are what to pass, as a
+ * struct would go through the stack.  SIMT_HOST_FN: one that only the host calls; headers hide those from NVRTC behind SIMT_HAS_HOST. */
 #if SIMT_CUDA
-#define SIMT_FN static inline __device__
+#define SIMT_DEVICE __device__
 #define SIMT_NOINLINE_FN static __device__ __noinline__ __attribute__((unused))
 #else
-#define SIMT_FN static inline
+#define SIMT_DEVICE
 #define SIMT_NOINLINE_FN static __attribute__((noinline, unused))
 #endif
+#define SIMT_FN static inline SIMT_DEVICE
 #define SIMT_HOST_FN static inline
 #ifdef __CUDACC_RTC__
 #define SIMT_HAS_HOST 0
