@@ -30,14 +30,14 @@
 SIMT_FN void *quarry_block_align(struct quarry_handle heap, void *block, size_t alignment, size_t bytes)
 {
     uint64_t gap = (0 - (uint64_t)(uintptr_t)block) & (alignment - 1);
-    void *user = (unsigned char *)block + gap;
-    int trims = 0;
-    if (heap.debug)
+    const int trims = !heap.debug && QUARRY_DISTRIBUTION_OF(heap) != QUARRY_DISTRIBUTION_NUMBER_warp;
+    void *user;
+    if (trims)
+        user = (unsigned char *)block + gap;
+    else if (heap.debug)
         user = quarry_debug_align(heap.debug, block, alignment, bytes);
-    else if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
-        user = quarry_pieces_move(block, gap);
     else
-        trims = 1;
+        user = quarry_pieces_move(block, gap);
     QUARRY_LOG(&heap, user, bytes);
     if (!trims)
         return user;
