@@ -51,7 +51,7 @@ SIMT_FN uint32_t take(const struct semaphore_case *a, uint32_t from)
     uint32_t count = unit_count(a);
     for (uint32_t look = 0; look < PASSES * count; look++) {
         uint32_t at = (from + look) % count;
-        if (simt_load_u32(&a->unit[at], relaxed) && simt_exchange_u32(&a->unit[at], 0, relaxed)) {
+        if (simt_load_u32(&a->unit[at], relaxed) && simt_exchange_u32(&a->unit[at], 0, acquire)) {
             if (simt_add_u32(&a->holders[at], 1, relaxed) != 0)
                 simt_add_u32(&a->counts[SEMAPHORE_WRONG], 1, relaxed);
             return at;
@@ -64,7 +64,7 @@ SIMT_FN uint32_t take(const struct semaphore_case *a, uint32_t from)
 SIMT_FN void give(const struct semaphore_case *a, uint32_t at)
 {
     simt_sub_u32(&a->holders[at], 1, relaxed);
-    simt_store_u32(&a->unit[at], 1, relaxed);
+    simt_store_u32(&a->unit[at], 1, release); /* its next holder finds none */
     quarry_semaphore_signal(a->semaphore, 1);
 }
 

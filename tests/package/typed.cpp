@@ -11,6 +11,7 @@
 #endif
 
 #define THREADS 1000u
+#define POOL_BYTES (UINT64_C(4) << 20) // on a GPU the objects of all threads live at once
 
 bool told_by_value(const quarry_target &target); // typed_values.cpp
 
@@ -141,7 +142,7 @@ struct source {
     }
     void deallocate(void *memory, std::size_t bytes, std::size_t)
     {
-        require(bytes == 1 << 20 && quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory) == QUARRY_OK,
+        require(bytes == POOL_BYTES && quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory) == QUARRY_OK,
                 "another pool came back");
         given++;
     }
@@ -199,7 +200,7 @@ int main(int, char **argv)
 
     quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     options.target = target;
-    options.pool_bytes = 1 << 20;
+    options.pool_bytes = POOL_BYTES;
     pools(target, options);
 
     options.debug = 1;

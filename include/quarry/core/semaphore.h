@@ -70,12 +70,12 @@ SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_LANES *QUARRY_SEMAPHORE_ASK_MOST - 1u <= QUA
                    "what all lanes reserve fits the field");
 SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_UNITS_MOST > (uint64_t)80 << 26, "80 GiB of blocks of 16 bytes fit");
 
-/* Each word has a line of its own, so that their changes don't wait for each other. */
+/* On an H100 words that are 256 bytes apart change at the same time, and 128 bytes apart not always. */
 struct quarry_semaphore {
     uint64_t units; /* with a sign */
-    uint64_t unused[15];
+    uint64_t unused[31];
     uint64_t balance;
-    uint64_t unused_too[15];
+    uint64_t unused_too[31];
 };
 
 /* Units that nobody has reserved; below 0: that are reserved and not there. */
