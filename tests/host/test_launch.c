@@ -252,7 +252,8 @@ static void cpu_reports_lanes_beyond_their_stacks(void **state)
     assert_int_equal(0, sigaction(SIGSEGV, NULL, &before));
     assert_int_equal(0, sigaltstack(NULL, &stack));
     quarry_heap *heap = create_pages(10); /* the first launch behind these */
-    for (int round = 0; round < 6 && !test_on_cuda(&base_target) && !SIMT_CPU_TSAN; round++) {
+    for (int round = 0; round < 6 && !test_on_cuda(&base_target) && !SIMT_CPU_TSAN && !TEST_SANITIZED;
+         round++) {
         const uint32_t bytes = round % 2 == 0 ? 0 : 32 << 10; /* the stack */
         target.seed = round < 3 ? 0 : (uint64_t)round;
         target.stack_bytes = bytes;

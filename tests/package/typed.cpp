@@ -142,7 +142,8 @@ struct source {
     }
     void deallocate(void *memory, std::size_t bytes, std::size_t)
     {
-        require(bytes == POOL_BYTES && quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory) == QUARRY_OK,
+        require(bytes == POOL_BYTES &&
+                    quarry_memory_destroy(&target, QUARRY_POOL_DEVICE, memory) == QUARRY_OK,
                 "another pool came back");
         given++;
     }
