@@ -50,9 +50,9 @@ SIMT_FN void blocks_get(const struct blocks_case *a, uint32_t n)
 {
     uint32_t owed = n - quarry_semaphore_ask(a->semaphores, n);
     while (owed)
-        for (uint32_t batches = quarry_semaphore_wait(a->semaphores, &owed, a->batch); batches; batches--) {
+        for (uint32_t promised = quarry_semaphore_wait(a->semaphores, &owed, a->batch); promised;) {
             blocks_make_batch(a);
-            quarry_semaphore_produced(a->semaphores, &owed, a->batch);
+            quarry_semaphore_produced(a->semaphores, &owed, a->batch, &promised);
         }
 }
 

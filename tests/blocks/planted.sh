@@ -65,7 +65,7 @@ done
 
 # The semaphore.
 plant semaphore 100 semaphore.h 'a batch that failed is still expected' \
-    's/\*owed \* QUARRY_SEMAPHORE_UNIT - batch, relaxed/*owed * QUARRY_SEMAPHORE_UNIT, relaxed/'
+    's/\*owed \* QUARRY_SEMAPHORE_UNIT - part, relaxed/*owed * QUARRY_SEMAPHORE_UNIT, relaxed/'
 plant semaphore 500 semaphore.h 'promises when as many are expected as reserved' \
     's/(quarry_semaphore_part\(quarry_semaphore_uncovered\(balance\)), \*owed/\1 + 1, *owed/'
 plant semaphore 100 semaphore.h 'waits when one more is reserved than expected' \
@@ -77,10 +77,10 @@ plant semaphore 500 semaphore.h 'what was taken in vain is not put back' \
 plant semaphore 4000 semaphore.h 'gives up what is covered, too' \
     's/(uint32_t given_up = ).*/\1*owed;/'
 plant semaphore 1000 semaphore.h 'a promise too many is not withdrawn' \
-    's/\(void\)simt_sub_u64\(&s->balance, \(batches - needed\) \* batch, relaxed\)/(void)balance/'
+    's/\(void\)simt_sub_u64\(&s->balance, \(parts - needed\) \* unit, relaxed\)/(void)balance/'
 plant semaphore 100 semaphore.h 'what the maker keeps is there for others, too' 's/n - kept, release/n, release/'
 plant semaphore 4000 semaphore.h 'the first look at what is uncovered is the last' \
-    '/balance = simt_add_u64\(&s->balance, batches/s/balance = /(void)/'
+    '/balance = simt_add_u64\(&s->balance, parts/s/balance = /(void)/'
 plant semaphore 4000 semaphore.h 'who gets nothing reserves nothing' \
     '/uint32_t quarry_semaphore_ask\(/,/^\}/s/\(void\)simt_sub_u64/if (got) (void)simt_sub_u64/'
 plant semaphore 4000 semaphore.h 'what is covered is not reserved again' \

@@ -28,15 +28,15 @@ SIMT_FN uint32_t acquire(const struct semaphore_case *a, uint32_t n)
     uint32_t owed = n - quarry_semaphore_ask(a->semaphore, n), refused = 0;
     while (owed) {
         uint32_t promised = quarry_semaphore_wait(a->semaphore, &owed, a->batch);
-        for (; promised; promised--) {
+        while (promised) {
             uint32_t made = simt_add_u32(a->made, 1, relaxed);
             if (made < a->batches) {
                 uint32_t *first = a->unit + a->initial + made * a->batch;
                 for (uint32_t i = 0; i < a->batch; i++)
                     simt_store_u32(&first[i], 1, relaxed);
-                quarry_semaphore_produced(a->semaphore, &owed, a->batch);
+                quarry_semaphore_produced(a->semaphore, &owed, a->batch, &promised);
             } else {
-                refused += quarry_semaphore_failed(a->semaphore, &owed, a->batch);
+                refused += quarry_semaphore_failed(a->semaphore, &owed, a->batch, &promised);
             }
         }
     }

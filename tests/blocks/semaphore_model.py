@@ -14,7 +14,7 @@ def part(x, n):
 
 
 def step(shared, lane, n, batch, batches, gives):
-    """What the lane's next atomic makes of both. A lane: where it is, what it is owed, promised batches that are not made, a
+    """What the lane's next atomic makes of both. A lane: where it is, what it is owed, promised units that are not made, a
     number that the place needs, and units refused."""
     free, expected, units, made = shared
     at, owed, promised, x, refused = lane
@@ -34,31 +34,35 @@ def step(shared, lane, n, batch, batches, gives):
         return (free - n, expected, units, made), ("look" if owed else "hold", owed, 0, 0, refused)
     if at == "look":
         return shared, ("collect" if units > 0 else "balance", owed, 0, 0, refused)
-    if at == "balance":
-        wanted = -(-part(-(free + expected), owed) // batch)
-        return shared, ("promise" if wanted else "look", owed, 0, wanted, refused)
+    if at == "balance":  # two loads: whether batches fail, and the balance
+        unit = 1 if made[1] else batch
+        wanted = -(-part(-(free + expected), owed) // unit) * unit
+        return shared, ("promise" if wanted else "look", owed, 0, (wanted, unit), refused)
     if at == "promise":
-        needed = min(-(-part(-(free + expected), owed) // batch), x)
-        shared = free, expected + x * batch, units, made
-        return shared, ("withdraw", owed, needed, x - needed, refused) if needed < x else ("make", owed, needed, 0, refused)
+        wanted, unit = x
+        needed = min(-(-part(-(free + expected), owed) // unit) * unit, wanted)
+        shared = free, expected + wanted, units, made
+        return shared, ("withdraw", owed, needed, wanted - needed, refused) if needed < wanted else ("make", owed, needed, 0, refused)
     if at == "withdraw":
-        return (free, expected - x * batch, units, made), ("make" if promised else "look", owed, promised, 0, refused)
+        return (free, expected - x, units, made), ("make" if promised else "look", owed, promised, 0, refused)
     if at == "make":
-        return (free, expected, units, min(made + 1, batches)), ("produced" if made < batches else "failed", owed, promised, None, refused)
+        there = made[0] < batches
+        return (free, expected, units, (min(made[0] + 1, batches), made[1])), ("produced" if there else "failed", owed, promised, 0, refused)
     if at == "produced":
-        own = min(owed, batch)
-        shared = free + batch, expected - batch, units, made
+        own, kept = min(owed, batch), min(promised, batch)
+        shared = free + batch, expected - kept, units, (made[0], 0)
         if batch > own:
-            return shared, ("put", owed - own, promised - 1, batch - own, refused)
-        return shared, after_batch(owed - own, promised - 1, refused)
+            return shared, ("put", owed - own, promised - kept, batch - own, refused)
+        return shared, after_batch(owed - own, promised - kept, refused)
     if at == "put":
         return (free, expected, units + x, made), after_batch(owed, promised, refused)
     if at == "failed":
-        given_up = part(-(free + expected - batch), owed)
-        shared = free + owed, expected - batch, units, made
+        kept = min(promised, batch)
+        given_up = part(-(free + expected - kept), owed)
+        shared = free + owed, expected - kept, units, (made[0], 1)
         if owed > given_up:
-            return shared, ("again", owed - given_up, promised - 1, 0, refused + given_up)
-        return shared, after_batch(0, promised - 1, refused + given_up)
+            return shared, ("again", owed - given_up, promised - kept, 0, refused + given_up)
+        return shared, after_batch(0, promised - kept, refused + given_up)
     if at == "again":
         return (free - owed, expected, units, made), after_batch(owed, promised, refused)
     if at == "hold":
@@ -72,7 +76,7 @@ def step(shared, lane, n, batch, batches, gives):
 
 def explore(initial, asks, batch, batches, gives):
     """The number of states; a sentence if one is wrong."""
-    first = ((initial, 0, initial, 0), tuple(("ask", n, 0, 0, 0) for n in asks))
+    first = ((initial, 0, initial, (0, 0)), tuple(("ask", n, 0, 0, 0) for n in asks))
     before, stack, ends = {first: []}, [first], []
     while stack:
         state = stack.pop()
@@ -89,7 +93,7 @@ def explore(initial, asks, batch, batches, gives):
         if all(lane[0] == "done" for lane in lanes):
             ends.append(state)
     for (free, expected, units, made), lanes in ends:
-        there = initial + min(made, batches) * batch
+        there = initial + made[0] * batch
         kept = sum(n - lane[4] for n, lane, give in zip(asks, lanes, gives) if not give)
         got = sum(asks) - sum(lane[4] for lane in lanes)
         if (free, expected, units) != (there - kept, 0, there - kept):

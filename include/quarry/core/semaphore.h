@@ -36,6 +36,10 @@
  * is seen in the end, and it promises.  Else all that is reserved is there, or on its way into `units`, or
  * expected from lanes that make batches.  A batch that fails lowers E, and the waiters look at E again.
  *
+ * Where batches can't be made, all who wait are to know soon.  A maker gives up what it is owed itself; others are
+ * covered by the promises of others.  `failing` tells them to promise only what they are owed, so that all of
+ * them try at the same time, and none is covered by a promise that is not its own.  It decides nothing else.
+ *
  * Nobody is served first: units go to whoever takes them, also who asks later.  Then what the other is owed is
  * not covered any more, and it promises.
  *
@@ -72,8 +76,9 @@ SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_UNITS_MOST > (uint64_t)80 << 26, "80 GiB of 
 
 /* On an H100 words that are 256 bytes apart change at the same time, and 128 bytes apart not always. */
 struct quarry_semaphore {
-    uint64_t units; /* with a sign */
-    uint64_t unused[31];
+    uint64_t units;   /* with a sign */
+    uint64_t failing; /* not 0: the last batch could not be made */
+    uint64_t unused[30];
     uint64_t balance;
     uint64_t unused_too[31];
 };
@@ -109,6 +114,7 @@ SIMT_FN uint32_t quarry_semaphore_part(int64_t x, uint32_t n)
 SIMT_FN void quarry_semaphore_init(struct quarry_semaphore *s, uint64_t units)
 {
     s->units = units;
+    s->failing = 0;
     s->balance = units * QUARRY_SEMAPHORE_UNIT;
 }
 
@@ -179,8 +185,9 @@ SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t o
 /* Waits for what the caller is owed.
  *   owed    in: 1 and more; out: what it still is
  *   batch   units of a batch, 1 to QUARRY_SEMAPHORE_PROMISE_MOST
- * Returns 0: the caller has all it asked for.  Otherwise it has promised so many batches, and must call
- * quarry_semaphore_produced or quarry_semaphore_failed for each; then, if it is still owed units, this again.
+ * Returns 0: the caller has all it asked for.  Otherwise it has promised so many units, and must call
+ * quarry_semaphore_produced or quarry_semaphore_failed until it has promised none; then, if it is still owed
+ * units, this again.
  * Progress: waits for lanes that make batches, and for lanes in the middle of a signal.  The caller must not
  * hold anything that these wait for.  Order: acquire. */
 SIMT_FN uint32_t quarry_semaphore_wait(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
@@ -189,47 +196,59 @@ SIMT_FN uint32_t quarry_semaphore_wait(struct quarry_semaphore *s, uint32_t *owe
         *owed -= quarry_semaphore_collect(s, *owed);
         if (*owed == 0)
             return 0;
+        /* Where batches fail each waiter promises what it is owed and no more: else all but one would wait for that
+         * one, and then for the next. */
+        uint32_t unit = simt_load_u64(&s->failing, relaxed) ? 1 : batch;
+        uint32_t most = QUARRY_SEMAPHORE_PROMISE_MOST / unit;
         uint64_t balance = simt_load_u64(&s->balance, relaxed);
         uint32_t need = quarry_semaphore_part(quarry_semaphore_uncovered(balance), *owed);
         if (need != 0 && quarry_semaphore_expected(balance) < (int64_t)QUARRY_SEMAPHORE_EXPECTED_MOST) {
-            uint32_t most = QUARRY_SEMAPHORE_PROMISE_MOST / batch;
-            uint32_t batches = (need + batch - 1u) / batch;
-            batches = batches < most ? batches : most;
-            balance = simt_add_u64(&s->balance, batches * batch, relaxed);
+            uint32_t parts = (need + unit - 1u) / unit;
+            parts = parts < most ? parts : most;
+            balance = simt_add_u64(&s->balance, parts * unit, relaxed);
             need = quarry_semaphore_part(quarry_semaphore_uncovered(balance), *owed);
-            uint32_t needed = (need + batch - 1u) / batch;
-            needed = needed < batches ? needed : batches;
-            if (needed < batches) /* others have promised meanwhile */
-                (void)simt_sub_u64(&s->balance, (batches - needed) * batch, relaxed);
+            uint32_t needed = (need + unit - 1u) / unit;
+            needed = needed < parts ? needed : parts;
+            if (needed < parts) /* others have promised meanwhile */
+                (void)simt_sub_u64(&s->balance, (parts - needed) * unit, relaxed);
             if (needed != 0)
-                return needed;
+                return needed * unit;
         }
         simt_backoff();
     }
 }
 
-/* A batch that the caller promised is made: its units are where who takes them looks for them.
- *   owed    as above: the caller keeps what it is owed
- *   batch   as in the promise */
-SIMT_FN void quarry_semaphore_produced(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
+/* A batch is made: its units are where who takes them looks for them.
+ *   owed      in, out: what the caller is owed; it keeps that
+ *   batch     as above
+ *   promised  in: what the caller has promised, not 0; out: what it still has */
+SIMT_FN void quarry_semaphore_produced(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch,
+                                       uint32_t *promised)
 {
-    uint32_t kept = *owed < batch ? *owed : batch;
-    quarry_semaphore_add(s, batch, kept, batch);
+    uint32_t kept = *owed < batch ? *owed : batch, part = *promised < batch ? *promised : batch;
+    quarry_semaphore_add(s, batch, kept, part);
     *owed -= kept;
+    *promised -= part;
+    if (simt_load_u64(&s->failing, relaxed))
+        simt_store_u64(&s->failing, 0, relaxed);
 }
 
-/* A batch that the caller promised can't be made.
- *   owed    in: what the caller is owed; out: what it still is, as others have promised it or brought it
- *   batch   as in the promise
+/* A batch can't be made.
+ *   owed, batch, promised   as above; *owed is in the end what others have promised it or brought it
  * Returns how many units the caller gives up: it will not get them.  At one instant during the call none was
  * free, and less were expected than reserved.  Never waits. */
-SIMT_FN uint32_t quarry_semaphore_failed(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
+SIMT_FN uint32_t quarry_semaphore_failed(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch,
+                                         uint32_t *promised)
 {
+    uint32_t part = *promised < batch ? *promised : batch;
+    if (!simt_load_u64(&s->failing, relaxed))
+        simt_store_u64(&s->failing, 1, relaxed);
     /* relaxed: it takes and gives nothing.  All that the caller has reserved is given up at once; what is covered
      * it reserves again.  So C - R is too much in between, and never too little. */
-    uint64_t before = simt_add_u64(&s->balance, *owed * QUARRY_SEMAPHORE_UNIT - batch, relaxed);
-    uint32_t given_up = quarry_semaphore_part(quarry_semaphore_uncovered(before - batch), *owed);
+    uint64_t before = simt_add_u64(&s->balance, *owed * QUARRY_SEMAPHORE_UNIT - part, relaxed);
+    uint32_t given_up = quarry_semaphore_part(quarry_semaphore_uncovered(before - part), *owed);
     *owed -= given_up;
+    *promised -= part;
     if (*owed)
         (void)simt_sub_u64(&s->balance, *owed * QUARRY_SEMAPHORE_UNIT, relaxed);
     return given_up;
