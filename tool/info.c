@@ -102,15 +102,17 @@ static enum quarry_status print_json(const quarry_heap *heap)
         json_object_set_new(set, about.options[i].name, json_integer((json_int_t)about.options[i].value));
     const unsigned pool = about.pool == QUARRY_POOL_MALLOC ? about.pool - 1 : about.pool;
     json_print(
-        json_pack("{s:s, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:I, s:s, s:s, s:I, s:o, s:o}",
-                  "allocator", about.allocator, "backend", options_words("backend")[about.target.backend],
-                  "device", about.target.device, "pool", options_words("pool")[pool], "pool_bytes",
-                  (json_int_t)about.pool_bytes, "page_bytes", (json_int_t)about.page_bytes, "pages",
-                  (json_int_t)about.pages, "max_block_bytes", (json_int_t)about.max_block_bytes, "full",
-                  about.full == QUARRY_FULL_INFERRED ? "inferred" : "proven", "low_free", about.low_free,
-                  "debug", about.debug, "alignment", (json_int_t)about.alignment, "distribution",
-                  options_words("distribute")[about.distribution], "oom", options_words("oom")[about.oom],
-                  "oom_tries", (json_int_t)about.oom_tries, "options", set, "sections", make_sections(heap)),
+        json_pack(
+            "{s:s, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:b, s:I, s:s, s:s, s:I, s:o, s:o}",
+            "allocator", about.allocator, "backend", options_words("backend")[about.target.backend], "device",
+            about.target.device, "pool", options_words("pool")[pool], "pool_bytes",
+            (json_int_t)about.pool_bytes, "page_bytes", (json_int_t)about.page_bytes, "pages",
+            (json_int_t)about.pages, "max_block_bytes", (json_int_t)about.max_block_bytes, "full",
+            about.full == QUARRY_FULL_INFERRED ? "inferred" : "proven", "low_free", about.low_free, "debug",
+            about.debug, "statistics", about.statistics, "alignment", (json_int_t)about.alignment,
+            "distribution", options_words("distribute")[about.distribution], "oom",
+            options_words("oom")[about.oom], "oom_tries", (json_int_t)about.oom_tries, "options", set,
+            "sections", make_sections(heap)),
         stdout);
     return QUARRY_OK;
 }

@@ -297,7 +297,8 @@ struct quarry_heap_options {
     enum quarry_oom oom;
     uint32_t oom_tries; /* OOM_WAIT: 1 to 2^24; 0: 1000 */
 
-    /* Not 0: every malloc and free is counted, for quarry_heap_totals, which costs some atomics each. */
+    /* Not 0: every malloc and free is counted, for quarry_heap_totals, which costs some atomics each.  Kernels with
+     * policies that are fixed when they are compiled (quarry/policy.h) can't count, and leave the heap alone. */
     int statistics;
 };
 /* The range of page_bytes.  core/layout.h has it, too; a compiler that sees both compares them. */
@@ -325,8 +326,8 @@ struct quarry_heap_options {
  *   QUARRY_STATS=1                  every heap counts, as with options->statistics, and quarry_heap_destroy
  *                                   prints a table
  *   QUARRY_DEFAULT_ALLOCATOR=NAME   the allocator of heaps whose options name none
- * QUARRY_DEBUG and QUARRY_STATS may also be 0, which says the same as no variable.  ARGUMENT for any other value, and
- * whatever else is wrong with options that the environment changed; the detail then names the variables. */
+ * QUARRY_DEBUG and QUARRY_STATS may also be 0 or empty, which says the same as no variable.  Any other value is
+ * ARGUMENT.  If something is wrong with options that the environment changed, the detail names the variables. */
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options);
 
 /* A heap without memory, to see what a heap of these options would be: quarry_heap_describe, quarry_heap_info and
@@ -375,6 +376,7 @@ struct quarry_heap_description {
     enum quarry_full full;    /* PROVEN also where the allocator proves it although INFERRED was asked for */
     double low_free;          /* 0 with FULL_PROVEN */
     int debug; /* 1: in debug mode; page_bytes and max_block_bytes are then what blocks have for the user */
+    int statistics;     /* 1: it counts, for quarry_heap_totals */
     uint64_t alignment; /* bytes, of every block */
     enum quarry_distribution distribution;
     enum quarry_oom oom;
@@ -433,7 +435,8 @@ struct quarry_size_class {
 #define QUARRY_SIZE_CLASSES 32u /* of struct quarry_totals */
 
 /* What a heap has done since creation or reset.  Blocks are the allocator's, as in struct quarry_statistics, and so
- * are bytes: what blocks occupy, without what policies and debug mode add. */
+ * are bytes: what blocks occupy, without what policies and debug mode add.  A block of quarry_aligned_alloc is larger
+ * until it has given back what it does not need: peak_bytes sees that moment, total_bytes does not. */
 struct quarry_totals {
     uint64_t live_blocks; /* now */
     uint64_t live_bytes;
@@ -444,8 +447,8 @@ struct quarry_totals {
     uint64_t refused_mallocs;                                 /* as in struct quarry_statistics */
     struct quarry_size_class size_class[QUARRY_SIZE_CLASSES]; /* of up to 16 bytes, 32, 64, and so on */
 };
-/* What an idle heap with options.statistics has counted.  Kernels with policies that are fixed when they are compiled
- * (quarry/policy.h) do not count.  COMBINATION if the heap was created without it.  Waits for the target's stream. */
+/* What an idle heap with options.statistics has counted.  COMBINATION if the heap was created without it.  Waits for
+ * the target's stream. */
 enum quarry_status quarry_heap_totals(quarry_heap *heap, struct quarry_totals *totals);
 
 /* A live block. */

@@ -114,7 +114,7 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
         heap->handle.policy = (struct quarry_policy *)(void *)(head + quarry_heap_policy_offset());
     if (options->debug)
         heap->handle.debug = (struct quarry_debug *)(void *)(head + quarry_heap_debug_offset());
-    heap->handle.code = quarry_fixed_code(&heap->handle);
+    heap->handle.code = quarry_fixed_code(&heap->handle, options->statistics);
     if (options->statistics)
         heap->policy.tally = (struct quarry_tally *)(void *)(head + quarry_heap_tally_offset(options));
     heap->policy.heap = heap->handle;
@@ -340,6 +340,7 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->full = heap->layout.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     description->low_free = heap->layout.low_free;
     description->debug = heap->handle.debug != NULL;
+    description->statistics = heap->policy.tally != NULL;
     description->alignment = heap->handle.shrink;
     description->distribution = (enum quarry_distribution)heap->handle.distribution;
     description->oom = (enum quarry_oom)heap->handle.oom;

@@ -97,6 +97,6 @@ enum quarry_status quarry_heap_info(const quarry_heap *heap, char *text, size_t 
                  : "none: each request goes to the allocator as it is");
     add_oom(&out, &about, &info);
     text_add(&out, "debug mode     %s\n", about.debug ? "on: each malloc and free is checked" : "off");
-    text_add(&out, "statistics     %s\n", heap->policy.tally ? "on: each malloc and free is counted" : "off");
+    text_add(&out, "statistics     %s\n", about.statistics ? "on: each malloc and free is counted" : "off");
     return QUARRY_OK;
 }

@@ -170,12 +170,15 @@ for options in '' '--allocator corw --heap 1M --page 1K --align 64 --distribute 
         'f"blocks of up to {max_block_bytes}\n" in text or "blocks of up" not in text' \
         'f" multiples of {alignment} bytes\n" in text' 'f"distribution   {distribution}: " in text' \
         'f"out of memory  {oom}: " in text' 'f"tries {oom_tries} times" in text or oom_tries == 0' \
-        '"debug mode     " + ("off", "on")[debug] in text' 'full == "proven" and low_free == 0' \
+        '"debug mode     " + ("off", "on")[debug] in text' '"statistics     " + ("off", "on")[statistics] in text' 'full == "proven" and low_free == 0' \
         '"".join(f" {n}={v}" for n, v in options.items()) == "".join(re.findall("options       (.*)", text))' \
         '[[str(s["offset"]), str(s["bytes"]), s["name"]] for s in sections] == [[*w[:2], w[4]] for w in map(str.split, text.splitlines()) if len(w) == 5 and w[3] == "%"]'; do
         json "$fact" text="$(<"$scratch/text")" words="$options"
     done
 done
+
+QUARRY_STATS=1 run 0 info --backend cpu --json
+json 'statistics is True and debug is False'
 
 # ---- options of allocators ----
 
