@@ -37,6 +37,7 @@ struct quarry_heap_options options_of_fixture(void)
     options.full = f.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     options.low_free = f.low_free;
     options.debug = f.debug;
+    options.statistics = f.statistics;
     options.alignment = f.alignment;
     options.distribution = f.distribution;
     return options;
@@ -191,6 +192,7 @@ void plain_options(void)
     f.probe_lanes = 0;
     f.low_free = 0;
     f.debug = 0;
+    f.statistics = 0;
     memset(&f.set, 0, sizeof f.set);
     f.block_threads = 0;
     f.no_grains = 0;

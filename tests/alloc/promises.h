@@ -19,6 +19,7 @@ struct fixture {
     uint32_t probe_lanes; /* 0: default */
     double low_free;      /* 0: FULL_PROVEN */
     int debug;
+    int statistics;
     struct test_set set; /* what else is to be set */
     uint64_t alignment;  /* 0: 16 */
     enum quarry_distribution distribution;
@@ -86,8 +87,8 @@ void for_each_allocator(void (*test)(void));
 /* The same for those that prove that a heap is full. */
 void for_each_proof(void (*test)(void));
 
-/* As for_each_allocator, and also for allocators whose blocks nobody counts: without f.counted begin() gives no pages, and
- * expect_empty() knows nothing. */
+/* As for_each_allocator, and also for allocators whose blocks nobody counts: without f.counted begin() gives no
+ * pages, and expect_empty() knows nothing. */
 void for_every_allocator(void (*test)(void));
 
 /* A heap with the fixture's options and two pages. */

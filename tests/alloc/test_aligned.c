@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of more alignment than the heap was told, for every allocator: on heaps with and without an alignment
- * of their own, in debug mode, with pieces of a warp's block, and with pages of 16 bytes to 8 KiB.
+ * of their own, in debug mode, with pieces of a warp's block, and with pages of 16 bytes to 8 KiB.  What heaps with
+ * statistics count is compared with what a census finds.
  * QUARRY_TEST_SEEDS: seeds of the deterministic scheduler (default 4). */
 #include "alloc/aligned_kernels.h"
 #include "alloc/promises.h"
@@ -60,8 +61,22 @@ static void expect_no_fault(void)
                      (unsigned long long)fault[i].alignment);
 }
 
+/* A heap with statistics has counted what there is: of a block that was trimmed what is left of it. */
+static void expect_counted(void)
+{
+    struct quarry_totals totals;
+    if (!f.statistics)
+        return;
+    const struct quarry_statistics now = statistics();
+    assert_ok(quarry_heap_totals(f.heap, &totals));
+    expect_equal(totals.live_blocks, now.live_blocks);
+    expect_equal(totals.live_bytes, now.live_bytes);
+    expect(totals.peak_bytes >= totals.live_bytes && totals.total_bytes >= totals.live_bytes);
+}
+
 static void end_aligned(void)
 {
+    expect_counted();
     expect_no_fault();
     test_memory_free(&f.target, a.fault, 0);
     test_memory_free(&f.target, a.own, 0);
@@ -109,17 +124,20 @@ static void every_alignment_and_size_that_fits_is_given(void **state)
 static void play(uint64_t page_bytes)
 {
     for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
+        f.statistics = f.counted && seed % 2;
         begin_aligned(page_bytes, seed);
         a.most = seed % 3 == 2 ? 5000 : 300;
         a.most = a.most < a.heap.max_block ? a.most : a.heap.max_block;
         a.turns = 12;
         a.program = (uint32_t)seed + 1;
         launch(&aligned_play, THREADS);
+        expect_counted();
         if (f.counted && quarry_heap_check(f.heap) != QUARRY_OK)
             fail_msg("%s, debug %d: %s", naming(), f.debug, quarry_error_detail());
         launch(&aligned_give, THREADS);
         end_aligned();
     }
+    f.statistics = 0;
 }
 
 static void play_on_all_heaps(void)
@@ -156,6 +174,7 @@ static void realloc_to_no_more_than_a_block_has_leaves_it_there(void **state)
 /* What an aligned block takes, as docs/reference/policies.md says. */
 static void cost(uint64_t page_bytes, uint64_t alignment, uint64_t bytes)
 {
+    f.statistics = 1;
     begin_aligned(page_bytes, 0);
     a.alignment = alignment;
     a.bytes = bytes;
@@ -164,7 +183,11 @@ static void cost(uint64_t page_bytes, uint64_t alignment, uint64_t bytes)
     uint64_t pages = (bytes + page - 1) / page * page;
     uint64_t most = page_bytes && alignment % page == 0 ? pages : pages + page;
     int divides = !strcmp(f.allocator, "scatter") && bytes + alignment - a.heap.alignment <= page;
-    expect_equal(statistics().live_blocks, 1);
+    struct quarry_totals totals;
+    assert_ok(quarry_heap_totals(f.heap, &totals));
+    expect_counted();
+    expect_equal(totals.live_blocks, 1);
+    expect_equal(totals.total_bytes, live); /* what was trimmed off was nobody's */
     if (live < bytes || live > (divides ? cell : most))
         fail_msg("%s, pages of %llu bytes: %llu bytes aligned to %llu take %llu", naming(),
                  (unsigned long long)page, (unsigned long long)bytes, (unsigned long long)alignment,
@@ -172,6 +195,7 @@ static void cost(uint64_t page_bytes, uint64_t alignment, uint64_t bytes)
     a.threads = 1;
     launch(&aligned_give, 32);
     end_aligned();
+    f.statistics = 0;
 }
 
 /* What is trimmed off serves others: all of the heap can be taken. */
