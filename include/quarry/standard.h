@@ -117,9 +117,9 @@ SIMT_FN void quarry_block_copy(unsigned char *to, const unsigned char *from, uin
 /* Changes the size of a block.
  *   block  as for quarry_free; NULL: as quarry_malloc(heap, bytes)
  *   bytes  0: as quarry_free(heap, block), and NULL
- * Returns `block` itself where it is large enough (in debug mode: has so many of the user's bytes), else another block (aligned to 16) with its content, up to
- * the smaller of both sizes, and `block` is free.  NULL: there was none, and `block` lives on unchanged.
- * From an allocator whose quarry_usable_size is 0 always NULL for bytes other than 0. */
+ * Returns `block` itself if quarry_usable_size of it is `bytes` or more.  Else it returns another block, aligned to
+ * 16, with the content of `block`, which is free then.  NULL: there was no other, and `block` lives on unchanged.
+ * An allocator whose quarry_usable_size is 0 changes no size: NULL for bytes other than 0. */
 SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t bytes)
 {
     if (!block)
@@ -141,8 +141,7 @@ SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t byte
     }
     void *moved = quarry_malloc(heap, bytes);
     if (moved) {
-        quarry_block_copy((unsigned char *)moved, (const unsigned char *)block,
-                          bytes < usable ? bytes : usable);
+        quarry_block_copy((unsigned char *)moved, (const unsigned char *)block, usable);
         quarry_free(heap, block);
     }
     return moved;

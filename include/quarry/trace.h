@@ -85,7 +85,8 @@ enum quarry_status quarry_trace_drain(quarry_trace *trace);
 /* Drains, finishes the file and ends the recording, which must be before the heap is destroyed.
  *   header  receives what was recorded; may be NULL
  * COMBINATION if no malloc or free was recorded, and quarry_launch launched a kernel that was compiled without
- * QUARRY_TRACE and has the heap's handle in its argument; other launches it does not see.  An error of this or an earlier drain leaves no file. */
+ * QUARRY_TRACE and has the heap's handle in its argument; other launches it does not see.  An error of this or
+ * an earlier drain leaves no file. */
 enum quarry_status quarry_trace_end(quarry_trace *trace, struct quarry_trace_header *header);
 
 /* Ends the recording and leaves no file.  NULL is a no-op. */

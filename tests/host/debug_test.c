@@ -92,7 +92,7 @@ void place(uint32_t slot, uint64_t address)
     assert_ok(quarry_memory_copy(&f.target, f.device.block + slot, &address, sizeof address));
 }
 
-/* test_debug_blocks.c tests what a text says of launches.  Here it is left out: " in launch 12, debug_free". */
+/* test_blocks.c tests what a text says of launches.  Here it is left out: " in launch 12, debug_free". */
 void leave_out_launches(char *text)
 {
     static const char words[] = " in launch ";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of test_trace.c: trace_work is compiled with QUARRY_TRACE.  One for all, for the compiler takes long for each.
- */
+/* The kernels of test_trace.c: trace_work is compiled with QUARRY_TRACE.  One for all, for the compiler takes long for
+ * each. */
 #ifndef QUARRY_TESTS_TRACE_KERNELS_H
 #define QUARRY_TESTS_TRACE_KERNELS_H
 

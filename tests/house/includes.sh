@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The order of the rooms (docs/DESIGN.md): includes point down only, platform conditions live in the platform
 # rooms, device headers use no libc, each allocator of list.def has its page, and links between pages lead to files.  The
-# page of the API names each function of the host's side.  Prose in pages is at most 120 columns wide, and
-# docs/README.md names each page.
+# page of the API names each function of the host's side.  Prose in pages and lines of code are at most 120 columns
+# wide, and docs/README.md names each page.
 #
 #   includes.sh          checks this repository, then plants one violation of each rule in a copy of it and
 #                        requires that each is found
@@ -126,6 +126,8 @@ violations() {
             !code && length(line) > 120 && line !~ /^(    | *\|)/ && line !~ /\]\(/ {
                 print FILENAME ":" FNR ": prose of " length(line) " columns"
             }'
+        # clang-format breaks code, and leaves comments alone.
+        grep -v '\.def$' "$scratch/files" | LC_ALL=C xargs awk 'length > 120 { print FILENAME ":" FNR ": " length " columns" }'
         for header in include/quarry/alloc/*.h; do
             name=${header##*/}
             name=${name%.h}
@@ -201,6 +203,7 @@ plant examples/hello.c '#include "quarry/alloc/walk.h"'
 plant examples/hello.c '#include "quarry/core/random.h"'
 plant examples/cpp/stacks.cpp '#if SIMT_CUDA'
 plant include/quarry/quarry.h 'enum quarry_status quarry_heap_planted(quarry_heap *heap);'
+plant src/host/pool.h "/* $(printf 'much too wide%.0s ' 1 2 3 4 5 6 7 8 9) */"
 plant README.md 'see [there](docs/nowhere.md) or [here](https://example.org/x)'
 plant README.md "$(printf 'much too wide%.0s ' 1 2 3 4 5 6 7 8 9)"
 plant docs/planted.md 'a page that no other names'

@@ -50,7 +50,8 @@ static const char kernels[] = "#include \"quarry/device.h\"\n"
     } while (0)
 
 /* Compiles a source without a word from the compiler, with one more option unless NULL.  `target` is "sm", for machine
- * code, which the caller frees, or "compute", for PTX: that says as much and takes half the time, and NULL is returned. */
+ * code, which the caller frees, or "compute", for PTX: that says as much and takes half the time, and NULL is
+ * returned. */
 static void *compile(const char *text, const char *target, uint32_t capability, const char *option)
 {
     char architecture[32];

@@ -41,7 +41,8 @@ typedef unsigned long long uintptr_t;
 
 /* SIMT_FN: a function that lanes call; SIMT_DEVICE: a member function, in C++.  SIMT_NOINLINE_FN: one whose
  * code and registers callers don't pay for until they call it; addresses and numbers are what to pass, as a
- * struct would go through the stack.  SIMT_HOST_FN: one that only the host calls; headers hide those from NVRTC behind SIMT_HAS_HOST. */
+ * struct would go through the stack.  SIMT_HOST_FN: one that only the host calls; headers hide those from
+ * NVRTC behind SIMT_HAS_HOST. */
 #if SIMT_CUDA
 #define SIMT_DEVICE __device__
 #define SIMT_NOINLINE_FN static __device__ __noinline__ __attribute__((unused))
