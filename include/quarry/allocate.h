@@ -32,7 +32,7 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
     const int fits = quarry_fits(&heap) && bytes - 1 < heap.max_block;
     void *block = SIMT_NULL;
     int asks = 1;
-    if (fits && composed)
+    if (composed && fits)
         asks = quarry_request_begin(heap.policy, &request, bytes);
     while (fits) {
         block = SIMT_NULL;

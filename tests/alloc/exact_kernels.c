@@ -69,7 +69,7 @@ SIMT_FN uint32_t exact_take_scatter(const struct exact_case *a, struct quarry_ra
                                     void **block)
 {
     const struct quarry_scatter *h = &a->heap.as.scatter;
-    struct quarry_scatter_request q = quarry_scatter_request(&h->table, a->mover_bytes);
+    struct quarry_scatter_request q = quarry_scatter_ask(&h->table, a->mover_bytes);
     exact_hold(a, r);
     if (q.pages > 1) {
         *block = quarry_page_address(&h->table.pages, page);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled, never run: the public headers in C++17 with all warnings, and what a user does with them there.
+#include "quarry/core/list.h"
+#include "quarry/core/mutex.h"
+#include "quarry/core/semaphore.h"
+#include "quarry/core/srcu.h"
 #include "quarry/device.h"
 #include "quarry/quarry.h"
 #include "quarry/quarry.hpp"

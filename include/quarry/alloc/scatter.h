@@ -127,8 +127,8 @@ struct quarry_scatter_deal {
  *   needs   lanes of the caller's group that need a cell
  *   most    cells of an empty page, in the group
  * Scope: all. */
-SIMT_FN struct quarry_scatter_deal quarry_scatter_deal(uint32_t all, uint32_t has, uint32_t room,
-                                                       uint32_t needs, uint32_t most)
+SIMT_FN struct quarry_scatter_deal quarry_scatter_deal_out(uint32_t all, uint32_t has, uint32_t room,
+                                                           uint32_t needs, uint32_t most)
 {
     uint32_t order = simt_rank(needs), wanted = simt_popc_u32(needs), dealt = 0;
     struct quarry_scatter_deal deal = {0, simt_lane(), ~0u};
@@ -182,7 +182,7 @@ SIMT_FN uint32_t quarry_scatter_look(const struct quarry_scatter *h, struct quar
         has = simt_ballot(all, room != 0) & group;
         own = simt_ballot(all, room != 0 && !quarry_scatter_is_wasteful(&s->request, word)) & group;
         has = own ? own : has;
-        struct quarry_scatter_deal deal = quarry_scatter_deal(all, has, room, needs, s->request.most);
+        struct quarry_scatter_deal deal = quarry_scatter_deal_out(all, has, room, needs, s->request.most);
         uint64_t next = 0;
         struct quarry_scatter_taken t =
             quarry_scatter_take(&h->table, &s->request, page, word, deal.want, &next);
@@ -438,7 +438,7 @@ SIMT_FN void *quarry_scatter_malloc(const struct quarry_scatter *h, struct quarr
                                     uint64_t bytes)
 {
     struct quarry_scatter_search s;
-    s.request = quarry_scatter_request(&h->table, bytes);
+    s.request = quarry_scatter_ask(&h->table, bytes);
     s.block = (unsigned char *)SIMT_NULL;
     uint32_t all = quarry_group(h->table.words, QUARRY_SITE_SCATTER_MALLOC), left = all, group;
     uint32_t fills = quarry_scatter_fills(&s.request), first = quarry_scatter_hash(h, bytes, fills);
@@ -486,7 +486,7 @@ SIMT_FN uint32_t quarry_scatter_run(const struct quarry_scatter *h, uint32_t pag
 SIMT_FN void quarry_scatter_census(const struct quarry_scatter *h, uint64_t bytes,
                                    const struct quarry_census_share *share, struct quarry_census *sum)
 {
-    struct quarry_scatter_request q = quarry_scatter_request(&h->table, bytes);
+    struct quarry_scatter_request q = quarry_scatter_ask(&h->table, bytes);
     uint64_t page_bytes = h->table.pages.page_bytes;
     for (uint64_t p = share->thread; p < h->table.pages.count; p += share->threads) {
         uint32_t page = (uint32_t)p;

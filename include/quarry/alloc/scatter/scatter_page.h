@@ -107,8 +107,7 @@ SIMT_FN uint32_t quarry_scatter_class(const struct quarry_scatter_table *h, uint
     return n;
 }
 
-SIMT_FN struct quarry_scatter_request quarry_scatter_request(const struct quarry_scatter_table *h,
-                                                             uint64_t bytes)
+SIMT_FN struct quarry_scatter_request quarry_scatter_ask(const struct quarry_scatter_table *h, uint64_t bytes)
 {
     struct quarry_scatter_request q;
     q.pages = 1;
