@@ -212,6 +212,8 @@ says 'measure nothing'
 
 # What was said before stays where nothing can be written, and where nothing was measured.
 echo old >"$scratch/kept"
+run 2 bench --backend cpu --test alloc --allocator cuda --threads 32 --size 16 --align 64
+says "can't prepare: alignment is 64, but allocator cuda can't align"
 run 2 bench --backend cpu --test alloc --allocator rw --threads 32 --size 16 --heap 1M --align 64 --page 48 --csv="$scratch/kept"
 says 'can.t create the heap: .*48'
 same "$(cat "$scratch/kept")" old 'a file of before'

@@ -143,6 +143,8 @@ for option in --runs=3 --backend=cpu; do
 done
 run 2 model --low-free 1 --csv
 says '--low-free is about the table, which --csv without a file replaces'
+run 2 model --allocator rw,ring --word-bits 64
+says '--word-bits is about allocators rw-bm, crw and corw'
 run 2 model --allocator rw,corw --clusters 3
 says '--clusters is about allocator crw'
 run 2 model --runs 0

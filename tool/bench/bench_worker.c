@@ -136,7 +136,8 @@ static void say(int pipe, const struct message *message)
 static int fail(enum quarry_status status, const char *what)
 {
     const char *detail = quarry_error_detail();
-    return tool_error(TOOL_FAILED, "%s: %s", what, *detail ? detail : quarry_status_string(status));
+    return tool_error(tool_heap_code(status), "%s: %s", what,
+                      *detail ? detail : quarry_status_string(status));
 }
 
 /* ---- target ---- */

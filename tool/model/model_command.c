@@ -197,6 +197,10 @@ static int read_options(struct command *c, int argc, char **argv)
         if (quarry_allocator_describe(i, &info) == QUARRY_OK && info.counts_slots)
             lists_add(&c->allocators, (uint64_t)i);
     }
+    if (c->word_bits && !has_allocator(c, "rw-bm") && !has_allocator(c, "crw") && !has_allocator(c, "corw"))
+        return tool_error(TOOL_USAGE,
+                          "--word-bits is about allocators rw-bm, crw and corw, and none of them is "
+                          "among --allocator");
     if (!c->word_bits)
         c->word_bits = 32;
     if (c->clusters && !has_allocator(c, "crw"))
