@@ -175,7 +175,7 @@ SIMT_FN void quarry_ring_free(const struct quarry_ring *h, void *block)
     uint32_t page = quarry_page_index(&h->pages, block);
     int live = page != QUARRY_NO_PAGE && simt_exchange_u32(&h->taken[page], 0, relaxed) != 0;
     uint32_t frees = simt_ballot(group, live);
-    simt_assert(live); /* a number that comes twice finds no slot in the end */
+    QUARRY_ASSERT_LIVE(live); /* a number that comes twice finds no slot in the end */
     if (simt_rank(group) == 0)
         ticket = simt_add_u32(&h->head->push, simt_popc_u32(frees), relaxed);
     ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group));

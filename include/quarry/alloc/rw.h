@@ -164,7 +164,7 @@ SIMT_FN void *quarry_rw_malloc(const struct quarry_rw *h, struct quarry_context 
 SIMT_FN void quarry_rw_free(const struct quarry_rw *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
-    simt_assert(page != QUARRY_NO_PAGE && simt_load_u32(&h->used[page], relaxed) != 0);
+    QUARRY_ASSERT_LIVE(page != QUARRY_NO_PAGE && simt_load_u32(&h->used[page], relaxed) != 0);
     if (page == QUARRY_NO_PAGE)
         return;
     simt_store_u32(&h->used[page], 0, release); /* pairs with quarry_rw_take */

@@ -5,6 +5,9 @@
 
 #include "quarry/simt/simt.h"
 
+/* What a free asserts of its block, in builds with assertions.  The condition is no sentence for users. */
+#define QUARRY_ASSERT_LIVE(condition) simt_assert((condition) && "a block that is freed is live")
+
 #define QUARRY_PAGE_UNIT 16u /* page sizes are multiples of it */
 #define QUARRY_NO_PAGE 0xffffffffu
 

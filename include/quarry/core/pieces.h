@@ -31,6 +31,7 @@
 #ifndef QUARRY_CORE_PIECES_H
 #define QUARRY_CORE_PIECES_H
 
+#include "quarry/core/pages.h"
 #include "quarry/core/share.h"
 #include "quarry/simt/simt.h"
 
@@ -173,7 +174,7 @@ SIMT_FN void *quarry_pieces_release(void *piece, const unsigned char *places, ui
         back = header->back;
     }
     int live = back && back <= offset && back % QUARRY_PIECE_HEADER_BYTES == 0;
-    simt_assert(live);
+    QUARRY_ASSERT_LIVE(live);
     if (!live)
         return SIMT_NULL;
     header->back = 0; /* who frees it once more sees that */
@@ -186,7 +187,7 @@ SIMT_FN void *quarry_pieces_release(void *piece, const unsigned char *places, ui
         return SIMT_NULL;
     /* Both pair with the subtractions of others. */
     uint32_t lives = simt_load_u32(left, acquire);
-    simt_assert(lives - pieces < SIMT_LANES);
+    QUARRY_ASSERT_LIVE(lives - pieces < SIMT_LANES);
     if (lives != pieces && (lives - pieces >= SIMT_LANES || simt_sub_u32(left, pieces, acq_rel) != pieces))
         return SIMT_NULL;
     return begin;

@@ -140,7 +140,7 @@ SIMT_FN void quarry_runs_clear(const struct quarry_runs *h, uint32_t word, uint6
 {
     uint64_t before =
         simt_and_u64(&h->words[word], ~part, release); /* pairs with the CAS of who takes the pages */
-    simt_assert((before & part) == part);
+    QUARRY_ASSERT_LIVE((before & part) == part);
     (void)before;
 }
 
@@ -456,7 +456,7 @@ SIMT_FN void quarry_runs_free_behind(const struct quarry_runs *h, uint32_t word)
             uint64_t ends = batch[i] >> 32 << 32;
             word++;
             int live = (batch[i] & 1u) && (ends || word + 1u < h->word_count);
-            simt_assert(live);
+            QUARRY_ASSERT_LIVE(live);
             if (!live)
                 return;
             quarry_runs_clear_fenced(h, word, quarry_runs_to_end(0, ends));
@@ -483,7 +483,7 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
     uint32_t word = page / QUARRY_RUNS_BITS, from = page % QUARRY_RUNS_BITS;
     uint64_t now = quarry_runs_load(h, word), seen = now & ~(uint64_t)0 << (32u + from);
     int live = page != QUARRY_NO_PAGE && quarry_runs_begins(h, word, from, now);
-    simt_assert(live);
+    QUARRY_ASSERT_LIVE(live);
     if (!live)
         return;
     if (!seen) {
@@ -502,7 +502,7 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
     uint32_t low = simt_reduce_or_u32(group, (uint32_t)part);
     uint32_t ends = simt_reduce_or_u32(group, (uint32_t)(part >> 32));
     part = (uint64_t)ends << 32 | low;
-    simt_assert(simt_reduce_add_u32(group, bits) == simt_popc_u64(part)); /* each lane another block */
+    QUARRY_ASSERT_LIVE(simt_reduce_add_u32(group, bits) == simt_popc_u64(part)); /* each lane another block */
     (void)bits;
     simt_sync(group); /* all have left their blocks, for the release */
     if (simt_lane() == simt_ctz_u32(group))

@@ -390,13 +390,13 @@ SIMT_FN void quarry_scatter_clear(const struct quarry_scatter_table *h, uint32_t
     if (field) {
         uint32_t before = simt_and_u32(field, ~bits, release); /* pairs with quarry_scatter_mark */
         uint32_t count = simt_popc_u32(before & bits);         /* all, unless some were freed before */
-        simt_assert((before & bits) == bits);
+        QUARRY_ASSERT_LIVE((before & bits) == bits);
         if (count == 0) /* freed before: the page may be another's by now, who holds it BUSY */
             return;
         word = simt_sub_u64(&h->words[page], count, release) - count; /* pairs with quarry_scatter_take */
     } else {
         word = simt_and_u64(&h->words[page], ~(uint64_t)bits, release); /* likewise */
-        simt_assert(((uint32_t)word & bits) == bits);
+        QUARRY_ASSERT_LIVE(((uint32_t)word & bits) == bits);
         if (!((uint32_t)word & bits)) /* likewise */
             return;
         word &= ~(uint64_t)bits;
@@ -418,13 +418,13 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_table *h, void
             simt_and_u64(&h->words[page + i - 1], QUARRY_SCATTER_VERSIONS, fenced);
         return;
     }
-    simt_assert(class_ - 1u < QUARRY_SCATTER_MOST);
+    QUARRY_ASSERT_LIVE(class_ - 1u < QUARRY_SCATTER_MOST);
     if (class_ - 1u >= QUARRY_SCATTER_MOST) /* no block begins in the page */
         return;
     uint32_t offset =
         (uint32_t)((unsigned char *)block - (unsigned char *)quarry_page_address(&h->pages, page));
     uint32_t cell = quarry_divide_u32(offset, quarry_scatter_cell_bytes(h, class_));
-    simt_assert(cell < class_);
+    QUARRY_ASSERT_LIVE(cell < class_);
     if (cell >= class_)
         return;
     uint32_t *field = class_ <= QUARRY_SCATTER_FLAT ? SIMT_NULL : quarry_scatter_field(h, page, cell / 32u);
@@ -435,7 +435,7 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_table *h, void
     }
     uint32_t group = quarry_group(field ? (const void *)field : &h->words[page], QUARRY_SITE_SCATTER_FREE);
     bits = simt_reduce_or_u32(group, bits);
-    simt_assert(simt_popc_u32(bits) == simt_popc_u32(group));
+    QUARRY_ASSERT_LIVE(simt_popc_u32(bits) == simt_popc_u32(group));
     simt_sync(group); /* all have left their cells, for the releases */
     if (simt_lane() == simt_ctz_u32(group))
         quarry_scatter_clear(h, page, field, bits);

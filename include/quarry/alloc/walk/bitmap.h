@@ -326,7 +326,7 @@ SIMT_FN void quarry_bitmap_free(const struct quarry_bitmap *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
     uint64_t bit = (uint64_t)1 << (page & ((1u << h->word_shift) - 1u));
-    simt_assert(page != QUARRY_NO_PAGE && quarry_bitmap_load_relaxed(h, page >> h->word_shift) & bit);
+    QUARRY_ASSERT_LIVE(page != QUARRY_NO_PAGE && quarry_bitmap_load_relaxed(h, page >> h->word_shift) & bit);
     if (page == QUARRY_NO_PAGE)
         return;
     quarry_bitmap_and_release(h, page >> h->word_shift, ~bit); /* pairs with the loads of those who take */
