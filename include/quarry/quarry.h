@@ -143,8 +143,11 @@ struct quarry_allocator_info {
     const char *name;       /* for quarry_heap_options.allocator */
     const char *summary;    /* one line */
     uint32_t options;       /* how many it has: quarry_allocator_option */
-    uint64_t max_alignment; /* the largest alignment option that it takes, bytes */
     uint32_t registers;     /* budget of a kernel that only mallocs, on a GPU */
+
+    /* The largest alignment option that it takes, bytes.  16: its blocks are never aligned to more, and
+     * quarry_aligned_alloc refuses that, too, but for heaps with QUARRY_DISTRIBUTION_WARP. */
+    uint64_t max_alignment;
 
     /* NULL means that nothing which fits was free at some instant.  0: as its page says. */
     int proves_full;
@@ -162,8 +165,9 @@ struct quarry_allocator_info {
      * quarry_available_slots, no reset, no debug mode, no live blocks in statistics, no sizes. */
     int counts_slots;
 
-    /* A block is a page: larger requests are refused.  0: larger ones are had up to
-     * quarry_heap_description.max_block_bytes, and smaller blocks may share a page. */
+    /* A block is a page: larger requests are refused, also those of quarry_aligned_alloc that need more to be
+     * aligned.  0: larger ones are had up to quarry_heap_description.max_block_bytes, and smaller blocks may share
+     * a page. */
     int whole_pages;
 
     /* An empty heap has room for `pages` blocks of page_bytes. */
@@ -244,7 +248,7 @@ enum quarry_distribution {
     QUARRY_DISTRIBUTION_WARP
 };
 
-/* What a malloc does for want of space; each needs nothing of the allocator (docs/reference/policies.md). */
+/* What a malloc does for want of space, with any allocator (docs/reference/policies.md). */
 enum quarry_oom {
     QUARRY_OOM_NULL = 0, /* returns NULL */
 
@@ -401,7 +405,7 @@ struct quarry_heap_section {
 };
 /* What lies where in the heap's pool, in order; what is between sections and behind them is unused.  Any
  * thread, any time.
- *   sections   receives the first of them
+ *   sections   receives the first of them; may be NULL
  *   most       so many at most; QUARRY_HEAP_SECTIONS hold any
  * Returns how many the heap has; 0 if its blocks are the platform's. */
 uint32_t quarry_heap_map(const quarry_heap *heap, struct quarry_heap_section *sections, uint32_t most);
@@ -411,7 +415,7 @@ uint32_t quarry_heap_map(const quarry_heap *heap, struct quarry_heap_section *se
 struct quarry_statistics {
     uint64_t live_blocks;        /* of the allocator: several pieces may lie in one */
     uint64_t live_bytes;         /* bytes that the live blocks occupy (page allocators: whole pages) */
-    uint64_t capacity_bytes;     /* the same if nothing more fitted */
+    uint64_t capacity_bytes;     /* what live_bytes would be if the heap were full */
     uint64_t largest_free_bytes; /* largest request that would succeed now; 0: full */
     uint64_t failed_mallocs;     /* returned NULL for want of space, since creation or reset */
     uint64_t refused_mallocs;    /* returned NULL because the size is more than max_block_bytes */
@@ -471,7 +475,7 @@ struct quarry_block {
  *          copy from the block, but call nothing else on the heap
  *   user   may be NULL
  * COMBINATION for an allocator whose blocks nobody finds (quarry_allocator_info.counts_slots is 0).  MEMORY if the
- * target has no room for a list: 3 MiB, less for a small heap.  Waits for the target's stream. */
+ * host or the target has no room for a list: 3 MiB, less for a small heap.  Waits for the target's stream. */
 enum quarry_status quarry_heap_each(quarry_heap *heap,
                                     int (*visit)(const struct quarry_block *block, void *user), void *user);
 

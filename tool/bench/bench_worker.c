@@ -314,7 +314,7 @@ static int measure_cells(struct bench *bench, unsigned first, int pipe)
         if (cell->result.status == CELL_ERROR)
             return TOOL_OK; /* who knows what state the device is in */
     }
-    bench_close_cells(bench, &state);
+    bench_close_cells(&state);
     workload_close(&state.workload);
     work_close(&work);
     return TOOL_OK;

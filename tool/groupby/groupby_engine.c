@@ -194,8 +194,9 @@ static int create_heap(struct engine *engine)
     if (heap->pages < heap->prefilled + bounds_pages_least(engine->table->count, engine->job.capacity))
         return too_small(engine, "the heap is too small");
     engine->job.heap = quarry_heap_handle(engine->work.heap);
-    engine->kernels =
-        wanted->trace ? &EACH_ANY(groupby_heap_kernels) : heap_kernels[engine->job.heap.allocator];
+    engine->kernels = wanted->trace || each_is_composed(&engine->job.heap)
+                          ? &EACH_ANY(groupby_heap_kernels)
+                          : heap_kernels[engine->job.heap.allocator];
     return work_begin_trace(&engine->work, wanted);
 }
 

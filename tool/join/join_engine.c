@@ -217,7 +217,9 @@ static int create_heap(struct engine *engine)
             "the heap is too small: %s have no room for a page of %llu bytes; use a larger --heap",
             tool_format_bytes(heap->bytes, have), (unsigned long long)heap->page_bytes);
     engine->job.heap = quarry_heap_handle(engine->work.heap);
-    engine->kernels = wanted->trace ? &EACH_ANY(join_heap_kernels) : heap_kernels[engine->job.heap.allocator];
+    engine->kernels = wanted->trace || each_is_composed(&engine->job.heap)
+                          ? &EACH_ANY(join_heap_kernels)
+                          : heap_kernels[engine->job.heap.allocator];
     engine->job.page_bytes = wanted->page_bytes;
     engine->job.capacity = (uint32_t)(wanted->page_bytes / sizeof(uint64_t) - 1);
     return work_begin_trace(&engine->work, wanted);

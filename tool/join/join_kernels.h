@@ -135,7 +135,7 @@ struct join_heap_kernels {
 
 #define QUARRY_ALLOCATOR_ENTRY(id, ...) extern const struct join_heap_kernels EACH_OF(join_heap_kernels, id);
 #include "quarry/alloc/list.def"
-extern const struct join_heap_kernels EACH_ANY(join_heap_kernels); /* for recorded heaps, too */
+extern const struct join_heap_kernels EACH_ANY(join_heap_kernels); /* for recorded and composed heaps, too */
 #endif
 
 #endif
