@@ -107,7 +107,7 @@ enum quarry_status quarry_trace_read(struct quarry_trace_file *file, const char 
 /* The same of a file that is in memory. */
 enum quarry_status quarry_trace_parse(struct quarry_trace_file *file, const void *bytes, size_t size);
 
-/* Frees the events.  *file may be all zero, and is so afterwards. */
+/* Frees the events.  *file may be all zero, and is so afterwards.  NULL is a no-op. */
 void quarry_trace_free(struct quarry_trace_file *file);
 
 #pragma GCC visibility pop

@@ -509,6 +509,8 @@ enum quarry_status quarry_trace_read(struct quarry_trace_file *file, const char 
 
 void quarry_trace_free(struct quarry_trace_file *file)
 {
+    if (!file)
+        return;
     free(file->events);
     memset(file, 0, sizeof *file);
 }

@@ -307,6 +307,7 @@ static void a_file_is_read_from_its_path(void **state)
     assert_int_equal(quarry_trace_read(NULL, path), QUARRY_ERROR_ARGUMENT);
     assert_int_equal(quarry_trace_read(&file, NULL), QUARRY_ERROR_ARGUMENT);
     assert_int_equal(quarry_trace_parse(&file, NULL, 1), QUARRY_ERROR_ARGUMENT);
+    quarry_trace_free(NULL);
 }
 
 /* Longer options would be cut without a word. */
