@@ -75,4 +75,20 @@ SIMT_KERNEL(misuse_stale, struct misuse_case, a)
     if (quarry_scatter_class_of(simt_load_u64(&table->words[0], relaxed)) != QUARRY_SCATTER_BUSY)
         simt_add_u32(a.outside, 1, relaxed);
     quarry_scatter_let_go(table, 0);
+
+    /* Or when it is empty, after its bytes were a block's content. */
+    uint64_t word = simt_load_u64(&table->words[0], relaxed);
+    simt_store_u32(field, ~0u, relaxed);
+    quarry_scatter_clear(table, 0, field, 3);
+    if (simt_load_u64(&table->words[0], relaxed) != word)
+        simt_add_u32(a.outside, 1, relaxed);
+
+    /* What a free and a malloc that come before that is mended see of an empty page, and of one of fields. */
+    simt_store_u64(&table->words[0], word - 1u, relaxed);
+    quarry_free(a.heap, quarry_page_address(&table->pages, 0));
+    simt_store_u64(&table->words[0], quarry_scatter_word(word, QUARRY_SCATTER_FLAT + 2u, 0) - 1u, relaxed);
+    struct quarry_scatter_request request = {1, QUARRY_SCATTER_MOST, 1};
+    if (quarry_scatter_room(&request, simt_load_u64(&table->words[0], relaxed)) != 0)
+        simt_add_u32(a.outside, 1, relaxed);
+    simt_store_u64(&table->words[0], word, relaxed);
 }
