@@ -63,6 +63,15 @@ SIMT_KERNEL(misuse_fuzz, struct misuse_case, a)
     }
 }
 
+SIMT_KERNEL(misuse_shrink, struct misuse_case, a)
+{
+    struct quarry_random r;
+    r.step = 2 * simt_thread() + 1;
+    r.state = quarry_mix_u32(a.program + 1);
+    for (uint32_t turn = 0; turn < a.turns; turn++)
+        (void)quarry_realloc(a.heap, a.block[0], 1 + quarry_random_below(&r, (uint32_t)a.bytes));
+}
+
 SIMT_KERNEL(misuse_stale, struct misuse_case, a)
 {
     const struct quarry_scatter_table *table = &a.heap.as.scatter.table;

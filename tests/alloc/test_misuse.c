@@ -239,6 +239,29 @@ static void a_wrong_free_writes_nothing_outside(void **state)
     for_each_allocator(without_assertions);
 }
 
+/* In debug mode a block ends where its size says, also if others change that. */
+static void shrunk(void)
+{
+    f.debug = 1;
+    for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
+        begin_misuse(seed);
+        a.count = 1;
+        expect_ok(&misuse_take, 1);
+        a.turns = 20;
+        a.program = (uint32_t)seed;
+        expect_ok(&misuse_shrink, THREADS);
+        assert_ok(quarry_heap_reset(f.heap));
+        end_misuse();
+    }
+    f.debug = 0;
+}
+
+static void a_block_that_several_threads_shrink_stays_inside(void **state)
+{
+    (void)state;
+    for_each_allocator(shrunk);
+}
+
 /* The second of two frees that race may come when the page is another's, who is to divide it. */
 static void stale(void)
 {
@@ -315,6 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_free_writes_nothing_outside),
+        cmocka_unit_test(a_block_that_several_threads_shrink_stays_inside),
         cmocka_unit_test(a_late_double_free_leaves_a_page_to_its_holder),
         cmocka_unit_test(a_wrong_free_is_told),
     };
