@@ -7,7 +7,8 @@
  *
  *     bits  0..16   alignment / 16; 0: a kernel that has the policies of any heap
  *          17..18   enum quarry_distribution_number
- *          19..21   enum quarry_oom_number
+ *          19..20   enum quarry_oom_number
+ *          21       statistics, and
  *          22       debug mode, which no kernel with fixed policies has
  *          23..30   enum quarry_allocator_number; 0: a kernel that has the allocator of any heap
  *          31       QUARRY_KERNEL_LOGS, in a kernel's record only
@@ -26,16 +27,17 @@
 
 #define QUARRY_CODE_DISTRIBUTION 17
 #define QUARRY_CODE_OOM 19
+#define QUARRY_CODE_STATISTICS 21
 #define QUARRY_CODE_DEBUG 22
 #define QUARRY_CODE_ALLOCATOR 23
 #define QUARRY_CODE_POLICIES_MASK ((1u << QUARRY_CODE_ALLOCATOR) - 1u)
 #define QUARRY_CODE_ALLOCATOR_MASK (0xffu << QUARRY_CODE_ALLOCATOR)
 
-/* debug is 0 or 1 */
-#define QUARRY_CODE(allocator, alignment, distribution, oom, debug)                                          \
+/* statistics and debug are 0 or 1 */
+#define QUARRY_CODE(allocator, alignment, distribution, oom, statistics, debug)                              \
     ((uint32_t)(alignment) / 16u | (uint32_t)(distribution) << QUARRY_CODE_DISTRIBUTION |                    \
-     (uint32_t)(oom) << QUARRY_CODE_OOM | (uint32_t)(debug) << QUARRY_CODE_DEBUG |                           \
-     (uint32_t)(allocator) << QUARRY_CODE_ALLOCATOR)
+     (uint32_t)(oom) << QUARRY_CODE_OOM | (uint32_t)(statistics) << QUARRY_CODE_STATISTICS |                 \
+     (uint32_t)(debug) << QUARRY_CODE_DEBUG | (uint32_t)(allocator) << QUARRY_CODE_ALLOCATOR)
 
 /* The part of a heap's code that a kernel's has. */
 #define QUARRY_CODE_MASK(fixed)                                                                              \
@@ -70,9 +72,9 @@ SIMT_STATIC_ASSERT(QUARRY_ALIGNMENT >= 16 && QUARRY_ALIGNMENT <= 1 << 20 &&
 #define QUARRY_FIXED_DISTRIBUTION QUARRY_FIXED_PASTE(QUARRY_DISTRIBUTION_NUMBER_, QUARRY_DISTRIBUTION)
 #define QUARRY_FIXED_OOM QUARRY_FIXED_PASTE(QUARRY_OOM_NUMBER_, QUARRY_OOM)
 #define QUARRY_FIXED                                                                                         \
-    QUARRY_CODE(QUARRY_FIXED_ALLOCATOR, QUARRY_ALIGNMENT, QUARRY_FIXED_DISTRIBUTION, QUARRY_FIXED_OOM, 0)
+    QUARRY_CODE(QUARRY_FIXED_ALLOCATOR, QUARRY_ALIGNMENT, QUARRY_FIXED_DISTRIBUTION, QUARRY_FIXED_OOM, 0, 0)
 #else
-#define QUARRY_FIXED QUARRY_CODE(QUARRY_FIXED_ALLOCATOR, 0, 0, 0, 0)
+#define QUARRY_FIXED QUARRY_CODE(QUARRY_FIXED_ALLOCATOR, 0, 0, 0, 0, 0)
 #endif
 
 /* Every kernel's record has it (kernel.h), and whether the kernel logs, which is no matter of what fits. */

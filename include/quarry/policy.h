@@ -15,8 +15,8 @@
  *     QUARRY_DISTRIBUTION    none or warp; none unless defined
  *     QUARRY_OOM             null, wait, trap or hook; null unless defined
  *
- * and then every heap passed in must have these, all of them, and not be in debug mode (fixed.h says what
- * happens else).  Such kernels do not count.  That is inlined, and leaves nothing where nothing is to be done.
+ * and then every heap passed in must have these, all of them, and neither be in debug mode nor have statistics
+ * (fixed.h says what happens else).  That is inlined, and leaves nothing where nothing is to be done.
  *
  * QUARRY_OOM_HOOK, if defined, names the function that a malloc calls for want of space, if the heap's policy
  * is QUARRY_OOM_CALL.  It must be declared before device.h is included (handle.h has the struct); a kernel

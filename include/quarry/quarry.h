@@ -445,7 +445,7 @@ struct quarry_totals {
     struct quarry_size_class size_class[QUARRY_SIZE_CLASSES]; /* of up to 16 bytes, 32, 64, and so on */
 };
 /* What an idle heap with options.statistics has counted.  Kernels with policies that are fixed when they are compiled
- * (quarry/policy.h) do not count.  COMBINATION if the heap was created without it.  Waits for the target's stream. */
+ * (quarry/policy.h) leave such a heap alone.  COMBINATION if the heap was created without it.  Waits for the target's stream. */
 enum quarry_status quarry_heap_totals(quarry_heap *heap, struct quarry_totals *totals);
 
 /* A live block. */

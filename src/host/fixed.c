@@ -19,7 +19,7 @@ static uint32_t part(uint32_t code, uint32_t from, uint32_t bits)
 static void say(struct text *text, uint32_t code, uint32_t differs)
 {
     static const char *const distributions[] = {"none", "warp", "2", "3"};
-    static const char *const ooms[] = {"null", "wait", "trap", "hook", "4", "5", "6", "7"};
+    static const char *const ooms[] = {"null", "wait", "trap", "hook"};
     struct quarry_allocator_info info = {0};
     const char *more = "";
     if (differs & QUARRY_CODE_ALLOCATOR_MASK) {
@@ -35,8 +35,12 @@ static void say(struct text *text, uint32_t code, uint32_t differs)
         text_add(text, "%sdistribution %s", more, distributions[part(code, QUARRY_CODE_DISTRIBUTION, 2)]);
         more = " and ";
     }
-    if (part(differs, QUARRY_CODE_OOM, 3)) {
-        text_add(text, "%soom %s", more, ooms[part(code, QUARRY_CODE_OOM, 3)]);
+    if (part(differs, QUARRY_CODE_OOM, 2)) {
+        text_add(text, "%soom %s", more, ooms[part(code, QUARRY_CODE_OOM, 2)]);
+        more = " and ";
+    }
+    if (part(differs, QUARRY_CODE_STATISTICS, 1)) {
+        text_add(text, "%s%s", more, part(code, QUARRY_CODE_STATISTICS, 1) ? "statistics" : "no statistics");
         more = " and ";
     }
     if (part(differs, QUARRY_CODE_DEBUG, 1))
@@ -66,7 +70,7 @@ static int find_code(const unsigned char *bytes, uint32_t *code)
         return 0;
     memcpy(&handle, bytes, sizeof handle);
     return handle.counters && handle.allocator <= QUARRY_ALLOCATOR_NUMBERS && handle.shrink >= 16 &&
-           *code == quarry_fixed_code(&handle);
+           *code == quarry_fixed_code(&handle, part(*code, QUARRY_CODE_STATISTICS, 1));
 }
 
 enum quarry_status quarry_fixed_check(const struct simt_kernel *kernel, const void *argument)

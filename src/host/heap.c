@@ -114,7 +114,7 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
         heap->handle.policy = (struct quarry_policy *)(void *)(head + quarry_heap_policy_offset());
     if (options->debug)
         heap->handle.debug = (struct quarry_debug *)(void *)(head + quarry_heap_debug_offset());
-    heap->handle.code = quarry_fixed_code(&heap->handle);
+    heap->handle.code = quarry_fixed_code(&heap->handle, options->statistics != 0);
     if (options->statistics)
         heap->policy.tally = (struct quarry_tally *)(void *)(head + quarry_heap_tally_offset(options));
     heap->policy.heap = heap->handle;

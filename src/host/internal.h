@@ -50,10 +50,11 @@ void quarry_debug_add_block(struct text *text, const struct quarry_block *block)
  * COMBINATION if there is a log already. */
 enum quarry_status quarry_heap_record(quarry_heap *heap, struct quarry_log *log);
 
-/* What a heap is, as kernels are compiled for (quarry/fixed.h): made of the other fields of its handle. */
-static inline uint32_t quarry_fixed_code(const struct quarry_handle *handle)
+/* What a heap is, as kernels are compiled for (quarry/fixed.h): made of the other fields of its handle.
+ *   statistics  does it count?  0 or 1 */
+static inline uint32_t quarry_fixed_code(const struct quarry_handle *handle, uint32_t statistics)
 {
-    return QUARRY_CODE(handle->allocator, handle->shrink, handle->distribution, handle->oom,
+    return QUARRY_CODE(handle->allocator, handle->shrink, handle->distribution, handle->oom, statistics,
                        handle->debug != NULL);
 }
 
