@@ -72,6 +72,31 @@ SIMT_KERNEL(misuse_shrink, struct misuse_case, a)
         (void)quarry_realloc(a.heap, a.block[0], 1 + quarry_random_below(&r, (uint32_t)a.bytes));
 }
 
+/* As misuse_stale, of a heap of runs: the pages of the block that is freed twice are by now one block each. */
+SIMT_KERNEL(misuse_stale_run, struct misuse_case, a)
+{
+    const struct quarry_runs *map = &a.heap.as.runs;
+    const uint64_t taken = 0x3f, ends = taken << 32, old = quarry_runs_part(0, 6, 0);
+    uint64_t *word = &map->words[0];
+    if (simt_thread() != 0)
+        return;
+    uint32_t wrong = 0;
+    simt_store_u64(word, taken | ends, relaxed);
+    quarry_runs_clear(map, 0, old);
+    wrong += simt_load_u64(word, relaxed) != 0;
+    simt_store_u64(word, taken | ends, relaxed);
+    quarry_runs_clear_fenced(map, 0, old);
+    wrong += simt_load_u64(word, relaxed) != 0;
+
+    /* Whatever is left of an end: a free page can be taken, and a block that is gone is not cut. */
+    simt_store_u64(word, ends, relaxed);
+    wrong += !quarry_runs_set(word, ends, quarry_runs_part(2, 1, 0));
+    simt_store_u64(word, 0, relaxed);
+    wrong += quarry_runs_cut(map, 3) || simt_load_u64(word, relaxed) != 0;
+    simt_store_u64(word, 0, relaxed);
+    simt_add_u32(a.outside, wrong, relaxed);
+}
+
 SIMT_KERNEL(misuse_stale, struct misuse_case, a)
 {
     const struct quarry_scatter_table *table = &a.heap.as.scatter.table;

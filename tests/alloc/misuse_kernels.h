@@ -27,6 +27,7 @@ SIMT_KERNEL_DECLARE(misuse_shrink); /* all threads change the size of block 0, a
 /* One thread holds a page of a scatter heap while cells of it are freed that are free already.  They must leave
  * it alone: else *outside is not 0. */
 SIMT_KERNEL_DECLARE(misuse_stale);
+SIMT_KERNEL_DECLARE(misuse_stale_run); /* likewise, with pages of a heap of runs */
 /* With them. */
 SIMT_KERNEL_DECLARE(misuse_assert); /* as misuse_free */
 

@@ -266,10 +266,11 @@ static void a_block_that_several_threads_shrink_stays_inside(void **state)
 static void stale(void)
 {
     uint32_t outside;
-    if (strcmp(f.allocator, "scatter") != 0)
+    const int runs = test_is_of(f.allocator, "runs");
+    if (!runs && !test_is_of(f.allocator, "scatter"))
         return;
     begin_misuse(0);
-    expect_ok(&misuse_stale, 1);
+    expect_ok(runs ? &misuse_stale_run : &misuse_stale, 1);
     assert_ok(quarry_memory_copy(&f.target, &outside, a.outside, sizeof outside));
     expect_equal(outside, 0);
     expect_whole();
