@@ -67,6 +67,7 @@ static enum quarry_layout_result lay_out(const struct pool *pool, const struct q
     layout->bytes = bytes;
     layout->overhead = quarry_heap_block_overhead(options);
     layout->debug = options->debug != 0;
+    layout->finds = options->debug || options->statistics;
     layout->alignment = options->alignment;
     layout->page_bytes = options->page_bytes;
     /* A size that no page can have stays one, whatever is added. */

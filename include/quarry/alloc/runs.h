@@ -204,7 +204,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_runs_layout(struct quarry_runs *h,
     uint64_t *probes = &l->option[QUARRY_OPTION_runs_probes];
     result = quarry_layout_probes(l, probes, QUARRY_RUNS_BITS, QUARRY_RUNS_PROBES, h->word_count);
     h->probes = (uint32_t)*probes;
-    h->ordered = l->debug;
+    h->ordered = (uint32_t)l->finds;
     h->parts = l->low_free > 0 ? 0 : quarry_layout_parts(h->word_count, QUARRY_RUNS_PART, QUARRY_RUNS_PART);
     return result;
 }

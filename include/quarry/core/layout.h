@@ -32,6 +32,7 @@ struct quarry_layout {
     uint64_t bytes;           /* of the pool; UINT64_MAX with pages given asks only how much they need */
     uint64_t overhead;        /* bytes of each block that are not the user's, mostly 0 */
     int debug;                /* debug mode writes into blocks that are free */
+    int finds;                /* find is asked beside mallocs and frees: in debug mode, and for statistics */
     uint32_t multiprocessors; /* of the device; CPU: cores.  simt_sm() modulo this numbers them */
 
     /* A power of two.  `places` and `unit` must be multiples of it, if the allocator can.  If it is more than

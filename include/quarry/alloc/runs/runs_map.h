@@ -44,11 +44,11 @@
  * Rejected: a version in each word, which needs half of it; and sums alone, as bits of claims that fail are
  * set for a moment and would make others' NULL wrong.
  *
- * Debug mode asks at any time which block an address is in, so it must see where blocks begin: behind an end
- * bit or a free page.  A claim that is about to fail could set, for a moment, the word below a block at a
- * word's beginning, whose last page would then seem to be part of that block.  So there a claim goes from the
- * block's last word to its first, and what is taken back, as what is freed, from the first to the last: each
- * step is ordered before the next, and a taken page that is no block's last is followed by one of its block.
+ * Debug mode and statistics ask at any time which block an address is in, so they must see where blocks begin:
+ * behind an end bit or a free page.  A claim that is about to fail could set, for a moment, the word below a
+ * block at a word's beginning, whose last page would then seem to be part of that block.  So there a claim goes
+ * from the block's last word to its first, and what is taken back, as what is freed, from the first to the last:
+ * each step is ordered before the next, and a taken page that is no block's last is followed by one of its block.
  */
 #ifndef QUARRY_ALLOC_RUNS_MAP_H
 #define QUARRY_ALLOC_RUNS_MAP_H
@@ -75,7 +75,7 @@ struct quarry_runs {
     uint32_t word_count;
     uint32_t probes;  /* words that a malloc reads at random in vain before it sweeps or gives up */
     uint32_t parts;   /* of a sweep; 0: none, give up */
-    uint32_t ordered; /* of a heap in debug mode: claims go from a block's last word to its first */
+    uint32_t ordered; /* of a heap that is asked then: claims go from a block's last word to its first */
 };
 
 /* What a word holds when nothing is allocated. */
@@ -150,7 +150,7 @@ SIMT_FN void quarry_runs_clear(const struct quarry_runs *h, uint32_t word, uint6
     (void)before;
 }
 
-/* The same after a simt_fence(acq_rel); in debug mode each step is ordered. */
+/* The same after a simt_fence(acq_rel); where blocks are looked for meanwhile each step is ordered. */
 SIMT_FN void quarry_runs_clear_fenced(const struct quarry_runs *h, uint32_t word, uint64_t part)
 {
     if (h->ordered)
