@@ -56,7 +56,7 @@ int tool_parse_bytes(const char *text, uint64_t *bytes)
     const uint64_t unit = UINT64_C(1) << shift;
     uint64_t value;
     if (__builtin_mul_overflow(whole, unit, &value) ||
-        __builtin_add_overflow(value, (uint64_t)(fraction * (double)unit + 0.5), &value))
+        __builtin_add_overflow(value, (uint64_t)(fraction * (double)unit + 0.5), &value) || value > INT64_MAX)
         return -1;
     *bytes = value;
     return 0;

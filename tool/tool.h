@@ -38,7 +38,7 @@ extern const struct argp tool_groupby_argp, tool_join_argp, tool_bench_argp, too
 int tool_print_completion(void);
 
 /* "4096", "64K", "1.5G" (K, M, G, T: powers of 1024, an optional trailing "iB" or "B") to bytes.
- * Returns 0, or -1 if text is no such size or does not fit 64 bits. */
+ * Returns 0, or -1 if text is no such size or is 2^63 and more, which JSON has no number for. */
 int tool_parse_bytes(const char *text, uint64_t *bytes);
 
 /* Bytes as a person writes them ("1.5 GiB"), into text[at least 32]; returns text. */

@@ -356,18 +356,19 @@ SIMT_FN int quarry_debug_begins(const struct quarry_span *span, const void *addr
 }
 
 /* The user's bytes of a live block, the caller's, end earlier: `bytes` bytes behind `address`, one of them.  A
- * block whose header was written to stays as it is, for its free to find that. */
+ * block whose header was written to stays as it is, for its free to find that; and so does one that ends before
+ * that by now, because others shrank or freed it, which they may not. */
 SIMT_NOINLINE_FN void quarry_debug_shrink(struct quarry_debug *d, void *address, uint64_t bytes)
 {
     struct quarry_span span = {(unsigned char *)address, 0}; /* of a block that is found */
     quarry_dispatch_find(&d->heap, address, &span);
     struct quarry_debug_block b = quarry_debug_read(&span, QUARRY_DEBUG_LIVE, 1);
     unsigned char *end = (unsigned char *)address + bytes;
-    if (!b.trusted)
+    uint64_t kept = (uint64_t)(uintptr_t)end - (uint64_t)(uintptr_t)b.user; /* before it: huge */
+    if (!b.trusted || kept > b.bytes)
         return;
-    quarry_debug_fill(end, (uint64_t)(b.user + b.bytes - end), QUARRY_DEBUG_REDZONE);
-    quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, (uint64_t)(end - b.user), b.by, quarry_debug_nobody(),
-                       b.tag);
+    quarry_debug_fill(end, b.bytes - kept, QUARRY_DEBUG_REDZONE);
+    quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, kept, b.by, quarry_debug_nobody(), b.tag);
 }
 
 /* Of a new block, as quarry_debug_malloc returned it, the user gets `bytes` bytes from the next multiple of

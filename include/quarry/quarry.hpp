@@ -90,7 +90,15 @@ template <class T> class expected {
     {
         return *std::get_if<0>(&is_);
     }
+    const T &operator*() const noexcept
+    {
+        return *std::get_if<0>(&is_);
+    }
     T *operator->() noexcept
+    {
+        return std::get_if<0>(&is_);
+    }
+    const T *operator->() const noexcept
     {
         return std::get_if<0>(&is_);
     }
@@ -411,9 +419,9 @@ template <class T, class... A> SIMT_FN T *make(quarry_handle heap, A &&...argume
     if (!block)
         return nullptr;
     if constexpr (std::is_constructible_v<T, A &&...>)
-        return new (static_cast<void *>(block)) T(static_cast<A &&>(arguments)...);
+        return ::new (static_cast<void *>(block)) T(static_cast<A &&>(arguments)...);
     else
-        return new (static_cast<void *>(block)) T{static_cast<A &&>(arguments)...};
+        return ::new (static_cast<void *>(block)) T{static_cast<A &&>(arguments)...};
 }
 
 // `count` objects of T in a row, each T(): numbers are 0.  nullptr as from quarry_malloc, also for 0.
@@ -421,7 +429,7 @@ template <class T> SIMT_FN T *make_array(quarry_handle heap, std::size_t count)
 {
     T *block = room<T>(heap, count);
     for (std::size_t i = 0; block && i < count; i++)
-        new (static_cast<void *>(block + i)) T();
+        ::new (static_cast<void *>(block + i)) T();
     return block;
 }
 
@@ -431,7 +439,7 @@ template <class T> SIMT_FN void destroy_array(quarry_handle heap, T *block, std:
     if constexpr (!std::is_trivially_destructible_v<T>)
         for (std::size_t i = count; block && i > 0; i--)
             block[i - 1].~T();
-    quarry_free(heap, block);
+    quarry_free(heap, const_cast<std::remove_cv_t<T> *>(block));
 }
 
 // The end of what make made, of the same T: a pointer to a base need not point to the block.  nullptr is a no-op.

@@ -234,11 +234,14 @@ struct reader {
     uint64_t blocks_room;
 };
 
-/* Copies a text that must end before its field does. */
+/* Copies a text that must end before its field does, and has no control characters: it will be printed. */
 static enum quarry_status get_text(char *to, const unsigned char *header, unsigned at, unsigned bytes)
 {
     if (header[at + bytes - 1] != 0)
         return quarry_fail(QUARRY_ERROR_FILE, "byte %u: a text of %u bytes does not end", at, bytes);
+    for (unsigned i = at; header[i] != 0; i++)
+        if (header[i] < ' ' || header[i] == 0x7f)
+            return quarry_fail(QUARRY_ERROR_FILE, "byte %u: a text has a control character", i);
     memcpy(to, header + at, bytes);
     return QUARRY_OK;
 }
@@ -456,7 +459,14 @@ enum quarry_status quarry_trace_parse(struct quarry_trace_file *file, const void
     return status;
 }
 
-/* Reads all of a file, NULL: of standard input, into memory from malloc.  Returns 0, or an error number. */
+/* May so many bytes be the beginning of a trace?  A pipe that has something else may never end. */
+static int begins_trace(const unsigned char *bytes, size_t size)
+{
+    return size <= UINT_MAX && (size < sizeof magic || memcmp(bytes, magic, sizeof magic) == 0);
+}
+
+/* Reads all of a file, NULL: of standard input, into memory from malloc, or as much as shows that it is no trace.
+ * Returns 0, or an error number. */
 static int read_all(const char *path, unsigned char **bytes, size_t *size)
 {
     FILE *file = path ? fopen(path, "rb") : stdin;
@@ -464,7 +474,7 @@ static int read_all(const char *path, unsigned char **bytes, size_t *size)
     int error = 0;
     if (!file)
         return errno;
-    while (!error) {
+    while (!error && begins_trace(*bytes, *size)) {
         if (*size == room) {
             unsigned char *larger = (unsigned char *)realloc(*bytes, room = room ? 2 * room : 1u << 16);
             error = larger ? 0 : ENOMEM;

@@ -63,6 +63,40 @@ SIMT_KERNEL(misuse_fuzz, struct misuse_case, a)
     }
 }
 
+SIMT_KERNEL(misuse_shrink, struct misuse_case, a)
+{
+    struct quarry_random r;
+    r.step = 2 * simt_thread() + 1;
+    r.state = quarry_mix_u32(a.program + 1);
+    for (uint32_t turn = 0; turn < a.turns; turn++)
+        (void)quarry_realloc(a.heap, a.block[0], 1 + quarry_random_below(&r, (uint32_t)a.bytes));
+}
+
+/* As misuse_stale, of a heap of runs: the pages of the block that is freed twice are by now one block each. */
+SIMT_KERNEL(misuse_stale_run, struct misuse_case, a)
+{
+    const struct quarry_runs *map = &a.heap.as.runs;
+    const uint64_t taken = 0x3f, ends = taken << 32, old = quarry_runs_part(0, 6, 0);
+    uint64_t *word = &map->words[0];
+    if (simt_thread() != 0)
+        return;
+    uint32_t wrong = 0;
+    simt_store_u64(word, taken | ends, relaxed);
+    quarry_runs_clear(map, 0, old);
+    wrong += simt_load_u64(word, relaxed) != 0;
+    simt_store_u64(word, taken | ends, relaxed);
+    quarry_runs_clear_fenced(map, 0, old);
+    wrong += simt_load_u64(word, relaxed) != 0;
+
+    /* Whatever is left of an end: a free page can be taken, and a block that is gone is not cut. */
+    simt_store_u64(word, ends, relaxed);
+    wrong += !quarry_runs_set(word, ends, quarry_runs_part(2, 1, 0));
+    simt_store_u64(word, 0, relaxed);
+    wrong += quarry_runs_cut(map, 3) || simt_load_u64(word, relaxed) != 0;
+    simt_store_u64(word, 0, relaxed);
+    simt_add_u32(a.outside, wrong, relaxed);
+}
+
 SIMT_KERNEL(misuse_stale, struct misuse_case, a)
 {
     const struct quarry_scatter_table *table = &a.heap.as.scatter.table;
@@ -75,4 +109,20 @@ SIMT_KERNEL(misuse_stale, struct misuse_case, a)
     if (quarry_scatter_class_of(simt_load_u64(&table->words[0], relaxed)) != QUARRY_SCATTER_BUSY)
         simt_add_u32(a.outside, 1, relaxed);
     quarry_scatter_let_go(table, 0);
+
+    /* Or when it is empty, after its bytes were a block's content. */
+    uint64_t word = simt_load_u64(&table->words[0], relaxed);
+    simt_store_u32(field, ~0u, relaxed);
+    quarry_scatter_clear(table, 0, field, 3);
+    if (simt_load_u64(&table->words[0], relaxed) != word)
+        simt_add_u32(a.outside, 1, relaxed);
+
+    /* What a free and a malloc that come before that is mended see of an empty page, and of one of fields. */
+    simt_store_u64(&table->words[0], word - 1u, relaxed);
+    quarry_free(a.heap, quarry_page_address(&table->pages, 0));
+    simt_store_u64(&table->words[0], quarry_scatter_word(word, QUARRY_SCATTER_FLAT + 2u, 0) - 1u, relaxed);
+    struct quarry_scatter_request request = {1, QUARRY_SCATTER_MOST, 1};
+    if (quarry_scatter_room(&request, simt_load_u64(&table->words[0], relaxed)) != 0)
+        simt_add_u32(a.outside, 1, relaxed);
+    simt_store_u64(&table->words[0], word, relaxed);
 }

@@ -45,6 +45,10 @@ same "$(grep -vE '^(time|floor) ' "$out" | diff - "$scratch/named")" '' 'a repla
 run 0 tune --backend "$backend" --runs 1 - <"$data/groupby.trace"
 run 1 replay --backend "$backend" - </dev/null
 says 'standard input: byte 0: the file ends in its header'
+run 1 replay --backend "$backend" - < <(head -c 64M /dev/zero 2>/dev/null; echo $? >"$scratch/read")
+says 'standard input: byte 0: this is no trace of Quarry'
+wait $!
+same "$([ "$(cat "$scratch/read")" = 0 ] || echo no)" no 'what is no trace is read to its end'
 run 1 replay --backend "$backend" - <&-
 says "standard input: can't read: "
 

@@ -223,6 +223,10 @@ run 0 info --backend cpu --heap 100T --debug
 prints '^reserve pool   109951162777600 bytes of host memory$'
 prints '^debug mode     on'
 prints '^ +[0-9]+ +[0-9]+ +[0-9.]+ %  pages$'
+run 0 info --backend cpu --heap 9223372036854775807 --json
+prints '"pool_bytes": 9223372036854775807,$'
+run 2 info --heap 9223372036854775808 # a number that JSON does not have
+says "--heap '9223372036854775808': give a size"
 run 2 info corw
 says 'no arguments'
 run 1 info --backend cpu --heap 1

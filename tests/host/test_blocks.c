@@ -466,6 +466,25 @@ static void totals_are_right_after_any_run_here(void)
 }
 FOR_EACH_ALLOCATOR(totals_are_right_after_any_run)
 
+/* Several words of a map each, beside claims that are about to fail. */
+static void totals_are_right_of_large_blocks_here(void)
+{
+    if (f.fixed)
+        return;
+    for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
+        begin_counting(600, 16, seed, PLAIN);
+        f.device.turns = 3;
+        f.device.bytes = 1000;
+        run(&debug_churn, 0, 48, 0);
+        const struct quarry_totals t = totals();
+        expect_equal(t.live_blocks, 0);
+        expect_equal(t.live_bytes, 0);
+        expect(t.peak_bytes > 0 && t.peak_bytes <= f.about.pages * f.about.page_bytes);
+        end(QUARRY_OK);
+    }
+}
+FOR_EACH_ALLOCATOR(totals_are_right_of_large_blocks)
+
 static void totals_are_an_option(void **state)
 {
     struct quarry_totals t;
@@ -675,6 +694,7 @@ int main(void)
         cmocka_unit_test(totals_are_exact),
         cmocka_unit_test(failed_mallocs_are_counted_by_size),
         cmocka_unit_test(totals_are_right_after_any_run),
+        cmocka_unit_test(totals_are_right_of_large_blocks),
         cmocka_unit_test(totals_are_an_option),
         cmocka_unit_test(the_environment_switches_debug_mode_on),
         cmocka_unit_test(the_environment_names_the_default_allocator),

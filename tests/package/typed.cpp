@@ -36,6 +36,11 @@ struct plain { // without constructors
     const std::uint32_t &b;
 };
 
+struct placed { // with an operator new of its own
+    std::uint32_t thread;
+    static void *operator new(std::size_t);
+};
+
 struct element {
     std::uint32_t one = 1, zero;
     SIMT_DEVICE element() : zero(0)
@@ -63,7 +68,9 @@ SIMT_KERNEL(make_kernel, job, a)
     std::uint32_t n = 1 + thread % 7;
     std::uint64_t *zeros = quarry::make_array<std::uint64_t>(a.heap, n);
     element *elements = quarry::make_array<element>(a.heap, n);
-    bool good = object && pair && zeros && elements;
+    placed *own = quarry::make<placed>(a.heap, thread);
+    const placed *owns = quarry::make_array<placed>(a.heap, n);
+    bool good = object && pair && zeros && elements && own && owns && own->thread == thread;
     if (good) {
         good = reinterpret_cast<std::uintptr_t>(object) % alignof(counted) == 0 && object->value == thread &&
                pair->a == thread && &pair->b == a.live;
@@ -73,6 +80,8 @@ SIMT_KERNEL(make_kernel, job, a)
     good = good && !quarry::make_array<counted *>(a.heap, ~std::size_t{0} / 4) &&
            !quarry::make_array<int>(a.heap, 0);
     quarry::destroy(a.heap, pair);
+    quarry::destroy(a.heap, static_cast<const placed *>(own));
+    quarry::destroy_array(a.heap, owns, n);
     quarry::destroy_array(a.heap, zeros, n);
     quarry::destroy_array(a.heap, elements, n);
     quarry::destroy(a.heap, static_cast<counted *>(nullptr));

@@ -17,6 +17,6 @@ bool told_by_value(const quarry_target &target)
     auto heap = quarry::heap::create(options);
     if (none || none.error().status() != QUARRY_ERROR_ALLOCATOR || !heap)
         return false;
-    auto statistics = heap->statistics();
-    return statistics && statistics->live_blocks == 0 && heap->close();
+    const auto statistics = heap->statistics();
+    return statistics && statistics->live_blocks == 0 && (*statistics).live_bytes == 0 && heap->close();
 }

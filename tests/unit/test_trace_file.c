@@ -163,6 +163,9 @@ static void damage_in_the_header_is_named(void **state)
         {159, 1, 'x', 1, "byte 128: a text"},
         {223, 1, 'x', 1, "byte 160: a text"},
         {511, 1, 'x', 1, "byte 224: a text"},
+        {130, 1, '\n', 1, "byte 130: a text has a control character"},
+        {163, 1, 0x1b, 1, "byte 163: a text has a control character"},
+        {224, 1, 0x7f, 1, "byte 224: a text has a control character"},
         {127, 1, 1, 1, "byte 127: it must be 0"},
     };
     (void)state;

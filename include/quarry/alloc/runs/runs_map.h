@@ -126,7 +126,7 @@ SIMT_FN void quarry_runs_end(const struct quarry_runs *h, uint32_t group)
  * did. */
 SIMT_FN int quarry_runs_set(uint64_t *word, uint64_t seen, uint64_t part)
 {
-    while (!(seen & part)) { /* end bits of free pages are clear */
+    while (!((uint32_t)seen & (uint32_t)part)) { /* end bits of free pages are clear */
         /* Order: claim; pairs with frees. */
         uint64_t now = simt_cas_u64(word, seen, seen | part, acquire);
         if (now == seen)
@@ -134,6 +134,13 @@ SIMT_FN int quarry_runs_set(uint64_t *word, uint64_t seen, uint64_t part)
         seen = now;
     }
     return 0;
+}
+
+/* What a word keeps when a part of a block leaves it.  All end bits of its pages go: who frees a block twice may
+ * find others there by now, and a free page that keeps one could not be taken as a block's last. */
+SIMT_FN uint64_t quarry_runs_rest(uint64_t part)
+{
+    return ~(part | part << 32);
 }
 
 SIMT_FN void quarry_runs_clear(const struct quarry_runs *h, uint32_t word, uint64_t part)
@@ -150,7 +157,7 @@ SIMT_FN void quarry_runs_clear_fenced(const struct quarry_runs *h, uint32_t word
     if (h->ordered)
         quarry_runs_clear(h, word, part);
     else
-        simt_and_u64(&h->words[word], ~part, fenced);
+        simt_and_u64(&h->words[word], quarry_runs_rest(part), fenced);
 }
 
 /* ---- claims of runs that a group sees ---- */
@@ -515,8 +522,12 @@ SIMT_FN void quarry_runs_free(const struct quarry_runs *h, void *block)
  * this in his past. */
 SIMT_FN int quarry_runs_cut(const struct quarry_runs *h, uint32_t page)
 {
-    uint64_t end = (uint64_t)1 << 32 << (page - 1u) % QUARRY_RUNS_BITS;
-    return (simt_or_u64(&h->words[(page - 1u) / QUARRY_RUNS_BITS], end, relaxed) & end) == 0;
+    uint64_t *word = &h->words[(page - 1u) / QUARRY_RUNS_BITS];
+    uint64_t bit = (uint64_t)1 << (page - 1u) % QUARRY_RUNS_BITS, end = bit << 32;
+    uint64_t before = simt_or_u64(word, end, relaxed);
+    if (!(before & bit)) /* others have freed the caller's block, which they may not */
+        (void)simt_and_u64(word, ~end, relaxed);
+    return (before & (bit | end)) == bit;
 }
 
 /* The trim of alloc.h: what lies before the user's pages becomes a block of its own, and is freed; likewise

@@ -172,7 +172,8 @@ SIMT_FN uint32_t quarry_scatter_room(const struct quarry_scatter_request *q, uin
         return 0;
     if (class_ <= QUARRY_SCATTER_FLAT)
         return simt_popc_u32(quarry_scatter_spare(class_, (uint32_t)word));
-    return class_ - (uint32_t)word;
+    /* Of more than there are cells for a moment: quarry_scatter_clear. */
+    return (uint32_t)word < class_ ? class_ - (uint32_t)word : 0;
 }
 
 /* Are the page's cells larger than the request would make them? */
@@ -393,7 +394,12 @@ SIMT_FN void quarry_scatter_clear(const struct quarry_scatter_table *h, uint32_t
         QUARRY_ASSERT_LIVE((before & bits) == bits);
         if (count == 0) /* freed before: the page may be another's by now, who holds it BUSY */
             return;
-        word = simt_sub_u64(&h->words[page], count, release) - count; /* pairs with quarry_scatter_take */
+        word = simt_sub_u64(&h->words[page], count, release); /* pairs with quarry_scatter_take */
+        if ((uint32_t)word < count) { /* likewise: what looked like a field was a block's content */
+            (void)simt_add_u64(&h->words[page], count, relaxed);
+            return;
+        }
+        word -= count;
     } else {
         word = simt_and_u64(&h->words[page], ~(uint64_t)bits, release); /* likewise */
         QUARRY_ASSERT_LIVE(((uint32_t)word & bits) == bits);
@@ -413,6 +419,8 @@ SIMT_FN void quarry_scatter_give_back(const struct quarry_scatter_table *h, void
     uint64_t word = page == QUARRY_NO_PAGE ? 0 : simt_load_u64(&h->words[page], relaxed);
     uint32_t class_ = quarry_scatter_class_of(word);
     if (class_ == QUARRY_SCATTER_MULTI) {
+        if ((uint32_t)word > h->pages.count - page) /* for a moment, in quarry_scatter_clear */
+            return;
         simt_fence(acq_rel); /* pairs with the acquire of those who take the pages */
         for (uint32_t i = (uint32_t)word; i > 0; i--)
             simt_and_u64(&h->words[page + i - 1], QUARRY_SCATTER_VERSIONS, fenced);
