@@ -145,8 +145,8 @@ SIMT_FN uint64_t quarry_runs_rest(uint64_t part)
 
 SIMT_FN void quarry_runs_clear(const struct quarry_runs *h, uint32_t word, uint64_t part)
 {
-    uint64_t before =
-        simt_and_u64(&h->words[word], ~part, release); /* pairs with the CAS of who takes the pages */
+    /* release: pairs with the CAS of who takes the pages */
+    uint64_t before = simt_and_u64(&h->words[word], quarry_runs_rest(part), release);
     QUARRY_ASSERT_LIVE((before & part) == part);
     (void)before;
 }
