@@ -71,7 +71,9 @@ plant semaphore 500 semaphore.h 'promises when as many are expected as reserved'
 plant semaphore 100 semaphore.h 'waits when one more is reserved than expected' \
     's/(quarry_semaphore_part\(quarry_semaphore_uncovered\(balance\)), \*owed/\1 - 1, *owed/'
 plant semaphore 100 semaphore.h 'try takes what others have reserved' \
-    '/if \(quarry_semaphore_free\(simt_load_u64\(&s->balance/s/\) < \(int64_t\)n\)/) < -64)/'
+    '/while \(quarry_semaphore_free\(simt_load_u64\(&s->balance/s/>= \(int64_t\)n\)/>= -64)/'
+plant semaphore 4000 semaphore.h 'a try fails where another is in the middle of one' \
+    's/simt_backoff\(\); \/\* units are free.*/return 0;/'
 plant semaphore 500 semaphore.h 'what was taken in vain is not put back' \
     's/\(void\)simt_add_u64\(&s->units, n - got, relaxed\)/(void)got/'
 plant semaphore 4000 semaphore.h 'gives up what is covered, too' \

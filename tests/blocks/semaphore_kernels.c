@@ -102,6 +102,17 @@ SIMT_KERNEL(semaphore_leaves, struct semaphore_case, a)
     simt_add_u32(&a.counts[SEMAPHORE_GOT], 1, relaxed); /* of the one that was there */
 }
 
+/* Thread 0 makes n units, and all try for n: thread 0 gets them, or another does. */
+SIMT_KERNEL(semaphore_tries, struct semaphore_case, a)
+{
+    if (simt_thread() == 0) {
+        simt_store_u32(a.made, 1, relaxed);
+        quarry_semaphore_signal(a.semaphore, a.n);
+    }
+    uint32_t got = quarry_semaphore_try(a.semaphore, a.n) ? a.n : 0;
+    simt_add_u32(&a.counts[SEMAPHORE_GOT], got, relaxed);
+}
+
 SIMT_KERNEL(semaphore_bump, struct semaphore_case, a)
 {
     if (simt_lane() == 0)
