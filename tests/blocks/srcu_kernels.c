@@ -94,7 +94,11 @@ SIMT_KERNEL(srcu_rounds, struct srcu_case, a)
             uint32_t self = 1u << simt_lane(), inner = quarry_srcu_enter(a.srcu, self);
             quarry_srcu_leave(a.srcu, self, inner);
         }
-        (void)find(&a, a.element_count); /* the whole list */
+        struct srcu_element *other = find(&a, (thread + 1) % a.element_count);
+        uint32_t uses = other ? other->uses[0] : 0;
+        (void)find(&a, a.element_count);     /* the whole list */
+        if (other && other->uses[0] != uses) /* the reader stood on it meanwhile */
+            simt_add_u32(&a.counts[SRCU_WRONG], 1, relaxed);
         quarry_srcu_leave(a.srcu, group, section);
     }
 }

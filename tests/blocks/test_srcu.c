@@ -69,7 +69,7 @@ static void removal(uint64_t seed)
 static void no_reader_stands_on_reused_memory(void **state)
 {
     (void)state;
-    test_for_seeds(&target, removal, 4000);
+    test_for_seeds(&target, removal, 50000);
 }
 
 static void many_readers_and_writers(void **state)

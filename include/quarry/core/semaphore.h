@@ -113,6 +113,7 @@ SIMT_FN uint32_t quarry_semaphore_part(int64_t x, uint32_t n)
  * other uses the semaphore. */
 SIMT_FN void quarry_semaphore_init(struct quarry_semaphore *s, uint64_t units)
 {
+    simt_assert(units <= QUARRY_SEMAPHORE_UNITS_MOST);
     s->units = units;
     s->failing = 0;
     s->balance = units * QUARRY_SEMAPHORE_UNIT;
@@ -135,6 +136,7 @@ SIMT_FN uint32_t quarry_semaphore_take(struct quarry_semaphore *s, uint32_t n)
  * Never waits.  Order: acquire. */
 SIMT_FN uint32_t quarry_semaphore_ask(struct quarry_semaphore *s, uint32_t n)
 {
+    simt_assert(n <= QUARRY_SEMAPHORE_ASK_MOST);
     uint32_t got = quarry_semaphore_take(s, n);
     (void)simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
     return got;
@@ -198,6 +200,7 @@ SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t o
  * hold anything that these wait for.  Order: acquire. */
 SIMT_FN uint32_t quarry_semaphore_wait(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
 {
+    simt_assert(batch - 1u < QUARRY_SEMAPHORE_PROMISE_MOST);
     for (;;) {
         *owed -= quarry_semaphore_collect(s, *owed);
         if (*owed == 0)
