@@ -102,6 +102,33 @@ SIMT_KERNEL(semaphore_leaves, struct semaphore_case, a)
     simt_add_u32(&a.counts[SEMAPHORE_GOT], 1, relaxed); /* of the one that was there */
 }
 
+/* Thread 0 makes n units, and all try for n: thread 0 gets them, or another does. */
+SIMT_KERNEL(semaphore_tries, struct semaphore_case, a)
+{
+    if (simt_thread() == 0) {
+        simt_store_u32(a.made, 1, relaxed);
+        quarry_semaphore_signal(a.semaphore, a.n);
+    }
+    uint32_t got = quarry_semaphore_try(a.semaphore, a.n) ? a.n : 0;
+    simt_add_u32(&a.counts[SEMAPHORE_GOT], got, relaxed);
+}
+
+/* One unit is a lock: what its holder counts is plain, and the holder before has counted it. */
+SIMT_KERNEL(semaphore_lock, struct semaphore_case, a)
+{
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        if (a.tries && (round + simt_thread()) % a.tries == 0)
+            while (!quarry_semaphore_try(a.semaphore, 1))
+                simt_backoff();
+        else
+            for (uint32_t owed = 1 - quarry_semaphore_ask(a.semaphore, 1); owed;
+                 owed -= quarry_semaphore_collect(a.semaphore, owed))
+                simt_backoff();
+        a.counts[SEMAPHORE_GOT]++;
+        quarry_semaphore_signal(a.semaphore, 1);
+    }
+}
+
 SIMT_KERNEL(semaphore_bump, struct semaphore_case, a)
 {
     if (simt_lane() == 0)

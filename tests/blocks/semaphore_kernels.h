@@ -31,6 +31,8 @@ enum semaphore_count {
 SIMT_KERNEL_DECLARE(semaphore_start); /* one block */
 SIMT_KERNEL_DECLARE(semaphore_rounds);
 SIMT_KERNEL_DECLARE(semaphore_leaves); /* one thread: counts what a try took of what is reserved */
+SIMT_KERNEL_DECLARE(semaphore_tries);  /* the first thread signals n units, and all try for n */
+SIMT_KERNEL_DECLARE(semaphore_lock);   /* one unit, taken by all: SEMAPHORE_GOT counts how often */
 SIMT_KERNEL_DECLARE(semaphore_bump);   /* one addition a warp: the floor */
 SIMT_KERNEL_DECLARE(semaphore_leader); /* one ask a warp */
 

@@ -74,6 +74,45 @@ def step(shared, lane, n, batch, batches, gives):
     return (free, expected, units + x, made), ("done", 0, 0, 0, refused)
 
 
+def step_of_try(shared, lane, n):
+    """The same for a lane that tries for n units, or signals n and then tries. A lane: where it is, and what it got."""
+    free, units = shared
+    at, _ = lane
+    if at == "signal":
+        return (free + n, units), ("put", 0)
+    if at == "put":
+        return (free, units + n), ("balance", 0)
+    if at == "balance":
+        return shared, ("look" if free >= n else "done", 0)
+    if at == "look":
+        return shared, ("take" if units >= n else "balance", 0)
+    if at == "take":
+        return (free, units - n), ("reserve" if units >= n else "put back", 0)
+    if at == "put back":
+        return (free, units + n), ("balance", 0)
+    assert at == "reserve"
+    return (free - n, units), ("done", n)
+
+
+def explore_tries(n, lanes, initial):
+    """Lane 0 signals n units and tries for n, as the others do. All are got that n goes into: else a try has failed although
+    they were free from its beginning to its end."""
+    first = (initial, initial), (("signal", 0),) + (("balance", 0),) * (lanes - 1)
+    before, stack = {first}, [first]
+    while stack:
+        shared, lanes = stack.pop()
+        if all(at == "done" for at, _ in lanes) and (shared != (0, 0) or sum(got for _, got in lanes) != initial + n):
+            return len(before), f"{shared} is left, and {lanes} have got"
+        for i, lane in enumerate(lanes):
+            if lane[0] != "done":
+                now, moved = step_of_try(shared, lane, n)
+                new = now, lanes[:i] + (moved,) + lanes[i + 1 :]
+                if new not in before:
+                    before.add(new)
+                    stack.append(new)
+    return len(before), ""
+
+
 def explore(initial, asks, batch, batches, gives):
     """The number of states; a sentence if one is wrong."""
     first = ((initial, 0, initial, (0, 0)), tuple(("ask", n, 0, 0, 0) for n in asks))
@@ -122,6 +161,12 @@ def main():
                         if sentence:
                             wrong += 1
                             print(f"asks {asks}, {initial} at first, {batches} batches of {batch}, gives {gives}: {sentence}")
+    for n, lanes, initial in ((1, 2, 0), (2, 3, 0), (1, 4, 0), (1, 3, 1), (2, 4, 2)):
+        found, sentence = explore_tries(n, lanes, initial)
+        states += found
+        if sentence:
+            wrong += 1
+            print(f"{lanes} lanes try for {n}, {initial} at first: {sentence}")
     print(f"{states} states, {wrong} cases wrong")
     sys.exit(wrong != 0)
 

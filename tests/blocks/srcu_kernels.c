@@ -6,6 +6,7 @@ SIMT_KERNEL(srcu_start, struct srcu_case, a)
     if (simt_thread() != 0)
         return;
     quarry_list_init(a.list);
+    a.srcu->readers = (uint64_t)a.epoch << QUARRY_SRCU_EPOCH_SHIFT;
     for (uint32_t i = 0; i < a.element_count; i++) {
         a.element[i].tag = i;
         a.element[i].state = SRCU_LISTED;
@@ -30,7 +31,7 @@ SIMT_FN struct srcu_element *find(const struct srcu_case *a, uint32_t tag)
          link = quarry_list_next(link)) {
         struct srcu_element *element = element_of(link);
         uint32_t found = simt_load_u32(&element->tag, relaxed);
-        if (simt_load_u32(&element->state, relaxed) == SRCU_REUSED) {
+        if (simt_load_u32(&element->state, relaxed) == SRCU_REUSED || element->uses[0] != element->uses[1]) {
             simt_add_u32(&a->counts[SRCU_WRONG], 1, relaxed);
             return SIMT_NULL;
         }
@@ -44,13 +45,15 @@ SIMT_FN void reuse(const struct srcu_case *a, struct srcu_element *element)
 {
     uint32_t self = 1u << simt_lane();
     simt_store_u32(&element->state, SRCU_REUSED, relaxed);
+    element->uses[0]++;
+    element->uses[1]++;
     if (!a->again)
         return;
     simt_store_u64(&element->link.next, (uint64_t)(uintptr_t)&element->link,
                    relaxed); /* no reader follows it */
     quarry_mutex_lock(a->mutex, self);
     simt_store_u32(&element->state, SRCU_LISTED, relaxed);
-    quarry_list_insert(a->list, &element->link);
+    quarry_list_insert(element->tag % 2 ? a->list : a->list->back, &element->link); /* at one of its ends */
     quarry_mutex_unlock(a->mutex, self);
 }
 
@@ -68,8 +71,9 @@ SIMT_FN void remove_tag(const struct srcu_case *a, uint32_t tag)
     quarry_mutex_unlock(a->mutex, self);
     simt_add_u32(&a->counts[SRCU_REMOVALS], 1, relaxed);
     quarry_srcu_queue(a->srcu, &element->callback);
-    struct quarry_srcu_callback *callback =
-        a->delegates ? quarry_srcu_barrier_or_delegate(a->srcu) : quarry_srcu_barrier(a->srcu);
+    struct quarry_srcu_callback *callback = a->delegates && (a->delegates > 1 || tag % 2)
+                                                ? quarry_srcu_barrier_or_delegate(a->srcu)
+                                                : quarry_srcu_barrier(a->srcu);
     while (callback) {
         struct quarry_srcu_callback *next = callback->next;
         simt_add_u32(&a->counts[SRCU_CALLBACKS], 1, relaxed);
@@ -78,7 +82,7 @@ SIMT_FN void remove_tag(const struct srcu_case *a, uint32_t tag)
     }
 }
 
-/* Thread t removes the element with tag t, if it finds it, and looks for others. */
+/* Thread t removes the element with tag t, if it finds it, and looks for others.  Odd ones nest a section. */
 SIMT_KERNEL(srcu_rounds, struct srcu_case, a)
 {
     uint32_t thread = simt_thread();
@@ -86,7 +90,15 @@ SIMT_KERNEL(srcu_rounds, struct srcu_case, a)
         remove_tag(&a, thread);
         uint32_t group = simt_active();
         uint32_t section = quarry_srcu_enter(a.srcu, group);
-        (void)find(&a, a.element_count); /* the whole list */
+        if (thread % 2) {
+            uint32_t self = 1u << simt_lane(), inner = quarry_srcu_enter(a.srcu, self);
+            quarry_srcu_leave(a.srcu, self, inner);
+        }
+        struct srcu_element *other = find(&a, (thread + 1) % a.element_count);
+        uint32_t uses = other ? other->uses[0] : 0;
+        (void)find(&a, a.element_count);     /* the whole list */
+        if (other && other->uses[0] != uses) /* the reader stood on it meanwhile */
+            simt_add_u32(&a.counts[SRCU_WRONG], 1, relaxed);
         quarry_srcu_leave(a.srcu, group, section);
     }
 }

@@ -13,6 +13,8 @@ struct srcu_element {
     struct quarry_srcu_callback callback;
     uint32_t tag;
     uint32_t state; /* enum srcu_state */
+    uint32_t
+        uses[2]; /* both say how often it was reused; plain, so mode weak tells who reads them meanwhile */
 };
 
 enum srcu_state { SRCU_LISTED, SRCU_REMOVED, SRCU_REUSED };
@@ -26,8 +28,9 @@ struct srcu_case {
     uint64_t *plain;            /* 1, changed in critical sections only */
     uint32_t element_count;
     uint32_t rounds;
-    uint32_t delegates;
-    uint32_t again; /* removed elements are inserted again */
+    uint32_t delegates; /* 0: nobody, 1: who removes an odd tag, 2: everybody */
+    uint32_t again;     /* removed elements are inserted again */
+    uint32_t epoch;     /* of the beginning */
 };
 
 enum srcu_count {

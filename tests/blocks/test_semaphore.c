@@ -118,6 +118,42 @@ static void a_try_leaves_what_is_reserved(void **state)
     test_for_seeds(&target, reserved, 2);
 }
 
+static void several_try(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    uint32_t counts[SEMAPHORE_COUNTS];
+    c.n = 1 + mixed(seed, 1, 2);
+    c.batch = c.n; /* the first thread's signal is a batch */
+    c.batches = 1;
+    c.initial = c.n * mixed(seed, 2, 2);
+    c.keep = 1;
+    (void)run_kernel(&semaphore_tries, c, 1, 3 + mixed(seed, 3, 3), counts);
+    assert_int_equal(counts[SEMAPHORE_GOT], c.initial + c.batch);
+}
+
+static void units_that_are_free_are_got_by_a_try(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, several_try, 2000);
+}
+
+static void lock(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    uint32_t counts[SEMAPHORE_COUNTS], threads = 2 + mixed(seed, 1, 4);
+    c.initial = 1;
+    c.rounds = 1 + mixed(seed, 2, 3);
+    c.tries = mixed(seed, 3, 4);
+    (void)run_kernel(&semaphore_lock, c, 1, threads, counts);
+    assert_int_equal(counts[SEMAPHORE_GOT], threads * c.rounds);
+}
+
+static void what_a_holder_did_is_seen_by_the_next(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, lock, 1000);
+}
+
 static void many_lanes_share_few_units(void **state)
 {
     struct semaphore_case c = {0};
@@ -142,6 +178,8 @@ int main(void)
         test_with_seeds(who_asks_gets_all_there_is, &target),
         test_with_seeds(no_unit_is_lost_or_made, &target),
         test_with_seeds(a_try_leaves_what_is_reserved, &target),
+        test_with_seeds(units_that_are_free_are_got_by_a_try, &target),
+        test_with_seeds(what_a_holder_did_is_seen_by_the_next, &target),
         cmocka_unit_test(many_lanes_share_few_units),
     };
     target = test_target();

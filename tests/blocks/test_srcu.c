@@ -53,12 +53,14 @@ static struct srcu_after run(const struct simt_kernel *kernel, struct srcu_case 
 
 static void removal(uint64_t seed)
 {
+    static const uint32_t delegates[] = {0, 2, 2, 1};
     struct srcu_case c = {0};
     uint32_t threads = 2 + (uint32_t)(seed % 5);
     c.element_count = 1 + (uint32_t)(seed / 5 % threads);
     c.rounds = 1 + (uint32_t)(seed / 25 % 3);
-    c.delegates = (uint32_t)(seed / 2 % 4 != 0);
+    c.delegates = delegates[seed / 2 % 4];
     c.again = (uint32_t)(seed / 8 % 2);
+    c.epoch = (uint32_t)(seed % 2) * 0xfffe; /* the last but one of 16 bits */
     struct srcu_after after = run(&srcu_rounds, c, 1, threads);
     if (!c.again)
         assert_int_equal(after.counts[SRCU_REMOVALS], c.element_count);
@@ -67,7 +69,7 @@ static void removal(uint64_t seed)
 static void no_reader_stands_on_reused_memory(void **state)
 {
     (void)state;
-    test_for_seeds(&target, removal, 4000);
+    test_for_seeds(&target, removal, 50000);
 }
 
 static void many_readers_and_writers(void **state)
@@ -76,9 +78,9 @@ static void many_readers_and_writers(void **state)
     (void)state;
     c.element_count = 64;
     c.rounds = 4;
-    for (uint32_t i = 0; i < 4; i++) {
-        c.delegates = i & 1;
-        c.again = i / 2;
+    for (uint32_t i = 0; i < 6; i++) {
+        c.delegates = i / 2;
+        c.again = i % 2;
         (void)run(&srcu_rounds, c, test_on_cuda(&target) ? 64 : 4, 64);
     }
 }

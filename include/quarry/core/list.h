@@ -43,6 +43,7 @@ SIMT_FN void quarry_list_init(struct quarry_link *list)
 SIMT_FN void quarry_list_insert(struct quarry_link *at, struct quarry_link *element)
 {
     struct quarry_link *next = quarry_list_next(at);
+    simt_assert(next->back == at); /* at is in the list */
     simt_store_u64(&element->next, (uint64_t)(uintptr_t)next, relaxed);
     element->back = at;
     next->back = element;
@@ -54,6 +55,7 @@ SIMT_FN void quarry_list_insert(struct quarry_link *at, struct quarry_link *elem
 SIMT_FN void quarry_list_remove(struct quarry_link *element)
 {
     struct quarry_link *next = quarry_list_next(element), *back = element->back;
+    simt_assert(next->back == element && back->next == (uint64_t)(uintptr_t)element); /* it is in the list */
     next->back = back;
     /* release: readers that get to `next` this way find it complete */
     simt_store_u64(&back->next, (uint64_t)(uintptr_t)next, release);

@@ -32,6 +32,7 @@ SIMT_FN void quarry_mutex_acquire(struct quarry_mutex *m)
 /* The leader's part of unlock. */
 SIMT_FN void quarry_mutex_release(struct quarry_mutex *m)
 {
+    simt_assert(simt_load_u32(&m->held, relaxed) != 0);
     /* release: pairs with the acquire in quarry_mutex_acquire */
     simt_store_u32(&m->held, 0, release);
 }

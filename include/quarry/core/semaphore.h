@@ -113,6 +113,7 @@ SIMT_FN uint32_t quarry_semaphore_part(int64_t x, uint32_t n)
  * other uses the semaphore. */
 SIMT_FN void quarry_semaphore_init(struct quarry_semaphore *s, uint64_t units)
 {
+    simt_assert(units <= QUARRY_SEMAPHORE_UNITS_MOST);
     s->units = units;
     s->failing = 0;
     s->balance = units * QUARRY_SEMAPHORE_UNIT;
@@ -135,25 +136,32 @@ SIMT_FN uint32_t quarry_semaphore_take(struct quarry_semaphore *s, uint32_t n)
  * Never waits.  Order: acquire. */
 SIMT_FN uint32_t quarry_semaphore_ask(struct quarry_semaphore *s, uint32_t n)
 {
+    simt_assert(n <= QUARRY_SEMAPHORE_ASK_MOST);
     uint32_t got = quarry_semaphore_take(s, n);
     (void)simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
     return got;
 }
 
-/* Takes n units, or none.  Leaves there what others have reserved before the call.
+/* Takes n units, or none.  Leaves there what others have reserved before the call.  In the middle of
+ * quarry_semaphore_failed it may take what that call's lane is owed.
+ *   n   1 and more
  * Returns whether it took them; if not, at some instant during the call less than n were free.
- * Never waits.  Order: acquire. */
+ * Progress: waits for lanes that are in the middle of a call.  Order: acquire. */
 SIMT_FN int quarry_semaphore_try(struct quarry_semaphore *s, uint32_t n)
 {
-    if (quarry_semaphore_free(simt_load_u64(&s->balance, relaxed)) < (int64_t)n)
-        return 0;
-    /* acquire: pairs with the release in quarry_semaphore_add */
-    if ((int64_t)simt_sub_u64(&s->units, n, acquire) < (int64_t)n) {
-        (void)simt_add_u64(&s->units, n, relaxed);
-        return 0;
+    while (quarry_semaphore_free(simt_load_u64(&s->balance, relaxed)) >= (int64_t)n) {
+        /* Who sees less in `units` subtracts nothing.  So of those who try one always gets on. */
+        if ((int64_t)simt_load_u64(&s->units, relaxed) >= (int64_t)n) {
+            /* acquire: pairs with the release in quarry_semaphore_add */
+            if ((int64_t)simt_sub_u64(&s->units, n, acquire) >= (int64_t)n) {
+                (void)simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
+                return 1;
+            }
+            (void)simt_add_u64(&s->units, n, relaxed);
+        }
+        simt_backoff(); /* units are free, and on their way */
     }
-    (void)simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
-    return 1;
+    return 0;
 }
 
 /* Adds units.
@@ -192,6 +200,7 @@ SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t o
  * hold anything that these wait for.  Order: acquire. */
 SIMT_FN uint32_t quarry_semaphore_wait(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
 {
+    simt_assert(batch - 1u < QUARRY_SEMAPHORE_PROMISE_MOST);
     for (;;) {
         *owed -= quarry_semaphore_collect(s, *owed);
         if (*owed == 0)

@@ -72,6 +72,12 @@ SIMT_FN uint32_t quarry_srcu_parity(uint64_t readers)
     return (uint32_t)(readers >> QUARRY_SRCU_EPOCH_SHIFT) & 1u;
 }
 
+/* Readers of epochs of that parity. */
+SIMT_FN uint32_t quarry_srcu_count(uint64_t readers, uint32_t parity)
+{
+    return (uint32_t)(readers >> (parity * QUARRY_SRCU_COUNT_BITS)) & ((1u << QUARRY_SRCU_COUNT_BITS) - 1u);
+}
+
 /* Begins a read section, for a group.
  *   group   the caller and lanes of its warp, which all call this; counted once
  * Returns what quarry_srcu_leave wants.  Sections may be nested.
@@ -97,8 +103,12 @@ SIMT_FN uint32_t quarry_srcu_enter(struct quarry_srcu *s, uint32_t group)
 SIMT_FN void quarry_srcu_leave(struct quarry_srcu *s, uint32_t group, uint32_t section)
 {
     simt_sync(group);
-    if (simt_rank(group) == 0) /* release: pairs with the load in quarry_srcu_wait */
-        (void)simt_sub_u64(&s->readers, quarry_srcu_one(section), release);
+    if (simt_rank(group) == 0) {
+        /* release: pairs with the load in quarry_srcu_wait */
+        uint64_t before = simt_sub_u64(&s->readers, quarry_srcu_one(section), release);
+        simt_assert(quarry_srcu_count(before, section) != 0);
+        (void)before;
+    }
 }
 
 /* Puts a callback into the queue.  Then the caller calls a barrier, outside of any read section. */
@@ -121,11 +131,10 @@ SIMT_FN struct quarry_srcu_callback *quarry_srcu_wait(struct quarry_srcu *s)
     uint32_t old;
     /* acquire: pairs with the release in quarry_srcu_queue */
     uint64_t taken = simt_exchange_u64(&s->queue, 0, acquire);
-    /* acq_rel: pairs with the acquire in quarry_srcu_enter; the taken callbacks stay before it */
-    old = quarry_srcu_parity(simt_add_u64(&s->readers, QUARRY_SRCU_EPOCH, acq_rel));
+    /* release: pairs with the acquire in quarry_srcu_enter; what the taken callbacks stand for was removed before */
+    old = quarry_srcu_parity(simt_add_u64(&s->readers, QUARRY_SRCU_EPOCH, release));
     /* acquire: pairs with the release in quarry_srcu_leave */
-    while ((simt_load_u64(&s->readers, acquire) >> (old * QUARRY_SRCU_COUNT_BITS) &
-            (quarry_srcu_one(1) - 1u)) != 0)
+    while (quarry_srcu_count(simt_load_u64(&s->readers, acquire), old) != 0)
         simt_backoff();
     quarry_mutex_release(&s->mutex);
     return (struct quarry_srcu_callback *)(uintptr_t)taken;
@@ -144,12 +153,12 @@ SIMT_FN struct quarry_srcu_callback *quarry_srcu_barrier(struct quarry_srcu *s)
  * caller's callbacks.  Of those who call this one waits for readers and one for the mutex, at most. */
 SIMT_FN struct quarry_srcu_callback *quarry_srcu_barrier_or_delegate(struct quarry_srcu *s)
 {
-    /* acq_rel: pairs with the exchange below; after the callback is in the queue */
-    if (simt_exchange_u32(&s->waiting, 1, acq_rel) != 0)
+    /* release: pairs with the exchange below; the callback is in the queue before */
+    if (simt_exchange_u32(&s->waiting, 1, release) != 0)
         return SIMT_NULL;
     quarry_mutex_acquire(&s->mutex);
-    /* acq_rel: pairs with the exchange above; before the queue is taken */
-    (void)simt_exchange_u32(&s->waiting, 0, acq_rel);
+    /* acquire: pairs with the exchange above; the queue is taken after */
+    (void)simt_exchange_u32(&s->waiting, 0, acquire);
     return quarry_srcu_wait(s);
 }
 
