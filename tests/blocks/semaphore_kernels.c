@@ -102,6 +102,28 @@ SIMT_KERNEL(semaphore_leaves, struct semaphore_case, a)
     simt_add_u32(&a.counts[SEMAPHORE_GOT], 1, relaxed); /* of the one that was there */
 }
 
+/* What the holder of the only unit does is no atomic, so mode weak sees whether the holders are ordered. */
+SIMT_KERNEL(semaphore_alone, struct semaphore_case, a)
+{
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        uint32_t owed = 0;
+        if ((round + simt_thread()) % 2) {
+            while (!quarry_semaphore_try(a.semaphore, 1))
+                simt_backoff();
+        } else {
+            owed = 1 - quarry_semaphore_ask(a.semaphore, 1);
+        }
+        while (owed) {
+            owed -= quarry_semaphore_collect(a.semaphore, owed);
+            simt_backoff();
+        }
+        a.holders[0]++;
+        quarry_semaphore_signal(a.semaphore, 1);
+    }
+    if (simt_add_u32(a.made, 1, acq_rel) + 1 == simt_threads() && a.holders[0] != a.rounds * simt_threads())
+        simt_add_u32(&a.counts[SEMAPHORE_WRONG], 1, relaxed);
+}
+
 SIMT_KERNEL(semaphore_bump, struct semaphore_case, a)
 {
     if (simt_lane() == 0)

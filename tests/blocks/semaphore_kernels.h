@@ -31,6 +31,8 @@ enum semaphore_count {
 SIMT_KERNEL_DECLARE(semaphore_start); /* one block */
 SIMT_KERNEL_DECLARE(semaphore_rounds);
 SIMT_KERNEL_DECLARE(semaphore_leaves); /* one thread: counts what a try took of what is reserved */
+SIMT_KERNEL_DECLARE(
+    semaphore_alone); /* the only unit is a lock: counts what holders did not see of each other */
 SIMT_KERNEL_DECLARE(semaphore_bump);   /* one addition a warp: the floor */
 SIMT_KERNEL_DECLARE(semaphore_leader); /* one ask a warp */
 

@@ -9,6 +9,7 @@ SIMT_KERNEL(srcu_start, struct srcu_case, a)
     for (uint32_t i = 0; i < a.element_count; i++) {
         a.element[i].tag = i;
         a.element[i].state = SRCU_LISTED;
+        a.element[i].uses = 0;
         quarry_list_insert(a.list, &a.element[i].link);
     }
 }
@@ -29,8 +30,8 @@ SIMT_FN struct srcu_element *find(const struct srcu_case *a, uint32_t tag)
     for (struct quarry_link *link = quarry_list_next(a->list); link != a->list;
          link = quarry_list_next(link)) {
         struct srcu_element *element = element_of(link);
-        uint32_t found = simt_load_u32(&element->tag, relaxed);
-        if (simt_load_u32(&element->state, relaxed) == SRCU_REUSED) {
+        uint32_t found = simt_load_u32(&element->tag, relaxed), uses = element->uses;
+        if (simt_load_u32(&element->state, relaxed) == SRCU_REUSED || element->uses != uses) {
             simt_add_u32(&a->counts[SRCU_WRONG], 1, relaxed);
             return SIMT_NULL;
         }
@@ -44,6 +45,7 @@ SIMT_FN void reuse(const struct srcu_case *a, struct srcu_element *element)
 {
     uint32_t self = 1u << simt_lane();
     simt_store_u32(&element->state, SRCU_REUSED, relaxed);
+    element->uses++;
     if (!a->again)
         return;
     simt_store_u64(&element->link.next, (uint64_t)(uintptr_t)&element->link,

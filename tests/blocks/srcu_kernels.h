@@ -13,6 +13,8 @@ struct srcu_element {
     struct quarry_srcu_callback callback;
     uint32_t tag;
     uint32_t state; /* enum srcu_state */
+    uint32_t
+        uses; /* how often it was reused.  Not by atomics: mode weak sees whether the owners are ordered */
 };
 
 enum srcu_state { SRCU_LISTED, SRCU_REMOVED, SRCU_REUSED };

@@ -118,6 +118,22 @@ static void a_try_leaves_what_is_reserved(void **state)
     test_for_seeds(&target, reserved, 2);
 }
 
+static void alone(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    uint32_t counts[SEMAPHORE_COUNTS];
+    c.initial = 1;
+    c.batch = 1;
+    c.rounds = 1 + mixed(seed, 1, 3);
+    (void)run_kernel(&semaphore_alone, c, 1, 2 + mixed(seed, 2, 5), counts);
+}
+
+static void a_taker_sees_what_was_done_before_the_signal(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, alone, 500);
+}
+
 static void many_lanes_share_few_units(void **state)
 {
     struct semaphore_case c = {0};
@@ -142,6 +158,7 @@ int main(void)
         test_with_seeds(who_asks_gets_all_there_is, &target),
         test_with_seeds(no_unit_is_lost_or_made, &target),
         test_with_seeds(a_try_leaves_what_is_reserved, &target),
+        test_with_seeds(a_taker_sees_what_was_done_before_the_signal, &target),
         cmocka_unit_test(many_lanes_share_few_units),
     };
     target = test_target();
