@@ -349,7 +349,6 @@ SIMT_FN uint64_t quarry_scatter_sweep_part(const void *heap, struct quarry_rando
     }
     *dirty |= end > begin; /* the number is of a part only */
     *page = s->block ? 0 : QUARRY_NO_PAGE;
-    simt_sync(group); /* what the lane that took acquired, those that got its cells have */
     return sum;
 }
 
