@@ -93,7 +93,7 @@ plant srcu 4000 srcu.h 'the queue is taken after the epoch has moved' \
     '/taken = simt_exchange_u64\(&s->queue/{s/uint64_t taken = .*/uint64_t taken;/}
      /old = quarry_srcu_parity\(simt_add/s/$/ taken = simt_exchange_u64(\&s->queue, 0, acquire);/'
 plant srcu 4000 srcu.h 'waiting is cleared after the queue was taken' \
-    '/simt_exchange_u32\(&s->waiting, 0, acq_rel\)/d
+    '/simt_exchange_u32\(&s->waiting, 0, acquire\)/d
      /old = quarry_srcu_parity\(simt_add/s/^/    simt_store_u32(\&s->waiting, 0, relaxed);/'
 # A load may be stale: as old as if it had come before the callback was queued.
 plant srcu 4000 srcu_kernels.c 'waiting is read by a load' \

@@ -121,8 +121,8 @@ SIMT_FN struct quarry_srcu_callback *quarry_srcu_wait(struct quarry_srcu *s)
     uint32_t old;
     /* acquire: pairs with the release in quarry_srcu_queue */
     uint64_t taken = simt_exchange_u64(&s->queue, 0, acquire);
-    /* acq_rel: pairs with the acquire in quarry_srcu_enter; the taken callbacks stay before it */
-    old = quarry_srcu_parity(simt_add_u64(&s->readers, QUARRY_SRCU_EPOCH, acq_rel));
+    /* release: pairs with the acquire in quarry_srcu_enter; the taken callbacks stay before it */
+    old = quarry_srcu_parity(simt_add_u64(&s->readers, QUARRY_SRCU_EPOCH, release));
     /* acquire: pairs with the release in quarry_srcu_leave */
     while ((simt_load_u64(&s->readers, acquire) >> (old * QUARRY_SRCU_COUNT_BITS) &
             (quarry_srcu_one(1) - 1u)) != 0)
@@ -144,12 +144,12 @@ SIMT_FN struct quarry_srcu_callback *quarry_srcu_barrier(struct quarry_srcu *s)
  * caller's callbacks.  Of those who call this one waits for readers and one for the mutex, at most. */
 SIMT_FN struct quarry_srcu_callback *quarry_srcu_barrier_or_delegate(struct quarry_srcu *s)
 {
-    /* acq_rel: pairs with the exchange below; after the callback is in the queue */
-    if (simt_exchange_u32(&s->waiting, 1, acq_rel) != 0)
+    /* release: pairs with the exchange below; after the callback is in the queue */
+    if (simt_exchange_u32(&s->waiting, 1, release) != 0)
         return SIMT_NULL;
     quarry_mutex_acquire(&s->mutex);
-    /* acq_rel: pairs with the exchange above; before the queue is taken */
-    (void)simt_exchange_u32(&s->waiting, 0, acq_rel);
+    /* acquire: pairs with the exchange above; before the queue is taken */
+    (void)simt_exchange_u32(&s->waiting, 0, acquire);
     return quarry_srcu_wait(s);
 }
 
