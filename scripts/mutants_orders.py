@@ -182,11 +182,11 @@ class Test:
 def all_tests():
     listed = (ROOT / "include/quarry/alloc/list.def").read_text()
     allocators = [a for a in re.findall(r"QUARRY_ALLOCATOR_ENTRY\((\w+),", listed) if a != "cuda"]  # the C library's blocks
-    return [Test("semaphore", None, 200, 4000), Test("srcu", None, 200, 4000), Test("core"),
+    return [Test("semaphore", None, 200, 4000), Test("srcu", None, 200, 6000), Test("core"),
             *(Test("seeds", a, 400, 4000) for a in allocators),
             Test("seeds", "rw_malloc", 200, 2000, QUARRY_TEST_DISTRIBUTION="warp"),
             Test("scatter", None, 2, 20),
-            Test("promises", "rw_malloc", 2, 20, QUARRY_TEST_DISTRIBUTION="warp"),
+            Test("composed", "rw_malloc", 20, 200),
             *(Test("exact", a, 24, 150) for a in allocators),
             *(Test("promises", a, 2, 20) for a in allocators)]
 

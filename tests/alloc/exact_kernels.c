@@ -306,6 +306,23 @@ SIMT_KERNEL(exact_swap, struct exact_case, a)
     *own = block;
 }
 
+SIMT_KERNEL(exact_count, struct exact_case, a)
+{
+    int owner = simt_lane() + 1u == a.askers;
+    if (simt_lane() >= a.askers)
+        return;
+    for (uint32_t turn = 0; turn < a.turns; turn++) {
+        if (owner)
+            quarry_free(a.heap, *a.block);
+        uint64_t slots = quarry_available_slots(a.heap, a.bytes);
+        if (owner) {
+            *a.block = exact_ask(&a);
+            if (slots == 0)
+                simt_add_u32(a.wrong, 1, relaxed);
+        }
+    }
+}
+
 /* ---- numbers ---- */
 
 SIMT_FN uint32_t exact_parts(const struct exact_case *a)

@@ -46,6 +46,10 @@ SIMT_KERNEL_DECLARE(exact_regain);
  * asks for one, which it must get: it has none itself, and each of the others one at most. */
 SIMT_KERNEL_DECLARE(exact_swap);
 
+/* The same of one lane of a warp, which asks how many pages are free before it asks for one, together with the warp's
+ * first lanes, `askers` in all: its own is. */
+SIMT_KERNEL_DECLARE(exact_count);
+
 /* On a full heap, groups of every width must read the same number off the same part: else two passes, by
  * whoever comes, never agree and nobody is ever told that the heap is full.  One warp. */
 SIMT_KERNEL_DECLARE(exact_numbers);

@@ -250,6 +250,27 @@ static void swap(uint32_t cells)
     end_exact(&a, 0);
 }
 
+static void counts(void)
+{
+    uint32_t pages = 2 * 64, cases = count_cases(SWAP_SEEDS);
+    struct exact_case a;
+    begin_full(pages, 1, &a);
+    a.turns /= 4;
+    for (uint32_t i = 0; i < cases; i++) {
+        choose_schedule(i);
+        a.block = f.device.block + i % pages;
+        a.askers = 2 + i / 4 % 4;
+        prove(&exact_count, 1, &a);
+    }
+    end_exact(&a, 0);
+}
+
+static void a_count_has_what_the_caller_has_freed(void **state)
+{
+    (void)state;
+    for_each_proof(counts);
+}
+
 static void swaps(void)
 {
     swap(1);
@@ -305,6 +326,7 @@ int main(void)
         cmocka_unit_test(null_never_comes_of_a_claim_that_fails),
         cmocka_unit_test(null_never_comes_of_a_page_that_the_caller_has_freed),
         cmocka_unit_test(null_never_comes_where_each_has_freed_what_it_had),
+        cmocka_unit_test(a_count_has_what_the_caller_has_freed),
         cmocka_unit_test(every_page_finds_one_taker),
         cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
     };
