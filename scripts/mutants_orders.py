@@ -186,7 +186,7 @@ def all_tests():
             *(Test("seeds", a, 400, 4000) for a in allocators),
             Test("seeds", "rw_malloc", 200, 2000, QUARRY_TEST_DISTRIBUTION="warp"),
             Test("scatter", None, 2, 20),
-            Test("composed", "rw_malloc", 20, 200),
+            Test("composed", "rw_malloc", 20, 200), Test("aligned", "scatter", 4, 60),
             *(Test("exact", a, 24, 150) for a in allocators),
             *(Test("promises", a, 2, 20) for a in allocators)]
 

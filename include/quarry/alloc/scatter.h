@@ -419,13 +419,13 @@ SIMT_FN void quarry_scatter_go_on(const struct quarry_scatter *h, struct quarry_
         quarry_scatter_probe_runs(h, context, s, &r, s->request.pages);
     if (several && h->serial) {
         group = 1u << simt_lane();
-        while (simt_cas_u32(&h->head->lock, 0, 1, acquire) != 0) /* pairs with the release below */
+        while (simt_cas_u32(&h->head->lock, 0, 1, relaxed) != 0) /* guards no memory */
             simt_backoff();
     }
     if (simt_any(group, !s->block))
         quarry_scatter_sweep(h, s, &r, group);
     if (several && h->serial)
-        simt_store_u32(&h->head->lock, 0, release);
+        simt_store_u32(&h->head->lock, 0, relaxed);
 }
 
 /* ---- the contract ---- */
