@@ -145,6 +145,29 @@ SIMT_FN void exact_mover(const struct exact_case *a, struct quarry_random *r)
     }
 }
 
+/* The same with one page at a time, by two lanes: who takes it is not the one that announces the claim. */
+SIMT_FN void exact_mover_pair(const struct exact_case *a, struct quarry_random *r)
+{
+    const struct quarry_runs *map = &a->heap.as.runs;
+    const uint32_t group = 3;
+    uint32_t at = 0, page = QUARRY_NO_PAGE;
+    int some;
+    while (!simt_any(group, exact_is_over(a))) {
+        if (page != QUARRY_NO_PAGE)
+            quarry_free(a->heap, quarry_page_address(&map->pages, page));
+        for (;;) {
+            page = quarry_runs_take(map, group, a->hole[at] / QUARRY_RUNS_BITS, simt_lane(), &some);
+            at ^= 1u;
+            if (simt_any(group, page != QUARRY_NO_PAGE))
+                break;
+            simt_backoff(); /* a prover has the hole's */
+        }
+        exact_hold(a, r);
+    }
+    if (page != QUARRY_NO_PAGE)
+        quarry_free(a->heap, quarry_page_address(&map->pages, page));
+}
+
 SIMT_FN void exact_locker(const struct exact_case *a, struct quarry_random *r)
 {
     const struct quarry_bitmap *map = exact_bitmap(a);
@@ -173,9 +196,12 @@ SIMT_FN void exact_prover(const struct exact_case *a)
 SIMT_KERNEL(exact_move, struct exact_case, a)
 {
     struct quarry_random r = quarry_random_start();
-    if (simt_lane() != 0)
+    int pair = a.together && exact_family(&a) == EXACT_runs;
+    if (simt_lane() >= (simt_block() == 2 && a.together ? a.askers : simt_block() == 0 && pair ? 2u : 1u))
         return;
-    if (simt_block() == 0)
+    if (simt_block() == 0 && pair)
+        exact_mover_pair(&a, &r);
+    else if (simt_block() == 0)
         exact_mover(&a, &r);
     else if (simt_block() == 1)
         exact_locker(&a, &r);
@@ -189,9 +215,10 @@ SIMT_FN void exact_claimant(const struct exact_case *a, struct quarry_random *r)
 {
     const struct quarry_runs *map = &a->heap.as.runs;
     int scatter = exact_family(a) == EXACT_scatter;
-    while (!exact_is_over(a)) {
+    uint32_t group = a->together ? 3u : 1u;
+    while (!simt_any(group, exact_is_over(a))) {
         if (scatter ? quarry_scatter_take_pages(&a->heap.as.scatter, a->hole[0], 2)
-                    : quarry_runs_claim(map, 1u << simt_lane(), a->hole[0], 2))
+                    : quarry_runs_claim(map, group, a->hole[0] - a->together, 2))
             simt_add_u32(a->wrong, 1, relaxed);
         exact_hold(a, r); /* a proof waits for claims: leave it time */
         simt_backoff();
@@ -201,7 +228,7 @@ SIMT_FN void exact_claimant(const struct exact_case *a, struct quarry_random *r)
 SIMT_KERNEL(exact_fail, struct exact_case, a)
 {
     struct quarry_random r = quarry_random_start();
-    if (simt_lane() != 0)
+    if (simt_lane() > (simt_block() == 0 ? a.together : 0))
         return;
     if (simt_block() == 0)
         exact_claimant(&a, &r);
@@ -238,13 +265,13 @@ SIMT_FN void exact_owner(const struct exact_case *a, struct quarry_random *r)
     simt_store_u32(a->over, 1, relaxed);
 }
 
-SIMT_FN void exact_asker(const struct exact_case *a)
+SIMT_FN void exact_asker(const struct exact_case *a, uint32_t number)
 {
     while (!simt_load_u32(a->over, relaxed)) {
         void *block = exact_ask(a);
         if (block)
             simt_exchange_u64(a->box, (uint64_t)(uintptr_t)block, release); /* pairs with exact_fetch */
-        simt_add_u32(&a->asked[simt_block() - 1], 1, release);
+        simt_add_u32(&a->asked[number], 1, release);
         simt_backoff();
     }
 }
@@ -252,12 +279,48 @@ SIMT_FN void exact_asker(const struct exact_case *a)
 SIMT_KERNEL(exact_regain, struct exact_case, a)
 {
     struct quarry_random r = quarry_random_start();
-    if (simt_lane() != 0)
+    uint32_t number = a.together ? a.askers - simt_lane() : simt_block();
+    if (simt_lane() > (a.together ? a.askers : 0))
         return;
-    if (simt_block() == 0)
+    if (number == 0)
         exact_owner(&a, &r);
     else
-        exact_asker(&a);
+        exact_asker(&a, number - 1u);
+}
+
+/* ---- swap ---- */
+
+SIMT_KERNEL(exact_swap, struct exact_case, a)
+{
+    struct quarry_random r = quarry_random_start();
+    if (simt_lane() >= a.askers)
+        return;
+    void **own = a.block + simt_block() * a.askers + simt_lane(), *block = *own;
+    for (uint32_t turn = 0; turn < a.turns && block; turn++) {
+        exact_hold(&a, &r);
+        quarry_free(a.heap, block);
+        block = exact_ask(&a);
+    }
+    if (!block)
+        simt_add_u32(a.wrong, 1, relaxed);
+    *own = block;
+}
+
+SIMT_KERNEL(exact_count, struct exact_case, a)
+{
+    int owner = simt_lane() + 1u == a.askers;
+    if (simt_lane() >= a.askers)
+        return;
+    for (uint32_t turn = 0; turn < a.turns; turn++) {
+        if (owner)
+            quarry_free(a.heap, *a.block);
+        uint64_t slots = quarry_available_slots(a.heap, a.bytes);
+        if (owner) {
+            *a.block = exact_ask(&a);
+            if (slots == 0)
+                simt_add_u32(a.wrong, 1, relaxed);
+        }
+    }
 }
 
 /* ---- numbers ---- */

@@ -9,11 +9,12 @@
 
 struct exact_case {
     struct quarry_handle heap;
-    uint32_t *wrong;  /* NULLs though a page was free; numbers that differ */
-    uint32_t *over;   /* move, fail: provers that are done; regain: 1 when the owner is */
-    uint32_t hole[2]; /* move, fail: numbers of the first pages of the two holes */
-    uint32_t pages;   /* move: of a hole, at most EXACT_MOST_PAGES */
-    uint32_t askers;  /* move: provers, at most `pages`; regain: those who ask beside the owner */
+    uint32_t *wrong;   /* NULLs though a page was free; numbers that differ */
+    uint32_t *over;    /* move, fail: provers that are done; regain: 1 when the owner is */
+    uint32_t hole[2];  /* move, fail: numbers of the first pages of the two holes */
+    uint32_t pages;    /* move: of a hole, at most EXACT_MOST_PAGES */
+    uint32_t askers;   /* move: provers, at most `pages`; regain: those who ask beside the owner */
+    uint32_t together; /* move: provers are lanes of one warp; regain: so are askers and the owner */
     uint32_t turns;
     uint32_t hold;        /* a page, or a lock, is kept for at most so many atomics */
     void **block;         /* regain: the owner's, before and after */
@@ -28,17 +29,26 @@ struct exact_case {
  * mover has at most `pages`, and the other provers pages - 1.
  *
  * Blocks, of which lane 0 works: 0 the mover; 1 who locks words of the bitmap and takes nothing; then the
- * provers.  A mover that knows no way to take a named page takes any, and is a prover too. */
+ * provers, or one block of which as many lanes work, and rw-malloc's mover is two lanes.  A mover that knows no way to take a named page takes any, and is a prover too. */
 SIMT_KERNEL_DECLARE(exact_move);
 
 /* Only page hole[0] is free.  Block 0 claims it together with the next one, over and over and in vain, as one
  * does who saw both free: for a moment it is marked, but it is nobody's.  The prover, block 1, takes a page
- * and frees it. */
+ * and frees it.  Together: rw-malloc's claim is of the page before and that one, by two lanes. */
 SIMT_KERNEL_DECLARE(exact_fail);
 
 /* The owner, block 0, has the only page that is ever free.  It frees that page and at once asks for one.  It
- * must get it, unless an asker, of the other blocks, did. */
+ * must get it, unless an asker, of the other blocks, did.  Together: block 0 alone, where the owner has the
+ * highest number of those that work. */
 SIMT_KERNEL_DECLARE(exact_regain);
+
+/* The first `askers` lanes of each warp have a page each, and no other is ever free.  Each frees its page and at once
+ * asks for one, which it must get: it has none itself, and each of the others one at most. */
+SIMT_KERNEL_DECLARE(exact_swap);
+
+/* The same of one lane of a warp, which asks how many pages are free before it asks for one, together with the warp's
+ * first lanes, `askers` in all: its own is. */
+SIMT_KERNEL_DECLARE(exact_count);
 
 /* On a full heap, groups of every width must read the same number off the same part: else two passes, by
  * whoever comes, never agree and nobody is ever told that the heap is full.  One warp. */

@@ -172,6 +172,21 @@ SIMT_KERNEL(promise_sieve, struct promise_case, a)
     }
 }
 
+SIMT_KERNEL(promise_turn, struct promise_case, a)
+{
+    struct quarry_context context = quarry_context_start();
+    void **block = &a.block[simt_thread()];
+    if (!promise_takes_part(&a))
+        return;
+    if (*block) {
+        promise_check(&a, *block, promise_me(&a));
+        promise_release(&a, *block);
+        *block = SIMT_NULL;
+    } else {
+        *block = promise_get(&a, &context, 0, a.bytes);
+    }
+}
+
 SIMT_KERNEL(promise_churn, struct promise_case, a)
 {
     struct quarry_context context = quarry_context_start();

@@ -91,6 +91,7 @@ SIMT_KERNEL_DECLARE(
     promise_sieve); /* frees all blocks but those of threads whose number is a multiple of turns */
 /* All ask once, in vain; box[0] becomes what the slowest took, by the clock. */
 SIMT_KERNEL_DECLARE(promise_clock);
+SIMT_KERNEL_DECLARE(promise_turn);  /* who has a block frees it; who has none takes one, at the same time */
 SIMT_KERNEL_DECLARE(promise_churn); /* malloc, own, check, free, over and over */
 /* Each thread holds up to `held` blocks of different sizes, takes and frees them in an order of its own, and
  * exchanges some with other threads; in the end nothing lives.  At no time live more than threads * held +

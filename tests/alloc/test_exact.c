@@ -10,6 +10,7 @@
 #define MOVE_SEEDS 50u
 #define FAIL_SEEDS 300u
 #define REGAIN_SEEDS 300u
+#define SWAP_SEEDS 100u
 #define TURNS 40u
 #define FAST 2u /* cases without a seed */
 
@@ -36,8 +37,9 @@ static void prove(const struct simt_kernel *kernel, uint32_t blocks, struct exac
         fail_msg("%s, depth %u: %s", naming(), f.target.bug_depth, quarry_error_detail());
     assert_ok(quarry_memory_copy(&f.target, &wrong, a->wrong, sizeof wrong));
     if (wrong)
-        fail_msg("%s, depth %u, holes %u and %u of %u pages, %u askers, hold %u: %u times wrong", naming(),
-                 f.target.bug_depth, a->hole[0], a->hole[1], a->pages, a->askers, a->hold, wrong);
+        fail_msg("%s, depth %u, holes %u and %u of %u pages, %u askers%s, hold %u: %u times wrong", naming(),
+                 f.target.bug_depth, a->hole[0], a->hole[1], a->pages, a->askers,
+                 a->together ? " of one warp" : "", a->hold, wrong);
 }
 
 /* A heap filled with so many blocks.  With `probes` of 1 most mallocs sweep, in many parts. */
@@ -109,9 +111,10 @@ static void moving_holes(void)
         expect_equal(slots(16), 2 * a.pages);
         for (uint32_t i = 0; i < cases; i++) {
             choose_schedule(i);
-            a.askers = 1 + (i / 4 + h) % 2 % a.pages;
+            a.together = (i / 8 + h) % 2;
+            a.askers = a.together ? a.pages : 1 + (i / 4 + h) % 2 % a.pages;
             a.hold = holds[(i + h) % 6];
-            prove(&exact_move, 2 + a.askers, &a);
+            prove(&exact_move, a.together ? 3 : 2 + a.askers, &a);
         }
         end_exact(&a, 2 * a.pages);
     }
@@ -165,20 +168,19 @@ static void null_never_comes_of_a_free_cell_that_moves(void **state)
     for_each_proof(moving_cells);
 }
 
-/* The page is the last of a word, so that rw-malloc's claim changes two words.  By priorities a claim may
- * stand still for a whole sweep; by uniform choice claims come and go during one. */
-static void claims_in_vain(void)
+/* The page is the last of a word, so that rw-malloc's claim changes two words; or, together, the first.  By
+ * priorities a claim may stand still for a whole sweep; by uniform choice claims come and go during one. */
+static void claims_in_vain_of(uint32_t together)
 {
     const uint32_t pages = 4 * 32;
     uint32_t cases = count_cases(FAIL_SEEDS);
     struct exact_case a;
-    if (!test_is_of(f.allocator, "runs") && !test_is_of(f.allocator, "scatter"))
-        return;
     begin_full(pages, 1, &a);
     a.turns /= 8;
     a.pages = 1;
     a.askers = 1;
-    a.hole[0] = a.hole[1] = 2 * 32 - 1;
+    a.together = together;
+    a.hole[0] = a.hole[1] = 2 * 32 - 1 + together;
     open_holes(pages, 16, &a);
     for (uint32_t i = 0; i < cases; i++) {
         f.target.seed = i < FAST ? 0 : i;
@@ -187,6 +189,14 @@ static void claims_in_vain(void)
         prove(&exact_fail, 2, &a);
     }
     end_exact(&a, 1);
+}
+
+static void claims_in_vain(void)
+{
+    if (test_is_of(f.allocator, "runs") || test_is_of(f.allocator, "scatter"))
+        claims_in_vain_of(0);
+    if (test_is_of(f.allocator, "runs"))
+        claims_in_vain_of(1);
 }
 
 static void null_never_comes_of_a_claim_that_fails(void **state)
@@ -207,8 +217,9 @@ static void owner_and_askers(void)
         choose_schedule(i);
         a.block = f.device.block + i % pages;
         a.askers = 1 + i / 4 % 3;
+        a.together = i / 12 % 2;
         a.hold = 1u << (i / 2) % 9;
-        prove(&exact_regain, 1 + a.askers, &a);
+        prove(&exact_regain, a.together ? 1 : 1 + a.askers, &a);
     }
     test_memory_free(&base_target, a.box, 0);
     test_memory_free(&base_target, a.asked, 0);
@@ -219,6 +230,58 @@ static void null_never_comes_of_a_page_that_the_caller_has_freed(void **state)
 {
     (void)state;
     for_each_proof(owner_and_askers);
+}
+
+/* Pages of `cells` blocks of 16 bytes, of which scatter's lanes free several at once. */
+static void swap(uint32_t cells)
+{
+    static const uint32_t holds[] = {0, 0, 3, 30};
+    uint32_t blocks = 2 * 32, cases = count_cases(SWAP_SEEDS);
+    struct exact_case a;
+    begin_filled(blocks / cells, 16 * (uint64_t)cells, 16, 1, &a);
+    a.block = f.device.block;
+    a.turns /= 4;
+    for (uint32_t i = 0; i < cases; i++) {
+        choose_schedule(i);
+        a.askers = 1u << (i / 4) % 5;
+        a.hold = holds[(i + i / 4) % 4];
+        prove(&exact_swap, 1 + i / 2 % 2, &a);
+    }
+    end_exact(&a, 0);
+}
+
+static void counts(void)
+{
+    uint32_t pages = 2 * 64, cases = count_cases(SWAP_SEEDS);
+    struct exact_case a;
+    begin_full(pages, 1, &a);
+    a.turns /= 4;
+    for (uint32_t i = 0; i < cases; i++) {
+        choose_schedule(i);
+        a.block = f.device.block + i % pages;
+        a.askers = 2 + i / 4 % 4;
+        prove(&exact_count, 1, &a);
+    }
+    end_exact(&a, 0);
+}
+
+static void a_count_has_what_the_caller_has_freed(void **state)
+{
+    (void)state;
+    for_each_proof(counts);
+}
+
+static void swaps(void)
+{
+    swap(1);
+    if (test_is_of(f.allocator, "scatter"))
+        swap(16);
+}
+
+static void null_never_comes_where_each_has_freed_what_it_had(void **state)
+{
+    (void)state;
+    for_each_proof(swaps);
 }
 
 /* Groups of one warp that a GPU makes run together must not count each other's lanes: a page would find two
@@ -262,6 +325,8 @@ int main(void)
         cmocka_unit_test(null_never_comes_of_a_free_cell_that_moves),
         cmocka_unit_test(null_never_comes_of_a_claim_that_fails),
         cmocka_unit_test(null_never_comes_of_a_page_that_the_caller_has_freed),
+        cmocka_unit_test(null_never_comes_where_each_has_freed_what_it_had),
+        cmocka_unit_test(a_count_has_what_the_caller_has_freed),
         cmocka_unit_test(every_page_finds_one_taker),
         cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
     };

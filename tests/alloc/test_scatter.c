@@ -242,6 +242,43 @@ static void a_malloc_forgets_the_page_that_it_lost(void **state)
     plain_options();
 }
 
+/* Of the page's cells only the last lives.  Its owner frees it while a warp takes as many cells as a field has, from the
+ * second on: among them is that one, if it is unmarked and still counted.  Or a block is as large as the page, and a
+ * warp, most of whose lanes write fields where it lay, makes it a page of cells as soon as it is free. */
+static void what_was_left_is_the_next_owners(void **state)
+{
+    static unsigned char *block[2 * SIMT_LANES], *last[2 * SIMT_LANES];
+    (void)state;
+    choose();
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
+        int whole = seed % 2;
+        uint64_t page_bytes = whole ? 2048 : 544;
+        base_target.bug_depth = seed % 4 < 2 ? 0 : 2 + (uint32_t)(seed / 4 % 3);
+        f.block_threads = SIMT_LANES;
+        begin(1, page_bytes, 2 * SIMT_LANES, seed);
+        f.device.bytes = whole ? page_bytes : 16;
+        run(&promise_malloc, whole ? SIMT_LANES + 1 : 2 * SIMT_LANES);
+        assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
+        uint32_t at = 0;
+        for (uint32_t i = 1; i < 2 * SIMT_LANES; i++)
+            at = block[i] > block[at] ? i : at;
+        memset(last, 0, sizeof last);
+        last[at] = block[at];
+        block[at] = NULL;
+        assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
+        run(&promise_free, 2 * SIMT_LANES);
+        assert_ok(quarry_memory_copy(&f.target, f.device.block, last, sizeof last));
+        f.device.bytes = 16;
+        run(&promise_turn, 2 * SIMT_LANES);
+        run(&promise_verify, 2 * SIMT_LANES);
+        run(&promise_free, 2 * SIMT_LANES);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+    plain_options();
+}
+
 /* Pages full of what their last owner wrote become ones of eight fields, each written by few lanes of a warp
  * whose others ask for another size. */
 static void few_lanes_write_all_fields(void **state)
@@ -532,6 +569,7 @@ int main(void)
         cmocka_unit_test(a_page_that_empties_becomes_another),
         cmocka_unit_test(a_free_is_done_with_a_page_before_others_may_empty_it),
         cmocka_unit_test(a_malloc_forgets_the_page_that_it_lost),
+        cmocka_unit_test(what_was_left_is_the_next_owners),
         cmocka_unit_test(few_lanes_write_all_fields),
         cmocka_unit_test(a_page_is_not_entered_before_all_have_written_its_fields),
         cmocka_unit_test(what_lanes_free_together_is_free_for_each_of_them),

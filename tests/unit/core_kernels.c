@@ -93,7 +93,6 @@ SIMT_FN uint64_t core_note_part(const void *heap, struct quarry_random *r, uint3
         if (i == 0)
             sum = word / 2;
     }
-    simt_sync(group);
     return sum;
 }
 
@@ -119,6 +118,7 @@ SIMT_KERNEL(core_sweep, struct core_case, a)
         simt_store_u32(&a.in[simt_thread()], turn, relaxed);
         if (quarry_sweep_search(&plan, &r, group, page) != page)
             simt_add_u32(&a.out[1], 1, relaxed);
+        simt_sync(group); /* the leader has read the verdict */
         if (has)
             continue;
         for (uint32_t size = 0; size < plan.size; size++) {

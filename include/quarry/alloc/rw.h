@@ -130,7 +130,6 @@ SIMT_FN uint64_t quarry_rw_sweep_part(const void *heap, struct quarry_random *r,
             *dirty = 1;
         }
     }
-    simt_sync(group); /* a page that a lane took for another: its acquire holds for the receiver */
     return sum;
 }
 

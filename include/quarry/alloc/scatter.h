@@ -349,7 +349,6 @@ SIMT_FN uint64_t quarry_scatter_sweep_part(const void *heap, struct quarry_rando
     }
     *dirty |= end > begin; /* the number is of a part only */
     *page = s->block ? 0 : QUARRY_NO_PAGE;
-    simt_sync(group); /* what the lane that took acquired, those that got its cells have */
     return sum;
 }
 
@@ -420,13 +419,13 @@ SIMT_FN void quarry_scatter_go_on(const struct quarry_scatter *h, struct quarry_
         quarry_scatter_probe_runs(h, context, s, &r, s->request.pages);
     if (several && h->serial) {
         group = 1u << simt_lane();
-        while (simt_cas_u32(&h->head->lock, 0, 1, acquire) != 0) /* pairs with the release below */
+        while (simt_cas_u32(&h->head->lock, 0, 1, relaxed) != 0) /* guards no memory */
             simt_backoff();
     }
     if (simt_any(group, !s->block))
         quarry_scatter_sweep(h, s, &r, group);
     if (several && h->serial)
-        simt_store_u32(&h->head->lock, 0, release);
+        simt_store_u32(&h->head->lock, 0, relaxed);
 }
 
 /* ---- the contract ---- */

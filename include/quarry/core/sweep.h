@@ -24,8 +24,8 @@
  * A group registers: an atomic change of `state`, which yields its goal, the number of the first turn that
  * can begin from now on.  A verdict of a turn >= goal is about an instant after the registration.
  *
- * Order.  Registration and the beginning of a turn (both acq_rel) change `state`, so the turn reads from the
- * registration's release sequence: what happens-before a group's registration, frees by its own lanes
+ * Order.  Registration (release) and the beginning of a turn (acquire) change `state`, so the turn reads from
+ * the registration's release sequence: what happens-before a group's registration, frees by its own lanes
  * above all, happens-before the turn whose verdict it shares.  The leader opens a pass by storing `next`
  * (release); who takes a part changes `next` (acquire) and so has kind and first, and everything read in
  * earlier passes before; who finished one adds to `done` (release), which the leader loads (acquire)
@@ -69,7 +69,7 @@ struct quarry_sweep {
  *   part   0 .. parts - 1
  *   size    that the turn is about; 1 where there is no other
  *   dirty   set to 1, by every lane, if `size` free pages were seen together
- * Returns the caller's share of the part's number.  Scope: group; reconverged and synced at return. */
+ * Returns the caller's share of the part's number.  Scope: group; the caller syncs afterwards. */
 typedef uint64_t (*quarry_sweep_part)(const void *heap, struct quarry_random *r, uint32_t group,
                                       uint32_t kind, uint32_t part, uint32_t size, uint32_t *page,
                                       int *dirty);
@@ -114,7 +114,7 @@ SIMT_FN uint64_t quarry_sweep_register(struct quarry_sweep *s, uint32_t group)
     simt_sync(group); /* what any lane did before, not only the leader, is before the registration */
     if (simt_rank(group) == 0) {
         /* Order: the registration; the beginning of a turn reads from its release sequence. */
-        uint64_t turn = simt_xor_u64(&s->state, QUARRY_SWEEP_SCRATCH, acq_rel) & ~QUARRY_SWEEP_SCRATCH;
+        uint64_t turn = simt_xor_u64(&s->state, QUARRY_SWEEP_SCRATCH, release) & ~QUARRY_SWEEP_SCRATCH;
         goal = turn + 1u + (turn & 1u);
     }
     return simt_shuffle_u64(group, goal, simt_ctz_u32(group));
@@ -157,6 +157,7 @@ SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarr
     simt_sync(group); /* what the leader acquired, every lane has */
     uint64_t number = plan->sweep_part(plan->heap, r, group, kind, part, size, page, &dirty);
     number = simt_reduce_add_u64(group, number);
+    simt_sync(group); /* what lanes read, before `done`; what one acquired for another */
     if (simt_rank(group) == 0) {
         simt_add_u64(&s->sum, number, relaxed);
         if (dirty)
@@ -242,8 +243,8 @@ SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_p
 }
 
 /* Looks for pages for the lanes of the group whose `page` is QUARRY_NO_PAGE.
- * Returns the caller's page, or QUARRY_NO_PAGE: then at some instant during the call nothing that it could
- * use was free.  Scope: group, reconverged.  Progress: waits for groups that sweep, which wait for nobody
+ * Returns the caller's page, and whoever took it has acquired for the caller; or QUARRY_NO_PAGE: then at some
+ * instant during the call nothing that it could use was free.  Scope: group, reconverged.  Progress: waits for groups that sweep, which wait for nobody
  * else; turns follow one another as long as others free and take pages. */
 SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struct quarry_random *r,
                                      uint32_t group, uint32_t page)
@@ -259,7 +260,7 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
                 uint64_t state = simt_load_u64(&s->state, acquire); /* before `full` */
                 if (quarry_sweep_is_full(s, goal, size))
                     role = FULL;
-                else if (!(state & 1u) && simt_cas_u64(&s->state, state, state + 1u, acq_rel) == state)
+                else if (!(state & 1u) && simt_cas_u64(&s->state, state, state + 1u, acquire) == state)
                     role = LEAD;
             }
             role = simt_shuffle_u32(group, role, simt_ctz_u32(group));
@@ -290,7 +291,6 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
             simt_backoff();
         idle = idle < QUARRY_SWEEP_PATIENCE ? 2 * idle : idle;
     }
-    simt_sync(group); /* pages that lanes took for others, and the leader's acquires, are everybody's */
     return page;
 }
 

@@ -32,7 +32,7 @@
  * the claim has succeeded or what it set is cleared again.  A group sweeps the words with everybody else who
  * does (core/sweep.h).  A turn about runs of n pages has three passes.  First: for each counter wait until
  * nobody is in flight, and read how many have begun.  Second: read all words; nowhere may be n free pages
- * together.  Third: read each counter by a read-modify-write that changes nothing (ADD of 0, acq_rel).  The
+ * together.  Third: read each counter by a read-modify-write that changes nothing (ADD of 0, release).  The
  * sums of claims begun must be equal.  Then there were no n free pages together when the first pass ended.
  * For each claim that the first pass saw begun had ended, and its end, a release that the first pass has
  * acquired (what follows in a counter are read-modify-writes), happens-before the second pass.  Any other
@@ -556,14 +556,13 @@ SIMT_FN uint64_t quarry_runs_begun(const struct quarry_runs *h, uint32_t group, 
          i += simt_popc_u32(group)) {
         /* Full heap: the first pass waits until nobody is in flight; the third reads by an ADD of 0. */
         uint64_t seen =
-            land ? simt_load_u64(&h->flights[i], acquire) : simt_add_u64(&h->flights[i], 0, acq_rel);
+            land ? simt_load_u64(&h->flights[i], acquire) : simt_add_u64(&h->flights[i], 0, release);
         while (land && (uint32_t)seen != 0) {
             simt_backoff();
             seen = simt_load_u64(&h->flights[i], acquire);
         }
         sum += seen / QUARRY_RUNS_BEGUN;
     }
-    simt_sync(group);
     return sum;
 }
 
@@ -600,13 +599,12 @@ SIMT_FN uint64_t quarry_runs_sweep_part(const void *heap, struct quarry_random *
             *page = first;
         from = first / QUARRY_RUNS_BITS > from ? first / QUARRY_RUNS_BITS : from;
     }
-    simt_sync(group);
     return 0;
 }
 
 /* For the lanes of the group whose walk ended in vain: `page` is QUARRY_NO_PAGE.  Returns the first page of a
  * run of `pages` pages, or QUARRY_NO_PAGE, if at some instant there was none or that is to be inferred.
- * Scope: group; reconverged and synced at return. */
+ * Scope: group; reconverged at return. */
 SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_random *r, uint32_t group,
                                     uint32_t page, uint32_t pages)
 {

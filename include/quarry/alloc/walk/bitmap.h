@@ -25,7 +25,7 @@
  *
  * Full heap.  A group sweeps the bitmap, with everybody else who does (core/sweep.h).  A turn has three
  * passes: read all versions; read all words, which must be full; read all versions again, each by a
- * read-modify-write that changes nothing (ADD of 0, acq_rel), and wait for each lock bit that is set there
+ * read-modify-write that changes nothing (ADD of 0, release), and wait for each lock bit that is set there
  * until it has once been clear. The sums of the versions must be equal.  Then all pages were taken when the
  * first pass ended.  For suppose that a page was free then, and its word full in the second pass: that pass
  * read a take's OR from after the first pass. The take's lock cannot follow the third pass's ADD in the
@@ -256,16 +256,15 @@ SIMT_FN uint64_t quarry_bitmap_versions(const struct quarry_bitmap *h, uint32_t 
          i < end; i += simt_popc_u32(group)) {
         /* Full heap: the third pass changes nothing and so orders itself; the first only reads. */
         uint64_t word =
-            settle ? simt_add_u64(&h->lockmap[i], 0, acq_rel) : simt_load_u64(&h->lockmap[i], acquire);
+            settle ? simt_add_u64(&h->lockmap[i], 0, release) : simt_load_u64(&h->lockmap[i], acquire);
         uint32_t pending = settle ? (uint32_t)word : 0;
         while (pending) {
             simt_backoff();
-            word = simt_load_u64(&h->lockmap[i], acquire);
+            word = simt_load_u64(&h->lockmap[i], relaxed);
             pending &= (uint32_t)word;
         }
         sum += word / QUARRY_BITMAP_VERSION;
     }
-    simt_sync(group);
     return sum;
 }
 
@@ -298,13 +297,12 @@ SIMT_FN uint64_t quarry_bitmap_sweep_part(const void *heap, struct quarry_random
             *dirty = 1;
         }
     }
-    simt_sync(group); /* marks before what receivers do; acquires for them */
     return 0;
 }
 
 /* For the lanes of the group whose walk ended in vain: `page` is QUARRY_NO_PAGE.  Returns the caller's page,
  * or QUARRY_NO_PAGE, if the heap was full at some instant or its fullness is to be inferred.
- * Scope: group; reconverged and synced at return. */
+ * Scope: group; reconverged at return. */
 SIMT_FN uint32_t quarry_bitmap_search(const struct quarry_bitmap *h, struct quarry_random *r, uint32_t group,
                                       uint32_t page)
 {
