@@ -10,7 +10,6 @@ SIMT_KERNEL(srcu_start, struct srcu_case, a)
     for (uint32_t i = 0; i < a.element_count; i++) {
         a.element[i].tag = i;
         a.element[i].state = SRCU_LISTED;
-        a.element[i].uses = 0;
         quarry_list_insert(a.list, &a.element[i].link);
     }
 }
