@@ -537,8 +537,8 @@ def try_mutant(m, tests, family, most_seconds):
     for count, (wanted, test, environment) in enumerate(steps):
         if most_seconds and spent + wanted > most_seconds and count:
             return "survived so far", "", count, spent
-        end, seconds = run_test(test, {"QUARRY_MUTANT": str(m.number), **environment}, 2 * test["seconds"] + 2,
-                                60 * test["seconds"] + 120)
+        end, seconds = run_test(test, {"QUARRY_MUTANT": str(m.number), **environment}, 3 * wanted + 1.5,
+                                60 * wanted + 120)
         spent += seconds
         if end:
             return end, test["name"], count + 1, spent
@@ -580,6 +580,7 @@ def main():
     parser.add_argument("--only", metavar="REGEX", default="", help="mutants whose 'FILE:LINE FUNCTION RULE PLACE' it matches")
     parser.add_argument("--most", metavar="SECONDS", type=float, default=0,
                         help="CPU-seconds for one mutant; it may survive so far (0: all tests)")
+    parser.add_argument("--again", action="store_true", help="also those of results.csv that were not caught")
     parser.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count(), help="at the same time")
     arguments = parser.parse_args()
     table, mutants = equivalents(), all_mutants()
@@ -606,7 +607,9 @@ def main():
     if file.exists():
         with file.open(newline="") as rows:
             results = {(row["file"], row["function"], row["rule"], row["place"]): row for row in csv.DictReader(rows)}
-    waiting = [m for m in chosen if m.key() not in table and not is_caught(results.get(m.key(), {"end": ""})["end"])]
+    waiting = [m for m in chosen if m.key() not in table
+               and (m.key() not in results or arguments.again and not is_caught(results[m.key()]["end"]))]
+    waiting.sort(key=lambda m: zlib.crc32(m.shown.encode()))  # what is done first is of all files
     lock, done, family = threading.Lock(), 0, families()
 
     def one(m):

@@ -37,7 +37,7 @@ SIMT_FN uint64_t trace_size(uint64_t most, uint32_t thread, uint32_t turn)
 
 #if SIMT_HAS_HOST
 SIMT_KERNEL_DECLARE(trace_work);
-SIMT_KERNEL_DECLARE(trace_note); /* thread i notes a malloc of i + 1 bytes at i + 16 */
+SIMT_KERNEL_DECLARE(trace_note);   /* thread i notes a malloc of i + 1 bytes at i + 16 */
 SIMT_KERNEL_DECLARE(trace_silent); /* each thread mallocs and frees, without QUARRY_TRACE */
 #endif
 
