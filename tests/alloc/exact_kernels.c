@@ -358,3 +358,28 @@ SIMT_KERNEL(exact_numbers, struct exact_case, a)
             }
     }
 }
+
+/* ---- count ---- */
+
+SIMT_FN void exact_watch(const struct exact_case *a)
+{
+    const struct quarry_ring *h = &a->heap.as.ring;
+    while (!exact_is_over(a)) {
+        uint64_t counted = quarry_ring_spare(simt_load_u64(&h->head->spare, relaxed)), numbers = 0;
+        for (uint32_t i = 0; i <= h->mask; i++)
+            numbers += simt_load_u32(&h->slot[i], relaxed) != QUARRY_NO_PAGE;
+        if (numbers < counted)
+            simt_add_u32(a->wrong, 1, relaxed);
+        simt_backoff();
+    }
+}
+
+SIMT_KERNEL(exact_count, struct exact_case, a)
+{
+    if (simt_block() != 0) {
+        quarry_free(a.heap, a.block[simt_thread() - SIMT_LANES]);
+        simt_add_u32(a.over, 1, relaxed);
+    } else if (simt_lane() == 0) {
+        exact_watch(&a);
+    }
+}

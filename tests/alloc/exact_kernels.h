@@ -17,7 +17,7 @@ struct exact_case {
     uint32_t together; /* move: provers are lanes of one warp; regain: so are askers and the owner */
     uint32_t turns;
     uint32_t hold;        /* a page, or a lock, is kept for at most so many atomics */
-    void **block;         /* regain: the owner's, before and after */
+    void **block;         /* regain: the owner's, before and after; count: those to free */
     uint64_t bytes;       /* of a malloc */
     uint64_t mover_bytes; /* scatter: of the mover's blocks, one to a hole; holes are numbers of pages then */
     uint64_t *box;        /* regain: where who got the owner's page puts it */
@@ -53,5 +53,9 @@ SIMT_KERNEL_DECLARE(exact_count);
 /* On a full heap, groups of every width must read the same number off the same part: else two passes, by
  * whoever comes, never agree and nobody is ever told that the heap is full.  One warp. */
 SIMT_KERNEL_DECLARE(exact_numbers);
+
+/* ring, on a full heap: blocks 1 .. askers / 32 free `askers` pages, while block 0 sees that never more of them are counted
+ * than lie in slots: else a malloc would wait for a free.  Sequentially consistent memory only. */
+SIMT_KERNEL_DECLARE(exact_count);
 
 #endif

@@ -318,6 +318,29 @@ static void a_parts_number_does_not_depend_on_who_reads_it(void **state)
     for_each_proof(numbers);
 }
 
+/* The family's promise that a malloc waits for nobody while there are unclaimed pages. */
+static void numbers_in_slots(void)
+{
+    const uint32_t pages = 2 * SIMT_LANES;
+    if (!test_is_of(f.allocator, "ring") || getenv("QUARRY_WEAK"))
+        return;
+    for (uint64_t seed = 1; seed <= seeds(REGAIN_SEEDS) / 10; seed++) {
+        struct exact_case a;
+        begin_full(pages, 0, &a);
+        f.target.seed = seed;
+        a.block = f.device.block;
+        a.askers = pages;
+        prove(&exact_count, 1 + pages / SIMT_LANES, &a);
+        end_exact(&a, pages);
+    }
+}
+
+static void pages_are_counted_when_their_numbers_are_in_slots(void **state)
+{
+    (void)state;
+    for_each_proof(numbers_in_slots);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +352,7 @@ int main(void)
         cmocka_unit_test(a_count_has_what_the_caller_has_freed),
         cmocka_unit_test(every_page_finds_one_taker),
         cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
+        cmocka_unit_test(pages_are_counted_when_their_numbers_are_in_slots),
     };
     base_target = test_target();
     return cmocka_run_group_tests_name("exact", tests, NULL, NULL) != 0;

@@ -202,6 +202,46 @@ static void lost_events_are_counted(void **state)
     assert_ok(quarry_heap_destroy(heap));
 }
 
+/* As many threads as there is room for, one fewer and one more, each with one event. */
+static void a_log_is_filled_to_its_last_event_and_no_further(void **state)
+{
+    enum { ROOM = 64 };
+    struct memory {
+        struct quarry_counters counters;
+        struct quarry_log log;
+        struct quarry_log_event events[ROOM + 1];
+    } *memory = (struct memory *)test_memory(&target, sizeof *memory), found;
+    struct quarry_log_event untouched;
+    (void)state;
+    memset(&untouched, 0xc3, sizeof untouched);
+    for (uint32_t threads = ROOM - 1; threads <= ROOM + 1; threads++) {
+        struct trace_note note = {0};
+        struct memory empty = {0};
+        uint64_t blocks = 0;
+        note.heap.counters = &memory->counters;
+        empty.counters.log = &memory->log;
+        empty.log.room = ROOM;
+        empty.log.events = memory->events;
+        memset(empty.events, 0xc3, sizeof empty.events);
+        assert_ok(quarry_memory_copy(&target, memory, &empty, sizeof empty));
+        test_run(&trace_note, &target, 1, threads, 0, &note);
+        assert_ok(quarry_memory_copy(&target, &found, memory, sizeof found));
+        assert_int_equal(found.log.tickets, threads);
+        for (uint32_t i = 0; i < ROOM && i < threads; i++) {
+            const struct quarry_log_event *event = &found.events[i];
+            assert_int_equal(event->block, event->thread + 16);
+            assert_int_equal(event->bytes, event->thread + 1);
+            blocks += event->block;
+        }
+        if (threads <= ROOM) /* each thread's once */
+            assert_int_equal(blocks, threads * 16 + threads * (threads - 1) / 2);
+        for (uint32_t i = threads; i <= ROOM; i++)
+            assert_memory_equal(&found.events[i], &untouched, sizeof untouched);
+        assert_memory_equal(&found.events[ROOM], &untouched, sizeof untouched);
+    }
+    test_memory_free(&target, memory, sizeof *memory);
+}
+
 static void frees_without_a_malloc_are_counted(void **state)
 {
     struct quarry_trace_header header;
@@ -308,6 +348,7 @@ int main(void)
         cmocka_unit_test(mallocs_that_fail_are_recorded),
         cmocka_unit_test(frees_of_aligned_blocks_find_their_malloc),
         cmocka_unit_test(lost_events_are_counted),
+        cmocka_unit_test(a_log_is_filled_to_its_last_event_and_no_further),
         cmocka_unit_test(frees_without_a_malloc_are_counted),
         cmocka_unit_test(recording_of_kernels_without_a_log_is_told),
         cmocka_unit_test(misuse_is_refused_and_leaves_no_file),

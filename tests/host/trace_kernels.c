@@ -24,3 +24,8 @@ SIMT_KERNEL(trace_work, struct trace_case, a)
                   quarry_aligned_alloc(a.heap, alignment, trace_size(a.most, i, turn)));
     }
 }
+
+SIMT_KERNEL(trace_note, struct trace_note, a)
+{
+    quarry_log_note(&a.heap, (const void *)(uintptr_t)(simt_thread() + 16u), simt_thread() + 1u);
+}

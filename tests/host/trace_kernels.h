@@ -24,6 +24,11 @@ struct trace_case {
     uint32_t task;    /* enum trace_task */
 };
 
+/* A log without a heap. */
+struct trace_note {
+    struct quarry_handle heap; /* has counters and nothing else */
+};
+
 /* What a thread asks for in a turn: 1 to `most` bytes. */
 SIMT_FN uint64_t trace_size(uint64_t most, uint32_t thread, uint32_t turn)
 {
@@ -32,6 +37,7 @@ SIMT_FN uint64_t trace_size(uint64_t most, uint32_t thread, uint32_t turn)
 
 #if SIMT_HAS_HOST
 SIMT_KERNEL_DECLARE(trace_work);
+SIMT_KERNEL_DECLARE(trace_note);   /* thread i notes a malloc of i + 1 bytes at i + 16 */
 SIMT_KERNEL_DECLARE(trace_silent); /* each thread mallocs and frees, without QUARRY_TRACE */
 #endif
 

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What rw-malloc reads off its bitmap, beside loops over all pages: the first run of free pages that is long enough, by
+ * groups of every width; slots, statistics and the largest free block; the block that a page is in. */
+#include "alloc/runs_kernels.h"
+
+#include "common.h"
+
+#define PAGE_BYTES 16u
+#define MOST_PAGES 40000u
+#define QUESTIONS 60u
+
+static struct quarry_target base_target;
+static uint64_t noise = 7;
+
+static struct {
+    quarry_heap *heap;
+    uint32_t pages, words;
+    unsigned char *map;         /* in the pool */
+    uint32_t first[MOST_PAGES]; /* of the page's block or free run */
+    uint32_t end[MOST_PAGES];   /* behind it */
+    int live[MOST_PAGES];
+    uint64_t word[MOST_PAGES / 32 + 1];
+} f;
+
+static uint32_t below(uint32_t n)
+{
+    noise = noise * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((noise >> 32) * n >> 32);
+}
+
+static void begin(uint32_t pages)
+{
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    struct quarry_heap_description about;
+    struct quarry_heap_section map[QUARRY_HEAP_SECTIONS];
+    options.target = base_target;
+    options.allocator = "rw-malloc";
+    options.pages = pages;
+    options.page_bytes = PAGE_BYTES;
+    assert_ok(quarry_heap_create(&f.heap, &options));
+    assert_ok(quarry_heap_describe(f.heap, &about));
+    f.pages = pages;
+    f.words = (pages + 31) / 32;
+    f.map = NULL;
+    for (uint32_t i = quarry_heap_map(f.heap, map, QUARRY_HEAP_SECTIONS); i > 0; i--)
+        if (strcmp(map[i - 1].name, "words") == 0)
+            f.map = (unsigned char *)about.pool_base + map[i - 1].offset;
+    assert_non_null(f.map);
+}
+
+static void end(void)
+{
+    assert_ok(quarry_heap_reset(f.heap));
+    assert_ok(quarry_heap_check(f.heap));
+    assert_ok(quarry_heap_destroy(f.heap));
+}
+
+/* Blocks and free runs, one behind the other, of up to `longest` pages; of `busy` in 4 things 3 or so are blocks. */
+static void fill(uint32_t longest, uint32_t busy)
+{
+    int was_free = 0;
+    memset(f.word, 0, sizeof f.word);
+    for (uint32_t page = 0; page < f.pages;) {
+        uint32_t length = 1 + below(below(8) == 0 ? longest : longest < 40 ? longest : 40);
+        uint32_t behind = page + length < f.pages ? page + length : f.pages;
+        int live = was_free || below(4) < busy;
+        for (uint32_t i = page; i < behind; i++) {
+            f.first[i] = page;
+            f.end[i] = behind;
+            f.live[i] = live;
+            f.word[i / 32] |= live ? (uint64_t)1 << i % 32 : 0;
+        }
+        if (live)
+            f.word[(behind - 1) / 32] |= (uint64_t)1 << (32 + (behind - 1) % 32);
+        was_free = !live;
+        page = behind;
+    }
+    for (uint32_t page = f.pages; page < f.words * 32; page++)
+        f.word[page / 32] |= (uint64_t)1 << page % 32;
+    assert_ok(quarry_memory_copy(&base_target, f.map, f.word, f.words * sizeof *f.word));
+    assert_ok(quarry_heap_check(f.heap));
+}
+
+static uint32_t slow_find_run(const struct runs_question *q)
+{
+    for (uint32_t page = q->from * 32; page < q->to * 32 && page < f.pages; page++)
+        if (!f.live[page] && f.first[page] == page && f.end[page] - page >= q->pages)
+            return page;
+    return QUARRY_NO_PAGE;
+}
+
+static void ask(void)
+{
+    struct runs_question question[QUESTIONS];
+    struct runs_case a;
+    memset(&a, 0, sizeof a);
+    memset(question, 0, sizeof question);
+    a.heap = quarry_heap_handle(f.heap);
+    a.question = (struct runs_question *)test_memory(&base_target, sizeof question);
+    for (uint32_t i = 0; i < QUESTIONS; i++) {
+        struct runs_question *q = &question[i];
+        uint32_t page = below(f.pages);
+        q->from = below(f.words);
+        q->to = i % 4 ? f.words : q->from + 1 + below(f.words - q->from);
+        q->from = i % 3 ? q->from : 0;
+        q->width = i % 2 ? 32 : 1 + below(32);
+        /* Often there is a run of just so many pages, or of one fewer. */
+        q->pages = i % 5 ? f.end[page] - f.first[page] + below(2) : 1 + below(f.pages);
+    }
+    assert_ok(quarry_memory_copy(&base_target, a.question, question, sizeof question));
+    test_run(&runs_ask, &base_target, QUESTIONS, SIMT_LANES, 0, &a);
+    assert_ok(quarry_memory_copy(&base_target, question, a.question, sizeof question));
+    for (uint32_t i = 0; i < QUESTIONS; i++) {
+        const struct runs_question *q = &question[i];
+        if (q->unlike || q->answer != slow_find_run(q))
+            fail_msg("%u pages: words %u to %u, %u pages together, %u lanes: page %u, not %u; %u lanes say "
+                     "otherwise",
+                     f.pages, q->from, q->to, q->pages, q->width, q->answer, slow_find_run(q), q->unlike);
+    }
+    test_memory_free(&base_target, a.question, 0);
+}
+
+static void count(void)
+{
+    struct quarry_statistics s;
+    uint64_t blocks = 0, bytes = 0, largest = 0;
+    for (uint32_t page = 0; page < f.pages; page = f.end[page]) {
+        uint64_t length = f.end[page] - page;
+        blocks += f.live[page] != 0;
+        bytes += f.live[page] ? length * PAGE_BYTES : 0;
+        largest = !f.live[page] && length > largest ? length : largest;
+    }
+    assert_ok(quarry_heap_statistics(f.heap, &s));
+    assert_int_equal(s.live_blocks, blocks);
+    assert_int_equal(s.live_bytes, bytes);
+    assert_int_equal(s.largest_free_bytes, largest * PAGE_BYTES);
+    for (uint32_t pages = 1; pages <= f.pages; pages = pages * 3 + 1) {
+        uint64_t expected = 0, slots = 0;
+        for (uint32_t page = 0; page < f.pages; page = f.end[page])
+            expected += f.live[page] ? 0 : (f.end[page] - page) / pages;
+        assert_ok(quarry_heap_slots(f.heap, (uint64_t)pages * PAGE_BYTES, &slots));
+        assert_int_equal(slots, expected);
+    }
+}
+
+/* The place that each page says; those of the last block may go on no further than the pages. */
+static void locate(void)
+{
+    static struct runs_place place[MOST_PAGES];
+    const uint64_t last = f.word[f.words - 1] & 0xffffffff; /* without ends: the last block has none */
+    struct runs_case a;
+    memset(&a, 0, sizeof a);
+    a.heap = quarry_heap_handle(f.heap);
+    a.pages = f.pages;
+    a.place = (struct runs_place *)test_memory(&base_target, sizeof *place * f.pages);
+    for (uint32_t broken = 0; broken < 2; broken++) {
+        if (broken)
+            assert_ok(
+                quarry_memory_copy(&base_target, f.map + (f.words - 1) * sizeof last, &last, sizeof last));
+        test_run(&runs_locate, &base_target, 4, 256, 0, &a);
+        assert_ok(quarry_memory_copy(&base_target, place, a.place, sizeof *place * f.pages));
+        for (uint32_t page = 0; page < f.pages; page++) {
+            uint32_t first = f.live[page] ? f.first[page] : page,
+                     behind = f.live[page] ? f.end[page] : page + 1;
+            assert_int_equal(place[page].place, f.live[page] ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE);
+            assert_true(place[page].begin + place[page].bytes <= (uint64_t)f.pages * PAGE_BYTES);
+            if (broken && page >= (f.words - 1) * 32)
+                continue;
+            if (broken && behind > (f.words - 1) * 32)
+                continue;
+            assert_int_equal(place[page].begin, (uint64_t)first * PAGE_BYTES);
+            assert_int_equal(place[page].bytes, (uint64_t)(behind - first) * PAGE_BYTES);
+        }
+    }
+    test_memory_free(&base_target, a.place, 0);
+}
+
+static void on_all_maps(void (*test)(void))
+{
+    static const uint32_t pages[] = {1, 31, 70, 1024, 5003, MOST_PAGES};
+    for (uint32_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        begin(pages[i]);
+        for (uint32_t k = 0; k < 4; k++) {
+            fill(k % 2 ? 40 : pages[i] / 2 + 1, k);
+            test();
+        }
+        end();
+    }
+}
+
+static void the_first_run_that_is_long_enough_is_found(void **state)
+{
+    (void)state;
+    on_all_maps(ask);
+}
+
+static void blocks_and_room_are_counted(void **state)
+{
+    (void)state;
+    on_all_maps(count);
+}
+
+static void a_page_knows_its_block(void **state)
+{
+    (void)state;
+    on_all_maps(locate);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_run_that_is_long_enough_is_found),
+        cmocka_unit_test(blocks_and_room_are_counted),
+        cmocka_unit_test(a_page_knows_its_block),
+    };
+    base_target = test_target();
+    return cmocka_run_group_tests_name("runs", tests, NULL, NULL) != 0;
+}
