@@ -5,13 +5,14 @@
 #         QUARRY_CUDA_ARCHITECTURES   numbers such as 75;80;90, or native; default: the GPUs of this machine, or 90
 #                                     where there is none; a package is configured with 75;80;90
 # Output  what QuarryKernel.cmake reads
+#         QUARRY_GPUS                 architectures of this machine's GPUs, if nvcc and Quarry know them all; else empty
+#         QUARRY_NVCC_QUICK           options of nvcc that make it quick and its code slow, where there is no GPU
 
 include(QuarryKernel)
 
 set(QUARRY_CUDA AUTO CACHE STRING "GPU backend: AUTO, ON or OFF")
 
-# Those of this machine's GPUs, if nvcc and Quarry know them all.
-function(quarry_default_architectures result)
+function(quarry_find_gpus result)
     execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
                     RESULT_VARIABLE failed OUTPUT_VARIABLE here ERROR_QUIET TIMEOUT 30)
     execute_process(COMMAND "${CUDAToolkit_NVCC_EXECUTABLE}" --list-gpu-code OUTPUT_VARIABLE known ERROR_QUIET)
@@ -23,7 +24,7 @@ function(quarry_default_architectures result)
     set(unknown "${here}")
     list(REMOVE_ITEM unknown ${known})
     if(NOT failed STREQUAL "0" OR NOT here OR unknown)
-        set(here 90)
+        set(here "")
     endif()
     set(${result} "${here}" PARENT_SCOPE)
 endfunction()
@@ -55,10 +56,20 @@ else()
 endif()
 
 if(QUARRY_WITH_CUDA)
-    if(NOT DEFINED CACHE{QUARRY_CUDA_ARCHITECTURES})
-        quarry_default_architectures(quarry_here)
-        set(QUARRY_CUDA_ARCHITECTURES "${quarry_here}" CACHE STRING "GPU architectures, or native")
+    if(NOT DEFINED CACHE{QUARRY_GPUS})
+        quarry_find_gpus(quarry_here)
+        set(QUARRY_GPUS "${quarry_here}" CACHE INTERNAL "architectures of this machine's GPUs")
     endif()
+    set(QUARRY_NVCC_QUICK "")
+    execute_process(COMMAND "${CUDAToolkit_NVCC_EXECUTABLE}" --help OUTPUT_VARIABLE quarry_output)
+    if(NOT QUARRY_GPUS AND quarry_output MATCHES "--Ofast-compile") # which 12.8 lacks
+        set(QUARRY_NVCC_QUICK --Ofast-compile=max)
+    endif()
+    set(quarry_default "${QUARRY_GPUS}")
+    if(NOT quarry_default)
+        set(quarry_default 90)
+    endif()
+    set(QUARRY_CUDA_ARCHITECTURES "${quarry_default}" CACHE STRING "GPU architectures, or native")
     message(STATUS "GPU backend: CUDA ${CUDAToolkit_VERSION}, architectures ${QUARRY_CUDA_ARCHITECTURES}")
     # A static runtime inside a shared library is invisible to the program's own kernels.
     if(BUILD_SHARED_LIBS)

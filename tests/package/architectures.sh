@@ -15,7 +15,7 @@ failures=0
 expect() {
     printf '#!/bin/sh\n%s\n' "$2" >"$scratch/nvidia-smi"
     chmod +x "$scratch/nvidia-smi"
-    cmake -S "$source" -B "$scratch/build" -U QUARRY_CUDA_ARCHITECTURES -DQUARRY_CUDA=ON -DQUARRY_TESTS=OFF >"$scratch/log" 2>&1
+    cmake -S "$source" -B "$scratch/build" -U QUARRY_CUDA_ARCHITECTURES -U QUARRY_GPUS -DQUARRY_CUDA=ON -DQUARRY_TESTS=OFF >"$scratch/log" 2>&1
     if ! grep -q "^-- GPU backend: CUDA .*, architectures $1\$" "$scratch/log"; then
         echo "FAILED: not $1 when nvidia-smi is: $2"
         sed 's/^/    /' "$scratch/log"

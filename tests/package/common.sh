@@ -39,6 +39,9 @@ fail() {
     exit 1
 }
 
+# What the page's commands compile for the GPU is then small; nvcc appends these options to its own.
+if [ -n "$NVCC_QUICK" ]; then export NVCC_APPEND_FLAGS=$NVCC_QUICK; fi
+
 # block NAME: the code of that name in $page, which says lib where some systems have lib64.
 block() {
     awk -v name="<!-- $1 -->" '
