@@ -374,7 +374,7 @@ SIMT_FN void exact_watch(const struct exact_case *a)
     }
 }
 
-SIMT_KERNEL(exact_count, struct exact_case, a)
+SIMT_KERNEL(exact_counted, struct exact_case, a)
 {
     if (simt_block() != 0) {
         quarry_free(a.heap, a.block[simt_thread() - SIMT_LANES]);

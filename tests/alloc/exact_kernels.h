@@ -56,6 +56,6 @@ SIMT_KERNEL_DECLARE(exact_numbers);
 
 /* ring, on a full heap: blocks 1 .. askers / 32 free `askers` pages, while block 0 sees that never more of them are counted
  * than lie in slots: else a malloc would wait for a free.  Sequentially consistent memory only. */
-SIMT_KERNEL_DECLARE(exact_count);
+SIMT_KERNEL_DECLARE(exact_counted);
 
 #endif

@@ -330,7 +330,7 @@ static void numbers_in_slots(void)
         f.target.seed = seed;
         a.block = f.device.block;
         a.askers = pages;
-        prove(&exact_count, 1 + pages / SIMT_LANES, &a);
+        prove(&exact_counted, 1 + pages / SIMT_LANES, &a);
         end_exact(&a, pages);
     }
 }
