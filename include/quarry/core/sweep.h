@@ -244,8 +244,9 @@ SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_p
 
 /* Looks for pages for the lanes of the group whose `page` is QUARRY_NO_PAGE.
  * Returns the caller's page, and whoever took it has acquired for the caller; or QUARRY_NO_PAGE: then at some
- * instant during the call nothing that it could use was free.  Scope: group, reconverged.  Progress: waits for groups that sweep, which wait for nobody
- * else; turns follow one another as long as others free and take pages. */
+ * instant during the call nothing that it could use was free.  Scope: group, reconverged.
+ * Progress: waits for groups that sweep, which wait for nobody else; turns follow one another as long as others
+ * free and take pages. */
 SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struct quarry_random *r,
                                      uint32_t group, uint32_t page)
 {
