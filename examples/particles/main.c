@@ -161,7 +161,7 @@ static void parse(int argc, char **argv, struct run *run)
     opterr = 0;
     run->heaps = 1;
     run->device.steps = 100;
-    while (word = argv[optind], (option = getopt_long(argc, argv, "+:", options, NULL)) != -1)
+    while (word = argv[optind], (option = getopt_long(argc, argv, "+:h", options, NULL)) != -1)
         switch (option) {
         case 'a':
             run->allocator = parse_allocator(optarg);

@@ -95,7 +95,10 @@ refuses 2 '--heap needs a value' --heap
 refuses 2 'no option -x;' --atoms 3 -x
 refuses 2 'no option --colour=red;' --colour=red
 refuses 2 "'more'" more
+run 0 -h
+cp "$out" "$scratch/help"
 run 0 --help
+same "$(<"$out")" "$(<"$scratch/help")" -h
 prints '^Usage: particles '
 
 if python3 -c 'import matplotlib' 2>/dev/null; then
