@@ -153,7 +153,8 @@ struct groupby_heap_kernels {
 #define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
     extern const struct groupby_heap_kernels EACH_OF(groupby_heap_kernels, id);
 #include "quarry/alloc/list.def"
-extern const struct groupby_heap_kernels EACH_ANY(groupby_heap_kernels); /* for recorded and composed heaps, too */
+extern const struct groupby_heap_kernels
+    EACH_ANY(groupby_heap_kernels); /* for recorded and composed heaps, too */
 #endif
 
 #endif
