@@ -140,10 +140,10 @@ enum quarry_status quarry_device_describe(const struct quarry_target *target,
 
 /* What an allocator is and can.  Each int is 0 or 1. */
 struct quarry_allocator_info {
-    const char *name;       /* for quarry_heap_options.allocator */
-    const char *summary;    /* one line */
-    uint32_t options;       /* how many it has: quarry_allocator_option */
-    uint32_t registers;     /* budget of a kernel that only mallocs, on a GPU */
+    const char *name;    /* for quarry_heap_options.allocator */
+    const char *summary; /* one line */
+    uint32_t options;    /* how many it has: quarry_allocator_option */
+    uint32_t registers;  /* budget of a kernel that only mallocs, on a GPU */
 
     /* The largest alignment option that it takes, bytes.  16: its blocks are never aligned to more, and
      * quarry_aligned_alloc refuses that, too, but for heaps with QUARRY_DISTRIBUTION_WARP. */
