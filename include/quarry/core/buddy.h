@@ -20,12 +20,14 @@
  * no word.  Nodes that reach past the last page are never AVAILABLE.  Units of semaphore h are AVAILABLE nodes of
  * height h that nobody has a claim to.
  *
- * take(n)   gets a unit of order n, or of the next order that has one, by quarry_semaphore_ask and wait: so a
- *           lane goes up only if nobody below makes what it needs, and waits for others that do.  With a unit of order
- *           m it looks for an AVAILABLE node of height m: from a place by chance on, down through PARTIAL nodes.
- *           There is one, or there will be one soon.  It takes it by one compare-exchange.  If m is n it becomes
- *           TAKEN, else PARTIAL, and the lane divides it: at each height one half AVAILABLE, the other on down.
- *           Then it signals what it did not keep.
+ * take(n)   gets a unit of order n, or of the next order that has one, by quarry_semaphore_ask and poll: so a
+ *           lane goes up only if nobody below makes what it needs, and waits for others that do.  With a unit of
+ *           order m it looks for an AVAILABLE node of height m, down through PARTIAL nodes; at each a hash of the
+ *           lane says which side comes first.  There is one, or there will be one soon.  It takes it by one
+ *           compare-exchange.  If m is n the node becomes TAKEN, else BUSY, and is divided: at each height halves
+ *           that are needed go on down, the others become AVAILABLE and are signalled.
+ *           Lanes of a warp that ask for one order do it together.  One of them asks for as many units as they need,
+ *           one order higher for half as many, and so on; units are searched for by as many lanes.
  * give(x)   If x's buddy is AVAILABLE, and a unit of that order free, takes both: now it has a block of the
  *           next order, and goes on with that.  Else x becomes AVAILABLE, and is signalled.
  *
@@ -40,8 +42,12 @@
  * is on its way, or who has a claim to the unit.
  *
  * A dividing or a merging lane owns all below the node, and below a node that has no AVAILABLE child nobody
- * changes anything.  So it needs no lock: dividing it writes from the top down, and a lane that has seen an old
- * AVAILABLE there loses its compare-exchange.  The node is PARTIAL meanwhile, so nodes above it do not change.
+ * changes anything.  So dividing it writes the word without a look.  If a half is left over it writes it locked, and
+ * unlocks it when the node has become PARTIAL in the word above: a lane that has seen an old AVAILABLE there, and takes
+ * it, would else tell the node above before the node is what it tells.  Merging leaves the node PARTIAL, until
+ * it is AVAILABLE or part of the next.
+ *
+ * Nobody waits with a unit that it has not searched a node for: who merges may wait for just that node.
  *
  * Order.  Every change of a word is acq_rel, or a release by who owns both children.  A node becomes AVAILABLE by a
  * release of its parent's word and is taken by an acquire of that; merging acquires both children, and releases

@@ -275,7 +275,8 @@ SIMT_FN uint32_t quarry_semaphore_withdraw(struct quarry_semaphore *s, uint32_t 
 /* A batch can't be made.
  *   owed, batch, promised   as above; *owed is in the end what others have promised it or brought it
  * Returns how many units the caller gives up: it will not get them.  At one instant during the call none was
- * free, and less were expected than reserved.  Never waits. */
+ * free, and less were expected than reserved.  Who makes a batch where batches fail has not announced all of it,
+ * so more may have been on its way: quarry_semaphore_withdraw.  Never waits. */
 SIMT_FN uint32_t quarry_semaphore_failed(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch,
                                          uint32_t *promised)
 {
