@@ -323,6 +323,19 @@ SIMT_KERNEL(exact_count, struct exact_case, a)
     }
 }
 
+SIMT_KERNEL(exact_halves, struct exact_case, a)
+{
+    struct quarry_random r = quarry_random_start();
+    uint64_t bytes = a.bytes * (simt_block() == 0 ? 1 : a.pages);
+    for (uint32_t turn = 0; turn < a.turns && simt_lane() == 0; turn++) {
+        void *block = quarry_malloc(a.heap, bytes);
+        if (!block)
+            simt_add_u32(a.wrong, 1, relaxed);
+        exact_hold(&a, &r);
+        quarry_free(a.heap, block);
+    }
+}
+
 /* ---- numbers ---- */
 
 SIMT_FN uint32_t exact_parts(const struct exact_case *a)

