@@ -38,3 +38,8 @@ SIMT_KERNEL(fixed_hidden_calls, struct fixed_hidden, a)
 {
     fixed_all(a.test);
 }
+
+SIMT_KERNEL(fixed_pair_calls, struct fixed_pair, a)
+{
+    (void)a;
+}

@@ -95,6 +95,25 @@ static int fits(const struct quarry_heap_description *about)
 #endif
 }
 
+/* A heap that the kernel is compiled for. */
+static quarry_heap *fitting_heap(void)
+{
+    struct quarry_heap_options options = the_options();
+    struct quarry_allocator_info info = {0};
+    quarry_heap *heap;
+#ifdef QUARRY_ALLOCATOR
+    assert_ok(quarry_allocator_describe(QUARRY_FIXED_ALLOCATOR - 1, &info));
+#endif
+    options.allocator = info.name;
+#ifdef QUARRY_FIXED_POLICIES
+    options.alignment = QUARRY_ALIGNMENT;
+    options.distribution = (enum quarry_distribution)QUARRY_FIXED_DISTRIBUTION;
+    options.oom = (enum quarry_oom)QUARRY_FIXED_OOM;
+#endif
+    assert_ok(quarry_heap_create(&heap, &options));
+    return heap;
+}
+
 /* A live block of the heap, by a kernel for all heaps. */
 static void *a_block(quarry_heap *heap)
 {
@@ -151,6 +170,16 @@ static void launch_with_other(quarry_heap *heap, const struct quarry_heap_descri
     assert_ok(quarry_memory_copy(&target, got, test.got, sizeof got));
     expect_nothing(got, about->allocator);
     test_memory_free(&target, test.got, 0);
+
+    /* Wherever in the argument the heap is, and whatever else is there. */
+    quarry_heap *fitting = fitting_heap();
+    struct fixed_pair pair = {1, quarry_heap_handle(fitting), quarry_heap_handle(heap)};
+    assert_int_equal(QUARRY_ERROR_COMBINATION, quarry_launch(&fixed_pair_calls, &target, grid, &pair));
+    expect_sentence("kernel fixed_pair_calls", about);
+    pair.second = pair.first;
+    assert_ok(quarry_launch(&fixed_pair_calls, &target, grid, &pair));
+    assert_ok(quarry_target_wait(&target));
+    assert_ok(quarry_heap_destroy(fitting));
 }
 
 static void use_other(quarry_heap *heap, const struct quarry_heap_description *about, int counted)
