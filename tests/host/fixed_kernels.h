@@ -41,7 +41,8 @@ struct fixed_pair {
 /* Makes each call, and frees what it gets; frees the block. */
 SIMT_KERNEL_DECLARE(fixed_calls);
 SIMT_KERNEL_DECLARE(fixed_hidden_calls);
-SIMT_KERNEL_DECLARE(fixed_pair_calls); /* does nothing */
+SIMT_KERNEL_DECLARE(fixed_pair_calls);  /* does nothing */
+SIMT_KERNEL_DECLARE(fixed_hidden_free); /* frees the block, and calls nothing else */
 #endif
 
 #endif

@@ -286,6 +286,22 @@ static void texts_name_launches_and_tags_here(void)
 }
 FOR_EACH_ALLOCATOR(texts_name_launches_and_tags)
 
+/* A check that finds nothing leaves free blocks' tags alone. */
+static void freed_blocks_keep_their_tags_here(void)
+{
+    begin(40, PAGE_BYTES, 0);
+    struct tag_case a = {f.device.heap, f.device.block, 33};
+    test_run(&tag_given, &f.target, 1, 1, 0, &a); /* "queue" */
+    release(0, 0, 0);
+    assert_ok(quarry_heap_check(f.heap));
+    overwrite(0, 5);
+    expect(quarry_heap_check(f.heap) == QUARRY_ERROR_CORRUPT);
+    expect(strstr(report(), "write after free: 1 time") == f.text);
+    expect(strstr(f.text, ", tag queue)") != NULL);
+    end(QUARRY_ERROR_CORRUPT);
+}
+FOR_EACH_ALLOCATOR(freed_blocks_keep_their_tags)
+
 /* Tags of the list, by the thread that allocated the block. */
 static const char *tag_of(uint32_t thread)
 {
@@ -731,6 +747,7 @@ int main(void)
         cmocka_unit_test(kernels_of_many_launches_are_known),
         cmocka_unit_test(plain_launches_have_no_number),
         cmocka_unit_test(texts_name_launches_and_tags),
+        cmocka_unit_test(freed_blocks_keep_their_tags),
         cmocka_unit_test(tags_are_kept),
         cmocka_unit_test(a_plain_heap_has_no_tags),
         cmocka_unit_test(totals_are_exact),
