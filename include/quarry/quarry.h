@@ -356,7 +356,8 @@ enum quarry_status quarry_heap_draft(quarry_heap **out, const struct quarry_heap
  * not read.  The heap is destroyed all the same.
  *
  * With QUARRY_STATS=1 in the environment when the heap was made it prints quarry_heap_totals as a table on stderr,
- * and in debug mode what quarry_heap_debug_report says, and the first live blocks. */
+ * and in debug mode what quarry_heap_debug_report says, and the first live blocks.  For this table, and in debug
+ * mode, also by QUARRY_DEBUG=1, it reads the pool: a caller's buffer must then still be there. */
 enum quarry_status quarry_heap_destroy(quarry_heap *heap);
 
 /* Makes every block free, and every counter and debug mode's records 0: what lived is gone.  Ordered in the
@@ -589,8 +590,8 @@ struct quarry_grid {
  * quarry_heap_statistics and quarry_heap_check say so afterwards.
  *
  * Launches are numbered, from 1 on in each process.  Blocks of a heap in debug mode know the number of their launch.
- * It may be that of another if launches run on the device at the same time, in several streams or threads; and it is
- * 0 if the program launches its kernels itself. */
+ * It may be that of another, or 0, if launches run on the device at the same time, in several streams or threads; and
+ * it is 0 if the program launches its kernels itself. */
 enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                  struct quarry_grid grid, const void *argument);
 

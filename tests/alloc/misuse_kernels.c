@@ -72,6 +72,19 @@ SIMT_KERNEL(misuse_shrink, struct misuse_case, a)
         (void)quarry_realloc(a.heap, a.block[0], 1 + quarry_random_below(&r, (uint32_t)a.bytes));
 }
 
+SIMT_KERNEL(misuse_moved, struct misuse_case, a)
+{
+    const struct quarry_policy *policy = a.heap.policy;
+    if (simt_thread() != 0)
+        return;
+    void *piece = quarry_malloc(a.heap, 100), *moved = quarry_pieces_move(piece, 64);
+    void *block = quarry_pieces_release(piece, policy->places, policy->places_bytes);
+    simt_add_u32(a.outside, block != SIMT_NULL, relaxed);
+    block = quarry_pieces_release(moved, policy->places, policy->places_bytes);
+    simt_add_u32(a.outside, block == SIMT_NULL, relaxed);
+    quarry_dispatch_free(&a.heap, block);
+}
+
 /* As misuse_stale, of a heap of runs: the pages of the block that is freed twice are by now one block each. */
 SIMT_KERNEL(misuse_stale_run, struct misuse_case, a)
 {

@@ -20,9 +20,11 @@ struct misuse_case {
 };
 
 /* Compiled without assertions. */
-SIMT_KERNEL_DECLARE(misuse_take);   /* block t = malloc, which is written whole */
-SIMT_KERNEL_DECLARE(misuse_free);   /* frees it, whatever it is, and leaves the pointer as it is */
-SIMT_KERNEL_DECLARE(misuse_fuzz);   /* one thread allocates, writes, and frees anything at all */
+SIMT_KERNEL_DECLARE(misuse_take); /* block t = malloc, which is written whole */
+SIMT_KERNEL_DECLARE(misuse_free); /* frees it, whatever it is, and leaves the pointer as it is */
+SIMT_KERNEL_DECLARE(misuse_fuzz); /* one thread allocates, writes, and frees anything at all */
+SIMT_KERNEL_DECLARE(
+    misuse_moved); /* a piece of a warp's block that begins later is freed where it began before */
 SIMT_KERNEL_DECLARE(misuse_shrink); /* all threads change the size of block 0, again and again */
 /* One thread holds a page of a scatter heap while cells of it are freed that are free already.  They must leave
  * it alone: else *outside is not 0. */

@@ -239,6 +239,26 @@ static void a_wrong_free_writes_nothing_outside(void **state)
     for_each_allocator(without_assertions);
 }
 
+/* What an aligned piece begins behind is no piece any more. */
+static void moved(void)
+{
+    uint32_t outside;
+    f.distribution = QUARRY_DISTRIBUTION_WARP;
+    begin_misuse(0);
+    expect_ok(&misuse_moved, 1);
+    assert_ok(quarry_memory_copy(&f.target, &outside, a.outside, sizeof outside));
+    expect_equal(outside, 0);
+    expect_whole();
+    end_misuse();
+    f.distribution = QUARRY_DISTRIBUTION_NONE;
+}
+
+static void a_piece_that_was_moved_is_free_once(void **state)
+{
+    (void)state;
+    for_each_allocator(moved);
+}
+
 /* In debug mode a block ends where its size says, also if others change that. */
 static void shrunk(void)
 {
@@ -339,6 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_free_writes_nothing_outside),
+        cmocka_unit_test(a_piece_that_was_moved_is_free_once),
         cmocka_unit_test(a_block_that_several_threads_shrink_stays_inside),
         cmocka_unit_test(a_late_double_free_leaves_a_page_to_its_holder),
         cmocka_unit_test(a_wrong_free_is_told),

@@ -38,3 +38,14 @@ SIMT_KERNEL(fixed_hidden_calls, struct fixed_hidden, a)
 {
     fixed_all(a.test);
 }
+
+SIMT_KERNEL(fixed_pair_calls, struct fixed_pair, a)
+{
+    (void)a;
+}
+
+SIMT_KERNEL(fixed_hidden_free, struct fixed_hidden, a)
+{
+    if (simt_thread() == 0)
+        quarry_free(a.test->heap, a.test->block);
+}

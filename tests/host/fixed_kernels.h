@@ -31,10 +31,18 @@ struct fixed_hidden {
     const struct fixed_test *test;
 };
 
+/* Two heaps, behind something else. */
+struct fixed_pair {
+    uint32_t number;
+    struct quarry_handle first, second;
+};
+
 #if SIMT_HAS_HOST
 /* Makes each call, and frees what it gets; frees the block. */
 SIMT_KERNEL_DECLARE(fixed_calls);
 SIMT_KERNEL_DECLARE(fixed_hidden_calls);
+SIMT_KERNEL_DECLARE(fixed_pair_calls);  /* does nothing */
+SIMT_KERNEL_DECLARE(fixed_hidden_free); /* frees the block, and calls nothing else */
 #endif
 
 #endif

@@ -200,6 +200,36 @@ static void threads_and_launches_are_known_here(void)
 }
 FOR_EACH_ALLOCATOR(threads_and_launches_are_known)
 
+/* Names of all launches are kept, however many there are while the heap lives. */
+static void kernels_of_many_launches_are_known(void **state)
+{
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    quarry_heap *heap;
+    (void)state;
+    f.target = options.target = base_target;
+    options.pages = 40;
+    options.debug = 1;
+    f.allocator = "rw-malloc";
+    memset(&f.device, 0, sizeof f.device);
+    assert_ok(quarry_heap_create(&heap, &options));
+    f.heap = heap;
+    f.device.heap = quarry_heap_handle(heap);
+    f.device.block = test_memory(&f.target, SLOTS * sizeof *f.device.block);
+    f.device.bytes = 8;
+    run(&debug_malloc, 0, 1, 0);
+    for (uint32_t i = 1; i < 2500; i++)
+        run(&debug_mark, 0, 1, 0);
+    run(&debug_malloc, 0, 1, 1);
+    list();
+    expect_equal(seen.count, 2);
+    const int64_t apart = (int64_t)seen.block[0].launch - seen.block[1].launch;
+    expect(apart == 2500 || apart == -2500);
+    expect(strcmp(seen.kernel[0], "debug_malloc") == 0);
+    expect(strcmp(seen.kernel[1], "debug_malloc") == 0);
+    assert_int_equal(QUARRY_ERROR_LEAK, quarry_heap_destroy(heap));
+    test_memory_free(&f.target, f.device.block, 0);
+}
+
 /* Only a GPU runs kernels that the program launches itself. */
 static void plain_launches_have_no_number_here(void)
 {
@@ -255,6 +285,22 @@ static void texts_name_launches_and_tags_here(void)
     expect(leak && strcmp(leak + strlen(leak) - strlen(expected), expected) == 0);
 }
 FOR_EACH_ALLOCATOR(texts_name_launches_and_tags)
+
+/* A check that finds nothing leaves free blocks' tags alone. */
+static void freed_blocks_keep_their_tags_here(void)
+{
+    begin(40, PAGE_BYTES, 0);
+    struct tag_case a = {f.device.heap, f.device.block, 33};
+    test_run(&tag_given, &f.target, 1, 1, 0, &a); /* "queue" */
+    release(0, 0, 0);
+    assert_ok(quarry_heap_check(f.heap));
+    overwrite(0, 5);
+    expect(quarry_heap_check(f.heap) == QUARRY_ERROR_CORRUPT);
+    expect(strstr(report(), "write after free: 1 time") == f.text);
+    expect(strstr(f.text, ", tag queue)") != NULL);
+    end(QUARRY_ERROR_CORRUPT);
+}
+FOR_EACH_ALLOCATOR(freed_blocks_keep_their_tags)
 
 /* Tags of the list, by the thread that allocated the block. */
 static const char *tag_of(uint32_t thread)
@@ -676,6 +722,17 @@ static void the_environment_asks_for_a_table(void **state)
     assert_non_null(strstr(printed, "\n  double free: 1 time, first: 40 bytes at 0x"));
     assert_non_null(strstr(printed, "\n  1 live block, 40 bytes\n"));
     assert_non_null(strstr(printed, "\n  live: 40 bytes at 0x"));
+
+    /* The first 20 of them. */
+    options.pages = 30;
+    assert_ok(create_with("QUARRY_STATS", "1", &options, &heap));
+    f.device.heap = quarry_heap_handle(heap);
+    run(&debug_malloc, 0, 30, 0);
+    assert_int_equal(QUARRY_ERROR_LEAK, destroy(heap));
+    uint32_t lines = 0;
+    for (const char *at = strstr(printed, "\n  live: "); at; at = strstr(at + 1, "\n  live: "))
+        lines++;
+    assert_int_equal(20, lines);
     test_memory_free(&f.target, f.device.block, 0);
 }
 
@@ -687,8 +744,10 @@ int main(void)
         cmocka_unit_test(large_blocks_are_listed_once),
         cmocka_unit_test(a_list_needs_blocks_that_can_be_found),
         cmocka_unit_test(threads_and_launches_are_known),
+        cmocka_unit_test(kernels_of_many_launches_are_known),
         cmocka_unit_test(plain_launches_have_no_number),
         cmocka_unit_test(texts_name_launches_and_tags),
+        cmocka_unit_test(freed_blocks_keep_their_tags),
         cmocka_unit_test(tags_are_kept),
         cmocka_unit_test(a_plain_heap_has_no_tags),
         cmocka_unit_test(totals_are_exact),

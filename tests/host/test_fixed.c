@@ -95,6 +95,25 @@ static int fits(const struct quarry_heap_description *about)
 #endif
 }
 
+/* A heap that the kernel is compiled for. */
+static quarry_heap *fitting_heap(void)
+{
+    struct quarry_heap_options options = the_options();
+    struct quarry_allocator_info info = {0};
+    quarry_heap *heap;
+#ifdef QUARRY_ALLOCATOR
+    assert_ok(quarry_allocator_describe(QUARRY_FIXED_ALLOCATOR - 1, &info));
+#endif
+    options.allocator = info.name;
+#ifdef QUARRY_FIXED_POLICIES
+    options.alignment = QUARRY_ALIGNMENT;
+    options.distribution = (enum quarry_distribution)QUARRY_FIXED_DISTRIBUTION;
+    options.oom = (enum quarry_oom)QUARRY_FIXED_OOM;
+#endif
+    assert_ok(quarry_heap_create(&heap, &options));
+    return heap;
+}
+
 /* A live block of the heap, by a kernel for all heaps. */
 static void *a_block(quarry_heap *heap)
 {
@@ -117,8 +136,9 @@ static void free_block(quarry_heap *heap, void *block)
     test_memory_free(&target, argument.blocks, 0);
 }
 
-/* Makes all calls in a kernel that has the handle in memory. */
-static void call_hidden(struct quarry_handle handle, void *block, uint64_t *got)
+/* Runs a kernel that has the handle in memory, and makes some calls. */
+static void run_hidden(const struct simt_kernel *kernel, struct quarry_handle handle, void *block,
+                       uint64_t *got)
 {
     struct fixed_test test = {handle, block, NULL};
     struct fixed_hidden hidden;
@@ -126,7 +146,7 @@ static void call_hidden(struct quarry_handle handle, void *block, uint64_t *got)
     test.got = test_memory(&target, FIXED_CALLS * sizeof *got);
     assert_ok(quarry_memory_copy(&target, memory, &test, sizeof test));
     hidden.test = memory;
-    test_run(&fixed_hidden_calls, &target, 1, THREADS, 0, &hidden);
+    test_run(kernel, &target, 1, THREADS, 0, &hidden);
     assert_ok(quarry_memory_copy(&target, got, test.got, FIXED_CALLS * sizeof *got));
     test_memory_free(&target, test.got, 0);
     test_memory_free(&target, memory, 0);
@@ -137,6 +157,12 @@ static void expect_nothing(const uint64_t *got, const char *name)
     for (int i = 0; i < FIXED_CALLS; i++)
         if (got[i] != 0)
             fail_msg("%s: call %d gave something %llu times", name, i, (unsigned long long)got[i]);
+}
+
+/* All calls. */
+static void call_hidden(struct quarry_handle handle, void *block, uint64_t *got)
+{
+    run_hidden(&fixed_hidden_calls, handle, block, got);
 }
 
 /* The launch refuses the heap, and does not run. */
@@ -151,6 +177,16 @@ static void launch_with_other(quarry_heap *heap, const struct quarry_heap_descri
     assert_ok(quarry_memory_copy(&target, got, test.got, sizeof got));
     expect_nothing(got, about->allocator);
     test_memory_free(&target, test.got, 0);
+
+    /* Wherever in the argument the heap is, and whatever else is there. */
+    quarry_heap *fitting = fitting_heap();
+    struct fixed_pair pair = {1, quarry_heap_handle(fitting), quarry_heap_handle(heap)};
+    assert_int_equal(QUARRY_ERROR_COMBINATION, quarry_launch(&fixed_pair_calls, &target, grid, &pair));
+    expect_sentence("kernel fixed_pair_calls", about);
+    pair.second = pair.first;
+    assert_ok(quarry_launch(&fixed_pair_calls, &target, grid, &pair));
+    assert_ok(quarry_target_wait(&target));
+    assert_ok(quarry_heap_destroy(fitting));
 }
 
 static void use_other(quarry_heap *heap, const struct quarry_heap_description *about, int counted)
@@ -255,6 +291,9 @@ static void a_reset_forgets(void **state)
     assert_int_equal(fits(&about) ? QUARRY_OK : QUARRY_ERROR_COMBINATION, quarry_heap_check(heap));
     assert_ok(quarry_heap_reset(heap));
     assert_ok(quarry_heap_check(heap));
+    run_hidden(&fixed_hidden_free, quarry_heap_handle(heap), a_block(heap), got); /* a free is told, too */
+    assert_int_equal(fits(&about) ? QUARRY_OK : QUARRY_ERROR_COMBINATION, quarry_heap_check(heap));
+    assert_ok(quarry_heap_reset(heap));
     assert_ok(quarry_heap_destroy(heap));
 }
 

@@ -233,7 +233,7 @@ static void options_struct_may_be_shorter_or_longer(void **state)
     longer.options.struct_bytes = sizeof longer;
     assert_ok(quarry_heap_create(&heap, &longer.options));
     assert_ok(quarry_heap_destroy(heap));
-    longer.later[3] = 1;
+    longer.later[3] = (uint64_t)1 << 56; /* the last byte */
     expect(QUARRY_ERROR_ARGUMENT, quarry_heap_create(&heap, &longer.options));
     expect_detail("newer");
     longer.options.struct_bytes = 0;

@@ -3,6 +3,7 @@
 #include "heap_test.h"
 
 #include <inttypes.h>
+#include <sys/mman.h>
 
 static void pages_decide_the_pool(void **state)
 {
@@ -178,6 +179,23 @@ static void callers_buffer_is_used_and_left(void **state)
     free(seen);
 }
 
+/* A program may give its buffer back first. */
+static void callers_buffer_may_be_gone_before_its_heap(void **state)
+{
+    struct quarry_heap_options options = the_options();
+    (void)state;
+    if (test_on_cuda(&base_target))
+        skip();
+    options.pool = QUARRY_POOL_BUFFER;
+    options.pool_bytes = MIB;
+    options.buffer = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(options.buffer != MAP_FAILED);
+    quarry_heap *heap = create(&options);
+    fill_and_empty(heap);
+    assert_int_equal(0, munmap(options.buffer, MIB));
+    assert_ok(quarry_heap_destroy(heap));
+}
+
 static void wrong_buffers_are_refused(void **state)
 {
     struct quarry_target target = base_target;
@@ -218,6 +236,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_pool_works),
         cmocka_unit_test(host_reads_blocks_of_shared_pools),
         cmocka_unit_test(callers_buffer_is_used_and_left),
+        cmocka_unit_test(callers_buffer_may_be_gone_before_its_heap),
         cmocka_unit_test(wrong_buffers_are_refused),
     };
     base_target = test_target();

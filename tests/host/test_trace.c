@@ -170,7 +170,7 @@ static void frees_of_aligned_blocks_find_their_malloc(void **state)
     struct quarry_trace_header header;
     quarry_trace *trace;
     (void)state;
-    options.page_bytes = 1024;
+    options.page_bytes = 1296; /* pages begin at multiples of 16 only, so that blocks begin behind that */
     quarry_heap *heap = create(options);
     assert_ok(quarry_trace_begin(&trace, heap, path, 0));
     device.threads = 6;
