@@ -21,14 +21,16 @@ enum block_misuse {
     MISUSES
 };
 
+struct block_misuse_blocks {
+    struct quarry_semaphore semaphore;
+    struct quarry_srcu srcu;
+    struct quarry_mutex mutex;
+    struct quarry_link list;
+    struct quarry_link element[3];
+};
+
 struct block_misuse_case {
-    struct block_misuse_blocks {
-        struct quarry_semaphore semaphore;
-        struct quarry_srcu srcu;
-        struct quarry_mutex mutex;
-        struct quarry_link list;
-        struct quarry_link element[3];
-    } * blocks; /* zeros */
+    struct block_misuse_blocks *blocks; /* zeros */
     enum block_misuse what;
 };
 

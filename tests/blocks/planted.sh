@@ -126,6 +126,9 @@ plant semaphore 4000 semaphore.h 'who gets nothing reserves nothing' \
     '/uint32_t quarry_semaphore_ask\(/,/^\}/s/\(void\)simt_sub_u64/if (got) (void)simt_sub_u64/'
 plant semaphore 4000 semaphore.h 'what is covered is not reserved again' \
     '/quarry_semaphore_failed\(/,/^\}/s/\(void\)simt_sub_u64.*/;/'
+plant semaphore 100 semaphore.h 'a signal changes units first' \
+    '/void quarry_semaphore_add\(/,/^\}/{/simt_add_u64\(&s->balance/{h;d};/simt_add_u64\(&s->units/G}'
+plant semaphore 500 semaphore.h 'a batch is as large as the promise' 's/quarry_semaphore_add\(s, batch, kept/quarry_semaphore_add(s, part, kept/'
 
 # Read-copy-update and the list.
 plant srcu 100 srcu.h 'callbacks run with a reader inside' \
@@ -141,6 +144,10 @@ plant srcu 50000 srcu.h 'waiting is cleared after the queue was taken' \
 plant srcu 50000 srcu_kernels.c 'waiting is read by a load' \
     's/quarry_srcu_queue\(a->srcu, &element->callback\);/uint32_t stale = simt_load_u32(\&a->srcu->waiting, relaxed); &/
      s/\? (quarry_srcu_barrier_or_delegate\(a->srcu\))/? stale ? SIMT_NULL : \1/'
+plant srcu 100 srcu.h 'several wait for the mutex' \
+    '/quarry_srcu_barrier_or_delegate/,/^\}/{/quarry_mutex_acquire/d;s/\(void\)simt_exchange_u32.*/& quarry_mutex_acquire(\&s->mutex);/}'
+plant srcu 4000 list.h 'insert publishes an element without its next' \
+    '/void quarry_list_insert/,/^\}/{/simt_store_u64\(&element->next/{h;d};/simt_store_u64\(&at->next/G}'
 plant srcu 100 srcu_kernels.c 'an element is reused without a barrier' \
     's/quarry_srcu_queue\(a->srcu, &element->callback\);/simt_store_u32(\&element->state, SRCU_REUSED, relaxed); &/'
 

@@ -30,7 +30,7 @@ SIMT_FN uint32_t acquire(const struct semaphore_case *a, uint32_t n)
         uint32_t promised = quarry_semaphore_wait(a->semaphore, &owed, a->batch);
         while (promised) {
             uint32_t made = simt_add_u32(a->made, 1, relaxed);
-            if (made < a->batches) {
+            if (made < a->batches && !(a->fails && made % a->fails == a->fails - 1)) {
                 uint32_t *first = a->unit + a->initial + made * a->batch;
                 for (uint32_t i = 0; i < a->batch; i++)
                     simt_store_u32(&first[i], 1, relaxed);
@@ -100,6 +100,35 @@ SIMT_KERNEL(semaphore_leaves, struct semaphore_case, a)
     wrong += quarry_semaphore_try(a.semaphore, 2) != 1;
     simt_add_u32(&a.counts[SEMAPHORE_WRONG], wrong, relaxed);
     simt_add_u32(&a.counts[SEMAPHORE_GOT], 1, relaxed); /* of the one that was there */
+}
+
+/* Who is owed more than may be promised at once promises whole batches up to that. */
+SIMT_KERNEL(semaphore_promises, struct semaphore_case, a)
+{
+    uint32_t owed = QUARRY_SEMAPHORE_ASK_MOST - quarry_semaphore_ask(a.semaphore, QUARRY_SEMAPHORE_ASK_MOST);
+    uint32_t promised = quarry_semaphore_wait(a.semaphore, &owed, 100);
+    uint32_t wrong = promised != QUARRY_SEMAPHORE_PROMISE_MOST / 100 * 100;
+    wrong +=
+        quarry_semaphore_failed(a.semaphore, &owed, 100, &promised) != QUARRY_SEMAPHORE_ASK_MOST - promised;
+    while (promised)
+        wrong += quarry_semaphore_failed(a.semaphore, &owed, 100, &promised) != 100;
+    simt_add_u32(&a.counts[SEMAPHORE_WRONG], wrong + (owed != 0), relaxed);
+}
+
+/* Thread 0 signals units, and thread 1 takes them.  When it has them nothing is reserved: balance says so at once. */
+SIMT_KERNEL(semaphore_passes, struct semaphore_case, a)
+{
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        if (simt_thread() == 0) {
+            quarry_semaphore_signal(a.semaphore, a.n);
+            continue;
+        }
+        for (uint32_t owed = a.n - quarry_semaphore_ask(a.semaphore, a.n); owed;
+             owed -= quarry_semaphore_collect(a.semaphore, owed))
+            simt_backoff();
+        if (quarry_semaphore_free(simt_load_u64(&a.semaphore->balance, relaxed)) < 0)
+            simt_add_u32(&a.counts[SEMAPHORE_WRONG], 1, relaxed);
+    }
 }
 
 /* Thread 0 makes n units, and all try for n: thread 0 gets them, or another does. */

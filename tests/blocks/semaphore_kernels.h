@@ -15,6 +15,7 @@ struct semaphore_case {
     uint32_t initial;  /* units at the start */
     uint32_t batch;
     uint32_t batches; /* at most; further ones fail */
+    uint32_t fails;   /* every so manieth of those fails, too; 0: none */
     uint32_t n;       /* units that a lane asks for at once */
     uint32_t rounds;
     uint32_t keep;  /* after its last round a lane keeps what it has */
@@ -31,6 +32,9 @@ enum semaphore_count {
 SIMT_KERNEL_DECLARE(semaphore_start); /* one block */
 SIMT_KERNEL_DECLARE(semaphore_rounds);
 SIMT_KERNEL_DECLARE(semaphore_leaves); /* one thread: counts what a try took of what is reserved */
+SIMT_KERNEL_DECLARE(
+    semaphore_promises);               /* one thread: counts promises that are too large, and what is lost */
+SIMT_KERNEL_DECLARE(semaphore_passes); /* two threads: counts balances that said too little */
 SIMT_KERNEL_DECLARE(semaphore_tries);  /* the first thread signals n units, and all try for n */
 SIMT_KERNEL_DECLARE(semaphore_lock);   /* one unit, taken by all: SEMAPHORE_GOT counts how often */
 SIMT_KERNEL_DECLARE(semaphore_bump);   /* one addition a warp: the floor */

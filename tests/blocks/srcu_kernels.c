@@ -6,6 +6,7 @@ SIMT_KERNEL(srcu_start, struct srcu_case, a)
     if (simt_thread() != 0)
         return;
     quarry_list_init(a.list);
+    a.element[a.element_count].state = SRCU_REUSED; /* where nobody may come */
     a.srcu->readers = (uint64_t)a.epoch << QUARRY_SRCU_EPOCH_SHIFT;
     for (uint32_t i = 0; i < a.element_count; i++) {
         a.element[i].tag = i;
@@ -49,8 +50,8 @@ SIMT_FN void reuse(const struct srcu_case *a, struct srcu_element *element)
     element->uses[1]++;
     if (!a->again)
         return;
-    simt_store_u64(&element->link.next, (uint64_t)(uintptr_t)&element->link,
-                   relaxed); /* no reader follows it */
+    /* no reader follows it */
+    simt_store_u64(&element->link.next, (uint64_t)(uintptr_t)&a->element[a->element_count].link, relaxed);
     quarry_mutex_lock(a->mutex, self);
     simt_store_u32(&element->state, SRCU_LISTED, relaxed);
     quarry_list_insert(element->tag % 2 ? a->list : a->list->back, &element->link); /* at one of its ends */
@@ -101,6 +102,29 @@ SIMT_KERNEL(srcu_rounds, struct srcu_case, a)
             simt_add_u32(&a.counts[SRCU_WRONG], 1, relaxed);
         quarry_srcu_leave(a.srcu, group, section);
     }
+}
+
+/* Thread 0 holds the mutex until all others have left their callbacks to one of them. */
+SIMT_KERNEL(srcu_delegate, struct srcu_case, a)
+{
+    uint32_t thread = simt_thread();
+    if (thread == 0) {
+        quarry_mutex_acquire(&a.srcu->mutex);
+        simt_store_u64(a.plain, 1, relaxed);
+        while (simt_load_u32(&a.counts[SRCU_GROUPS], relaxed) + 2 != simt_threads())
+            simt_backoff();
+        quarry_mutex_release(&a.srcu->mutex);
+        return;
+    }
+    while (simt_load_u64(a.plain, relaxed) == 0)
+        simt_backoff();
+    simt_add_u32(&a.counts[SRCU_REMOVALS], 1, relaxed);
+    quarry_srcu_queue(a.srcu, &a.element[thread].callback);
+    struct quarry_srcu_callback *callback = quarry_srcu_barrier_or_delegate(a.srcu);
+    if (!callback)
+        simt_add_u32(&a.counts[SRCU_GROUPS], 1, relaxed);
+    for (; callback; callback = callback->next)
+        simt_add_u32(&a.counts[SRCU_CALLBACKS], 1, relaxed);
 }
 
 /* Adds 1 as one who is alone may: what another adds meanwhile is lost. */

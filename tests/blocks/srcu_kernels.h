@@ -37,7 +37,7 @@ enum srcu_count {
     SRCU_WRONG, /* a reader stood on memory that was reused */
     SRCU_REMOVALS,
     SRCU_CALLBACKS,
-    SRCU_GROUPS, /* that were in the critical section */
+    SRCU_GROUPS, /* that were in the critical section; of srcu_delegate: who left its callback to another */
     SRCU_COUNTS
 };
 
@@ -45,6 +45,7 @@ enum srcu_count {
 
 SIMT_KERNEL_DECLARE(srcu_start); /* one block */
 SIMT_KERNEL_DECLARE(srcu_rounds);
+SIMT_KERNEL_DECLARE(srcu_delegate);      /* as many elements as threads */
 SIMT_KERNEL_DECLARE(mutex_rounds);       /* any groups of lanes */
 SIMT_KERNEL_DECLARE(mutex_rounds_block); /* whole blocks */
 

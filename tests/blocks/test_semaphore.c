@@ -26,6 +26,7 @@ static uint32_t run_kernel(const struct simt_kernel *kernel, struct semaphore_ca
     assert_ok(quarry_memory_copy(&plain, &after, c.semaphore, sizeof after));
     assert_ok(quarry_memory_copy(&plain, &made, c.made, sizeof made));
     made = made < c.batches ? made : c.batches;
+    made -= c.fails ? made / c.fails : 0;
     if (counts[SEMAPHORE_WRONG])
         fail_msg("seed %llu: %u units with two holders or none", (unsigned long long)target.seed,
                  counts[SEMAPHORE_WRONG]);
@@ -92,7 +93,12 @@ static void churn(uint64_t seed)
     c.rounds = 1 + mixed(seed, 6, 4);
     c.keep = mixed(seed, 7, 2);
     c.tries = mixed(seed, 8, 4);
-    (void)run(c, 1, 2 + mixed(seed, 1, 7), counts);
+    c.fails = mixed(seed, 9, 2) * (2 + mixed(seed, 10, 3));
+    uint32_t threads = 2 + mixed(seed, 1, 7);
+    (void)run(c, 1, threads, counts);
+    if (!c.fails &&
+        threads * c.n <= c.initial + c.batches * c.batch) /* there is enough for all at any time */
+        assert_int_equal(counts[SEMAPHORE_REFUSED], 0);
 }
 
 static void no_unit_is_lost_or_made(void **state)
@@ -110,6 +116,17 @@ static void reserved(uint64_t seed)
     c.batch = 1;
     c.keep = 1;
     (void)run_kernel(&semaphore_leaves, c, 1, 1, counts);
+}
+
+static void a_promise_has_a_limit(void **state)
+{
+    struct semaphore_case c = {0};
+    uint32_t counts[SEMAPHORE_COUNTS];
+    (void)state;
+    c.initial = 0;
+    c.batch = 1;
+    c.batches = 1; /* none of them made */
+    (void)run_kernel(&semaphore_promises, c, 1, 1, counts);
 }
 
 static void a_try_leaves_what_is_reserved(void **state)
@@ -135,6 +152,22 @@ static void units_that_are_free_are_got_by_a_try(void **state)
 {
     (void)state;
     test_for_seeds(&target, several_try, 2000);
+}
+
+static void passing(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    uint32_t counts[SEMAPHORE_COUNTS];
+    c.n = 1 + mixed(seed, 1, 2);
+    c.rounds = 1 + mixed(seed, 2, 4);
+    c.batch = 1;
+    (void)run_kernel(&semaphore_passes, c, 1, 2, counts);
+}
+
+static void the_balance_never_says_too_little(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, passing, 1000);
 }
 
 static void lock(uint64_t seed)
@@ -177,8 +210,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_seeds(who_asks_gets_all_there_is, &target),
         test_with_seeds(no_unit_is_lost_or_made, &target),
+        cmocka_unit_test(a_promise_has_a_limit),
         test_with_seeds(a_try_leaves_what_is_reserved, &target),
         test_with_seeds(units_that_are_free_are_got_by_a_try, &target),
+        test_with_seeds(the_balance_never_says_too_little, &target),
         test_with_seeds(what_a_holder_did_is_seen_by_the_next, &target),
         cmocka_unit_test(many_lanes_share_few_units),
     };

@@ -72,6 +72,19 @@ static void no_reader_stands_on_reused_memory(void **state)
     test_for_seeds(&target, removal, 50000);
 }
 
+static void delegation(uint64_t seed)
+{
+    struct srcu_case c = {0};
+    c.element_count = 2 + (uint32_t)(seed % 5);
+    (void)run(&srcu_delegate, c, 1, c.element_count);
+}
+
+static void one_waits_for_the_mutex(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, delegation, 500);
+}
+
 static void many_readers_and_writers(void **state)
 {
     struct srcu_case c = {0};
@@ -106,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test_with_seeds(no_reader_stands_on_reused_memory, &target),
+        test_with_seeds(one_waits_for_the_mutex, &target),
         cmocka_unit_test(many_readers_and_writers),
         test_with_seeds(one_group_at_a_time, &target),
     };

@@ -188,7 +188,8 @@ SIMT_FN void quarry_semaphore_signal(struct quarry_semaphore *s, uint32_t n)
     quarry_semaphore_add(s, n, 0, 0);
 }
 
-/* Takes what has come for the caller: to wait without growing, call it in a loop with simt_backoff.
+/* Takes what has come for the caller: to wait without growing, call it in a loop with simt_backoff, and ask for one
+ * unit at a time: lanes that hold a part of what they asked for would wait for each other.
  *   owed    that the caller is owed
  * Returns how many it has now. */
 SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t owed)
