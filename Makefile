@@ -38,7 +38,7 @@ configure:
 check check-long gpu-check lint: TESTS = -DQUARRY_TESTS=ON
 
 check: all
-	@$(CTEST) -L short --parallel $(JOBS) $(CTEST_FLAGS)
+	@$(CTEST) -L short --parallel $$(($(JOBS) + 1)) $(CTEST_FLAGS)
 
 check-long: all
 	@$(CTEST) -L long $(CTEST_FLAGS)

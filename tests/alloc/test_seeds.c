@@ -6,11 +6,11 @@
  *
  *     QUARRY_TEST_ALLOCATOR=rw QUARRY_TEST_SEED=123 test_seeds
  *
- * does that very run again.  QUARRY_TEST_SEEDS says how many (10 000), beginning with 1.  On a GPU the seed
+ * does that very run again.  QUARRY_TEST_SEEDS says how many (5000), beginning with 1.  On a GPU the seed
  * decides all but the interleaving. */
 #include "alloc/promises.h"
 
-#define SEEDS 10000u
+#define SEEDS 5000u
 #define SEEDS_GPU 3000u
 #define MOST_PAGES 80u
 #define MOST_THREADS 192u

@@ -204,7 +204,7 @@ for signal in INT TERM; do
         grep -q '^SigCgt:.*[4-7c-f]...$' /proc/$!/status && break
         sleep 0.1
     done
-    sleep 2
+    sleep 1
     kill -$signal $!
     wait $!
     same $? $((128 + $(kill -l $signal))) "exit code after SIG$signal"

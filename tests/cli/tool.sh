@@ -9,14 +9,16 @@ quarry=$1
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 
-# json FACT NAME=TEXT...: Python says that this is true of the members of the JSON that the last command printed.
+# json NAME=TEXT... <<FACTS: Python says that each line is true of the members of the JSON that the last command printed.
 json() {
-    checks=$((checks + 1))
+    local untrue
     # shellcheck disable=SC2016 # Python
-    python3 -c 'import json, re, sys
-path, fact, *texts = sys.argv[1:]
-sys.exit(not eval(fact, {"re": re, **json.load(open(path)), **dict(text.split("=", 1) for text in texts)}))' "$out" "$@" ||
-        fail "not so: $1"
+    untrue=$(python3 -c 'import json, re, sys
+path, *texts = sys.argv[1:]
+names = {"re": re, **json.load(open(path)), **dict(text.split("=", 1) for text in texts)}
+facts = sys.stdin.read().splitlines()
+print(*[fact for fact in facts if not eval(fact, dict(names))] if facts else ["nothing"], sep="\n", end="")' "$out" "$@" 2>&1)
+    same "$untrue" '' 'untrue of the JSON'
 }
 
 # ---- help, version, no such command ----
@@ -85,16 +87,17 @@ same "$(wc -c <"$err")" 0 'bytes on standard error'
 # The JSON tells what the text does.
 cp "$out" "$scratch/text"
 run 0 list --json
-for fact in 'version in told' 'names.split() == [a["name"] for a in allocators]' \
-    'all(a["summary"] in text for a in allocators)' \
-    'all(o["least"] <= o["most"] and o["help"] for a in allocators for o in a["options"])' \
-    '[b["name"] for b in backends] == ["cuda", "cpu"] and not backends[1]["problem"]' \
-    'backends[0]["built_in"] == ("cuda" in told)' \
-    'all("%s, %d " % (v["name"], v["multiprocessors"]) in text for v in devices)' \
-    'sum(":" in line.split()[0] for line in text.splitlines()) == len(devices) > 0'; do
-    json "$fact" text="$(<"$scratch/text")" told="$("$quarry" --version)" \
-        names="$(sed -nE '/^allocators$/,/^backends$/s/^  ([a-z-]+) .*/\1/p' "$scratch/text")"
-done
+json text="$(<"$scratch/text")" told="$("$quarry" --version)" \
+    names="$(sed -nE '/^allocators$/,/^backends$/s/^  ([a-z-]+) .*/\1/p' "$scratch/text")" <<'END'
+version in told
+names.split() == [a["name"] for a in allocators]
+all(a["summary"] in text for a in allocators)
+all(o["least"] <= o["most"] and o["help"] for a in allocators for o in a["options"])
+[b["name"] for b in backends] == ["cuda", "cpu"] and not backends[1]["problem"]
+backends[0]["built_in"] == ("cuda" in told)
+all("%s, %d " % (v["name"], v["multiprocessors"]) in text for v in devices)
+sum(":" in line.split()[0] for line in text.splitlines()) == len(devices) > 0
+END
 run 0 list --long
 prints '^  corw '
 prints '^ +blocks are pages; aligned to 16 bytes, by option to 1 MiB$'
@@ -164,21 +167,26 @@ for options in '' '--allocator corw --heap 1M --page 1K --align 64 --distribute 
     cp "$out" "$scratch/text"
     # shellcheck disable=SC2086
     run 0 info --backend cpu $options --json
-    for fact in 'f"reserve pool   {pool_bytes} bytes of " in text' 'pool in words or pool == "device"' \
-        'f"creation       {allocator}, " in text and backend == "cpu" and device == 0' \
-        'f"{pages} pages of {page_bytes} bytes" in text or not sections' \
-        'f"blocks of up to {max_block_bytes}\n" in text or "blocks of up" not in text' \
-        'f" multiples of {alignment} bytes\n" in text' 'f"distribution   {distribution}: " in text' \
-        'f"out of memory  {oom}: " in text' 'f"tries {oom_tries} times" in text or oom_tries == 0' \
-        '"debug mode     " + ("off", "on")[debug] in text' '"statistics     " + ("off", "on")[statistics] in text' 'full == "proven" and low_free == 0' \
-        '"".join(f" {n}={v}" for n, v in options.items()) == "".join(re.findall("options       (.*)", text))' \
-        '[[str(s["offset"]), str(s["bytes"]), s["name"]] for s in sections] == [[*w[:2], w[4]] for w in map(str.split, text.splitlines()) if len(w) == 5 and w[3] == "%"]'; do
-        json "$fact" text="$(<"$scratch/text")" words="$options"
-    done
+    json text="$(<"$scratch/text")" words="$options" <<'END'
+f"reserve pool   {pool_bytes} bytes of " in text
+pool in words or pool == "device"
+f"creation       {allocator}, " in text and backend == "cpu" and device == 0
+f"{pages} pages of {page_bytes} bytes" in text or not sections
+f"blocks of up to {max_block_bytes}\n" in text or "blocks of up" not in text
+f" multiples of {alignment} bytes\n" in text
+f"distribution   {distribution}: " in text
+f"out of memory  {oom}: " in text
+f"tries {oom_tries} times" in text or oom_tries == 0
+"debug mode     " + ("off", "on")[debug] in text
+"statistics     " + ("off", "on")[statistics] in text
+full == "proven" and low_free == 0
+"".join(f" {n}={v}" for n, v in options.items()) == "".join(re.findall("options       (.*)", text))
+[[str(s["offset"]), str(s["bytes"]), s["name"]] for s in sections] == [[*w[:2], w[4]] for w in map(str.split, text.splitlines()) if len(w) == 5 and w[3] == "%"]
+END
 done
 
 QUARRY_STATS=1 run 0 info --backend cpu --json
-json 'statistics is True and debug is False'
+json <<<'statistics is True and debug is False'
 
 # ---- options of allocators ----
 

@@ -55,8 +55,13 @@ static const char kernels[] = "#include \"quarry/device.h\"\n"
 static void *compile(const char *text, const char *target, uint32_t capability, const char *option)
 {
     char architecture[32];
-    const char *options[] = {architecture, "-I" QUARRY_INCLUDE, option};
-    int count = option ? 3 : 2;
+    const char *options[4] = {architecture, "-I" QUARRY_INCLUDE};
+    int count = 2;
+    if (option)
+        options[count++] = option;
+#ifdef QUARRY_NVRTC_QUICK /* nobody can run it here */
+    options[count++] = QUARRY_NVRTC_QUICK;
+#endif
     snprintf(architecture, sizeof architecture, "-arch=%s_%u", target, capability);
     nvrtcProgram program;
     assert_nvrtc(nvrtcCreateProgram(&program, text, "source.cu", 0, NULL, NULL));
