@@ -194,6 +194,25 @@ static void there_are_as_many_pages_as_numbers(void **state)
     }
 }
 
+/* A sweep speaks of numbers of pages, and of classes of cells, which have a bit more. */
+static void a_scatter_block_is_no_larger_than_a_sweep_can_say(void **state)
+{
+    struct quarry_layout layout;
+    struct quarry_scatter scatter;
+    (void)state;
+    for (uint64_t pages = QUARRY_SWEEP_CLASS - 1; pages <= (uint64_t)QUARRY_SWEEP_CLASS + 1; pages++) {
+        memset(&layout, 0, sizeof layout);
+        layout.page_align = QUARRY_PAGE_ALIGN;
+        layout.page_bytes = 4096;
+        layout.bytes = UINT64_MAX;
+        layout.pages = pages;
+        layout.option[QUARRY_OPTION_scatter_access_blocks] = 1;
+        assert_int_equal(QUARRY_LAYOUT_OK, quarry_scatter_layout(&scatter, &layout));
+        assert_int_equal(QUARRY_SWEEP_CLASS - 1, scatter.block_pages);
+        assert_int_equal(layout.max_block, (uint64_t)scatter.block_pages * 4096);
+    }
+}
+
 /* One flaw in the structures of an idle heap. */
 struct flaw {
     const char *allocator;
@@ -373,6 +392,7 @@ int main(void)
         cmocka_unit_test(nothing_is_written_outside_of_sections),
         cmocka_unit_test(sections_that_do_not_fit_are_refused),
         cmocka_unit_test(there_are_as_many_pages_as_numbers),
+        cmocka_unit_test(a_scatter_block_is_no_larger_than_a_sweep_can_say),
         cmocka_unit_test(check_sees_each_flaw),
         cmocka_unit_test(heaps_that_infer_do_not_sweep),
         cmocka_unit_test(layouts_know_the_multiprocessors),

@@ -109,6 +109,13 @@ static void ask(void)
         q->width = i % 2 ? 32 : 1 + below(32);
         /* Often there is a run of just so many pages, or of one fewer. */
         q->pages = i % 5 ? f.end[page] - f.first[page] + below(2) : 1 + below(f.pages);
+        /* From a block on, one page more than there are behind it. */
+        if (i % 6 == 5 && f.live[page] && f.end[page] < f.pages && !f.live[f.end[page]]) {
+            q->from = f.first[page] / 32;
+            q->to = f.words;
+            q->width = 1 + below(2);
+            q->pages = f.end[f.end[page]] - f.end[page] + 1;
+        }
     }
     assert_ok(quarry_memory_copy(&base_target, a.question, question, sizeof question));
     test_run(&runs_ask, &base_target, QUESTIONS, SIMT_LANES, 0, &a);
