@@ -109,12 +109,13 @@ static void ask(void)
         q->width = i % 2 ? 32 : 1 + below(32);
         /* Often there is a run of just so many pages, or of one fewer. */
         q->pages = i % 5 ? f.end[page] - f.first[page] + below(2) : 1 + below(f.pages);
-        /* From a block on, one page more than there are behind it. */
-        if (i % 6 == 5 && f.live[page] && f.end[page] < f.pages && !f.live[f.end[page]]) {
-            q->from = f.first[page] / 32;
-            q->to = f.words;
+        /* From 8 full words of each lane on, one page more than there are behind them. */
+        uint32_t behind = f.end[page];
+        if (f.live[page] && behind < f.pages && behind - f.first[page] >= 512 && behind % 32 == 0) {
             q->width = 1 + below(2);
-            q->pages = f.end[f.end[page]] - f.end[page] + 1;
+            q->from = behind / 32 - 8 * q->width;
+            q->to = f.words;
+            q->pages = f.end[behind] - behind + 1;
         }
     }
     assert_ok(quarry_memory_copy(&base_target, a.question, question, sizeof question));
@@ -210,7 +211,7 @@ static void on_all_maps(void (*test)(void))
             test();
         }
         for (uint32_t k = 0; k < 4; k++) {
-            fill(200, 0, 256); /* so that many words are full up to a run's first */
+            fill(600, 0, 32); /* so that many words are full up to a run's first */
             test();
         }
         end();
