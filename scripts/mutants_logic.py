@@ -45,7 +45,7 @@ SOURCES = ["include/quarry/alloc/**/*.h", "include/quarry/core/*.h", "include/qu
            "include/quarry/policy.h", "include/quarry/log.h", "include/quarry/allocate.h", "src/device/heap_kernels.c"]
 # Tests that call device code and run within seconds.  Not the command's, the packages' and those that compile.
 TESTS = re.compile(r"^(core|semaphore|srcu|heap_options|pools|heap|launch|debug|blocks|policies|fixed_\w+|trace|trace_fixed|"
-                   r"promises|standard|aligned|full|composed|pairs|misuse|pieces|exact|map|scatter|seeds)(\.|$)")
+                   r"promises|standard|aligned|full|composed|pairs|misuse|pieces|exact|map|runs|scatter|seeds)(\.|$)")
 FEW_SEEDS = re.compile(r"^(promises|seeds|exact|scatter|standard|misuse|composed)\.")
 FEWEST_CAUGHT = 0.95  # of those that are not equivalent
 
@@ -432,7 +432,11 @@ def list_tests(folder):
 def build(folder, mutants, jobs):
     """A copy of the sources with the mutants, and its tests."""
     tree, header = folder / "tree", folder / "mutant.h"
-    files = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], check=True, capture_output=True).stdout
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True)
+    if listed.returncode:
+        print("skipped: the sources are no working tree of git")
+        sys.exit(77)
+    files = listed.stdout
     for name in filter(None, files.decode().split("\0")):
         source, here = ROOT / name, [m for m in mutants if m.file == name]
         if source.is_file():

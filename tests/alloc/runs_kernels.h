@@ -22,9 +22,12 @@ struct runs_case {
     struct runs_question *question; /* one for each block */
     struct runs_place *place;       /* one for each page */
     uint32_t pages;
+    uint64_t bytes;            /* what slots are counted for */
+    struct quarry_census *sum; /* the census of all warps */
 };
 
 SIMT_KERNEL_DECLARE(runs_ask);    /* blocks of a warp: question after question */
 SIMT_KERNEL_DECLARE(runs_locate); /* page after page */
+SIMT_KERNEL_DECLARE(runs_count);  /* adds up a census, with any number of warps */
 
 #endif

@@ -213,3 +213,42 @@ SIMT_KERNEL(standard_spoil, struct standard_case, a)
     quarry_free(a.heap, block);
     quarry_free(a.heap, block);
 }
+
+/* Is the address said to be part of this? */
+SIMT_FN int standard_is_in(const struct standard_case *a, const unsigned char *address,
+                           enum quarry_place place, const struct quarry_span *span)
+{
+    struct quarry_span found = {(unsigned char *)SIMT_NULL, 0};
+    return quarry_dispatch_find(&a->heap, address, &found) == place && found.begin == span->begin &&
+           found.bytes == span->bytes;
+}
+
+SIMT_KERNEL(standard_tile, struct standard_case, a)
+{
+    const struct quarry_span nothing = {(unsigned char *)SIMT_NULL, 0};
+    const unsigned char *at = a.places, *end = a.places + a.places_bytes;
+    uint64_t blocks = 0, bytes = 0, unit = 0;
+    if (simt_thread() != 0)
+        return;
+    while (at < end) {
+        struct quarry_span span = nothing;
+        enum quarry_place place = quarry_dispatch_find(&a.heap, at, &span);
+        standard_expect(&a, STANDARD_PLACE,
+                        place != QUARRY_PLACE_FOREIGN && span.begin == at && span.bytes != 0);
+        if (place == QUARRY_PLACE_FOREIGN || span.bytes == 0)
+            return;
+        blocks += place == QUARRY_PLACE_LIVE;
+        bytes += place == QUARRY_PLACE_LIVE ? span.bytes : 0;
+        if (place == QUARRY_PLACE_FREE) {
+            unit = unit ? unit : span.bytes;
+            standard_expect(&a, STANDARD_PLACE, span.bytes == unit);
+        }
+        standard_expect(&a, STANDARD_PLACE, standard_is_in(&a, at + 1, place, &span));
+        standard_expect(&a, STANDARD_PLACE, standard_is_in(&a, at + span.bytes / 2, place, &span));
+        standard_expect(&a, STANDARD_PLACE, standard_is_in(&a, at + span.bytes - 1, place, &span));
+        at += span.bytes;
+    }
+    standard_expect(&a, STANDARD_PLACE, at == end && blocks == a.live_blocks && bytes == a.live_bytes);
+    standard_expect(&a, STANDARD_PLACE, standard_is_in(&a, a.places - 1, QUARRY_PLACE_FOREIGN, &nothing));
+    standard_expect(&a, STANDARD_PLACE, standard_is_in(&a, end, QUARRY_PLACE_FOREIGN, &nothing));
+}

@@ -16,6 +16,7 @@ enum standard_fault {
     STANDARD_SHORT, /* usable_size is less than what was asked for, or not that in debug mode */
     STANDARD_GIVEN, /* a block where NULL is right */
     STANDARD_SLOTS, /* a number of slots */
+    STANDARD_PLACE, /* what an address is said to be part of */
     STANDARD_FAULTS
 };
 
@@ -28,9 +29,13 @@ struct standard_case {
     uint32_t sized;   /* usable_size answers */
     uint32_t threads; /* that take part */
     uint32_t turns;
-    uint32_t pages;   /* of the heap */
-    uint32_t program; /* number of the random program */
-    void *block;      /* spoil: receives it */
+    uint32_t pages;        /* of the heap */
+    uint32_t program;      /* number of the random program */
+    void *block;           /* spoil: receives it */
+    unsigned char *places; /* tile: where the pages begin, */
+    uint64_t places_bytes; /* how many bytes they have, */
+    uint64_t live_blocks;  /* and what lives there */
+    uint64_t live_bytes;
 };
 
 SIMT_KERNEL_DECLARE(standard_play); /* each thread its own program, with at most two blocks at once */
@@ -38,5 +43,7 @@ SIMT_KERNEL_DECLARE(
     standard_slots); /* each thread, one after the other, counts slots as it allocates and frees */
 SIMT_KERNEL_DECLARE(standard_odd);   /* lane i makes the i-th odd request; in the end nothing lives */
 SIMT_KERNEL_DECLARE(standard_spoil); /* one thread: writes behind an aligned block and frees it; twice */
+/* One thread asks of all addresses what they are part of: live blocks and free units, one behind the other. */
+SIMT_KERNEL_DECLARE(standard_tile);
 
 #endif

@@ -194,6 +194,25 @@ static void there_are_as_many_pages_as_numbers(void **state)
     }
 }
 
+/* A sweep speaks of numbers of pages, and of classes of cells, which have a bit more. */
+static void a_scatter_block_is_no_larger_than_a_sweep_can_say(void **state)
+{
+    struct quarry_layout layout;
+    struct quarry_scatter scatter;
+    (void)state;
+    for (uint64_t pages = QUARRY_SWEEP_CLASS - 1; pages <= (uint64_t)QUARRY_SWEEP_CLASS + 1; pages++) {
+        memset(&layout, 0, sizeof layout);
+        layout.page_align = QUARRY_PAGE_ALIGN;
+        layout.page_bytes = 4096;
+        layout.bytes = UINT64_MAX;
+        layout.pages = pages;
+        layout.option[QUARRY_OPTION_scatter_access_blocks] = 1;
+        assert_int_equal(QUARRY_LAYOUT_OK, quarry_scatter_layout(&scatter, &layout));
+        assert_int_equal(QUARRY_SWEEP_CLASS - 1, scatter.block_pages);
+        assert_int_equal(layout.max_block, (uint64_t)scatter.block_pages * 4096);
+    }
+}
+
 /* One flaw in the structures of an idle heap. */
 struct flaw {
     const char *allocator;
@@ -244,6 +263,7 @@ static const struct flaw flaws[] = {
     {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 1)},
     {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 2)},              /* whose last is empty */
     {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, FLAW_PAGES - 3)}, /* more than follow */
+    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 0xffffffff)},
     {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 5)}, /* of a block before the first page */
     {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 4)}, /* of no block */
     {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 0)},
@@ -326,6 +346,28 @@ static void check_sees_each_flaw(void **state)
         }
 }
 
+/* Heaps that infer how full they are have no sweep, and others have one. */
+static void heaps_that_infer_do_not_sweep(void **state)
+{
+    static const char *const names[] = {"rw", "rw-bm", "crw", "corw", "rw-malloc"};
+    (void)state;
+    for (uint32_t i = 0; i < 10; i++) {
+        struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+        struct quarry_handle handle;
+        quarry_heap *heap;
+        options.target = base_target;
+        options.allocator = names[i / 2];
+        options.pages = 5000;
+        options.full = i % 2 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
+        options.low_free = i % 2 ? 0.01 : 0;
+        assert_ok(quarry_heap_create(&heap, &options));
+        handle = quarry_heap_handle(heap);
+        uint32_t parts = i < 2 ? handle.as.rw.parts : i < 8 ? handle.as.walk.map.parts : handle.as.runs.parts;
+        assert_int_equal(parts == 0, i % 2);
+        assert_ok(quarry_heap_destroy(heap));
+    }
+}
+
 /* An allocator may have a structure for each multiprocessor. */
 static void layouts_know_the_multiprocessors(void **state)
 {
@@ -350,7 +392,9 @@ int main(void)
         cmocka_unit_test(nothing_is_written_outside_of_sections),
         cmocka_unit_test(sections_that_do_not_fit_are_refused),
         cmocka_unit_test(there_are_as_many_pages_as_numbers),
+        cmocka_unit_test(a_scatter_block_is_no_larger_than_a_sweep_can_say),
         cmocka_unit_test(check_sees_each_flaw),
+        cmocka_unit_test(heaps_that_infer_do_not_sweep),
         cmocka_unit_test(layouts_know_the_multiprocessors),
     };
     base_target = test_target();

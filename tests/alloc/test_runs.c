@@ -55,15 +55,18 @@ static void end(void)
     assert_ok(quarry_heap_destroy(f.heap));
 }
 
-/* Blocks and free runs, one behind the other, of up to `longest` pages; of `busy` in 4 things 3 or so are blocks. */
-static void fill(uint32_t longest, uint32_t busy)
+/* Blocks and free runs, one behind the other, of up to `longest` pages.
+ *   busy   of 4 things behind a block so many are blocks, too
+ *   round  blocks end at multiples of so many pages */
+static void fill(uint32_t longest, uint32_t busy, uint32_t round)
 {
     int was_free = 0;
     memset(f.word, 0, sizeof f.word);
     for (uint32_t page = 0; page < f.pages;) {
         uint32_t length = 1 + below(below(8) == 0 ? longest : longest < 40 ? longest : 40);
-        uint32_t behind = page + length < f.pages ? page + length : f.pages;
         int live = was_free || below(4) < busy;
+        uint32_t behind = live ? (page + length + round - 1) / round * round : page + length;
+        behind = behind < f.pages ? behind : f.pages;
         for (uint32_t i = page; i < behind; i++) {
             f.first[i] = page;
             f.end[i] = behind;
@@ -106,6 +109,14 @@ static void ask(void)
         q->width = i % 2 ? 32 : 1 + below(32);
         /* Often there is a run of just so many pages, or of one fewer. */
         q->pages = i % 5 ? f.end[page] - f.first[page] + below(2) : 1 + below(f.pages);
+        /* From 8 full words of each lane on, one page more than there are behind them. */
+        uint32_t behind = f.end[page];
+        if (f.live[page] && behind < f.pages && behind - f.first[page] >= 512 && behind % 32 == 0) {
+            q->width = 1 + below(2);
+            q->from = behind / 32 - 8 * q->width;
+            q->to = f.words;
+            q->pages = f.end[behind] - behind + 1;
+        }
     }
     assert_ok(quarry_memory_copy(&base_target, a.question, question, sizeof question));
     test_run(&runs_ask, &base_target, QUESTIONS, SIMT_LANES, 0, &a);
@@ -120,27 +131,42 @@ static void ask(void)
     test_memory_free(&base_target, a.question, 0);
 }
 
+/* The host's census, and those of so many warps. */
 static void count(void)
 {
+    static const uint32_t warps[] = {1, 2, 7, 32, 99};
     struct quarry_statistics s;
-    uint64_t blocks = 0, bytes = 0, largest = 0;
+    struct quarry_census expected = {0, 0, 0, 0, 0, 0}, sum;
+    struct runs_case a;
+    memset(&a, 0, sizeof a);
+    a.heap = quarry_heap_handle(f.heap);
+    a.sum = (struct quarry_census *)test_memory(&base_target, sizeof sum);
     for (uint32_t page = 0; page < f.pages; page = f.end[page]) {
-        uint64_t length = f.end[page] - page;
-        blocks += f.live[page] != 0;
-        bytes += f.live[page] ? length * PAGE_BYTES : 0;
-        largest = !f.live[page] && length > largest ? length : largest;
+        uint64_t bytes = (uint64_t)(f.end[page] - page) * PAGE_BYTES;
+        expected.live_blocks += f.live[page] != 0;
+        expected.live_bytes += f.live[page] ? bytes : 0;
+        expected.free_bytes += f.live[page] ? 0 : bytes;
+        if (!f.live[page] && bytes > expected.largest_free)
+            expected.largest_free = bytes;
     }
     assert_ok(quarry_heap_statistics(f.heap, &s));
-    assert_int_equal(s.live_blocks, blocks);
-    assert_int_equal(s.live_bytes, bytes);
-    assert_int_equal(s.largest_free_bytes, largest * PAGE_BYTES);
-    for (uint32_t pages = 1; pages <= f.pages; pages = pages * 3 + 1) {
-        uint64_t expected = 0, slots = 0;
+    assert_int_equal(s.live_blocks, expected.live_blocks);
+    assert_int_equal(s.live_bytes, expected.live_bytes);
+    assert_int_equal(s.largest_free_bytes, expected.largest_free);
+    for (uint32_t pages = 1, i = 0; pages <= f.pages; pages = pages * 3 + 1, i++) {
+        uint64_t slots = 0;
+        a.bytes = (uint64_t)pages * PAGE_BYTES;
+        expected.slots = 0;
         for (uint32_t page = 0; page < f.pages; page = f.end[page])
-            expected += f.live[page] ? 0 : (f.end[page] - page) / pages;
-        assert_ok(quarry_heap_slots(f.heap, (uint64_t)pages * PAGE_BYTES, &slots));
-        assert_int_equal(slots, expected);
+            expected.slots += f.live[page] ? 0 : (f.end[page] - page) / pages;
+        assert_ok(quarry_heap_slots(f.heap, a.bytes, &slots));
+        assert_int_equal(slots, expected.slots);
+        assert_ok(quarry_memory_fill(&base_target, a.sum, 0, sizeof sum));
+        test_run(&runs_count, &base_target, warps[i % 5], SIMT_LANES, 0, &a);
+        assert_ok(quarry_memory_copy(&base_target, &sum, a.sum, sizeof sum));
+        assert_memory_equal(&sum, &expected, sizeof sum);
     }
+    test_memory_free(&base_target, a.sum, 0);
 }
 
 /* The place that each page says; those of the last block may go on no further than the pages. */
@@ -181,7 +207,11 @@ static void on_all_maps(void (*test)(void))
     for (uint32_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         begin(pages[i]);
         for (uint32_t k = 0; k < 4; k++) {
-            fill(k % 2 ? 40 : pages[i] / 2 + 1, k);
+            fill(k % 2 ? 40 : pages[i] / 2 + 1, k, 1);
+            test();
+        }
+        for (uint32_t k = 0; k < 4; k++) {
+            fill(600, 0, 32); /* so that many words are full up to a run's first */
             test();
         }
         end();

@@ -33,7 +33,7 @@ static void begin_standard(uint64_t pages, uint64_t page_bytes, uint64_t seed)
 static void expect_no_fault(void)
 {
     static const char *const names[] = {"a NULL too many", "an alignment", "not all zero", "content",
-                                        "a usable size",   "no NULL",      "slots"};
+                                        "a usable size",   "no NULL",      "slots",        "a place"};
     uint32_t faults[STANDARD_FAULTS];
     assert_ok(quarry_memory_copy(&f.target, faults, a.faults, sizeof faults));
     for (uint32_t i = 0; i < STANDARD_FAULTS; i++)
@@ -159,6 +159,44 @@ static void debug_mode_sees_writes_behind_an_aligned_block(void **state)
     for_each_allocator(spoiled);
 }
 
+/* Every second of 24 blocks lives. */
+static void tile(uint64_t page_bytes, uint64_t bytes)
+{
+    static struct quarry_heap_section map[QUARRY_HEAP_SECTIONS];
+    begin_standard(75, page_bytes, 0);
+    f.device.bytes = bytes;
+    expect_equal(run(&promise_malloc, 24).nulls, 0);
+    f.device.turns = 2;
+    run(&promise_sieve, 24);
+    for (uint32_t i = quarry_heap_map(f.heap, map, QUARRY_HEAP_SECTIONS); i > 0; i--)
+        if (strcmp(map[i - 1].name, "pages") == 0) {
+            a.places = (unsigned char *)f.about.pool_base + map[i - 1].offset;
+            a.places_bytes = map[i - 1].bytes;
+        }
+    expect(a.places);
+    a.live_blocks = statistics().live_blocks;
+    a.live_bytes = statistics().live_bytes;
+    expect_equal(a.live_blocks, 12);
+    launch(&standard_tile, 32);
+    run(&promise_free, 24);
+    end_standard();
+}
+
+static void tiles(void)
+{
+    static const uint64_t page_bytes[] = {64, 1024, 4096};
+    for (uint32_t i = 0; i < 3; i++)
+        for (uint64_t bytes = 16; bytes <= 3 * page_bytes[i]; bytes = bytes * 2 + 16)
+            if (!f.fixed || bytes <= page_bytes[i])
+                tile(page_bytes[i], bytes);
+}
+
+static void each_address_is_part_of_one_block_or_free_unit(void **state)
+{
+    (void)state;
+    for_each_allocator(tiles);
+}
+
 /* A GPU's device malloc has the heap that is made for it before its first kernel. */
 static void make_room_for_the_platform(void)
 {
@@ -183,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_thread_sees_the_slots_that_it_takes_and_frees),
         cmocka_unit_test(what_cannot_be_given_is_null_and_counted),
         cmocka_unit_test(debug_mode_sees_writes_behind_an_aligned_block),
+        cmocka_unit_test(each_address_is_part_of_one_block_or_free_unit),
     };
     base_target = test_target();
     make_room_for_the_platform();

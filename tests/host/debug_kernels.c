@@ -14,6 +14,13 @@ SIMT_KERNEL(debug_malloc, struct debug_case, a)
         a.block[a.slot + i] = (unsigned char *)quarry_malloc(a.heap, a.bytes);
 }
 
+SIMT_KERNEL(debug_align, struct debug_case, a)
+{
+    uint32_t i = debug_number(&a);
+    if (i < a.threads)
+        a.block[a.slot + i] = (unsigned char *)quarry_aligned_alloc(a.heap, (size_t)a.offset, a.bytes);
+}
+
 SIMT_KERNEL(debug_free, struct debug_case, a)
 {
     uint32_t i = debug_number(&a);

@@ -17,6 +17,7 @@ struct debug_case {
     uint32_t turns;
 };
 
+SIMT_KERNEL_DECLARE(debug_align); /* block[slot + i] = aligned_alloc(offset, bytes), by thread `thread` + i */
 SIMT_KERNEL_DECLARE(debug_malloc); /* block[slot + i] = malloc(bytes) by thread + i, for i < threads */
 SIMT_KERNEL_DECLARE(debug_free);   /* thread + i frees block[slot + i] + offset */
 SIMT_KERNEL_DECLARE(debug_race);   /* all of them free block[slot] */

@@ -462,6 +462,33 @@ static void totals_are_exact_here(void)
 }
 FOR_EACH_ALLOCATOR(totals_are_exact)
 
+/* What an aligned block gives back at once is not counted any more. */
+static void trimmed_blocks_are_counted_here(void)
+{
+    for (enum kind kind = PLAIN; kind < KINDS; kind++) {
+        begin_counting(200, 64, 0, kind);
+        f.device.bytes = 40;
+        f.device.offset = 1024;
+        run(&debug_align, 0, 3, 0);
+        struct quarry_totals t;
+        struct quarry_statistics now;
+        assert_ok(quarry_heap_totals(f.heap, &t));
+        assert_ok(quarry_heap_statistics(f.heap, &now));
+        expect_equal(t.live_blocks, now.live_blocks);
+        expect_equal(t.live_bytes, now.live_bytes);
+        expect_equal(t.total_bytes, now.live_bytes);
+        if (kind == PLAIN && f.about.max_block_bytes >= 1064)
+            expect(t.live_blocks == 3 && t.live_bytes == (uint64_t)3 * 64);
+        f.device.offset = 0;
+        run(&debug_free, 0, 3, 0);
+        assert_ok(quarry_heap_totals(f.heap, &t));
+        expect_equal(t.live_blocks, 0);
+        expect_equal(t.live_bytes, 0);
+        end(QUARRY_OK);
+    }
+}
+FOR_EACH_ALLOCATOR(trimmed_blocks_are_counted)
+
 static void failed_mallocs_are_counted_by_size_here(void)
 {
     for (enum kind kind = PLAIN; kind < KINDS; kind++) {
@@ -751,6 +778,7 @@ int main(void)
         cmocka_unit_test(tags_are_kept),
         cmocka_unit_test(a_plain_heap_has_no_tags),
         cmocka_unit_test(totals_are_exact),
+        cmocka_unit_test(trimmed_blocks_are_counted),
         cmocka_unit_test(failed_mallocs_are_counted_by_size),
         cmocka_unit_test(totals_are_right_after_any_run),
         cmocka_unit_test(totals_are_right_of_large_blocks),
