@@ -179,6 +179,8 @@ SIMT_KERNEL(promise_turn, struct promise_case, a)
     if (!promise_takes_part(&a))
         return;
     if (*block) {
+        for (uint32_t i = 0; i < a.hold; i++)
+            (void)simt_load_u32(&a.result->nulls, relaxed);
         promise_check(&a, *block, promise_me(&a));
         promise_release(&a, *block);
         *block = SIMT_NULL;

@@ -47,7 +47,7 @@ struct promise_case {
     uint32_t first;     /* number of the first thread: other launches may run at the same time */
     uint32_t shift;     /* verify, adopt: by how much threads and blocks differ */
     uint32_t turns;
-    uint32_t hold;    /* churn: atomics done while a block is held */
+    uint32_t hold;    /* churn, turn: atomics done while a block is held */
     uint32_t keeps;   /* churn: threads end with one more block, block[t]; play: with one that they held */
     uint32_t held;    /* play: blocks that a thread holds at once, 1 to PROMISE_HELD */
     uint32_t boxes;   /* play */

@@ -37,8 +37,8 @@ static void begin_aligned(uint64_t page_bytes, uint64_t seed)
     begin(pages < MOST_PAGES ? pages : MOST_PAGES, page_bytes, THREADS, seed);
     memset(&a, 0, sizeof a);
     a.heap = f.device.heap;
-    a.sized = (uint32_t)(f.counted || f.distribution != QUARRY_DISTRIBUTION_NONE);
-    a.reaches = a.sized;
+    a.reaches = (uint32_t)(f.counted || f.distribution != QUARRY_DISTRIBUTION_NONE);
+    a.sized = a.reaches && !getenv("QUARRY_WEAK"); /* which knows only of the bytes that were asked for */
     a.page_bytes = f.about.page_bytes;
     a.threads = THREADS;
     a.count = 2 * MOST_PAGES / ALIGNED_HELD * ALIGNED_HELD;

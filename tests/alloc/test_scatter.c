@@ -242,12 +242,18 @@ static void a_malloc_forgets_the_page_that_it_lost(void **state)
     plain_options();
 }
 
-/* Of the page's cells only the last lives.  Its owner frees it while a warp takes as many cells as a field has, from the
- * second on: among them is that one, if it is unmarked and still counted.  Or a block is as large as the page, and a
- * warp, most of whose lanes write fields where it lay, makes it a page of cells as soon as it is free. */
+/* Gives the threads these blocks, which must be theirs. */
+static void let_have(unsigned char *const block[2 * SIMT_LANES])
+{
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof *block * 2 * SIMT_LANES));
+}
+
+/* Of 33 cells, in two fields, two are free and the last is being freed: who takes two finds the one before it and
+ * that one unmarked, while it is still counted.  Or a block is as large as the page, and a warp, most of whose lanes
+ * write fields where it lay, makes it a page of cells as soon as it is free. */
 static void what_was_left_is_the_next_owners(void **state)
 {
-    static unsigned char *block[2 * SIMT_LANES], *last[2 * SIMT_LANES];
+    unsigned char *block[2 * SIMT_LANES];
     (void)state;
     choose();
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
@@ -259,17 +265,23 @@ static void what_was_left_is_the_next_owners(void **state)
         f.device.bytes = whole ? page_bytes : 16;
         run(&promise_malloc, whole ? SIMT_LANES + 1 : 2 * SIMT_LANES);
         assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
-        uint32_t at = 0;
-        for (uint32_t i = 1; i < 2 * SIMT_LANES; i++)
-            at = block[i] > block[at] ? i : at;
-        memset(last, 0, sizeof last);
-        last[at] = block[at];
-        block[at] = NULL;
-        assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
-        run(&promise_free, 2 * SIMT_LANES);
-        assert_ok(quarry_memory_copy(&f.target, f.device.block, last, sizeof last));
+        unsigned char *mine[2 * SIMT_LANES] = {NULL}, *given[2 * SIMT_LANES] = {NULL};
+        for (uint32_t last = 0; last < 3; last++) {
+            uint32_t at = 0;
+            for (uint32_t i = 1; i < 2 * SIMT_LANES; i++)
+                at = block[i] > block[at] ? i : at;
+            (last == 0 ? mine : given)[at] = block[at];
+            block[at] = NULL;
+        }
         f.device.bytes = 16;
+        let_have(given);
+        run(&promise_free, 2 * SIMT_LANES);
+        let_have(mine);
+        f.device.hold = (uint32_t)(seed / 2 % 64);
         run(&promise_turn, 2 * SIMT_LANES);
+        run(&promise_verify, 2 * SIMT_LANES);
+        run(&promise_free, 2 * SIMT_LANES);
+        let_have(block);
         run(&promise_verify, 2 * SIMT_LANES);
         run(&promise_free, 2 * SIMT_LANES);
         expect_empty();
