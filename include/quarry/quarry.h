@@ -166,12 +166,15 @@ struct quarry_allocator_info {
     int counts_slots;
 
     /* A block is a page: larger requests are refused, also those of quarry_aligned_alloc that need more to be
-     * aligned.  0: larger ones are had up to quarry_heap_description.max_block_bytes, and smaller blocks may share
-     * a page. */
+     * aligned.  0: smaller blocks may share a page, and, unless page_parts, larger ones are had up to
+     * quarry_heap_description.max_block_bytes. */
     int whole_pages;
 
     /* An empty heap has room for `pages` blocks of page_bytes. */
     int holds_pages;
+
+    /* A block is a page or shares one: larger requests are refused. */
+    int page_parts;
 };
 
 /* Allocators are numbered from 0, in the order of alloc/list.def. */
