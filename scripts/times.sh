@@ -18,6 +18,7 @@ cd "$(dirname "$0")/.."
 
 stages=" ${*:-demo check variant family} "
 source=$PWD
+commit=$(git rev-parse HEAD) # who works on meanwhile does not change what is measured
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PATH=$PATH:/usr/local/cuda/bin
@@ -55,7 +56,7 @@ fi
 # clone FOLDER: the commit that is checked out, in a folder of its own.
 clone() {
     git clone -q "$source" "$work/$1"
-    git -C "$work/$1" checkout -q "$(git -C "$source" rev-parse HEAD)"
+    git -C "$work/$1" checkout -q --detach "$commit"
 }
 
 # timed NAME COMMAND...: runs it in the current folder and adds its row to the table.
@@ -103,7 +104,7 @@ more() {
 # tables: what was measured, also if something failed.
 tables() {
     cd "$source"
-    printf 'Commit %s, %s, %d cores%s.\n' "$(git rev-parse --short=12 HEAD)" \
+    printf 'Commit %s, %s, %d cores%s.\n' "${commit:0:12}" \
         "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" \
         "$(command -v nvcc >/dev/null && nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/, nvcc \1/p' || echo ', no nvcc')"
     printf '\n| command | seconds | CPU-seconds | calls of nvcc |\n| --- | ---: | ---: | ---: |\n'
