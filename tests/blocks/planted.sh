@@ -133,15 +133,15 @@ plant semaphore 500 semaphore.h 'a batch is as large as the promise' 's/quarry_s
 # Read-copy-update and the list.
 plant srcu 100 srcu.h 'callbacks run with a reader inside' \
     's/while \(quarry_srcu_count\(.*/while (0)/'
-plant srcu 50000 srcu.h 'a reader is counted for an epoch that has ended' 's/acquire\)\) != parity\)/acquire)) > 1u)/'
+plant srcu 4000 srcu.h 'a reader is counted for an epoch that has ended' 's/acquire\)\) != parity\)/acquire)) > 1u)/'
 plant srcu 50000 srcu.h 'the queue is taken after the epoch has moved' \
     '/taken = simt_exchange_u64\(&s->queue/{s/uint64_t taken = .*/uint64_t taken;/}
      /old = quarry_srcu_parity\(simt_add/s/$/ taken = simt_exchange_u64(\&s->queue, 0, acquire);/'
-plant srcu 50000 srcu.h 'waiting is cleared after the queue was taken' \
+plant srcu 4000 srcu.h 'waiting is cleared after the queue was taken' \
     '/simt_exchange_u32\(&s->waiting, 0, acquire\)/d
      /old = quarry_srcu_parity\(simt_add/s/^/    simt_store_u32(\&s->waiting, 0, relaxed);/'
 # A load may be stale: as old as if it had come before the callback was queued.
-plant srcu 50000 srcu_kernels.c 'waiting is read by a load' \
+plant srcu 4000 srcu_kernels.c 'waiting is read by a load' \
     's/quarry_srcu_queue\(a->srcu, &element->callback\);/uint32_t stale = simt_load_u32(\&a->srcu->waiting, relaxed); &/
      s/\? (quarry_srcu_barrier_or_delegate\(a->srcu\))/? stale ? SIMT_NULL : \1/'
 plant srcu 100 srcu.h 'several wait for the mutex' \
