@@ -44,7 +44,7 @@ PLANTED = ROOT / "scripts/mutants_logic_planted.tsv"
 SOURCES = ["include/quarry/alloc/**/*.h", "include/quarry/core/*.h", "include/quarry/debug.h", "include/quarry/standard.h",
            "include/quarry/policy.h", "include/quarry/log.h", "include/quarry/allocate.h", "src/device/heap_kernels.c"]
 # Tests that call device code and run within seconds.  Not the command's, the packages' and those that compile.
-TESTS = re.compile(r"^(core|semaphore|srcu|heap_options|pools|heap|launch|debug|blocks|policies|fixed_\w+|trace|trace_fixed|"
+TESTS = re.compile(r"^(core|semaphore|srcu|heap_options|pools|heap|launch|debug|blocks|policies|fixed_\w+|trace|trace_fixed|trace_order|"
                    r"promises|standard|aligned|full|composed|pairs|misuse|pieces|exact|map|runs|scatter|seeds)(\.|$)")
 FEW_SEEDS = re.compile(r"^(promises|seeds|exact|scatter|standard|misuse|composed)\.")
 FEWEST_CAUGHT = 0.95  # of those that are not equivalent
@@ -578,6 +578,7 @@ def main():
     parser = argparse.ArgumentParser(prog="mutants logic", formatter_class=argparse.RawDescriptionHelpFormatter,
                                      description=__doc__)
     parser.add_argument("--list", action="store_true", help="only print the mutants")
+    parser.add_argument("--summary", action="store_true", help="only print the table of what results.csv has")
     parser.add_argument("--build", metavar="DIR", type=Path, default=ROOT / "build-mutants",
                         help="where the copy, its build and results.csv go (build-mutants)")
     parser.add_argument("--part", metavar="I/N", default="0/1", help="one of N parts of all mutants, from 0 on")
@@ -604,13 +605,16 @@ def main():
         return
     folder = arguments.build.absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    tests = build(folder, mutants, arguments.jobs)
-    print(len(mutants), "mutants,", len(tests), "tests", flush=True)
-    tests = baseline(folder, tests, arguments.jobs)
     results, file = {}, folder / "results.csv"
     if file.exists():
         with file.open(newline="") as rows:
             results = {(row["file"], row["function"], row["rule"], row["place"]): row for row in csv.DictReader(rows)}
+    if arguments.summary:
+        summary(chosen, results, table)
+        return
+    tests = build(folder, mutants, arguments.jobs)
+    print(len(mutants), "mutants,", len(tests), "tests", flush=True)
+    tests = baseline(folder, tests, arguments.jobs)
     waiting = [m for m in chosen if m.key() not in table
                and (m.key() not in results or arguments.again and not is_caught(results[m.key()]["end"]))]
     waiting.sort(key=lambda m: zlib.crc32(m.shown.encode()))  # what is done first is of all files
