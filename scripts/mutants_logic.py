@@ -10,16 +10,16 @@ A mutant is one place of the source and one way to spoil it.  The rules:
   swap       the branches of an if with an else, or of a ?:, are swapped
   case       the case of an if without else is forgotten
   and, or    one side of && or || is forgotten
-  omit       a statement (assignment, call, ++) is left out; not what orders memory: the orders have mutants of their own
+  omit       a statement (assignment, call, ++) is left out; not what orders memory, which has mutants of its own
   planted    those of scripts/mutants_logic_planted.tsv: faults that tests once missed; some in several places
 
-All mutants are compiled once, in a copy of the sources: each spoiled expression E becomes (is(K) ? spoiled : E), and the
-environment variable QUARRY_MUTANT says which K is on.  Each test runs once without any, which tells its time and
+All mutants are compiled once, in a copy of the sources: each spoiled expression E becomes (is(K) ? spoiled : E), and
+the environment variable QUARRY_MUTANT says which K is on.  Each test runs once without any, which tells its time and
 which mutants it reaches.  Then each mutant runs the tests that reach it, quick ones first, until one fails, crashes,
 or takes several times its time (CPU-seconds, so that a busy machine does not matter).
 
-What no test can tell from the original stands in scripts/mutants_logic.tsv with the reason.  Places that a compiler needs to
-know (sizes of arrays, enums, #if, macros) have no mutants.
+What no test can tell from the original stands in scripts/mutants_logic.tsv with the reason.  Places that a compiler
+needs to know (sizes of arrays, enums, #if, macros) have no mutants.
 
 docs/design/mutants.md has the results.
 """
@@ -47,7 +47,7 @@ SOURCES = ["include/quarry/alloc/**/*.h", "include/quarry/core/*.h", "include/qu
 TESTS = re.compile(r"^(core|semaphore|srcu|heap_options|pools|heap|launch|debug|blocks|policies|fixed_\w+|trace|trace_fixed|trace_order|"
                    r"promises|standard|aligned|full|composed|pairs|misuse|pieces|exact|map|runs|scatter|seeds)(\.|$)")
 FEW_SEEDS = re.compile(r"^(promises|seeds|exact|scatter|standard|misuse|composed)\.")
-FEWEST_CAUGHT = 0.95  # of those that are not equivalent
+FEWEST_CAUGHT = 0.90  # of those that are not equivalent; measured: docs/design/mutants.md
 
 HEADER = """\
 #ifndef MUTANT_H

@@ -59,8 +59,8 @@ SIMT_KERNEL_DECLARE(exact_halves);
  * whoever comes, never agree and nobody is ever told that the heap is full.  One warp. */
 SIMT_KERNEL_DECLARE(exact_numbers);
 
-/* ring, on a full heap: blocks 1 .. askers / 32 free `askers` pages, while block 0 sees that never more of them are counted
- * than lie in slots: else a malloc would wait for a free.  Sequentially consistent memory only. */
+/* ring, on a full heap: blocks 1 .. askers / 32 free `askers` pages, and block 0 sees that never more of them are
+ * counted than lie in slots: else a malloc would wait for a free.  For memory that is sequentially consistent. */
 SIMT_KERNEL_DECLARE(exact_counted);
 
 #endif
