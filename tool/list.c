@@ -23,7 +23,9 @@ static void list_allocators(int details)
             printf("  %-9s blocks outside the heap's pool, not counted\n", "");
         else
             printf("  %-9s %s; aligned to 16 bytes, by option to %s%s\n", "",
-                   info.whole_pages ? "blocks are pages" : "blocks smaller and larger than a page",
+                   info.whole_pages  ? "blocks are pages"
+                   : info.page_parts ? "blocks are pages and parts of pages"
+                                     : "blocks smaller and larger than a page",
                    tool_format_bytes(info.max_alignment, largest),
                    info.holds_pages ? "" : "; room for fewer blocks than pages");
         if (info.counts_slots)
@@ -94,12 +96,12 @@ static json_t *make_allocator(int number)
         return NULL;
     for (uint32_t k = 0; k < info.options; k++)
         json_array_append_new(options, make_option(number, k));
-    return json_pack("{s:s, s:s, s:o, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "name", info.name,
+    return json_pack("{s:s, s:s, s:o, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "name", info.name,
                      "summary", info.summary, "options", options, "max_alignment",
                      (json_int_t)info.max_alignment, "registers", (json_int_t)info.registers, "proves_full",
                      info.proves_full, "infers_full", info.infers_full, "reuses_space", info.reuses_space,
                      "defers_frees", info.defers_frees, "counts_slots", info.counts_slots, "whole_pages",
-                     info.whole_pages, "holds_pages", info.holds_pages);
+                     info.whole_pages, "holds_pages", info.holds_pages, "page_parts", info.page_parts);
 }
 
 /* "problem" says why the backend can't be used; it is null where it can. */

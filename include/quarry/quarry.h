@@ -162,12 +162,15 @@ struct quarry_allocator_info {
      * quarry_available_slots, no reset, no debug mode, no live blocks in statistics, no sizes. */
     int counts_slots;
 
-    /* A block is a page: larger requests are refused.  0: larger ones are had up to
-     * quarry_heap_description.max_block_bytes, and smaller blocks may share a page. */
+    /* A block is a page: larger requests are refused.  0: smaller blocks may share a page, and, unless page_parts,
+     * larger ones are had up to quarry_heap_description.max_block_bytes. */
     int whole_pages;
 
     /* An empty heap has room for `pages` blocks of page_bytes. */
     int holds_pages;
+
+    /* A block is a page or shares one: larger requests are refused. */
+    int page_parts;
 };
 
 /* Allocators are numbered from 0, in the order of alloc/list.def. */

@@ -94,7 +94,7 @@ SIMT_KERNEL_DECLARE(promise_clock);
 SIMT_KERNEL_DECLARE(promise_churn); /* malloc, own, check, free, over and over */
 /* Each thread holds up to `held` blocks of different sizes, takes and frees them in an order of its own, and
  * exchanges some with other threads; in the end nothing lives.  At no time live more than threads * held +
- * boxes blocks, so with as many pages not one malloc of up to a page may fail. */
+ * boxes blocks, so with as many pages not one malloc of up to a page may fail, if freed space serves other sizes. */
 SIMT_KERNEL_DECLARE(promise_play);
 /* Thread t works on block[t], block[t + threads] and so on, up to block[count]; grains and `blocks` know
  * nothing of it, so blocks may lie outside the pool. */

@@ -241,6 +241,7 @@ static void for_allocators(void (*test)(void), enum whom whom)
         struct quarry_heap_description about = describe_default();
         uint32_t kinds = described(&about, "word_bits") ? 2 : 1;
         f.fixed = info.whole_pages;
+        f.several = !info.whole_pages && !info.page_parts;
         for (uint32_t w = 0; w < kinds; w++) {
             f.word_bits = kinds == 2 ? widths[w] : 0;
             plain_options();

@@ -190,6 +190,7 @@ void for_each_allocator(void (*test)(void))
             begin(2, PAGE_BYTES, 0);
             end(QUARRY_OK);
             f.fixed = info.whole_pages;
+            f.several = !info.whole_pages && !info.page_parts;
             if (!described(&f.about, "word_bits") && width == 64)
                 continue;
             test();

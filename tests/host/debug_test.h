@@ -15,7 +15,8 @@
 
 struct fixture {
     const char *allocator;
-    int fixed; /* a block is a page: else it may be smaller or larger */
+    int fixed;   /* a block is a page: else it may be smaller */
+    int several; /* it may have several pages */
     uint32_t word_bits;
     enum quarry_full full;
     struct quarry_target target;

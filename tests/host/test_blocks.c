@@ -138,7 +138,7 @@ FOR_EACH_ALLOCATOR(many_blocks_are_listed)
 
 static void large_blocks_are_listed_once_here(void)
 {
-    if (f.fixed)
+    if (!f.several)
         return;
     for (int debug = 0; debug < 2; debug++) {
         begin_plain(40, PAGE_BYTES, debug);
@@ -447,7 +447,7 @@ static void totals_are_right_after_any_run_here(void)
         const enum kind kind = (enum kind)(seed % KINDS);
         begin_counting(seed % 2 ? 20 : 100, 48, seed, kind);
         f.device.turns = 4;
-        f.device.bytes = f.fixed ? 40 : 100;
+        f.device.bytes = f.several ? 100 : 40;
         if (kind == DEBUG)
             run(&debug_churn, 0, 96, 0);
         else

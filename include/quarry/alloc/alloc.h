@@ -106,7 +106,10 @@ enum quarry_capability {
     QUARRY_HAS_WHOLE_PAGES = 32,
 
     /* An empty heap has room for `pages` blocks of page_bytes. */
-    QUARRY_HAS_PAGES = 64
+    QUARRY_HAS_PAGES = 64,
+
+    /* A block is a page or a part of one: max_block is page_bytes. */
+    QUARRY_HAS_PAGE_PARTS = 128
 };
 
 #define QUARRY_NOTHING_TO_SETTLE(...) ((void)0)

@@ -27,6 +27,8 @@ enum quarry_site {
     QUARRY_SITE_SCATTER_FREE,
     QUARRY_SITE_RING_MALLOC,
     QUARRY_SITE_RING_FREE,
+    QUARRY_SITE_OURO_MALLOC,
+    QUARRY_SITE_OURO_FREE,
     QUARRY_SITES
 };
 #define QUARRY_ADDRESS_BITS 56u /* of user space, at most: 57-bit addresses whose highest bit is 0 */

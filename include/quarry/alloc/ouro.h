@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ouro-p-s: queues of free pages, one for each size, that grow by chunks.
+ *
+ * M. Winter, D. Mlakar, M. Parger, M. Steinberger, "Ouroboros: Virtualized Queues for Dynamic Memory Management on
+ * GPUs", ICS 2020.  Two constants tell the family's allocators apart:
+ *
+ *     payload   P: the queues have pages
+ *     backing   S: a queue is an array of a fixed length
+ *
+ *     pool     | store | class 0, 1, ... | words | places | parked | live | returned | tokens | queues | chunk 0 | ...
+ *     class    a bulk semaphore, whose units are the free pages of the class; the ends of its two queues
+ *     queue    of a class: free pages of it.  tokens: chunks with parked pages of it (core/chunk_pages.h)
+ *     page     index: chunk << page_bits | page
+ *     live     a bit for each page: it is a block
+ *     word     of a chunk: its class, and more (core/chunk_pages.h)
+ *
+ * A heap's page (option page_bytes) is a chunk here.  Sizes: core/classes.h.  The last class has whole chunks, which the
+ * store (core/chunks.h) gives and takes back itself.  For the others:
+ *
+ *     malloc   asks the semaphore for as many pages as lanes of the warp want one of this class; draws as many
+ *              tickets, and takes the pages out of the queue.  Who is to make a batch takes a chunk from the
+ *              store, keeps what its own lanes need, puts the other pages into the queue, and then signals
+ *     free     draws tickets, puts the pages into the queue, then signals.  Where a slot is not empty the queue
+ *              is full, or somebody stands still: the page is parked in its chunk.  So a free never fails or waits
+ *     parked   who finds no page at its ticket looks whether some are parked.  A chunk that is parked whole goes
+ *              back to the store
+ *
+ * Nothing is lost.  A unit is signalled when its page is in the queue, or marked as parked; so who has a unit finds
+ * a page in the end (core/index_queue.h, core/chunk_pages.h).
+ *
+ * A page keeps its size: a chunk serves one class until all of its pages are parked.  The paper's limit, too.
+ *
+ * Order.  A page goes from its last owner to the next one by a slot of the queue (release, acquire), by its bit
+ * among the parked (the same), or with its chunk through the store (the same).  `live` is relaxed: it is changed
+ * between a take and the next put.  A chunk's class is written before its pages are put, and changed when none is
+ * live or in the queue.
+ *
+ * Full heap.  NULL for a whole chunk: the store's word proves it.  NULL for a page: (1) at one place of the order of
+ * the store's word no chunk is left, none on its way.  (2) The semaphore refuses: at one place of the order of
+ * `balance` more pages are reserved than there, and expected from others.  That counts parked ones.  (3) The
+ * store's word is still what it was, so at (2) there was no chunk either, and nobody made pages of one.  If it is not, the lane asks again.
+ * That the places of two words are one instant is true of the order in which a GPU does them, and of a lane that
+ * has acquired what others did before (docs/design/full-heap.md).  Pages of other classes serve nobody here. */
+#ifndef QUARRY_ALLOC_OURO_H
+#define QUARRY_ALLOC_OURO_H
+
+#include "quarry/alloc/alloc.h"
+#include "quarry/core/chunk_pages.h"
+#include "quarry/core/chunks.h"
+#include "quarry/core/classes.h"
+#include "quarry/core/index_queue.h"
+#include "quarry/core/semaphore.h"
+#include "quarry/core/share.h"
+
+enum quarry_ouro_backing { QUARRY_OURO_STANDARD };
+enum quarry_ouro_payload { QUARRY_OURO_PAGES };
+
+#define QUARRY_OURO_PAGE_BYTES 8192u /* of a chunk: the paper's */
+#define QUARRY_OURO_DEBUG_UNIT 128u  /* with what debug mode adds, and 16 bytes: layout.h */
+#define QUARRY_OURO_QUEUE_SHARE 16u  /* all queues have at most this part of the chunks' bytes */
+#define QUARRY_OURO_QUEUE_LEAST 32u  /* slots */
+
+#define QUARRY_OURO_PAGES_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS)
+#define QUARRY_OURO_OPTIONS(ROW)                                                                             \
+    ROW(ouro, queue_slots, 0, 1, 1u << 30,                                                                   \
+        "slots of each size's queue, to a power of two; 0: all queues take up to 1/16 of the heap")
+enum quarry_ouro_option { QUARRY_OURO_OPTIONS(QUARRY_OPTION_INDEX) };
+
+struct quarry_ouro_class {
+    struct quarry_semaphore units;
+    struct quarry_index_queue_ends queue, tokens;
+};
+
+struct quarry_ouro {
+    struct quarry_pages chunks; /* first, as a free needs it first */
+    struct quarry_classes sizes;
+    struct quarry_chunk_table table;
+    uint32_t *live; /* as many fields as table.parked */
+    struct quarry_ouro_class *class_;
+    uint32_t *queue, *tokens; /* slots of all classes */
+    struct quarry_chunks store;
+    uint32_t queue_slots, token_slots; /* of each class */
+    uint32_t unit;
+};
+
+SIMT_FN struct quarry_index_queue quarry_ouro_queue(const struct quarry_ouro *h, uint32_t class_)
+{
+    struct quarry_index_queue q = {&h->class_[class_].queue, h->queue + (uint64_t)class_ * h->queue_slots,
+                                   h->queue_slots - 1u};
+    return q;
+}
+
+SIMT_FN struct quarry_chunk_pages quarry_ouro_parking(const struct quarry_ouro *h, uint32_t class_)
+{
+    struct quarry_chunk_pages p = {
+        &h->table,
+        &h->store,
+        &h->class_[class_].units,
+        {&h->class_[class_].tokens, h->tokens + (uint64_t)class_ * h->token_slots, h->token_slots - 1u},
+        quarry_class_pages(&h->sizes, class_)};
+    return p;
+}
+
+SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                              const struct quarry_ouro *h, uint64_t thread, uint64_t threads)
+{
+    (void)backing;
+    (void)payload;
+    quarry_chunks_init(&h->store, thread, threads);
+    quarry_chunk_table_init(&h->table, h->chunks.count, thread, threads);
+    for (uint64_t i = thread; i < (uint64_t)h->chunks.count * h->table.fields; i += threads)
+        h->live[i] = 0;
+    for (uint32_t k = 0; k < h->sizes.whole; k++) {
+        struct quarry_index_queue queue = quarry_ouro_queue(h, k);
+        struct quarry_chunk_pages parking = quarry_ouro_parking(h, k);
+        if (thread == 0)
+            quarry_semaphore_init(&h->class_[k].units, 0);
+        quarry_index_queue_init(&queue, 0, thread, threads);
+        quarry_index_queue_init(&parking.tokens, 0, thread, threads);
+    }
+}
+
+/* ---- malloc ---- */
+
+/* Takes free pages for lanes of the group that have a unit each.
+ *   has   those lanes, not none
+ * Returns the caller's index, or QUARRY_NO_INDEX if it is not among them.  Scope: group, reconverged.
+ * Progress: waits for lanes between a signal and a count (core/chunk_pages.h). */
+SIMT_FN uint32_t quarry_ouro_take(const struct quarry_ouro *h, uint32_t class_, uint32_t group, uint32_t has)
+{
+    struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
+    uint32_t ticket = 0, index = QUARRY_NO_INDEX;
+    if (simt_rank(group) == 0)
+        ticket = quarry_index_queue_front(&queue, simt_popc_u32(has));
+    ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) + simt_rank(has);
+    for (uint32_t vain = 0;; vain++) {
+        int looks = (has >> simt_lane() & 1u) && index == QUARRY_NO_INDEX;
+        if (looks)
+            index =
+                quarry_index_queue_take_try(&queue, quarry_index_queue_at(&queue, ticket, vain), vain == 0);
+        uint32_t left = simt_ballot(group, looks && index == QUARRY_NO_INDEX);
+        if (left == 0)
+            return index;
+        struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
+        uint32_t parked = quarry_chunk_take(&parking, group, left);
+        if (left >> simt_lane() & 1u)
+            index = parked;
+        if (!simt_any(group, looks && index == QUARRY_NO_INDEX))
+            return index;
+        quarry_index_queue_rest(vain);
+    }
+}
+
+/* What the first lane of a group knows of its malloc. */
+struct quarry_ouro_ask {
+    uint32_t got;      /* units that it has and no page yet */
+    uint32_t owed;     /* units that the semaphore owes it */
+    uint32_t promised; /* units that it has promised to make */
+};
+
+/* The calling lane puts a free page into the queue, or marks it as parked if its ticket's slot is taken.
+ * Returns whether it is parked: after the signal it must be counted. */
+SIMT_FN int quarry_ouro_put(const struct quarry_ouro *h, uint32_t class_, uint32_t ticket, uint32_t chunk,
+                            uint32_t page)
+{
+    struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
+    if (quarry_index_queue_put_try(&queue, ticket & queue.mask, chunk << h->table.page_bits | page))
+        return 0;
+    struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
+    quarry_chunk_mark(&parking, chunk, page);
+    return 1;
+}
+
+/* Deals the pages of new chunks: to lanes of the group, and into the queue.
+ *   chunk   of the first `made` lanes: a new chunk
+ * Else as quarry_ouro_grow. */
+SIMT_FN void quarry_ouro_deal(const struct quarry_ouro *h, uint32_t class_, uint32_t group, uint32_t needs,
+                              uint32_t chunk, uint32_t made, struct quarry_ouro_ask *a, uint32_t *index)
+{
+    struct quarry_semaphore *units = &h->class_[class_].units;
+    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), width = simt_popc_u32(group);
+    uint32_t each = quarry_class_pages(&h->sizes, class_), pages = made * each, ticket = 0;
+    uint32_t got = simt_shuffle_u32(group, a->got, leader), owed = simt_shuffle_u32(group, a->owed, leader);
+    uint32_t kept = owed < pages ? owed : pages;
+    if (rank < made) /* `queued` may go on from an earlier life */
+        (void)simt_add_u64(&h->table.word[chunk], (class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
+    if (rank == 0) {
+        struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
+        ticket = quarry_index_queue_back(&queue, pages - kept);
+    }
+    simt_sync(group); /* the chunks have their class before their pages are put */
+    ticket = simt_shuffle_u32(group, ticket, leader) - kept;
+    uint32_t order = simt_rank(needs) - got; /* those before have units, and find pages in the queue */
+    int keeps = (needs >> simt_lane() & 1u) && order < kept;
+    uint32_t from = simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, keeps ? order / each : 0));
+    if (keeps)
+        *index = from << h->table.page_bits | order % each;
+    for (uint32_t n = kept; n < pages; n += width) {
+        uint32_t mine = n + rank;
+        from = simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, mine < pages ? mine / each : 0));
+        if (mine < pages && quarry_ouro_put(h, class_, ticket + mine, from, mine % each))
+            (void)simt_add_u64(&h->table.word[from], QUARRY_CHUNK_MARKED, relaxed);
+    }
+    simt_sync(group); /* all pages are in the queue, or marked */
+    if (rank == 0) {
+        quarry_semaphore_produced(units, &a->owed, pages, &a->promised);
+        quarry_chunks_end(&h->store);
+    }
+    simt_sync(group); /* and signalled */
+    if (rank < made) {
+        struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
+        quarry_chunk_enter_new(&parking, chunk);
+    }
+}
+
+/* Makes of what was promised as much as it gets chunks for at once.
+ *   needs   lanes of the group without a page
+ *   a       the first lane's, with its `promised` in all, which is not 0; then less is promised
+ *   index   in, out: the caller's page
+ * Returns how many of `needs` are refused: the last ones.  Scope: group, reconverged. */
+SIMT_FN uint32_t quarry_ouro_grow(const struct quarry_ouro *h, uint32_t class_, uint32_t group,
+                                  uint32_t needs, struct quarry_ouro_ask *a, uint32_t *index)
+{
+    struct quarry_semaphore *units = &h->class_[class_].units;
+    uint32_t rank = simt_rank(group), each = quarry_class_pages(&h->sizes, class_), refused = 0;
+    uint32_t wanted = (a->promised + each - 1u) / each;
+    uint64_t seen = 0;
+    uint32_t chunk = quarry_chunks_take(&h->store, group, simt_ballot(group, rank < wanted), 1, &seen);
+    uint32_t made =
+        simt_popc_u32(simt_ballot(group, chunk != QUARRY_NO_INDEX)); /* the first so many lanes have one */
+    if (made)
+        quarry_ouro_deal(h, class_, group, needs, chunk, made, a, index);
+    if (rank == 0 && made == 0) {
+        refused = quarry_semaphore_failed(units, &a->owed, a->promised, &a->promised);
+        if (refused && !quarry_chunks_is_same(&h->store, seen)) { /* no proof: ask again */
+            uint32_t got = quarry_semaphore_ask(units, refused);
+            a->got += got;
+            a->owed += refused - got;
+            refused = 0;
+        }
+    }
+    return simt_shuffle_u32(group, refused, simt_ctz_u32(group));
+}
+
+/* A page for each lane of the group, or QUARRY_NO_INDEX.  Scope: group, reconverged.
+ * Progress: as the semaphore, which waits for lanes that make batches; those wait for nobody. */
+SIMT_FN uint32_t quarry_ouro_pages(const struct quarry_ouro *h, struct quarry_context *context,
+                                   uint32_t class_, uint32_t group)
+{
+    struct quarry_semaphore *units = &h->class_[class_].units;
+    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), needs = group, index = QUARRY_NO_INDEX;
+    struct quarry_ouro_ask a = {0, 0, 0};
+    if (rank == 0) {
+        a.got = quarry_semaphore_ask(units, simt_popc_u32(group));
+        a.owed = simt_popc_u32(group) - a.got;
+    }
+    for (;;) {
+        uint32_t got = simt_shuffle_u32(group, a.got, leader);
+        quarry_step(context);
+        if (got) {
+            uint32_t has = simt_ballot(group, (needs >> simt_lane() & 1u) && simt_rank(needs) < got);
+            uint32_t page = quarry_ouro_take(h, class_, group, has);
+            index = has >> simt_lane() & 1u ? page : index;
+            needs &= ~has;
+            a.got = 0;
+        }
+        if (needs == 0)
+            return index;
+        if (rank == 0) {
+            uint32_t owed = a.owed;
+            a.promised = quarry_semaphore_wait(units, &a.owed, quarry_class_pages(&h->sizes, class_));
+            a.got = owed - a.owed;
+        }
+        while ((a.promised = simt_shuffle_u32(group, a.promised, leader)) != 0) {
+            uint32_t refused = quarry_ouro_grow(h, class_, group, needs, &a, &index);
+            needs = simt_ballot(group, (needs >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
+            uint32_t left = simt_popc_u32(needs) - refused;
+            needs = simt_ballot(group, (needs >> simt_lane() & 1u) && simt_rank(needs) < left);
+        }
+    }
+}
+
+SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                 const struct quarry_ouro *h, struct quarry_context *context, uint64_t bytes)
+{
+    uint32_t class_ = quarry_class_of(&h->sizes, bytes), chunk, page = 0;
+    uint32_t group = quarry_group(&h->class_[class_], QUARRY_SITE_OURO_MALLOC);
+    (void)backing;
+    (void)payload;
+    if (class_ == h->sizes.whole) {
+        uint64_t seen;
+        quarry_step(context);
+        chunk = quarry_chunks_take(&h->store, group, group, 0, &seen);
+        if (chunk == QUARRY_NO_INDEX)
+            return SIMT_NULL;
+        (void)simt_add_u64(&h->table.word[chunk], (class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
+    } else {
+        uint32_t index = quarry_ouro_pages(h, context, class_, group);
+        if (index == QUARRY_NO_INDEX)
+            return SIMT_NULL;
+        chunk = index >> h->table.page_bits;
+        page = index & ((1u << h->table.page_bits) - 1u);
+    }
+    (void)simt_or_u32(quarry_chunk_field(&h->table, h->live, chunk, page), 1u << page % 32u, relaxed);
+    return (unsigned char *)quarry_page_address(&h->chunks, chunk) +
+           (uint64_t)page * quarry_class_bytes(&h->sizes, class_);
+}
+
+/* ---- free ---- */
+
+/* Where an address is. */
+struct quarry_ouro_where {
+    uint32_t chunk;  /* or QUARRY_NO_PAGE */
+    uint32_t class_; /* more than sizes.whole: the chunk has none */
+    uint32_t page;   /* as quarry_class_page */
+};
+
+SIMT_FN struct quarry_ouro_where quarry_ouro_locate(const struct quarry_ouro *h, const void *address)
+{
+    struct quarry_ouro_where w = {quarry_page_index(&h->chunks, address), ~0u, 0};
+    if (w.chunk != QUARRY_NO_PAGE) {
+        const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->chunks, w.chunk);
+        w.class_ = quarry_chunk_class(simt_load_u64(&h->table.word[w.chunk], relaxed)) - 1u;
+        if (w.class_ <= h->sizes.whole)
+            w.page =
+                quarry_class_page(&h->sizes, w.class_, (uint32_t)((const unsigned char *)address - begin));
+        if (w.class_ > h->sizes.whole || w.page >= quarry_class_pages(&h->sizes, w.class_))
+            w.class_ = ~0u;
+    }
+    return w;
+}
+
+/* Progress: lanes of a warp that free together wait for each other, and for nobody else. */
+SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                              const struct quarry_ouro *h, void *block)
+{
+    struct quarry_ouro_where w = quarry_ouro_locate(h, block);
+    uint32_t bit = 1u << w.page % 32u, group, ticket = 0, n, parks;
+    (void)backing;
+    (void)payload;
+    int live =
+        w.class_ <= h->sizes.whole &&
+        (simt_and_u32(quarry_chunk_field(&h->table, h->live, w.chunk, w.page), ~bit, relaxed) & bit) != 0;
+    simt_assert(live);
+    if (!live)
+        return;
+    group = quarry_group(&h->class_[w.class_], QUARRY_SITE_OURO_FREE);
+    n = simt_popc_u32(group);
+    if (w.class_ == h->sizes.whole) {
+        (void)simt_sub_u64(&h->table.word[w.chunk], (w.class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
+        quarry_chunks_give(&h->store, group, w.chunk);
+        return;
+    }
+    if (simt_rank(group) == 0) {
+        struct quarry_index_queue queue = quarry_ouro_queue(h, w.class_);
+        ticket = quarry_index_queue_back(&queue, n);
+    }
+    ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) + simt_rank(group);
+    parks = simt_ballot(group, quarry_ouro_put(h, w.class_, ticket, w.chunk, w.page));
+    simt_sync(group); /* all pages are in the queue, or marked */
+    if (simt_rank(group) == 0)
+        quarry_semaphore_signal(&h->class_[w.class_].units, n);
+    simt_sync(group); /* and signalled, before any lane asks again */
+    if (parks) {
+        struct quarry_chunk_pages parking = quarry_ouro_parking(h, w.class_);
+        quarry_chunk_enter(&parking, group, parks, w.chunk);
+        simt_sync(group);
+    }
+}
+
+/* ---- looking ---- */
+
+SIMT_FN enum quarry_place quarry_ouro_find(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                           const struct quarry_ouro *h, const void *address,
+                                           struct quarry_span *span)
+{
+    struct quarry_ouro_where w = quarry_ouro_locate(h, address);
+    (void)backing;
+    (void)payload;
+    if (quarry_page_find(&h->chunks, address, span) == QUARRY_NO_PAGE)
+        return QUARRY_PLACE_FOREIGN;
+    if (w.class_ <= h->sizes.whole &&
+        (simt_load_u32(quarry_chunk_field(&h->table, h->live, w.chunk, w.page), relaxed) >> w.page % 32u &
+         1u)) {
+        span->bytes = quarry_class_bytes(&h->sizes, w.class_);
+        span->begin += w.page * span->bytes;
+        return QUARRY_PLACE_LIVE;
+    }
+    span->begin += (uint32_t)((const unsigned char *)address - span->begin) / h->unit * h->unit;
+    span->bytes = h->unit;
+    return QUARRY_PLACE_FREE;
+}
+
+/* How often the structures of a chunk contradict themselves, in an idle heap. */
+SIMT_FN uint32_t quarry_ouro_faults(const struct quarry_ouro *h, uint32_t chunk)
+{
+    const struct quarry_chunk_table *t = &h->table;
+    uint64_t word = t->word[chunk];
+    uint32_t class_ = quarry_chunk_class(word) - 1u, count = quarry_chunk_count(word), bits = 0, faults = 0;
+    uint32_t pages = class_ <= h->sizes.whole ? quarry_class_pages(&h->sizes, class_) : 0;
+    for (uint32_t field = 0; field < t->fields; field++) {
+        uint32_t live = *quarry_chunk_field(t, h->live, chunk, field * 32u);
+        uint32_t parked = *quarry_chunk_field(t, t->parked, chunk, field * 32u), here = 0;
+        if (pages > field * 32u)
+            here = pages - field * 32u < 32u ? (1u << (pages - field * 32u)) - 1u : ~0u;
+        faults += (live & parked) != 0 || ((live | parked) & ~here) != 0;
+        bits += simt_popc_u32(parked);
+    }
+    return faults + (count != bits) + (quarry_chunk_marked(word) != 0) +
+           (word / QUARRY_CHUNK_QUEUED != (count != 0)) + (class_ != ~0u && class_ > h->sizes.whole);
+}
+
+/* Likewise of a slot of the queue of a class. */
+SIMT_FN uint32_t quarry_ouro_slot_faults(const struct quarry_ouro *h, uint32_t class_, uint32_t index)
+{
+    uint32_t chunk = index >> h->table.page_bits, page = index & ((1u << h->table.page_bits) - 1u);
+    if (index == QUARRY_NO_INDEX)
+        return 0;
+    if (chunk >= h->chunks.count || quarry_chunk_class(h->table.word[chunk]) != class_ + 1u ||
+        page >= quarry_class_pages(&h->sizes, class_))
+        return 1;
+    uint32_t taken = *quarry_chunk_field(&h->table, h->live, chunk, page) |
+                     *quarry_chunk_field(&h->table, h->table.parked, chunk, page);
+    return taken >> page % 32u & 1u;
+}
+
+SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                const struct quarry_ouro *h, uint64_t bytes,
+                                const struct quarry_census_share *share, struct quarry_census *sum)
+{
+    uint32_t wanted = bytes ? quarry_class_of(&h->sizes, bytes) : 0, size;
+    (void)backing;
+    (void)payload;
+    for (uint64_t i = share->thread; i < h->chunks.count; i += share->threads) {
+        uint32_t chunk = (uint32_t)i, live = 0;
+        uint32_t class_ = quarry_chunk_class(simt_load_u64(&h->table.word[chunk], relaxed)) - 1u;
+        if (share->idle)
+            sum->faults += quarry_ouro_faults(h, chunk);
+        if (class_ > h->sizes.whole) {
+            sum->free_bytes += h->sizes.chunk_bytes;
+            sum->largest_free = h->sizes.chunk_bytes;
+            sum->slots += bytes ? quarry_class_pages(&h->sizes, wanted) : 0;
+            continue;
+        }
+        uint32_t pages = quarry_class_pages(&h->sizes, class_);
+        for (uint32_t page = 0; page < pages; page += 32u)
+            live +=
+                simt_popc_u32(simt_load_u32(quarry_chunk_field(&h->table, h->live, chunk, page), relaxed));
+        live = live < pages ? live : pages;
+        size = quarry_class_bytes(&h->sizes, class_);
+        sum->live_blocks += live;
+        sum->live_bytes += (uint64_t)live * size;
+        sum->free_bytes += (uint64_t)(pages - live) * size;
+        if (live < pages && sum->largest_free < size)
+            sum->largest_free = size;
+        sum->slots += bytes && class_ == wanted ? pages - live : 0;
+    }
+    if (!share->idle)
+        return;
+    for (uint32_t k = 0; k < h->sizes.whole; k++) {
+        struct quarry_index_queue queue = quarry_ouro_queue(h, k);
+        for (uint64_t i = share->thread; i < h->queue_slots; i += share->threads)
+            sum->faults += quarry_ouro_slot_faults(h, k, queue.slot[i]);
+        const struct quarry_semaphore *units = &h->class_[k].units;
+        if (share->thread == 0)
+            sum->faults +=
+                (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
+    }
+    if (share->thread == 0)
+        sum->faults += (h->store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
+                       quarry_chunks_left(h->store.head->word) > h->chunks.count ||
+                       h->store.head->fresh > h->chunks.count;
+}
+
+#define quarry_ouro_settle QUARRY_NOTHING_TO_SETTLE
+#define quarry_ouro_trim QUARRY_NOTHING_TO_TRIM
+
+#if SIMT_HAS_HOST
+/* Sections by the sizes that chunks of this kind have at most; so they don't shrink as pages grow. */
+SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
+{
+    struct quarry_ouro *h = (struct quarry_ouro *)heap;
+    uint32_t least = h->unit, page_bits = 0;
+    while (l->page_bytes / least > QUARRY_CHUNK_PAGES_MOST)
+        least *= 2;
+    h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least);
+    uint32_t classes = h->sizes.whole, fields = (quarry_class_pages(&h->sizes, 0) + 31u) / 32u;
+    uint64_t slots = l->option[QUARRY_OPTION_ouro_queue_slots];
+    if (slots) {
+        h->queue_slots = (uint32_t)quarry_index_queue_slots(slots);
+    } else {
+        slots =
+            l->pages * l->page_bytes / QUARRY_OURO_QUEUE_SHARE / sizeof *h->queue / (classes ? classes : 1u);
+        h->queue_slots = QUARRY_OURO_QUEUE_LEAST;
+        while (2u * (uint64_t)h->queue_slots <= slots && h->queue_slots < 1u << 30)
+            h->queue_slots *= 2u;
+    }
+    h->token_slots = (uint32_t)quarry_index_queue_slots(l->pages);
+    /* With more pages than an index can name the smallest ones are larger. */
+    while (l->pages << page_bits < QUARRY_NO_INDEX && 1u << page_bits < quarry_class_pages(&h->sizes, 0))
+        page_bits++;
+    if (l->pages << page_bits >= QUARRY_NO_INDEX)
+        page_bits--;
+    while (quarry_class_pages(&h->sizes, 0) > 1u << page_bits)
+        h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least *= 2);
+    h->table.page_bits = page_bits;
+    h->table.fields = fields;
+    h->store.count = (uint32_t)l->pages;
+    h->store.returned.mask = h->token_slots - 1u;
+    h->store.head = (struct quarry_chunks_head *)quarry_layout_section(l, "store", sizeof *h->store.head,
+                                                                       QUARRY_SECTION_ALIGN);
+    h->store.returned.ends = &h->store.head->returned;
+    h->class_ = (struct quarry_ouro_class *)quarry_layout_section(l, "classes", classes * sizeof *h->class_,
+                                                                  QUARRY_SECTION_ALIGN);
+    h->table.word =
+        (uint64_t *)quarry_layout_section(l, "words", l->pages * sizeof *h->table.word, QUARRY_SECTION_ALIGN);
+    h->table.place = (uint32_t *)quarry_layout_section(l, "places", l->pages * sizeof *h->table.place,
+                                                       QUARRY_SECTION_ALIGN);
+    h->live = (uint32_t *)quarry_layout_section(l, "live", l->pages * fields * sizeof *h->live,
+                                                QUARRY_SECTION_ALIGN);
+    h->table.parked = (uint32_t *)quarry_layout_section(
+        l, "parked", l->pages * fields * sizeof *h->table.parked, QUARRY_SECTION_ALIGN);
+    h->store.returned.slot = (uint32_t *)quarry_layout_section(
+        l, "returned", (uint64_t)h->token_slots * sizeof *h->tokens, QUARRY_SECTION_ALIGN);
+    h->tokens = (uint32_t *)quarry_layout_section(
+        l, "tokens", (uint64_t)h->token_slots * classes * sizeof *h->tokens, QUARRY_SECTION_ALIGN);
+    h->queue = (uint32_t *)quarry_layout_section(
+        l, "queues", (uint64_t)h->queue_slots * classes * sizeof *h->queue, QUARRY_SECTION_ALIGN);
+    h->chunks = quarry_layout_pages(l);
+    if (l->pages >= QUARRY_CHUNKS_MOST)
+        l->used_bytes = UINT64_MAX;
+}
+
+SIMT_HOST_FN enum quarry_layout_result quarry_ouro_layout(enum quarry_ouro_backing backing,
+                                                          enum quarry_ouro_payload payload,
+                                                          struct quarry_ouro *h, struct quarry_layout *l)
+{
+    uint32_t unit = l->alignment > QUARRY_PAGE_UNIT ? (uint32_t)l->alignment : QUARRY_PAGE_UNIT;
+    enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_OURO_PAGE_BYTES);
+    uint64_t page_bytes = l->page_bytes;
+    (void)backing;
+    (void)payload;
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    if (page_bytes % unit != 0)
+        return QUARRY_LAYOUT_ALIGNMENT;
+    if (l->pages >= QUARRY_CHUNKS_MOST)
+        return QUARRY_LAYOUT_PAGES;
+    h->unit = l->debug && unit < QUARRY_OURO_DEBUG_UNIT ? QUARRY_OURO_DEBUG_UNIT : unit;
+    l->page_bytes = quarry_round_up(page_bytes, h->unit);
+    result = quarry_layout_fit(l, quarry_ouro_sections, h);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    l->unit = h->unit;
+    l->max_block = l->page_bytes;
+    l->page_bytes = page_bytes;
+    return QUARRY_LAYOUT_OK;
+}
+#endif
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A queue of numbers in a ring of slots.
+ *
+ * M. Winter, D. Mlakar, M. Parger, M. Steinberger, "Ouroboros: Virtualized Queues for Dynamic Memory Management on
+ * GPUs", ICS 2020, algorithm 1.
+ *
+ *     slot    a number, or QUARRY_NO_INDEX: empty.  A ticket t belongs to slot t mod size
+ *     count   numbers in slots that nobody has claimed; below 0 for a moment.  Who counts by something else,
+ *             such as a bulk semaphore, leaves it alone
+ *     front   ticket of the next take
+ *     back    ticket of the next put
+ *
+ * The paper's queue tests a counter first, and then waits until the ticket's own slot is as it must be.  Here, too,
+ * who takes has claimed a number before, and who must put knows that a slot is empty.  But tickets only say where
+ * to look first: nobody waits for the one who has the same slot and stands still.  A take that finds its slot
+ * empty looks a few times and then at the slots around it, nearest first; a put likewise, or it gives up at once.
+ * Puts and takes have as many tickets, so mostly the ticket's own slot is the right one.  Tickets may wrap.
+ *
+ * No number is lost or had twice: it leaves a slot by an exchange, or by a compare-exchange that names it, and
+ * enters by a compare-exchange with QUARRY_NO_INDEX.
+ *
+ * A take ends.  A claim is granted only when the number is in a slot (quarry_index_queue_add comes after the put), so
+ * at every instant there are as many numbers in slots as claims that have not found one.  Who has looked everywhere
+ * looks again; each time it was unlucky somebody else has found one.  A put ends likewise, if there are never more
+ * numbers than slots.
+ *
+ * Order.  What was done before a put happens-before what is done after the take of that number: release and
+ * acquire of its slot.  `count`, `front` and `back` are relaxed; a claim that happens-after an add finds it. */
+#ifndef QUARRY_CORE_INDEX_QUEUE_H
+#define QUARRY_CORE_INDEX_QUEUE_H
+
+#include "quarry/simt/simt.h"
+
+#define QUARRY_NO_INDEX 0xffffffffu
+#define QUARRY_INDEX_QUEUE_PATIENCE 8u /* looks at the ticket's own slot */
+
+/* What many threads change at once lies 256 bytes apart: core/semaphore.h says why. */
+struct quarry_index_queue_ends {
+    uint32_t count; /* with a sign */
+    uint32_t unused[63];
+    uint32_t front;
+    uint32_t unused_too[63];
+    uint32_t back;
+    uint32_t unused_as_well[63];
+};
+
+struct quarry_index_queue {
+    struct quarry_index_queue_ends *ends;
+    uint32_t *slot;
+    uint32_t mask; /* slots - 1; their number is a power of two */
+};
+
+/* Makes an empty queue.  Thread `thread` of `threads` does its share; nothing else runs.
+ *   ticket   the first of either end: any */
+SIMT_FN void quarry_index_queue_init(const struct quarry_index_queue *q, uint32_t ticket, uint64_t thread,
+                                     uint64_t threads)
+{
+    if (thread == 0) {
+        q->ends->count = 0;
+        q->ends->front = ticket;
+        q->ends->back = ticket;
+    }
+    for (uint64_t i = thread; i <= q->mask; i += threads)
+        q->slot[i] = QUARRY_NO_INDEX;
+}
+
+/* Claims up to n numbers.  Returns how many: the caller must take so many.  Never waits. */
+SIMT_FN uint32_t quarry_index_queue_claim(const struct quarry_index_queue *q, uint32_t n)
+{
+    uint32_t *count = &q->ends->count;
+    if ((int32_t)simt_load_u32(count, relaxed) <= 0)
+        return 0;
+    int32_t before = (int32_t)simt_sub_u32(count, n, relaxed);
+    uint32_t got = before <= 0 ? 0 : (uint32_t)before < n ? (uint32_t)before : n;
+    if (got < n)
+        (void)simt_add_u32(count, n - got, relaxed);
+    return got;
+}
+
+/* Says that n numbers more are in slots, or that so many claims are given back. */
+SIMT_FN void quarry_index_queue_add(const struct quarry_index_queue *q, uint32_t n)
+{
+    (void)simt_add_u32(&q->ends->count, n, relaxed);
+}
+
+/* n tickets of takes, or of puts.  Returns the first. */
+SIMT_FN uint32_t quarry_index_queue_front(const struct quarry_index_queue *q, uint32_t n)
+{
+    return simt_add_u32(&q->ends->front, n, relaxed);
+}
+
+SIMT_FN uint32_t quarry_index_queue_back(const struct quarry_index_queue *q, uint32_t n)
+{
+    return simt_add_u32(&q->ends->back, n, relaxed);
+}
+
+/* The slot of a ticket for who looks for the (vain + 1)-th time: its own, then t + 1, t - 1, t + 2, ... */
+SIMT_FN uint32_t quarry_index_queue_at(const struct quarry_index_queue *q, uint32_t ticket, uint32_t vain)
+{
+    uint32_t step = vain < QUARRY_INDEX_QUEUE_PATIENCE ? 0 : vain - QUARRY_INDEX_QUEUE_PATIENCE + 1u;
+    return (ticket + (step & 1u ? step / 2u + 1u : 0u - step / 2u)) & q->mask;
+}
+
+/* Waits a little after a look in vain, but not after each when looking around. */
+SIMT_FN void quarry_index_queue_rest(uint32_t vain)
+{
+    if (vain < QUARRY_INDEX_QUEUE_PATIENCE || vain % QUARRY_INDEX_QUEUE_PATIENCE == 0)
+        simt_backoff();
+}
+
+/* Takes the number in slot `at`, or returns QUARRY_NO_INDEX.
+ *   first   it is mostly there: without a look before */
+SIMT_FN uint32_t quarry_index_queue_take_try(const struct quarry_index_queue *q, uint32_t at, int first)
+{
+    if (!first && simt_load_u32(&q->slot[at], relaxed) == QUARRY_NO_INDEX)
+        return QUARRY_NO_INDEX;
+    /* acquire: pairs with the release in quarry_index_queue_put_try */
+    return simt_exchange_u32(&q->slot[at], QUARRY_NO_INDEX, acquire);
+}
+
+/* Takes the number of a claim.  Progress: see above; waits for nobody who stands still. */
+SIMT_FN uint32_t quarry_index_queue_take(const struct quarry_index_queue *q, uint32_t ticket)
+{
+    for (uint32_t vain = 0;; vain++) {
+        uint32_t index = quarry_index_queue_take_try(q, quarry_index_queue_at(q, ticket, vain), vain == 0);
+        if (index != QUARRY_NO_INDEX)
+            return index;
+        quarry_index_queue_rest(vain);
+    }
+}
+
+/* Puts a number into slot `at`.  Returns whether that was empty. */
+SIMT_FN int quarry_index_queue_put_try(const struct quarry_index_queue *q, uint32_t at, uint32_t index)
+{
+    /* release: pairs with the acquires of the takes */
+    return simt_cas_u32(&q->slot[at], QUARRY_NO_INDEX, index, release) == QUARRY_NO_INDEX;
+}
+
+/* Puts a number into a queue that has an empty slot for it. */
+SIMT_FN void quarry_index_queue_put(const struct quarry_index_queue *q, uint32_t ticket, uint32_t index)
+{
+    for (uint32_t vain = 0; !quarry_index_queue_put_try(q, quarry_index_queue_at(q, ticket, vain), index);
+         vain++)
+        quarry_index_queue_rest(vain);
+}
+
+/* Takes a number out of the middle.
+ *   at   where the caller has seen it put; it may be gone since
+ * Returns whether it took it.  Never waits. */
+SIMT_FN int quarry_index_queue_remove(const struct quarry_index_queue *q, uint32_t at, uint32_t index)
+{
+    if (quarry_index_queue_claim(q, 1) == 0)
+        return 0;
+    /* acquire: pairs with the release in quarry_index_queue_put_try */
+    if (simt_cas_u32(&q->slot[at], index, QUARRY_NO_INDEX, acquire) != index) {
+        quarry_index_queue_add(q, 1);
+        return 0;
+    }
+    (void)quarry_index_queue_front(q, 1); /* puts and takes have as many tickets */
+    return 1;
+}
+
+#if SIMT_HAS_HOST
+/* Slots of a queue that is to hold so many numbers: a power of two. */
+SIMT_HOST_FN uint64_t quarry_index_queue_slots(uint64_t numbers)
+{
+    uint64_t slots = 1;
+    while (slots < numbers)
+        slots *= 2;
+    return slots;
+}
+#endif
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the suite for all allocators does not ask of the ouro family: pages that are parts of chunks, queues that are
+ * full, chunks that go back.  On the CPU with QUARRY_TEST_SEEDS seeds for each case (default 60). */
+#include "alloc/promises.h"
+
+#define SEEDS 60u
+
+static const uint64_t queues[] = {0, 1, 4, 32}; /* slots of a queue; 0: as many as are standard */
+
+static void choose(uint64_t seed)
+{
+    plain_options();
+    set_option("queue_slots", queues[seed % 4]);
+    base_target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 3) : 0;
+}
+
+static void sizes_of(uint32_t chunk_bytes, uint32_t least)
+{
+    struct quarry_classes c = quarry_classes_make(chunk_bytes, least);
+    assert_int_equal(quarry_class_bytes(&c, c.whole), chunk_bytes);
+    assert_int_equal(quarry_class_pages(&c, c.whole), 1);
+    assert_true(c.whole == 0 || quarry_class_bytes(&c, 0) == least);
+    for (uint32_t bytes = 1; bytes <= chunk_bytes; bytes++) {
+        uint32_t k = quarry_class_of(&c, bytes), size = quarry_class_bytes(&c, k);
+        if (size < bytes || (k > 0 && quarry_class_bytes(&c, k - 1) >= bytes))
+            fail_msg("%u bytes in chunks of %u: class %u", bytes, chunk_bytes, k);
+        if (k < c.whole && (quarry_class_pages(&c, k) < 2 || quarry_class_pages(&c, k) != chunk_bytes / size))
+            fail_msg("class %u of chunks of %u has %u pages", k, chunk_bytes, quarry_class_pages(&c, k));
+        if (quarry_class_page(&c, k, bytes - 1) != (bytes - 1) / size)
+            fail_msg("byte %u of a chunk of %u, class %u", bytes - 1, chunk_bytes, k);
+    }
+}
+
+static void each_size_has_the_smallest_class_that_holds_it(void **state)
+{
+    static const uint32_t least[] = {16, 32, 128, 2048};
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++)
+        for (uint32_t n = 1; n < 70; n++)
+            sizes_of(least[i] * n, least[i]);
+    sizes_of(8192, 16);
+    sizes_of((1u << 20) - 16, 2048);
+}
+
+/* The paper's: ten sizes, 512 to 1 pages a chunk. */
+static void default_sizes(void)
+{
+    choose(0);
+    begin(3, 0, 1, 0);
+    assert_int_equal(f.about.page_bytes, 8192);
+    for (uint64_t bytes = 16, pages = 512; pages >= 1; bytes *= 2, pages /= 2)
+        expect_equal(slots(bytes), 3 * pages);
+    expect_equal(slots(8193), 0);
+    end();
+}
+
+/* With more pages than an index can name the smallest ones are larger. */
+static void large_heaps(void)
+{
+    struct quarry_ouro h;
+    struct quarry_layout l = {0};
+    static const struct {
+        uint64_t pages, page_bytes;
+        uint32_t least, chunk;
+    } cases[] = {{8388607, 8192, 16, 512},  {8388608, 8192, 32, 256},  {16777215, 8192, 32, 256},
+                 {20000000, 8192, 64, 128}, {67108863, 8192, 128, 64}, {1000, 1u << 20, 2048, 512}};
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        l.bytes = UINT64_MAX;
+        l.pages = cases[i].pages;
+        l.page_bytes = cases[i].page_bytes;
+        l.page_align = QUARRY_PAGE_ALIGN;
+        l.option[QUARRY_OPTION_ouro_queue_slots] = 0;
+        assert_int_equal(quarry_ouro_layout(QUARRY_OURO_STANDARD, QUARRY_OURO_PAGES, &h, &l),
+                         QUARRY_LAYOUT_OK);
+        assert_int_equal(quarry_class_bytes(&h.sizes, 0), cases[i].least);
+        assert_int_equal(quarry_class_pages(&h.sizes, 0), cases[i].chunk);
+        assert_true(cases[i].pages << h.table.page_bits < QUARRY_NO_INDEX);
+        /* All that is not chunks: 1/16 and some 3 % more of small chunks' structures. */
+        assert_true(l.used_bytes < l.pages * l.page_bytes / 100 * 111);
+    }
+    l.pages = QUARRY_CHUNKS_MOST;
+    l.page_bytes = 8192;
+    assert_int_equal(quarry_ouro_layout(QUARRY_OURO_STANDARD, QUARRY_OURO_PAGES, &h, &l),
+                     QUARRY_LAYOUT_PAGES);
+}
+
+static void chunks_are_divided_as_in_the_paper(void **state)
+{
+    (void)state;
+    for_each_proof(default_sizes);
+    large_heaps();
+}
+
+/* As many pages of 16 bytes as threads, each of which holds at most one. */
+static void churns(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 10; seed++) {
+        uint32_t each = 2u << seed % 3, threads = 2 + (uint32_t)(seed / 4 * 7 % 95);
+        uint32_t chunks = (threads + each - 1) / each;
+        choose(seed);
+        begin(chunks, 16 * each, threads, seed);
+        f.device.bytes = 16;
+        f.device.turns = seed ? 4 : 200;
+        f.device.hold = (uint32_t)(seed % 4) * 3;
+        expect_equal(run(&promise_churn, threads).nulls, 0);
+        expect_equal(slots(16), chunks * each);
+        expect_equal(run(&promise_malloc, threads).nulls, 0);
+        expect_equal(slots(16), chunks * each - threads);
+        run(&promise_verify, threads);
+        run(&promise_free, threads);
+        end();
+    }
+    base_target.bug_depth = 0;
+    if (test_on_cuda(&base_target))
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t threads = capped(1u << 17);
+            choose(i);
+            begin(threads / 8, 128, threads, 0);
+            f.device.bytes = 16;
+            f.device.turns = 20;
+            expect_equal(run(&promise_churn, threads).nulls, 0);
+            end();
+        }
+}
+
+static void null_never_comes_while_a_small_page_is_free(void **state)
+{
+    (void)state;
+    for_each_proof(churns);
+}
+
+/* More ask than there is: as many get a page as there are. */
+static void fills(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 5; seed++) {
+        uint32_t each = 2u << seed % 5, chunks = 1 + (uint32_t)(seed / 5 % 9), more = (uint32_t)(seed % 70);
+        uint32_t pages = each * chunks, threads = pages + more;
+        choose(seed);
+        begin(chunks, 16 * each, threads, seed);
+        f.device.bytes = 9;
+        for (uint32_t again = 0; again < 3; again++) {
+            expect_equal(run(&promise_malloc, threads).nulls, more);
+            expect_equal(slots(16), 0);
+            run(&promise_verify, threads);
+            f.device.turns = 2 + again;
+            run(&promise_thin, threads);
+            uint32_t nulls = run(&promise_malloc, threads).nulls;
+            expect_equal(nulls, more);
+            run(&promise_free, threads);
+            expect_equal(slots(16), pages);
+        }
+        end();
+    }
+    base_target.bug_depth = 0;
+}
+
+static void a_heap_of_small_pages_fills_to_its_last(void **state)
+{
+    (void)state;
+    for_each_proof(fills);
+}
+
+/* With queues of one slot all pages but one are parked when all were freed, by whomever: so all chunks but one are
+ * whole, and serve another size. */
+static void goes_back(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 10; seed++) {
+        uint32_t each = 2u << seed % 4, chunks = 2 + (uint32_t)(seed / 4 % 9), pages = each * chunks;
+        choose(seed);
+        set_option("queue_slots", 1);
+        begin(chunks, 16 * each, pages, seed);
+        for (uint32_t again = 0; again < 2; again++) {
+            f.device.bytes = 16;
+            expect_equal(run(&promise_malloc, pages).nulls, 0);
+            run(&promise_verify, pages);
+            run(&promise_free, pages);
+            expect_equal(slots(16 * each), chunks - 1);
+            f.device.bytes = 16 * each;
+            expect_equal(run(&promise_malloc, chunks).nulls, 1);
+            run(&promise_verify, chunks);
+            run(&promise_free, chunks);
+            expect_equal(slots(16), pages);
+        }
+        end();
+    }
+    base_target.bug_depth = 0;
+}
+
+static void a_chunk_that_is_parked_whole_serves_other_sizes(void **state)
+{
+    (void)state;
+    for_each_proof(goes_back);
+}
+
+/* Each thread its own program, with all sizes at once, on heaps that are too small for them. */
+static void plays(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 5; seed++) {
+        uint32_t threads = seed % 2 ? 33 : 64;
+        choose(seed);
+        begin(3 + seed % 20, 256, threads, seed);
+        f.device.held = 1 + (uint32_t)(seed % PROMISE_HELD);
+        f.device.boxes = (uint32_t)(seed % 3);
+        f.device.bytes = seed % 5 == 0 ? 16 : 256;
+        f.device.program = (uint32_t)seed;
+        f.device.turns = seed ? 10 : 60;
+        uint32_t nulls = run(&promise_play, threads).nulls;
+        expect_equal(statistics().failed_mallocs, nulls);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+}
+
+static void sizes_may_be_mixed_in_a_heap_that_is_too_small(void **state)
+{
+    (void)state;
+    for_each_proof(plays);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_size_has_the_smallest_class_that_holds_it),
+        cmocka_unit_test(chunks_are_divided_as_in_the_paper),
+        cmocka_unit_test(null_never_comes_while_a_small_page_is_free),
+        cmocka_unit_test(a_heap_of_small_pages_fills_to_its_last),
+        cmocka_unit_test(a_chunk_that_is_parked_whole_serves_other_sizes),
+        cmocka_unit_test(sizes_may_be_mixed_in_a_heap_that_is_too_small),
+    };
+    base_target = test_target();
+    if (!getenv("QUARRY_TEST_ALLOCATOR"))
+        setenv("QUARRY_TEST_ALLOCATOR", "ouro-p-s", 1);
+    return cmocka_run_group_tests_name("ouro", tests, NULL, NULL) != 0;
+}
