@@ -13,8 +13,8 @@ struct fixture {
     const char *allocator;
     struct quarry_allocator_info can; /* what the allocator's line declares, and the suite obeys */
     int counted;                      /* can.counts_slots */
-    int fixed;   /* a block is a page: else smaller ones than a page are to be tested, too */
-    int several; /* a block may have several pages: larger ones, too */
+    int fixed;            /* a block is a page: else smaller ones than a page are to be tested, too */
+    int several;          /* a block may have several pages: larger ones, too */
     uint32_t word_bits;   /* 0: standard, as in the next two */
     uint32_t probes;      /* 0: default */
     uint32_t probe_lanes; /* 0: default */

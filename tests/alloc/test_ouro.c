@@ -62,7 +62,7 @@ static void large_heaps(void)
     static const struct {
         uint64_t pages, page_bytes;
         uint32_t least, chunk;
-    } cases[] = {{8388607, 8192, 16, 512}, {8388608, 8192, 32, 256}, {16777215, 8192, 32, 256},
+    } cases[] = {{8388607, 8192, 16, 512},  {8388608, 8192, 32, 256},  {16777215, 8192, 32, 256},
                  {20000000, 8192, 64, 128}, {67108863, 8192, 128, 64}, {1000, 1u << 20, 2048, 512}};
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         l.bytes = UINT64_MAX;
@@ -70,7 +70,8 @@ static void large_heaps(void)
         l.page_bytes = cases[i].page_bytes;
         l.page_align = QUARRY_PAGE_ALIGN;
         l.option[QUARRY_OPTION_ouro_queue_slots] = 0;
-        assert_int_equal(quarry_ouro_layout(QUARRY_OURO_STANDARD, QUARRY_OURO_PAGES, &h, &l), QUARRY_LAYOUT_OK);
+        assert_int_equal(quarry_ouro_layout(QUARRY_OURO_STANDARD, QUARRY_OURO_PAGES, &h, &l),
+                         QUARRY_LAYOUT_OK);
         assert_int_equal(quarry_class_bytes(&h.sizes, 0), cases[i].least);
         assert_int_equal(quarry_class_pages(&h.sizes, 0), cases[i].chunk);
         assert_true(cases[i].pages << h.table.page_bits < QUARRY_NO_INDEX);
@@ -79,7 +80,8 @@ static void large_heaps(void)
     }
     l.pages = QUARRY_CHUNKS_MOST;
     l.page_bytes = 8192;
-    assert_int_equal(quarry_ouro_layout(QUARRY_OURO_STANDARD, QUARRY_OURO_PAGES, &h, &l), QUARRY_LAYOUT_PAGES);
+    assert_int_equal(quarry_ouro_layout(QUARRY_OURO_STANDARD, QUARRY_OURO_PAGES, &h, &l),
+                     QUARRY_LAYOUT_PAGES);
 }
 
 static void chunks_are_divided_as_in_the_paper(void **state)

@@ -22,14 +22,14 @@ struct queue_case {
     uint32_t *counts; /* QUEUE_COUNTS */
     uint32_t numbers;
     uint32_t rounds;
-    uint32_t hold; /* atomics between take and put */
-    uint32_t ticket; /* of both ends at first */
+    uint32_t hold;    /* atomics between take and put */
+    uint32_t ticket;  /* of both ends at first */
     uint32_t removes; /* every so many-th lane takes out of the middle; 0: none */
 };
 
-SIMT_KERNEL_DECLARE(queue_start);  /* one block: the queue has all numbers */
+SIMT_KERNEL_DECLARE(queue_start); /* one block: the queue has all numbers */
 SIMT_KERNEL_DECLARE(queue_rounds);
-SIMT_KERNEL_DECLARE(store_start);  /* one block: all chunks are left */
+SIMT_KERNEL_DECLARE(store_start); /* one block: all chunks are left */
 SIMT_KERNEL_DECLARE(store_rounds);
 
 #endif

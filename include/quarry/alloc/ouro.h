@@ -92,12 +92,12 @@ SIMT_FN struct quarry_index_queue quarry_ouro_queue(const struct quarry_ouro *h,
 
 SIMT_FN struct quarry_chunk_pages quarry_ouro_parking(const struct quarry_ouro *h, uint32_t class_)
 {
-    struct quarry_chunk_pages p = {&h->table,
-                                   &h->store,
-                                   &h->class_[class_].units,
-                                   {&h->class_[class_].tokens,
-                                    h->tokens + (uint64_t)class_ * h->token_slots, h->token_slots - 1u},
-                                   quarry_class_pages(&h->sizes, class_)};
+    struct quarry_chunk_pages p = {
+        &h->table,
+        &h->store,
+        &h->class_[class_].units,
+        {&h->class_[class_].tokens, h->tokens + (uint64_t)class_ * h->token_slots, h->token_slots - 1u},
+        quarry_class_pages(&h->sizes, class_)};
     return p;
 }
 
@@ -136,7 +136,8 @@ SIMT_FN uint32_t quarry_ouro_take(const struct quarry_ouro *h, uint32_t class_, 
     for (uint32_t vain = 0;; vain++) {
         int looks = (has >> simt_lane() & 1u) && index == QUARRY_NO_INDEX;
         if (looks)
-            index = quarry_index_queue_take_try(&queue, quarry_index_queue_at(&queue, ticket, vain), vain == 0);
+            index =
+                quarry_index_queue_take_try(&queue, quarry_index_queue_at(&queue, ticket, vain), vain == 0);
         uint32_t left = simt_ballot(group, looks && index == QUARRY_NO_INDEX);
         if (left == 0)
             return index;
@@ -217,15 +218,16 @@ SIMT_FN void quarry_ouro_deal(const struct quarry_ouro *h, uint32_t class_, uint
  *   a       the first lane's, with its `promised` in all, which is not 0; then less is promised
  *   index   in, out: the caller's page
  * Returns how many of `needs` are refused: the last ones.  Scope: group, reconverged. */
-SIMT_FN uint32_t quarry_ouro_grow(const struct quarry_ouro *h, uint32_t class_, uint32_t group, uint32_t needs,
-                                  struct quarry_ouro_ask *a, uint32_t *index)
+SIMT_FN uint32_t quarry_ouro_grow(const struct quarry_ouro *h, uint32_t class_, uint32_t group,
+                                  uint32_t needs, struct quarry_ouro_ask *a, uint32_t *index)
 {
     struct quarry_semaphore *units = &h->class_[class_].units;
     uint32_t rank = simt_rank(group), each = quarry_class_pages(&h->sizes, class_), refused = 0;
     uint32_t wanted = (a->promised + each - 1u) / each;
     uint64_t seen = 0;
     uint32_t chunk = quarry_chunks_take(&h->store, group, simt_ballot(group, rank < wanted), 1, &seen);
-    uint32_t made = simt_popc_u32(simt_ballot(group, chunk != QUARRY_NO_INDEX)); /* the first so many lanes have one */
+    uint32_t made =
+        simt_popc_u32(simt_ballot(group, chunk != QUARRY_NO_INDEX)); /* the first so many lanes have one */
     if (made)
         quarry_ouro_deal(h, class_, group, needs, chunk, made, a, index);
     if (rank == 0 && made == 0) {
@@ -242,8 +244,8 @@ SIMT_FN uint32_t quarry_ouro_grow(const struct quarry_ouro *h, uint32_t class_, 
 
 /* A page for each lane of the group, or QUARRY_NO_INDEX.  Scope: group, reconverged.
  * Progress: as the semaphore, which waits for lanes that make batches; those wait for nobody. */
-SIMT_FN uint32_t quarry_ouro_pages(const struct quarry_ouro *h, struct quarry_context *context, uint32_t class_,
-                                   uint32_t group)
+SIMT_FN uint32_t quarry_ouro_pages(const struct quarry_ouro *h, struct quarry_context *context,
+                                   uint32_t class_, uint32_t group)
 {
     struct quarry_semaphore *units = &h->class_[class_].units;
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), needs = group, index = QUARRY_NO_INDEX;
@@ -320,7 +322,8 @@ SIMT_FN struct quarry_ouro_where quarry_ouro_locate(const struct quarry_ouro *h,
         const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->chunks, w.chunk);
         w.class_ = quarry_chunk_class(simt_load_u64(&h->table.word[w.chunk], relaxed)) - 1u;
         if (w.class_ <= h->sizes.whole)
-            w.page = quarry_class_page(&h->sizes, w.class_, (uint32_t)((const unsigned char *)address - begin));
+            w.page =
+                quarry_class_page(&h->sizes, w.class_, (uint32_t)((const unsigned char *)address - begin));
         if (w.class_ > h->sizes.whole || w.page >= quarry_class_pages(&h->sizes, w.class_))
             w.class_ = ~0u;
     }
@@ -335,8 +338,9 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
     uint32_t bit = 1u << w.page % 32u, group, ticket = 0, n, parks;
     (void)backing;
     (void)payload;
-    int live = w.class_ <= h->sizes.whole &&
-               (simt_and_u32(quarry_chunk_field(&h->table, h->live, w.chunk, w.page), ~bit, relaxed) & bit) != 0;
+    int live =
+        w.class_ <= h->sizes.whole &&
+        (simt_and_u32(quarry_chunk_field(&h->table, h->live, w.chunk, w.page), ~bit, relaxed) & bit) != 0;
     simt_assert(live);
     if (!live)
         return;
@@ -375,9 +379,9 @@ SIMT_FN enum quarry_place quarry_ouro_find(enum quarry_ouro_backing backing, enu
     (void)payload;
     if (quarry_page_find(&h->chunks, address, span) == QUARRY_NO_PAGE)
         return QUARRY_PLACE_FOREIGN;
-    if (w.class_ <= h->sizes.whole && (simt_load_u32(quarry_chunk_field(&h->table, h->live, w.chunk, w.page), relaxed) >>
-                                           w.page % 32u &
-                                       1u)) {
+    if (w.class_ <= h->sizes.whole &&
+        (simt_load_u32(quarry_chunk_field(&h->table, h->live, w.chunk, w.page), relaxed) >> w.page % 32u &
+         1u)) {
         span->bytes = quarry_class_bytes(&h->sizes, w.class_);
         span->begin += w.page * span->bytes;
         return QUARRY_PLACE_LIVE;
@@ -402,8 +406,8 @@ SIMT_FN uint32_t quarry_ouro_faults(const struct quarry_ouro *h, uint32_t chunk)
         faults += (live & parked) != 0 || ((live | parked) & ~here) != 0;
         bits += simt_popc_u32(parked);
     }
-    return faults + (count != bits) + (quarry_chunk_marked(word) != 0) + (word / QUARRY_CHUNK_QUEUED != (count != 0)) +
-           (class_ != ~0u && class_ > h->sizes.whole);
+    return faults + (count != bits) + (quarry_chunk_marked(word) != 0) +
+           (word / QUARRY_CHUNK_QUEUED != (count != 0)) + (class_ != ~0u && class_ > h->sizes.whole);
 }
 
 /* Likewise of a slot of the queue of a class. */
@@ -440,7 +444,8 @@ SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ou
         }
         uint32_t pages = quarry_class_pages(&h->sizes, class_);
         for (uint32_t page = 0; page < pages; page += 32u)
-            live += simt_popc_u32(simt_load_u32(quarry_chunk_field(&h->table, h->live, chunk, page), relaxed));
+            live +=
+                simt_popc_u32(simt_load_u32(quarry_chunk_field(&h->table, h->live, chunk, page), relaxed));
         live = live < pages ? live : pages;
         size = quarry_class_bytes(&h->sizes, class_);
         sum->live_blocks += live;
@@ -458,7 +463,8 @@ SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ou
             sum->faults += quarry_ouro_slot_faults(h, k, queue.slot[i]);
         const struct quarry_semaphore *units = &h->class_[k].units;
         if (share->thread == 0)
-            sum->faults += (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
+            sum->faults +=
+                (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
     }
     if (share->thread == 0)
         sum->faults += (h->store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
@@ -483,7 +489,8 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     if (slots) {
         h->queue_slots = (uint32_t)quarry_index_queue_slots(slots);
     } else {
-        slots = l->pages * l->page_bytes / QUARRY_OURO_QUEUE_SHARE / sizeof *h->queue / (classes ? classes : 1u);
+        slots =
+            l->pages * l->page_bytes / QUARRY_OURO_QUEUE_SHARE / sizeof *h->queue / (classes ? classes : 1u);
         h->queue_slots = QUARRY_OURO_QUEUE_LEAST;
         while (2u * (uint64_t)h->queue_slots <= slots && h->queue_slots < 1u << 30)
             h->queue_slots *= 2u;
@@ -503,10 +510,10 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     h->store.head = (struct quarry_chunks_head *)quarry_layout_section(l, "store", sizeof *h->store.head,
                                                                        QUARRY_SECTION_ALIGN);
     h->store.returned.ends = &h->store.head->returned;
-    h->class_ = (struct quarry_ouro_class *)quarry_layout_section(
-        l, "classes", classes * sizeof *h->class_, QUARRY_SECTION_ALIGN);
-    h->table.word = (uint64_t *)quarry_layout_section(l, "words", l->pages * sizeof *h->table.word,
-                                                      QUARRY_SECTION_ALIGN);
+    h->class_ = (struct quarry_ouro_class *)quarry_layout_section(l, "classes", classes * sizeof *h->class_,
+                                                                  QUARRY_SECTION_ALIGN);
+    h->table.word =
+        (uint64_t *)quarry_layout_section(l, "words", l->pages * sizeof *h->table.word, QUARRY_SECTION_ALIGN);
     h->table.place = (uint32_t *)quarry_layout_section(l, "places", l->pages * sizeof *h->table.place,
                                                        QUARRY_SECTION_ALIGN);
     h->live = (uint32_t *)quarry_layout_section(l, "live", l->pages * fields * sizeof *h->live,

@@ -42,8 +42,9 @@
  * error; therefore all this is in transit for the store (core/chunks.h), and it looks again.
  *
  * Order.  Bits are set with release and won with acquire: what the page's last owner did happens-before what the
- * next one does.  park adds to count with release, and who makes the chunk whole acquires; it is the same for
- * the chunk's next life.  A token is put with release (the queue's). */
+ * next one does.  park adds to count with release, and who makes the chunk whole acquires.  A token is put with
+ * release and taken with acquire (the queue's).  A sync passes that on to the lanes that win bits: so they come after
+ * all that the chunk was in earlier lives. */
 #ifndef QUARRY_CORE_CHUNK_PAGES_H
 #define QUARRY_CORE_CHUNK_PAGES_H
 
@@ -62,8 +63,8 @@
 struct quarry_chunk_table {
     uint64_t *word;
     uint32_t *place;
-    uint32_t *parked;  /* `fields` fields of 32 bits for each chunk */
-    uint32_t fields;   /* as many as the smallest pages need */
+    uint32_t *parked;   /* `fields` fields of 32 bits for each chunk */
+    uint32_t fields;    /* as many as the smallest pages need */
     uint32_t page_bits; /* an index is chunk << page_bits | page */
 };
 
@@ -224,7 +225,8 @@ SIMT_FN uint32_t quarry_chunk_win(const struct quarry_chunk_pages *p, uint32_t c
     const struct quarry_chunk_table *t = p->table;
     uint32_t fields = (p->pages + 31u) / 32u;
     for (uint32_t i = simt_lane() % fields;;) {
-        uint32_t *field = quarry_chunk_field(t, t->parked, chunk, i * 32u), bits = simt_load_u32(field, relaxed);
+        uint32_t *field = quarry_chunk_field(t, t->parked, chunk, i * 32u),
+                 bits = simt_load_u32(field, relaxed);
         while (bits) {
             uint32_t bit = bits & (0u - bits);
             bits = simt_and_u32(field, ~bit, acquire); /* pairs with the release in quarry_chunk_mark */
@@ -267,6 +269,8 @@ SIMT_FN uint32_t quarry_chunk_take(const struct quarry_chunk_pages *p, uint32_t 
     uint32_t order = simt_rank(needs), giver = quarry_scan_find_u32(group, sum, order);
     uint32_t all = simt_shuffle_u32(group, sum, quarry_lane_of_rank(group, simt_popc_u32(group) - 1u));
     chunk = simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, giver));
+    simt_sync(
+        group); /* what the chunk was before its token was put, all know: else a lane might win an old bit */
     if (!(needs >> simt_lane() & 1u) || order >= all)
         return QUARRY_NO_INDEX;
     return chunk << t->page_bits | quarry_chunk_win(p, chunk);

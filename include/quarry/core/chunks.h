@@ -113,8 +113,7 @@ struct quarry_chunks_grant {
 SIMT_FN struct quarry_chunks_grant quarry_chunks_claim(const struct quarry_chunks *s, uint32_t n, int stays)
 {
     struct quarry_chunks_grant g = {0, 0, 0, 0};
-    uint32_t left =
-        quarry_chunks_left(simt_add_u64(&s->head->word, 1u - n * QUARRY_CHUNKS_LEFT, relaxed));
+    uint32_t left = quarry_chunks_left(simt_add_u64(&s->head->word, 1u - n * QUARRY_CHUNKS_LEFT, relaxed));
     uint32_t got = left < n ? left : n;
     g.returned = got ? quarry_index_queue_claim(&s->returned, got) : 0;
     g.fresh = g.returned < got ? quarry_chunks_fresh(s, got - g.returned, &g.first) : 0;

@@ -139,7 +139,8 @@ SIMT_FN int quarry_index_queue_put_try(const struct quarry_index_queue *q, uint3
 /* Puts a number into a queue that has an empty slot for it. */
 SIMT_FN void quarry_index_queue_put(const struct quarry_index_queue *q, uint32_t ticket, uint32_t index)
 {
-    for (uint32_t vain = 0; !quarry_index_queue_put_try(q, quarry_index_queue_at(q, ticket, vain), index); vain++)
+    for (uint32_t vain = 0; !quarry_index_queue_put_try(q, quarry_index_queue_at(q, ticket, vain), index);
+         vain++)
         quarry_index_queue_rest(vain);
 }
 
