@@ -73,3 +73,28 @@ int arguments_backend(const char *text, enum quarry_backend *backend)
         }
     return arguments_fail(ARGUMENTS_USAGE, "--backend '%s': give auto, cuda or cpu", text);
 }
+
+int arguments_parse(int argc, char **argv, const struct option *list, const char *help,
+                    int (*option)(int key, const char *text, void *options), void *options)
+{
+    const char *name = program_invocation_short_name;
+    opterr = 0;
+    for (int key; (key = getopt_long(argc, argv, "", list, NULL)) != -1;) {
+        if (key == '?')
+            return arguments_fail(ARGUMENTS_USAGE,
+                                  "'%s': no such option, or its value is missing; %s --help shows all",
+                                  argv[optind - 1], name);
+        if (key == ARGUMENTS_HELP) {
+            fputs(help, stdout);
+            return fflush(stdout) ? ARGUMENTS_FAILED : ARGUMENTS_OK;
+        }
+        int code = option(key, optarg, options);
+        if (code != ARGUMENTS_OK)
+            return code;
+    }
+    if (optind < argc)
+        return arguments_fail(ARGUMENTS_USAGE,
+                              "'%s': there are no arguments, only options; %s --help shows them",
+                              argv[optind], name);
+    return -1;
+}

@@ -5,6 +5,8 @@
 
 #include "quarry/quarry.h"
 
+#include <getopt.h>
+
 enum { ARGUMENTS_OK, ARGUMENTS_FAILED, ARGUMENTS_USAGE };
 #define ARGUMENTS_MAX_LIST 64u
 
@@ -24,5 +26,15 @@ unsigned arguments_names(const char *text, const char *const *names, uint32_t co
 
 /* auto, cuda or cpu.  Returns USAGE and says so if it is another. */
 int arguments_backend(const char *text, enum quarry_backend *backend);
+
+/* Reads a program's command line, which has options only.
+ *   list     its options; --help has the value ARGUMENTS_HELP
+ *   help     what --help prints
+ *   option   is given each option's value of `list`, its text, and `options`.  Returns OK, or what is wrong with
+ *            the text, of which it has told the user
+ * Returns -1: go on.  Else the program's exit code. */
+int arguments_parse(int argc, char **argv, const struct option *list, const char *help,
+                    int (*option)(int key, const char *text, void *options), void *options);
+#define ARGUMENTS_HELP 1000
 
 #endif

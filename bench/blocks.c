@@ -3,9 +3,8 @@
  *
  *     figure5   I. Gelado, M. Garland, "Throughput-Oriented GPU Memory Allocation", PPoPP 2019, section 5.1: each
  *               thread gets one unit, none is there at the start, and a batch of 512 comes by one addition
- *     units     a semaphore that is never empty: one ask a thread, a warp, or of a semaphore that only some
- *               multiprocessors share, which borrow of the others.  exact: there are as many units as threads, so
- *               the last ones borrow; else twice as many
+ *     units     a semaphore that is never empty: one ask a thread, a warp, or at a shard for each multiprocessor.
+ *               exact: there are as many units as threads, so the last ones borrow; else twice as many
  *     pairs     units taken and given back; read sections entered and left.  `rounds` of them
  *     figure6   section 5.2 there: each thread looks for its number in a list of which it removes it
  *
@@ -18,7 +17,6 @@
 #include "blocks_kernels.h"
 #include "timing.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +34,7 @@ static const char *const measure_names[MEASURES] = {"figure5", "units", "pairs",
 /* What must be so after a run. */
 enum check {
     NOTHING,
-    TAKEN,       /* of the semaphores each thread has one unit */
+    TAKEN,       /* of the semaphore each thread has one unit */
     TAKEN_PAPER, /* of the paper's semaphore, with C, E and R */
     TAKEN_WORD,  /* of the counting one */
     GIVEN,       /* all units are there */
@@ -50,10 +48,11 @@ static const struct variant {
     enum measure measure;
     enum check check;
     uint32_t stock; /* units at the start, times threads */
-    int shards;     /* a semaphore for each multiprocessor */
+    int shards;     /* a shard for each multiprocessor */
 } variants[] = {
     {"bulk", &blocks_bulk, FIGURE5, TAKEN, 0, 0},
     {"bulk, once a warp", &blocks_bulk_warp, FIGURE5, TAKEN, 0, 0},
+    {"bulk in shards, once a warp", &blocks_bulk_shards_warp, FIGURE5, TAKEN, 0, 1},
     {"paper's bulk", &blocks_paper, FIGURE5, TAKEN_PAPER, 0, 0},
     {"paper's bulk, once a warp", &blocks_paper_warp, FIGURE5, TAKEN_PAPER, 0, 0},
     {"counting", &blocks_counting, FIGURE5, TAKEN_WORD, 0, 0},
@@ -93,6 +92,7 @@ struct bench {
     struct timing timing;
     struct blocks_case memory; /* its pointers */
     uint32_t shards;
+    struct quarry_shards *semaphore; /* a copy of the one after a run */
 };
 
 static int fail_library(void)
@@ -109,19 +109,23 @@ static enum quarry_status check(const struct bench *bench, const struct variant 
     const struct quarry_target *target = &bench->options->target;
     struct blocks_word words[BLOCKS_WORDS];
     struct quarry_srcu srcu;
-    uint64_t units = a->units, free_units = 0;
+    uint64_t units = a->units, free_units, lent = 0;
+    const struct quarry_shards *semaphore = bench->semaphore;
+    const struct quarry_shard *shards = (const struct quarry_shard *)(const void *)(semaphore + 1);
     enum quarry_status status = quarry_memory_copy(target, words, a->words, sizeof words);
     if (status == QUARRY_OK)
         status = quarry_memory_copy(target, &srcu, a->srcu, sizeof srcu);
-    *right = 1;
-    for (uint32_t i = 0; i < a->shards && status == QUARRY_OK; i++) {
-        struct quarry_semaphore s;
-        status = quarry_memory_copy(target, &s, &a->semaphores[i], sizeof s);
-        *right &= s.balance == s.units * QUARRY_SEMAPHORE_UNIT;
-        free_units += s.units;
-    }
+    if (status == QUARRY_OK)
+        status = quarry_memory_copy(target, bench->semaphore, a->semaphore, quarry_shards_bytes(a->shards));
     if (status != QUARRY_OK)
         return status;
+    free_units = semaphore->all.units;
+    for (uint32_t i = 0; i < a->shards; i++) {
+        free_units += shards[i].units;
+        lent += shards[i].units + shards[i].credit;
+    }
+    *right = semaphore->lent == lent &&
+             semaphore->all.balance == (semaphore->all.units + lent) * QUARRY_SEMAPHORE_UNIT;
     units += words[BLOCKS_MADE].word;
     switch (variant->check) {
     case TAKEN:
@@ -256,24 +260,25 @@ static int run(const struct options *options)
         return fail_library();
     bench.shards = bench.device.multiprocessors;
     void *memory[7] = {0};
-    const uint64_t bytes[7] = {bench.shards * sizeof(struct quarry_semaphore),
-                               BLOCKS_WORDS * sizeof(struct blocks_word),
-                               sizeof(struct quarry_srcu),
-                               sizeof(struct quarry_mutex),
-                               sizeof(struct quarry_link),
-                               MAX_THREADS * sizeof(struct blocks_element),
+    const uint64_t bytes[7] = {quarry_shards_bytes(bench.shards), BLOCKS_WORDS * sizeof(struct blocks_word),
+                               sizeof(struct quarry_srcu),        sizeof(struct quarry_mutex),
+                               sizeof(struct quarry_link),        MAX_THREADS * sizeof(struct blocks_element),
                                MAX_THREADS * sizeof(uint32_t)};
     enum quarry_status status = QUARRY_OK;
     for (int i = 0; i < 7 && status == QUARRY_OK; i++)
         status = create(options, bytes[i], &memory[i]);
-    bench.memory.semaphores = memory[0];
+    bench.memory.semaphore = memory[0];
     bench.memory.words = memory[1];
     bench.memory.srcu = memory[2];
     bench.memory.mutex = memory[3];
     bench.memory.list = memory[4];
     bench.memory.elements = memory[5];
     bench.memory.out = memory[6];
-    int code = status == QUARRY_OK ? measure_all(&bench) : fail_library();
+    bench.semaphore = malloc(bytes[0]);
+    int code = status != QUARRY_OK ? fail_library()
+               : bench.semaphore   ? measure_all(&bench)
+                                   : arguments_fail(FAILED, "no memory for %u shards", bench.shards);
+    free(bench.semaphore);
     for (int i = 0; i < 7; i++)
         quarry_memory_destroy(&options->target, QUARRY_POOL_DEVICE, memory[i]);
     timing_close(&bench.timing);
@@ -299,7 +304,7 @@ static const char help[] =
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage.\n";
 
-enum { BACKEND = 1, CHOSEN, THREADS, RATIOS, RUNS, LIMIT, HELP };
+enum { BACKEND = 1, CHOSEN, THREADS, RATIOS, RUNS, LIMIT };
 
 static int parse_lists(int key, const char *text, struct options *options)
 {
@@ -313,8 +318,9 @@ static int parse_lists(int key, const char *text, struct options *options)
 }
 
 /* Fills *options, which has the defaults. */
-static int parse_option(int key, const char *text, struct options *options)
+static int parse_option(int key, const char *text, void *to)
 {
+    struct options *options = to;
     switch (key) {
     case BACKEND:
         return arguments_backend(text, &options->target.backend);
@@ -337,36 +343,11 @@ static int parse_option(int key, const char *text, struct options *options)
     }
 }
 
-/* Returns OK, USAGE, or -1 after --help. */
-static int parse(int argc, char **argv, struct options *options)
-{
-    static const struct option list[] = {{"backend", required_argument, NULL, BACKEND},
-                                         {"measures", required_argument, NULL, CHOSEN},
-                                         {"threads", required_argument, NULL, THREADS},
-                                         {"ratios", required_argument, NULL, RATIOS},
-                                         {"runs", required_argument, NULL, RUNS},
-                                         {"limit", required_argument, NULL, LIMIT},
-                                         {"help", no_argument, NULL, HELP},
-                                         {NULL, 0, NULL, 0}};
-    opterr = 0;
-    for (int key; (key = getopt_long(argc, argv, "", list, NULL)) != -1;) {
-        if (key == '?')
-            return arguments_fail(
-                USAGE, "'%s': no such option, or its value is missing; quarry-blocks --help shows all",
-                argv[optind - 1]);
-        if (key == HELP) {
-            fputs(help, stdout);
-            return -1;
-        }
-        if (parse_option(key, optarg, options) != OK)
-            return USAGE;
-    }
-    if (optind < argc)
-        return arguments_fail(USAGE,
-                              "'%s': there are no arguments, only options; quarry-blocks --help shows them",
-                              argv[optind]);
-    return OK;
-}
+static const struct option option_list[] = {
+    {"backend", required_argument, NULL, BACKEND}, {"measures", required_argument, NULL, CHOSEN},
+    {"threads", required_argument, NULL, THREADS}, {"ratios", required_argument, NULL, RATIOS},
+    {"runs", required_argument, NULL, RUNS},       {"limit", required_argument, NULL, LIMIT},
+    {"help", no_argument, NULL, ARGUMENTS_HELP},   {NULL, 0, NULL, 0}};
 
 int main(int argc, char **argv)
 {
@@ -376,9 +357,9 @@ int main(int argc, char **argv)
     options.ratio_count = powers(1, 256, 4, options.ratios);
     options.runs = 25;
     options.limit_ms = 100;
-    int code = parse(argc, argv, &options);
-    if (code != OK)
-        return code == USAGE ? USAGE : fflush(stdout) ? FAILED : OK;
+    int code = arguments_parse(argc, argv, option_list, help, parse_option, &options);
+    if (code >= 0)
+        return code;
     if (quarry_target_resolve(&options.target) != QUARRY_OK)
         return fail_library();
     return run(&options);

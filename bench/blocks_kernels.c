@@ -6,14 +6,12 @@ SIMT_FN uint64_t *blocks_word(const struct blocks_case *a, uint32_t which)
     return &a->words[which].word;
 }
 
-/* Links the elements and fills the semaphores; any number of threads. */
+/* Links the elements and fills the semaphore; any number of threads. */
 SIMT_KERNEL(blocks_start, struct blocks_case, a)
 {
     uint32_t self = simt_thread(), every = a.element_count ? a.threads / a.element_count : 0;
     for (uint32_t i = self; i < BLOCKS_WORDS; i += simt_threads())
         *blocks_word(&a, i) = 0;
-    for (uint32_t i = self; i < a.shards; i += simt_threads())
-        quarry_semaphore_init(&a.semaphores[i], a.units / a.shards + (i < a.units % a.shards));
     for (uint32_t i = self; i < a.element_count; i += simt_threads()) {
         struct quarry_link *next = i + 1 < a.element_count ? &a.elements[i + 1].link : a.list;
         a.elements[i].link.next = (uint64_t)(uintptr_t)next;
@@ -21,6 +19,7 @@ SIMT_KERNEL(blocks_start, struct blocks_case, a)
         a.elements[i].tag = i * every;
     }
     if (self == 0) {
+        quarry_shards_init(a.semaphore, a.units, a.shards);
         *a.srcu = (struct quarry_srcu){0};
         a.mutex->held = 0;
         quarry_list_init(a.list);
@@ -39,6 +38,19 @@ SIMT_FN uint32_t blocks_group(const struct blocks_case *a)
     return works ? group : 0;
 }
 
+/* What lane 0 of the group does for all, and how each lane writes what it got: the same in all kernels. */
+#define BLOCKS_WARP_KERNEL(name, get)                                                                        \
+    SIMT_KERNEL(name, struct blocks_case, a)                                                                 \
+    {                                                                                                        \
+        uint32_t group = blocks_group(&a), n = simt_popc_u32(group), got = 0;                                \
+        if (!group)                                                                                          \
+            return;                                                                                          \
+        for (uint32_t round = 0; round < a.rounds; round++)                                                  \
+            if (simt_rank(group) == 0)                                                                       \
+                got += get(&a, n);                                                                           \
+        a.out[simt_thread()] = simt_shuffle_u32(group, got, simt_ctz_u32(group)) + simt_rank(group);         \
+    }
+
 /* ---- figure 5 ---- */
 
 SIMT_FN void blocks_make_batch(const struct blocks_case *a)
@@ -46,34 +58,39 @@ SIMT_FN void blocks_make_batch(const struct blocks_case *a)
     (void)simt_add_u64(blocks_word(a, BLOCKS_MADE), a->batch, relaxed);
 }
 
-SIMT_FN void blocks_get(const struct blocks_case *a, uint32_t n)
+SIMT_FN uint32_t blocks_get(const struct blocks_case *a, uint32_t n)
 {
-    uint32_t owed = n - quarry_semaphore_ask(a->semaphores, n);
+    struct quarry_semaphore *s = &a->semaphore->all;
+    uint32_t owed = n - quarry_semaphore_ask(s, n);
     while (owed)
-        for (uint32_t promised = quarry_semaphore_wait(a->semaphores, &owed, a->batch); promised;) {
+        for (uint32_t promised = quarry_semaphore_wait(s, &owed, a->batch); promised;) {
             blocks_make_batch(a);
-            quarry_semaphore_produced(a->semaphores, &owed, a->batch, &promised);
+            quarry_semaphore_produced(s, &owed, a->batch, &promised);
         }
+    return n;
+}
+
+SIMT_FN uint32_t blocks_get_in_shards(const struct blocks_case *a, uint32_t n)
+{
+    uint32_t here = quarry_shards_here(a->semaphore), owed = n - quarry_shards_ask(a->semaphore, here, n);
+    while (owed)
+        for (uint32_t promised = quarry_shards_wait(a->semaphore, here, &owed, a->batch); promised;) {
+            blocks_make_batch(a);
+            quarry_semaphore_produced(&a->semaphore->all, &owed, a->batch, &promised);
+        }
+    return n;
 }
 
 SIMT_KERNEL(blocks_bulk, struct blocks_case, a)
 {
     if (simt_thread() >= a.threads)
         return;
-    blocks_get(&a, 1);
+    (void)blocks_get(&a, 1);
     a.out[simt_thread()] = 1;
 }
 
-SIMT_KERNEL(blocks_bulk_warp, struct blocks_case, a)
-{
-    uint32_t group = blocks_group(&a);
-    if (!group)
-        return;
-    if (simt_rank(group) == 0)
-        blocks_get(&a, simt_popc_u32(group));
-    simt_sync(group);
-    a.out[simt_thread()] = 1;
-}
+BLOCKS_WARP_KERNEL(blocks_bulk_warp, blocks_get)
+BLOCKS_WARP_KERNEL(blocks_bulk_shards_warp, blocks_get_in_shards)
 
 /* Algorithm 1.  The poll ends where R > C + E, not where they are equal, and what follows it is one step with
  * the end of the reservation.  Returns whether the caller must make a batch, of which it keeps n. */
@@ -122,33 +139,25 @@ SIMT_FN void blocks_paper_signal(uint64_t *word, uint32_t n, uint32_t kept)
     }
 }
 
-SIMT_FN void blocks_paper_get(const struct blocks_case *a, uint32_t n)
+SIMT_FN uint32_t blocks_paper_get(const struct blocks_case *a, uint32_t n)
 {
     uint64_t *word = blocks_word(a, BLOCKS_UNITS);
     if (blocks_paper_wait(word, n, a->batch)) {
         blocks_make_batch(a);
         blocks_paper_signal(word, a->batch - n, a->batch - n);
     }
+    return n;
 }
 
 SIMT_KERNEL(blocks_paper, struct blocks_case, a)
 {
     if (simt_thread() >= a.threads)
         return;
-    blocks_paper_get(&a, 1);
+    (void)blocks_paper_get(&a, 1);
     a.out[simt_thread()] = 1;
 }
 
-SIMT_KERNEL(blocks_paper_warp, struct blocks_case, a)
-{
-    uint32_t group = blocks_group(&a);
-    if (!group)
-        return;
-    if (simt_rank(group) == 0)
-        blocks_paper_get(&a, simt_popc_u32(group));
-    simt_sync(group);
-    a.out[simt_thread()] = 1;
-}
+BLOCKS_WARP_KERNEL(blocks_paper_warp, blocks_paper_get)
 
 /* Section 3.2: who finds 0 writes -1 and makes a batch; who finds -1 waits. */
 SIMT_KERNEL(blocks_counting, struct blocks_case, a)
@@ -184,19 +193,6 @@ SIMT_KERNEL(blocks_bump, struct blocks_case, a)
         a.out[simt_thread()] = (uint32_t)simt_add_u64(blocks_word(&a, BLOCKS_UNITS), 1, relaxed);
 }
 
-/* What lane 0 of the group does for all, and how each lane writes what it got: the same in all kernels. */
-#define BLOCKS_WARP_KERNEL(name, get)                                                                        \
-    SIMT_KERNEL(name, struct blocks_case, a)                                                                 \
-    {                                                                                                        \
-        uint32_t group = blocks_group(&a), n = simt_popc_u32(group), got = 0;                                \
-        if (!group)                                                                                          \
-            return;                                                                                          \
-        for (uint32_t round = 0; round < a.rounds; round++)                                                  \
-            if (simt_rank(group) == 0)                                                                       \
-                got += get(&a, n);                                                                           \
-        a.out[simt_thread()] = simt_shuffle_u32(group, got, simt_ctz_u32(group)) + simt_rank(group);         \
-    }
-
 SIMT_FN uint32_t blocks_bump_once(const struct blocks_case *a, uint32_t n)
 {
     return (uint32_t)simt_add_u64(blocks_word(a, BLOCKS_UNITS), n, relaxed);
@@ -204,41 +200,32 @@ SIMT_FN uint32_t blocks_bump_once(const struct blocks_case *a, uint32_t n)
 
 SIMT_FN uint32_t blocks_ask_once(const struct blocks_case *a, uint32_t n)
 {
-    return quarry_semaphore_ask(a->semaphores, n);
+    return quarry_semaphore_ask(&a->semaphore->all, n);
 }
 
 SIMT_FN uint32_t blocks_ask_relaxed_once(const struct blocks_case *a, uint32_t n)
 {
-    uint64_t before = simt_sub_u64(&a->semaphores->units, n, relaxed);
-    (void)simt_sub_u64(&a->semaphores->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
+    uint64_t before = simt_sub_u64(&a->semaphore->all.units, n, relaxed);
+    (void)simt_sub_u64(&a->semaphore->all.balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
     return quarry_semaphore_part((int64_t)before, n);
 }
 
 SIMT_FN uint32_t blocks_try_once(const struct blocks_case *a, uint32_t n)
 {
-    return quarry_semaphore_try(a->semaphores, n) ? n : 0;
+    return quarry_semaphore_try(&a->semaphore->all, n) ? n : 0;
 }
 
-/* Takes from one semaphore what is there.  Returns how many units the caller has. */
-SIMT_FN uint32_t blocks_take_part(struct quarry_semaphore *s, uint32_t n)
-{
-    uint32_t got = quarry_semaphore_take(s, n);
-    if (got)
-        (void)simt_sub_u64(&s->balance, got * QUARRY_SEMAPHORE_UNIT, relaxed);
-    return got;
-}
-
-/* From the multiprocessor's own semaphore, and what is not there from the others. */
+/* At the multiprocessor's own shard, and what is not there from the others.  Nobody makes more. */
 SIMT_FN uint32_t blocks_shards_once(const struct blocks_case *a, uint32_t n)
 {
-    uint32_t at = simt_sm() % a->shards, got = blocks_take_part(&a->semaphores[at], n);
-    while (got < n) {
-        at = at + 1 < a->shards ? at + 1 : 0;
-        struct quarry_semaphore *s = &a->semaphores[at];
-        if ((int64_t)simt_load_u64(&s->units, relaxed) > 0)
-            got += blocks_take_part(s, n - got);
+    uint32_t here = quarry_shards_here(a->semaphore), owed = n - quarry_shards_ask(a->semaphore, here, n);
+    while (owed) {
+        uint32_t got = quarry_shards_collect(a->semaphore, here, owed);
+        owed -= got;
+        if (!got)
+            simt_backoff();
     }
-    return got;
+    return n;
 }
 
 BLOCKS_WARP_KERNEL(blocks_bump_warp, blocks_bump_once)
@@ -262,14 +249,14 @@ SIMT_FN uint32_t blocks_pair_bump(const struct blocks_case *a, uint32_t n)
 SIMT_FN uint32_t blocks_pair(const struct blocks_case *a, uint32_t n)
 {
     uint32_t got = blocks_ask_once(a, n);
-    quarry_semaphore_signal(a->semaphores, n);
+    quarry_semaphore_signal(&a->semaphore->all, n);
     return got;
 }
 
 SIMT_FN uint32_t blocks_pair_shards(const struct blocks_case *a, uint32_t n)
 {
     uint32_t got = blocks_shards_once(a, n);
-    quarry_semaphore_signal(&a->semaphores[simt_sm() % a->shards], n);
+    quarry_shards_signal(a->semaphore, quarry_shards_here(a->semaphore), n);
     return got;
 }
 

@@ -20,13 +20,11 @@
 
 #include "quarry/quarry.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PROGRAM "quarry-overhead"
 #define MAX_THREADS (1u << 20)
 #define MAX_BYTES 4096u
 #define DEFAULT_HEAP_MIB 256u
@@ -96,6 +94,7 @@ struct options {
     uint32_t sizes;
     uint32_t *threads; /* how many workers */
     uint32_t counts;
+    uint32_t every; /* not 0: that many, twice that many, ... */
     uint32_t runs;
     uint32_t steps;
     uint64_t heap_bytes;
@@ -304,7 +303,7 @@ static int measure(const struct options *options, struct row *rows)
 /* ---- options ---- */
 
 static const char help[] =
-    "Usage: " PROGRAM " [OPTION...]\n"
+    "Usage: quarry-overhead [OPTION...]\n"
     "\n"
     "Clock cycles of a malloc and of a free: of scatter by itself, behind Quarry's interface, composed with\n"
     "policies, and of the CUDA toolkit's, as CSV (Eckert, mallocMC, section 5.1).\n"
@@ -330,11 +329,12 @@ static unsigned parse_contestants(const char *text)
     return arguments_names(text, names, CONTESTANTS);
 }
 
-enum { BACKEND = 1, CHOSEN, BYTES, WORKERS, EVERY, RUNS, STEPS, HEAP, HELP };
+enum { BACKEND = 1, CHOSEN, BYTES, WORKERS, EVERY, RUNS, STEPS, HEAP };
 
 /* Fills *options, which has the defaults.  threads has room for ARGUMENTS_MAX_LIST. */
-static int parse_option(int key, const char *text, struct options *options, uint32_t *every)
+static int parse_option(int key, const char *text, void *to)
 {
+    struct options *options = to;
     switch (key) {
     case BACKEND:
         return arguments_backend(text, &options->target.backend);
@@ -357,9 +357,10 @@ static int parse_option(int key, const char *text, struct options *options, uint
                    : arguments_fail(USAGE, "--workers '%s': give up to %u numbers from 1 to %u, with commas",
                                     text, ARGUMENTS_MAX_LIST, MAX_THREADS);
     case EVERY:
-        *every = arguments_number(text, 1, OCCUPIED);
-        return *every ? OK
-                      : arguments_fail(USAGE, "--every '%s': give a number from 1 to %u", text, OCCUPIED);
+        options->every = arguments_number(text, 1, OCCUPIED);
+        return options->every
+                   ? OK
+                   : arguments_fail(USAGE, "--every '%s': give a number from 1 to %u", text, OCCUPIED);
     case RUNS:
         options->runs = arguments_number(text, 1, 1000);
         return options->runs ? OK : arguments_fail(USAGE, "--runs '%s': give a number from 1 to 1000", text);
@@ -376,43 +377,17 @@ static int parse_option(int key, const char *text, struct options *options, uint
     }
 }
 
-/* Returns OK, USAGE, or -1 after --help. */
-static int parse(int argc, char **argv, struct options *options, uint32_t *every)
-{
-    static const struct option list[] = {{"backend", required_argument, NULL, BACKEND},
-                                         {"contestants", required_argument, NULL, CHOSEN},
-                                         {"bytes", required_argument, NULL, BYTES},
-                                         {"workers", required_argument, NULL, WORKERS},
-                                         {"every", required_argument, NULL, EVERY},
-                                         {"runs", required_argument, NULL, RUNS},
-                                         {"steps", required_argument, NULL, STEPS},
-                                         {"heap", required_argument, NULL, HEAP},
-                                         {"help", no_argument, NULL, HELP},
-                                         {NULL, 0, NULL, 0}};
-    opterr = 0;
-    for (int key; (key = getopt_long(argc, argv, "", list, NULL)) != -1;) {
-        if (key == '?')
-            return arguments_fail(
-                USAGE, "'%s': no such option, or its value is missing; " PROGRAM " --help shows all",
-                argv[optind - 1]);
-        if (key == HELP) {
-            fputs(help, stdout);
-            return -1;
-        }
-        if (parse_option(key, optarg, options, every) != OK)
-            return USAGE;
-    }
-    if (optind < argc)
-        return arguments_fail(
-            USAGE, "'%s': there are no arguments, only options; " PROGRAM " --help shows them", argv[optind]);
-    return OK;
-}
+static const struct option option_list[] = {
+    {"backend", required_argument, NULL, BACKEND}, {"contestants", required_argument, NULL, CHOSEN},
+    {"bytes", required_argument, NULL, BYTES},     {"workers", required_argument, NULL, WORKERS},
+    {"every", required_argument, NULL, EVERY},     {"runs", required_argument, NULL, RUNS},
+    {"steps", required_argument, NULL, STEPS},     {"heap", required_argument, NULL, HEAP},
+    {"help", no_argument, NULL, ARGUMENTS_HELP},   {NULL, 0, NULL, 0}};
 
 int main(int argc, char **argv)
 {
     static uint32_t threads[OCCUPIED];
     struct options options;
-    uint32_t every = 0;
     memset(&options, 0, sizeof options);
     memcpy(options.bytes, thesis_bytes, sizeof thesis_bytes);
     memcpy(threads, thesis_threads, sizeof thesis_threads);
@@ -423,13 +398,13 @@ int main(int argc, char **argv)
     options.runs = 5;
     options.steps = 60;
     options.heap_bytes = (uint64_t)DEFAULT_HEAP_MIB << 20;
-    int code = parse(argc, argv, &options, &every);
-    if (code != OK)
-        return code == USAGE ? USAGE : fflush(stdout) ? FAILED : OK;
-    if (every) {
-        options.counts = OCCUPIED / every;
+    int code = arguments_parse(argc, argv, option_list, help, parse_option, &options);
+    if (code >= 0)
+        return code;
+    if (options.every) {
+        options.counts = OCCUPIED / options.every;
         for (uint32_t i = 0; i < options.counts; i++)
-            threads[i] = (i + 1) * every;
+            threads[i] = (i + 1) * options.every;
     }
     if (quarry_target_resolve(&options.target) != QUARRY_OK)
         return fail_library();

@@ -24,25 +24,26 @@ NOTHING(__tsan_func_exit, void)
 
 /* ---- accesses without an atomic ---- */
 
+static void plain(const void *address, uint64_t bytes, enum weak_kind kind, uintptr_t from)
+{
+    struct weak_lane *me = weak_self();
+    if (me)
+        weak_plain(me, (uintptr_t)address, bytes, kind, from);
+    else if (kind == WEAK_WRITE)
+        simt_weak_written(address, bytes);
+}
+
 #define PLAIN(name, bytes, kind)                                                                             \
     void name(const void *address);                                                                          \
     void name(const void *address)                                                                           \
     {                                                                                                        \
-        struct weak_lane *me = weak_self();                                                                  \
-        if (me)                                                                                              \
-            weak_plain(me, (uintptr_t)address, bytes, kind, HERE);                                           \
-        else if (kind == WEAK_WRITE)                                                                         \
-            simt_weak_written(address, bytes);                                                               \
+        plain(address, bytes, kind, HERE);                                                                   \
     }
 #define PLAIN_RANGE(name, kind)                                                                              \
     void name(const void *address, unsigned long bytes);                                                     \
     void name(const void *address, unsigned long bytes)                                                      \
     {                                                                                                        \
-        struct weak_lane *me = weak_self();                                                                  \
-        if (me)                                                                                              \
-            weak_plain(me, (uintptr_t)address, bytes, kind, HERE);                                           \
-        else if (kind == WEAK_WRITE)                                                                         \
-            simt_weak_written(address, bytes);                                                               \
+        plain(address, bytes, kind, HERE);                                                                   \
     }
 #define PLAIN_SIZE(bytes)                                                                                    \
     PLAIN(__tsan_read##bytes, bytes, WEAK_READ)                                                              \
@@ -61,10 +62,8 @@ PLAIN_RANGE(__tsan_write_range, WEAK_WRITE)
 void __tsan_vptr_update(const void *address, const void *value);
 void __tsan_vptr_update(const void *address, const void *value)
 {
-    struct weak_lane *me = weak_self();
     (void)value;
-    if (me)
-        weak_plain(me, (uintptr_t)address, sizeof(void *), WEAK_WRITE, HERE);
+    plain(address, sizeof(void *), WEAK_WRITE, HERE);
 }
 
 /* ---- atomics ---- */

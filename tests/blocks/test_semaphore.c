@@ -5,50 +5,81 @@
 
 static struct quarry_target target;
 
-/* Runs a case on fresh memory and looks at the semaphore afterwards.  Returns how many batches were made. */
-static uint32_t run_kernel(const struct simt_kernel *kernel, struct semaphore_case c, uint32_t blocks,
-                           uint32_t threads, uint32_t counts[SEMAPHORE_COUNTS])
+/* What a run left. */
+struct semaphore_after {
+    uint32_t counts[SEMAPHORE_COUNTS];
+    uint32_t batches; /* that were made */
+    uint32_t tried;   /* that somebody began to make */
+    uint64_t lent;    /* to shards */
+};
+
+/* The units that are free, and what the semaphore says of them. */
+static void look(const struct semaphore_case *c, uint64_t free, const void *memory,
+                 struct semaphore_after *after)
+{
+    const struct quarry_shards *shards = memory;
+    const struct quarry_semaphore *all = memory;
+    const struct quarry_shard *shard = (const void *)(shards + 1);
+    uint64_t units = all->units, lent = 0;
+    for (uint32_t i = 0; i < c->shard_count; i++) {
+        units += shard[i].units;
+        lent += shard[i].units + shard[i].credit;
+    }
+    after->lent = lent;
+    if (c->shard_count && shards->lent != lent)
+        fail_msg("seed %llu: %llu units and credits are in shards, and lent says %llu",
+                 (unsigned long long)target.seed, (unsigned long long)lent, (unsigned long long)shards->lent);
+    if (all->balance != (all->units + lent) * QUARRY_SEMAPHORE_UNIT || units != free)
+        fail_msg(
+            "seed %llu: %llu units are free, and the semaphore says %lld free, of which %llu are lent, %lld "
+            "expected, %lld there",
+            (unsigned long long)target.seed, (unsigned long long)free,
+            (long long)quarry_semaphore_free(all->balance), (unsigned long long)lent,
+            (long long)quarry_semaphore_expected(all->balance), (long long)units);
+}
+
+/* Runs a case on fresh memory and looks at the semaphore afterwards. */
+static struct semaphore_after run_kernel(const struct simt_kernel *kernel, struct semaphore_case c,
+                                         uint32_t blocks, uint32_t threads)
 {
     struct quarry_target plain = target;
-    struct quarry_semaphore after;
-    uint32_t units = c.initial + c.batches * c.batch, made;
-    uint64_t bytes = units * sizeof *c.unit;
+    struct semaphore_after after;
+    uint32_t units = c.initial + c.batches * c.batch;
+    uint64_t bytes = units * sizeof *c.unit, size = quarry_shards_bytes(c.shard_count);
+    void *semaphore = malloc(size);
+    assert_non_null(semaphore);
     plain.seed = 0;
     plain.bug_depth = 0;
-    c.semaphore = test_memory(&plain, sizeof *c.semaphore);
+    c.semaphore = test_memory(&plain, size);
+    c.shards = c.shard_count ? (struct quarry_shards *)c.semaphore : NULL;
     c.unit = test_memory(&plain, bytes);
     c.holders = test_memory(&plain, bytes);
     c.made = test_memory(&plain, sizeof *c.made);
-    c.counts = test_memory(&plain, SEMAPHORE_COUNTS * sizeof *c.counts);
+    c.counts = test_memory(&plain, sizeof after.counts);
     test_run(&semaphore_start, &plain, 1, 32, 0, &c);
     test_run(kernel, &target, blocks, threads, 0, &c);
-    assert_ok(quarry_memory_copy(&plain, counts, c.counts, SEMAPHORE_COUNTS * sizeof *counts));
-    assert_ok(quarry_memory_copy(&plain, &after, c.semaphore, sizeof after));
-    assert_ok(quarry_memory_copy(&plain, &made, c.made, sizeof made));
-    made = made < c.batches ? made : c.batches;
-    made -= c.fails ? made / c.fails : 0;
-    if (counts[SEMAPHORE_WRONG])
+    assert_ok(quarry_memory_copy(&plain, after.counts, c.counts, sizeof after.counts));
+    assert_ok(quarry_memory_copy(&plain, semaphore, c.semaphore, size));
+    assert_ok(quarry_memory_copy(&plain, &after.tried, c.made, sizeof after.tried));
+    after.batches = after.tried < c.batches ? after.tried : c.batches;
+    after.batches -= c.fails ? after.batches / c.fails : 0;
+    if (after.counts[SEMAPHORE_WRONG])
         fail_msg("seed %llu: %u units with two holders or none", (unsigned long long)target.seed,
-                 counts[SEMAPHORE_WRONG]);
-    uint64_t free = c.initial + (uint64_t)made * c.batch - (c.keep ? counts[SEMAPHORE_GOT] : 0);
-    if (after.balance != free * QUARRY_SEMAPHORE_UNIT || after.units != free)
-        fail_msg(
-            "seed %llu: %llu units are free, and the semaphore says %lld free, %lld expected, %lld there",
-            (unsigned long long)target.seed, (unsigned long long)free,
-            (long long)quarry_semaphore_free(after.balance),
-            (long long)quarry_semaphore_expected(after.balance), (long long)after.units);
-    test_memory_free(&plain, c.semaphore, sizeof *c.semaphore);
+                 after.counts[SEMAPHORE_WRONG]);
+    look(&c, c.initial + (uint64_t)after.batches * c.batch - (c.keep ? after.counts[SEMAPHORE_GOT] : 0),
+         semaphore, &after);
+    test_memory_free(&plain, c.semaphore, size);
     test_memory_free(&plain, c.unit, bytes);
     test_memory_free(&plain, c.holders, bytes);
     test_memory_free(&plain, c.made, sizeof *c.made);
-    test_memory_free(&plain, c.counts, SEMAPHORE_COUNTS * sizeof *c.counts);
-    return made;
+    test_memory_free(&plain, c.counts, sizeof after.counts);
+    free(semaphore);
+    return after;
 }
 
-static uint32_t run(struct semaphore_case c, uint32_t blocks, uint32_t threads,
-                    uint32_t counts[SEMAPHORE_COUNTS])
+static struct semaphore_after run(struct semaphore_case c, uint32_t blocks, uint32_t threads)
 {
-    return run_kernel(&semaphore_rounds, c, blocks, threads, counts);
+    return run_kernel(&semaphore_rounds, c, blocks, threads);
 }
 
 static uint32_t mixed(uint64_t seed, uint32_t what, uint32_t n)
@@ -58,22 +89,39 @@ static uint32_t mixed(uint64_t seed, uint32_t what, uint32_t n)
     return (uint32_t)((x >> 33) % n);
 }
 
-static void everyone(uint64_t seed)
+static uint32_t some_threads(uint64_t seed)
+{
+    return 2 + mixed(seed, 1, 7);
+}
+
+/* A few units, and a few batches more.  With shards there are more units at first: else none go to shards. */
+static struct semaphore_case some_case(uint64_t seed, uint32_t shards)
 {
     struct semaphore_case c = {0};
-    uint32_t counts[SEMAPHORE_COUNTS], threads = 2 + mixed(seed, 1, 7);
+    c.shard_count = shards;
     c.batch = 1 + mixed(seed, 2, 4);
     c.batches = mixed(seed, 3, 5);
-    c.initial = mixed(seed, 4, 3) + (c.batches == 0);
+    c.initial = mixed(seed, 4, shards ? 16 : 3) + (c.batches == 0);
     c.n = 1 + mixed(seed, 5, 3);
     c.rounds = 1;
+    return c;
+}
+
+static void everyone_of(uint64_t seed, uint32_t shards)
+{
+    struct semaphore_case c = some_case(seed, shards);
     c.keep = 1;
-    uint32_t made = run(c, 1, threads, counts);
-    uint32_t there = c.initial + c.batches * c.batch, asked = threads * c.n;
-    assert_int_equal(counts[SEMAPHORE_GOT], asked < there ? asked : there);
-    assert_int_equal(counts[SEMAPHORE_REFUSED], asked - counts[SEMAPHORE_GOT]);
-    if (made) /* without the last batch somebody would lack units */
-        assert_true(c.initial + (made - 1) * c.batch < asked);
+    struct semaphore_after after = run(c, 1, some_threads(seed));
+    uint32_t there = c.initial + c.batches * c.batch, asked = some_threads(seed) * c.n;
+    assert_int_equal(after.counts[SEMAPHORE_GOT], asked < there ? asked : there);
+    assert_int_equal(after.counts[SEMAPHORE_REFUSED], asked - after.counts[SEMAPHORE_GOT]);
+    if (after.batches) /* without the last batch somebody would lack units */
+        assert_true(c.initial + (after.batches - 1) * c.batch < asked);
+}
+
+static void everyone(uint64_t seed)
+{
+    everyone_of(seed, 0);
 }
 
 static void who_asks_gets_all_there_is(void **state)
@@ -82,23 +130,33 @@ static void who_asks_gets_all_there_is(void **state)
     test_for_seeds(&target, everyone, 2000);
 }
 
-static void churn(uint64_t seed)
+static void everyone_in_shards(uint64_t seed)
 {
-    struct semaphore_case c = {0};
-    uint32_t counts[SEMAPHORE_COUNTS];
-    c.batch = 1 + mixed(seed, 2, 4);
-    c.batches = mixed(seed, 3, 5);
-    c.initial = mixed(seed, 4, 3) + (c.batches == 0);
-    c.n = 1 + mixed(seed, 5, 3);
+    everyone_of(seed, 1 + mixed(seed, 9, 3));
+}
+
+static void who_asks_a_shard_gets_all_there_is(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, everyone_in_shards, 2000);
+}
+
+static void churn_of(uint64_t seed, uint32_t shards)
+{
+    struct semaphore_case c = some_case(seed, shards);
     c.rounds = 1 + mixed(seed, 6, 4);
     c.keep = mixed(seed, 7, 2);
     c.tries = mixed(seed, 8, 4);
     c.fails = mixed(seed, 9, 2) * (2 + mixed(seed, 10, 3));
-    uint32_t threads = 2 + mixed(seed, 1, 7);
-    (void)run(c, 1, threads, counts);
+    struct semaphore_after after = run(c, 1, some_threads(seed));
     if (!c.fails &&
-        threads * c.n <= c.initial + c.batches * c.batch) /* there is enough for all at any time */
-        assert_int_equal(counts[SEMAPHORE_REFUSED], 0);
+        some_threads(seed) * c.n <= c.initial + c.batches * c.batch) /* enough for all at any time */
+        assert_int_equal(after.counts[SEMAPHORE_REFUSED], 0);
+}
+
+static void churn(uint64_t seed)
+{
+    churn_of(seed, 0);
 }
 
 static void no_unit_is_lost_or_made(void **state)
@@ -107,45 +165,54 @@ static void no_unit_is_lost_or_made(void **state)
     test_for_seeds(&target, churn, 4000);
 }
 
-static void reserved(uint64_t seed)
+static void churn_in_shards(uint64_t seed)
 {
-    struct semaphore_case c = {0};
-    uint32_t counts[SEMAPHORE_COUNTS];
-    (void)seed;
-    c.initial = 1;
-    c.batch = 1;
-    c.keep = 1;
-    (void)run_kernel(&semaphore_leaves, c, 1, 1, counts);
+    churn_of(seed, 1 + mixed(seed, 9, 3));
+}
+
+static void no_unit_is_lost_or_made_by_shards(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, churn_in_shards, 4000);
+}
+
+/* There are as many units as all lanes can have at once, though they lie in other shards than they are asked of. */
+static void enough(uint64_t seed)
+{
+    uint32_t shards = mixed(seed, 9, 4);
+    struct semaphore_case c = some_case(seed, shards);
+    c.rounds = 1 + mixed(seed, 6, 6);
+    c.initial = some_threads(seed) * c.n + mixed(seed, 4, 2) * mixed(seed, 10, 8);
+    struct semaphore_after after = run(c, 1, some_threads(seed));
+    if (after.tried != 0)
+        fail_msg("%u batches were begun, and there were units for all", after.tried);
+}
+
+static void nobody_grows_what_is_enough(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, enough, 4000);
 }
 
 static void a_promise_has_a_limit(void **state)
 {
     struct semaphore_case c = {0};
-    uint32_t counts[SEMAPHORE_COUNTS];
     (void)state;
-    c.initial = 0;
     c.batch = 1;
     c.batches = 1; /* none of them made */
-    (void)run_kernel(&semaphore_promises, c, 1, 1, counts);
-}
-
-static void a_try_leaves_what_is_reserved(void **state)
-{
-    (void)state;
-    test_for_seeds(&target, reserved, 2);
+    (void)run_kernel(&semaphore_promises, c, 1, 1);
 }
 
 static void several_try(uint64_t seed)
 {
     struct semaphore_case c = {0};
-    uint32_t counts[SEMAPHORE_COUNTS];
     c.n = 1 + mixed(seed, 1, 2);
     c.batch = c.n; /* the first thread's signal is a batch */
     c.batches = 1;
     c.initial = c.n * mixed(seed, 2, 2);
     c.keep = 1;
-    (void)run_kernel(&semaphore_tries, c, 1, 3 + mixed(seed, 3, 3), counts);
-    assert_int_equal(counts[SEMAPHORE_GOT], c.initial + c.batch);
+    struct semaphore_after after = run_kernel(&semaphore_tries, c, 1, 3 + mixed(seed, 3, 3));
+    assert_int_equal(after.counts[SEMAPHORE_GOT], c.initial + c.batch);
 }
 
 static void units_that_are_free_are_got_by_a_try(void **state)
@@ -157,11 +224,10 @@ static void units_that_are_free_are_got_by_a_try(void **state)
 static void passing(uint64_t seed)
 {
     struct semaphore_case c = {0};
-    uint32_t counts[SEMAPHORE_COUNTS];
     c.n = 1 + mixed(seed, 1, 2);
     c.rounds = 1 + mixed(seed, 2, 4);
     c.batch = 1;
-    (void)run_kernel(&semaphore_passes, c, 1, 2, counts);
+    (void)run_kernel(&semaphore_passes, c, 1, 2);
 }
 
 static void the_balance_never_says_too_little(void **state)
@@ -173,12 +239,12 @@ static void the_balance_never_says_too_little(void **state)
 static void lock(uint64_t seed)
 {
     struct semaphore_case c = {0};
-    uint32_t counts[SEMAPHORE_COUNTS], threads = 2 + mixed(seed, 1, 4);
+    uint32_t threads = 2 + mixed(seed, 1, 4);
     c.initial = 1;
     c.rounds = 1 + mixed(seed, 2, 3);
     c.tries = mixed(seed, 3, 4);
-    (void)run_kernel(&semaphore_lock, c, 1, threads, counts);
-    assert_int_equal(counts[SEMAPHORE_GOT], threads * c.rounds);
+    struct semaphore_after after = run_kernel(&semaphore_lock, c, 1, threads);
+    assert_int_equal(after.counts[SEMAPHORE_GOT], threads * c.rounds);
 }
 
 static void what_a_holder_did_is_seen_by_the_next(void **state)
@@ -187,22 +253,110 @@ static void what_a_holder_did_is_seen_by_the_next(void **state)
     test_for_seeds(&target, lock, 1000);
 }
 
+/* As above, where units go through shards. */
+static void guards(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    c.shard_count = 1 + mixed(seed, 9, 3);
+    c.initial = some_threads(seed) + mixed(seed, 4, 16);
+    c.rounds = 1 + mixed(seed, 6, 4);
+    c.tries = mixed(seed, 8, 2);
+    (void)run_kernel(&semaphore_guards, c, 1, some_threads(seed));
+}
+
+static void what_a_holder_did_is_seen_by_the_next_in_shards(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, guards, 2000);
+}
+
+/* Nobody gives back, so what is free in the end was free all the time. */
+static void shard_tries(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    c.shard_count = 1 + mixed(seed, 9, 3);
+    c.initial = 1 + mixed(seed, 4, 16);
+    c.keep = 1;
+    struct semaphore_after after = run_kernel(&semaphore_shard_tries, c, 1, some_threads(seed));
+    uint32_t refused = after.counts[SEMAPHORE_REFUSED];
+    if (refused)
+        assert_in_range(SEMAPHORE_MOST - refused, c.initial - after.counts[SEMAPHORE_GOT] + 1, 3);
+}
+
+static void a_try_gets_what_is_free_in_shards(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, shard_tries, 4000);
+}
+
+static void reserved(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    c.shard_count = 2u * (seed % 2);
+    c.initial = 3;
+    c.keep = 1;
+    (void)run_kernel(&semaphore_leaves, c, 1, 1);
+}
+
+static void a_try_leaves_what_is_reserved(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, reserved, 2);
+}
+
+/* All units go from one shard to the other: the first one's credit does not pile up. */
+static void moves(uint64_t seed)
+{
+    struct semaphore_case c = {0};
+    uint32_t threads = 1 + mixed(seed, 1, 3);
+    c.shard_count = 2;
+    c.initial = 8192;
+    c.n = QUARRY_SHARDS_LOT - mixed(seed, 2, 512);
+    c.rounds = 20;
+    struct semaphore_after after = run_kernel(&semaphore_moves, c, 1, threads);
+    assert_true(after.lent <= 2u * (QUARRY_SHARDS_LOT + c.n) + threads * 2u * QUARRY_SHARDS_LOT);
+}
+
+static void a_shard_keeps_a_few_lots(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, moves, 500);
+}
+
 static void many_lanes_share_few_units(void **state)
 {
     struct semaphore_case c = {0};
-    uint32_t counts[SEMAPHORE_COUNTS];
     (void)state;
     c.initial = 40;
     c.batch = 32;
     c.batches = 4;
     c.n = 32; /* two groups of 32 do not starve each other over 40 units */
     c.rounds = 8;
-    (void)run(c, 4, 64, counts);
+    (void)run(c, 4, 64);
     c.n = 1;
     c.batches = 100;
     c.keep = 1;
     c.rounds = 2;
-    (void)run(c, test_on_cuda(&target) ? 64 : 8, 256, counts);
+    (void)run(c, test_on_cuda(&target) ? 64 : 8, 256);
+}
+
+static void many_lanes_share_many_units_in_shards(void **state)
+{
+    struct semaphore_case c = {0};
+    uint32_t blocks = test_on_cuda(&target) ? 64 : 4;
+    (void)state;
+    c.shard_count = 16;
+    c.n = 1;
+    c.rounds = 16;
+    c.batch = 32;
+    for (c.batches = 0; c.batches <= 64; c.batches += 64)
+        for (uint32_t part = 1; part <= 4; part *= 2) { /* of the units that all together can have */
+            c.initial = blocks * 256 / part;
+            c.keep = part & 1;
+            struct semaphore_after after = run(c, blocks, 256);
+            if (part == 1)
+                assert_int_equal(after.tried, 0);
+        }
 }
 
 int main(void)
@@ -210,12 +364,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_seeds(who_asks_gets_all_there_is, &target),
         test_with_seeds(no_unit_is_lost_or_made, &target),
+        test_with_seeds(who_asks_a_shard_gets_all_there_is, &target),
+        test_with_seeds(no_unit_is_lost_or_made_by_shards, &target),
+        test_with_seeds(nobody_grows_what_is_enough, &target),
         cmocka_unit_test(a_promise_has_a_limit),
-        test_with_seeds(a_try_leaves_what_is_reserved, &target),
         test_with_seeds(units_that_are_free_are_got_by_a_try, &target),
         test_with_seeds(the_balance_never_says_too_little, &target),
         test_with_seeds(what_a_holder_did_is_seen_by_the_next, &target),
+        test_with_seeds(what_a_holder_did_is_seen_by_the_next_in_shards, &target),
+        test_with_seeds(a_try_gets_what_is_free_in_shards, &target),
+        test_with_seeds(a_try_leaves_what_is_reserved, &target),
+        test_with_seeds(a_shard_keeps_a_few_lots, &target),
         cmocka_unit_test(many_lanes_share_few_units),
+        cmocka_unit_test(many_lanes_share_many_units_in_shards),
     };
     target = test_target();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,18 +5,8 @@
 #   blocks.sh PROGRAM     QUARRY_TEST_BACKEND: cpu or cuda
 set -u
 
-quarry=$1
-# shellcheck source=tests/cli/common.sh
-. "$(dirname "$0")/common.sh"
-backend=${QUARRY_TEST_BACKEND:-cpu}
-
-# rows PROGRAM: what awk prints for the rows, without the device, variants in one word each.
-rows() {
-    sed '1d; s/^"[^"]*",//; s/, once a warp"/ by warp"/' "$out" | awk -F, "$1"
-}
-
-run 0 --help
-prints '^Usage: quarry-blocks '
+# shellcheck source=tests/cli/beside.sh
+. "$(dirname "$0")/beside.sh"
 
 # Numbers of threads that end within a warp and within a block; all counts are right, or it fails.
 run 0 --backend "$backend" --threads 1,40,600 --ratios 1,8 --runs 2
@@ -25,7 +15,7 @@ same "$(head -1 "$out")" \
 same "$(wc -c <"$err")" 0 'bytes on standard error'
 # shellcheck disable=SC2016 # for awk
 {
-    same "$(rows '{ print $2 }' | sort | uniq -c | awk '{ printf "%s %s ", $2, $1 }')" 'figure5 21 figure6 10 pairs 12 units 24 ' \
+    same "$(rows '{ print $2 }' | sort | uniq -c | awk '{ printf "%s %s ", $2, $1 }')" 'figure5 24 figure6 10 pairs 12 units 24 ' \
         'rows of each measure'
     same "$(rows '$9 <= 0 || $10 > $9 || $11 < $9 { print }')" '' 'times'
     same "$(rows '$2 == "figure6" { print $4 / $5 }' | sort -u | xargs)" '1 8' 'readers for a writer'
@@ -38,18 +28,6 @@ long=$(rows '$4 == 1024 && $9 > 1000 { n++ } END { print n + 0 }')
 # shellcheck disable=SC2016
 same "$(rows '$4 == 1025 { n++ } END { print n + 0 }')" $((2 - long)) 'variants within the limit'
 
-for wrong in '--backend gpu' '--measures figure5,figure7' '--threads 0' '--threads 1048577' '--threads 1,,2' '--ratios x' \
-    '--runs 0' '--runs 1001' '--limit 0'; do
-    # shellcheck disable=SC2086 # an option and its value
-    run 2 $wrong
-    says "${wrong%% *} '${wrong#* }': give"
-done
-run 2 --threads "$(seq -s, 65)"
-says '--threads'
-run 2 --frobnicate
-says "'--frobnicate'"
-run 2 --runs
-says "'--runs'"
-run 2 16
-says "'16'"
+refuses --threads '--backend gpu' '--measures figure5,figure7' '--threads 0' '--threads 1048577' '--threads 1,,2' '--ratios x' \
+    '--runs 0' '--runs 1001' '--limit 0'
 finish

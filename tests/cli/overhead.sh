@@ -5,18 +5,8 @@
 #   overhead.sh PROGRAM     QUARRY_TEST_BACKEND: cpu or cuda
 set -u
 
-quarry=$1
-# shellcheck source=tests/cli/common.sh
-. "$(dirname "$0")/common.sh"
-backend=${QUARRY_TEST_BACKEND:-cpu}
-
-# rows PROGRAM: what awk prints for the rows, whose first column, the device, is cut off.
-rows() {
-    sed '1d; s/^"[^"]*",//' "$out" | awk -F, "$1"
-}
-
-run 0 --help
-prints '^Usage: quarry-overhead '
+# shellcheck source=tests/cli/beside.sh
+. "$(dirname "$0")/beside.sh"
 
 run 0 --backend "$backend" --workers 2,40,96 --bytes 16,1000 --runs 2 --steps 40 --heap 16
 same "$(head -1 "$out")" \
@@ -40,20 +30,8 @@ run 0 --backend "$backend" --every 8320 --bytes 128 --contestants direct,bare --
 # shellcheck disable=SC2016
 same "$(rows '{ printf "%s %s ", $2, $4 }')" 'bare 8320 direct 8320 bare 16640 direct 16640 ' '--every'
 
-for wrong in '--backend gpu' '--contestants bare,best' '--bytes 0' '--bytes 4097' '--bytes 16,,32' '--workers x' \
-    '--workers 1048577' '--every 0' '--every 16641' '--runs 0' '--steps 3' '--heap 0' '--heap 1M'; do
-    # shellcheck disable=SC2086 # an option and its value
-    run 2 $wrong
-    says "${wrong%% *} '${wrong#* }': give"
-done
-run 2 --workers "$(seq -s, 65)"
-says '--workers'
-run 2 --frobnicate
-says "'--frobnicate'"
-run 2 --runs
-says "'--runs'"
-run 2 16
-says "'16'"
+refuses --workers '--backend gpu' '--contestants bare,best' '--bytes 0' '--bytes 4097' '--bytes 16,,32' '--workers x' \
+    '--workers 1048577' '--every 0' '--every 16641' '--runs 0' '--steps 3' '--heap 0' '--heap 1M'
 run 1 --backend "$backend" --heap 1 --contestants bare --bytes 4096 --workers 300 --steps 8
 says 'bare, 300 workers, 4096 bytes: [0-9]+ mallocs found no room'
 finish
