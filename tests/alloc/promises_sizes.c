@@ -80,7 +80,8 @@ static void fill_with(uint64_t bytes, uint32_t pages, uint64_t seed)
         run(&promise_sieve, threads);
         uint64_t freed = live + got - statistics().live_blocks;
         before = slots(bytes);
-        expect(freed > 0 || live + got <= (threads + SIMT_LANES - 1) / SIMT_LANES); /* all may have been kept */
+        expect(freed > 0 ||
+               live + got <= (threads + SIMT_LANES - 1) / SIMT_LANES); /* all may have been kept */
         expect(before >= freed && (before == freed || !exact));
         assert_ok(quarry_heap_check(f.heap));
     }

@@ -14,8 +14,8 @@
  *     live     a bit for each page: it is a block
  *     word     of a chunk: its class, and more (core/chunk_pages.h)
  *
- * A heap's page (option page_bytes) is a chunk here.  Sizes: core/classes.h.  The last class has whole chunks, which the
- * store (core/chunks.h) gives and takes back itself.  For the others:
+ * A heap's page (option page_bytes) is a chunk here.  Sizes: core/classes.h.  The last class has whole chunks, which
+ * the store (core/chunks.h) gives and takes back itself.  For the others:
  *
  *     malloc   asks the semaphore for as many pages as lanes of the warp want one of this class; draws as many
  *              tickets, and takes the pages out of the queue.  Who is to make a batch takes a chunk from the
@@ -38,7 +38,8 @@
  * Full heap.  NULL for a whole chunk: the store's word proves it.  NULL for a page: (1) at one place of the order of
  * the store's word no chunk is left, none on its way.  (2) The semaphore refuses: at one place of the order of
  * `balance` more pages are reserved than there, and expected from others.  That counts parked ones.  (3) The
- * store's word is still what it was, so at (2) there was no chunk either, and nobody made pages of one.  If it is not, the lane asks again.
+ * store's word is still what it was, so at (2) there was no chunk either, and nobody made pages of one.  If it is
+ * not, the lane asks again.
  * That the places of two words are one instant is true of the order in which a GPU does them, and of a lane that
  * has acquired what others did before (docs/design/full-heap.md).  Pages of other classes serve nobody here. */
 #ifndef QUARRY_ALLOC_OURO_H
