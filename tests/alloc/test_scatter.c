@@ -257,7 +257,7 @@ static void what_was_left_is_the_next_owners(void **state)
     (void)state;
     choose();
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
-        int whole = seed % 2;
+        int whole = seed % 2 != 0;
         uint64_t page_bytes = whole ? 2048 : 544;
         base_target.bug_depth = seed % 4 < 2 ? 0 : 2 + (uint32_t)(seed / 4 % 3);
         f.block_threads = SIMT_LANES;

@@ -485,7 +485,7 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     while (l->page_bytes / least > QUARRY_CHUNK_PAGES_MOST)
         least *= 2;
     h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least);
-    uint32_t classes = h->sizes.whole, fields = (quarry_class_pages(&h->sizes, 0) + 31u) / 32u;
+    uint32_t classes = h->sizes.whole, fields = (quarry_classes_most_pages(&h->sizes) + 31u) / 32u;
     uint64_t slots = l->option[QUARRY_OPTION_ouro_queue_slots];
     if (slots) {
         h->queue_slots = (uint32_t)quarry_index_queue_slots(slots);
@@ -498,11 +498,11 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     }
     h->token_slots = (uint32_t)quarry_index_queue_slots(l->pages);
     /* With more pages than an index can name the smallest ones are larger. */
-    while (l->pages << page_bits < QUARRY_NO_INDEX && 1u << page_bits < quarry_class_pages(&h->sizes, 0))
+    while (l->pages << page_bits < QUARRY_NO_INDEX && 1u << page_bits < quarry_classes_most_pages(&h->sizes))
         page_bits++;
     if (l->pages << page_bits >= QUARRY_NO_INDEX)
         page_bits--;
-    while (quarry_class_pages(&h->sizes, 0) > 1u << page_bits)
+    while (quarry_classes_most_pages(&h->sizes) > 1u << page_bits)
         h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least *= 2);
     h->table.page_bits = page_bits;
     h->table.fields = fields;

@@ -57,6 +57,12 @@ SIMT_HOST_FN struct quarry_classes quarry_classes_make(uint32_t chunk_bytes, uin
         c.whole++;
     return c;
 }
+
+/* Pages of the smallest class in a chunk: the most that a chunk can have. */
+SIMT_HOST_FN uint32_t quarry_classes_most_pages(const struct quarry_classes *c)
+{
+    return c->whole ? c->chunk_bytes >> c->least_log : 1u;
+}
 #endif
 
 #endif
