@@ -72,7 +72,7 @@ SIMT_KERNEL(standard_play, struct standard_case, a)
     for (uint32_t turn = 0; turn < a.turns; turn++) {
         uint64_t next = 1 + quarry_random_below(&r, (uint32_t)a.most);
         if (a.sized && simt_thread() < SIMT_LANES && quarry_random_below(&r, 4) == 0)
-            standard_expect(&a, STANDARD_SLOTS, quarry_available_slots(a.heap, a.page_bytes) <= a.pages);
+            standard_expect(&a, STANDARD_SLOTS, quarry_available_slots(a.heap, a.page_bytes) <= a.most_slots);
         if (!block) {
             bytes = next;
             block = standard_get(&a, &r, bytes);

@@ -30,6 +30,7 @@ struct standard_case {
     uint32_t threads; /* that take part */
     uint32_t turns;
     uint32_t pages;        /* of the heap */
+    uint32_t most_slots;   /* of a page each, while others malloc and free */
     uint32_t program;      /* number of the random program */
     void *block;           /* spoil: receives it */
     unsigned char *places; /* tile: where the pages begin, */

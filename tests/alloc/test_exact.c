@@ -279,7 +279,7 @@ static void halves(void)
     static const uint32_t holds[] = {0, 1, 3, 10};
     uint32_t cases = count_cases(HALVES_SEEDS);
     struct exact_case a;
-    if (f.can.whole_pages ||
+    if (f.can.whole_pages || f.can.page_parts ||
         test_is_of(f.allocator, "scatter")) /* scatter divides no run between access blocks */
         return;
     for (uint32_t pages = 4; pages <= 16; pages *= 2) {

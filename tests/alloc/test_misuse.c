@@ -82,7 +82,7 @@ static void end_misuse(void)
 /* Can all pages be had when blocks of so many bytes were freed? */
 static int serves_pages(uint64_t bytes)
 {
-    return f.can.reuses_space || bytes == PAGE_BYTES;
+    return f.can.reuses_space || (bytes == PAGE_BYTES && !f.distribution); /* warps ask for all their lanes */
 }
 
 /* Nothing lives, nothing contradicts itself, and all pages can be had. */

@@ -103,7 +103,8 @@ static void record_swaps(struct quarry_heap_options options)
     assert_int_equal(header.pool_bytes, about.pool_bytes);
     assert_int_equal(header.page_bytes, about.page_bytes);
     assert_int_equal(header.backend, target.backend);
-    if (about.max_block_bytes >= device.most && !options.pages)
+    /* tbuddy's smallest block is a page of 4096 bytes: the pool is too small for so many */
+    if (about.max_block_bytes >= device.most && !options.pages && strcmp(about.allocator, "tbuddy") != 0)
         assert_int_equal(header.failed, 0);
     check_swaps(&file, 0);
     check_swaps(&file, 1);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A kernel that only mallocs, and one that only frees, have at most as many registers a thread as the allocator's line in
-# list.def says, and 48 with the switch over all: so five blocks of 256 threads run at once on a multiprocessor
-# (docs/design/device-code.md).
+# list.def says, and 56 with the switch over all: so four blocks of 256 threads run at once on a multiprocessor, and five
+# with one allocator of at most 48 (docs/design/device-code.md).
 #
 #   registers.sh NVCC
 set -eu
@@ -50,7 +50,7 @@ while read -r allocator budget; do
     look "$budget" "$allocator" -DQUARRY_ALLOCATOR="$allocator" -DQUARRY_OOM=null -DQUARRY_DISTRIBUTION=none ||
         { echo "FAILED: more than $budget"; failures=$((failures + 1)); }
 done <"$work/budgets"
-look 48 'the switch' || { echo "FAILED: more than 48"; failures=$((failures + 1)); }
+look 56 'the switch' || { echo "FAILED: more than 56"; failures=$((failures + 1)); }
 if within 20; then
     echo 'FAILED: a limit that is too low was not noticed'
     failures=$((failures + 1))

@@ -117,7 +117,7 @@ static void run(const struct quarry_target *target, const void *binary,
     quarry_heap *heap;
     options.target = *target;
     options.allocator = allocator->name;
-    options.pool_bytes = 8 << 20;
+    options.pool_bytes = 64 << 20; /* a page of 4096 bytes for each thread */
     assert_ok(quarry_heap_create(&heap, &options));
     struct job job = {quarry_heap_handle(heap), (uint64_t *)test_memory(target, sizeof results)};
     assert_cuda(cudaLibraryLoadData(&library, binary, NULL, NULL, 0, NULL, NULL, 0));

@@ -63,7 +63,7 @@ enum quarry_ouro_payload { QUARRY_OURO_PAGES };
 
 #define QUARRY_OURO_PAGES_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS)
 #define QUARRY_OURO_OPTIONS(ROW)                                                                             \
-    ROW(ouro, queue_slots, 0, 1, 1u << 30,                                                                   \
+    ROW(ouro, queue_slots, 0, 1, 1u << 22,                                                                   \
         "slots of each size's queue, to a power of two; 0: all queues take up to 1/16 of the heap")
 enum quarry_ouro_option { QUARRY_OURO_OPTIONS(QUARRY_OPTION_INDEX) };
 
@@ -342,7 +342,7 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
     int live =
         w.class_ <= h->sizes.whole &&
         (simt_and_u32(quarry_chunk_field(&h->table, h->live, w.chunk, w.page), ~bit, relaxed) & bit) != 0;
-    simt_assert(live);
+    QUARRY_ASSERT_LIVE(live);
     if (!live)
         return;
     group = quarry_group(&h->class_[w.class_], QUARRY_SITE_OURO_FREE);
@@ -485,13 +485,13 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     while (l->page_bytes / least > QUARRY_CHUNK_PAGES_MOST)
         least *= 2;
     h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least);
-    uint32_t classes = h->sizes.whole, fields = (quarry_classes_most_pages(&h->sizes) + 31u) / 32u;
+    uint32_t classes = h->sizes.whole ? h->sizes.whole : 1u; /* no section is empty */
+    uint32_t fields = (quarry_classes_most_pages(&h->sizes) + 31u) / 32u;
     uint64_t slots = l->option[QUARRY_OPTION_ouro_queue_slots];
     if (slots) {
         h->queue_slots = (uint32_t)quarry_index_queue_slots(slots);
     } else {
-        slots =
-            l->pages * l->page_bytes / QUARRY_OURO_QUEUE_SHARE / sizeof *h->queue / (classes ? classes : 1u);
+        slots = l->pages * l->page_bytes / QUARRY_OURO_QUEUE_SHARE / sizeof *h->queue / classes;
         h->queue_slots = QUARRY_OURO_QUEUE_LEAST;
         while (2u * (uint64_t)h->queue_slots <= slots && h->queue_slots < 1u << 30)
             h->queue_slots *= 2u;

@@ -55,7 +55,7 @@ SIMT_FN void quarry_tbuddy_free(const struct quarry_tbuddy *h, void *block)
 {
     uint32_t page = quarry_page_index(&h->pages, block);
     int live = page != QUARRY_NO_PAGE && quarry_buddy_give(&h->buddy, page);
-    simt_assert(live);
+    QUARRY_ASSERT_LIVE(live);
     (void)live;
 }
 
@@ -101,7 +101,7 @@ SIMT_FN void quarry_tbuddy_census(const struct quarry_tbuddy *h, uint64_t bytes,
         for (uint32_t child = i == 0; child < 2; child++)
             quarry_tbuddy_count(h, quarry_buddy_child(word, child), height, bytes, sum);
         if (share->idle)
-            sum->faults += quarry_buddy_is_wrong(b, (uint32_t)i, word);
+            sum->faults += quarry_buddy_is_wrong(b, (uint32_t)i, word) != 0;
     }
     for (uint64_t i = share->thread; share->idle && i <= b->top; i += share->threads)
         sum->faults += !quarry_semaphore_is_idle(&b->units[i]);
@@ -118,7 +118,7 @@ SIMT_HOST_FN void quarry_tbuddy_sections(void *heap, struct quarry_layout *l)
     b->pages = (uint32_t)l->pages;
     for (b->top = 0; l->pages >> (b->top + 1u); b->top++) {
     }
-    b->height = b->top + ((uint64_t)1 << b->top < l->pages);
+    b->height = (uint64_t)1 << b->top < l->pages ? b->top + 1u : b->top;
     b->units = (struct quarry_semaphore *)quarry_layout_section(l, "units", (b->top + 1u) * sizeof *b->units,
                                                                 QUARRY_SECTION_ALIGN);
     b->word =
@@ -129,12 +129,17 @@ SIMT_HOST_FN void quarry_tbuddy_sections(void *heap, struct quarry_layout *l)
 SIMT_HOST_FN enum quarry_layout_result quarry_tbuddy_layout(struct quarry_tbuddy *h, struct quarry_layout *l)
 {
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_TBUDDY_PAGE_BYTES);
-    if (result == QUARRY_LAYOUT_OK)
-        result = quarry_layout_fit(l, quarry_tbuddy_sections, h);
-    if (result != QUARRY_LAYOUT_OK)
-        return result;
     if (l->pages > QUARRY_TBUDDY_MAX_PAGES)
         return QUARRY_LAYOUT_PAGES;
+    int given = l->pages != 0;
+    if (result == QUARRY_LAYOUT_OK)
+        result = quarry_layout_fit(l, quarry_tbuddy_sections, h);
+    if (result == QUARRY_LAYOUT_OK && !given && l->pages > QUARRY_TBUDDY_MAX_PAGES) {
+        l->pages = QUARRY_TBUDDY_MAX_PAGES;
+        result = quarry_layout_fit(l, quarry_tbuddy_sections, h);
+    }
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
     l->max_block = l->page_bytes << h->buddy.top;
     l->free_reach = l->max_block; /* a free walks up from any page of its block */
     return QUARRY_LAYOUT_OK;
