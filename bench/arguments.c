@@ -79,7 +79,7 @@ int arguments_parse(int argc, char **argv, const struct option *list, const char
 {
     const char *name = program_invocation_short_name;
     opterr = 0;
-    for (int key; (key = getopt_long(argc, argv, "", list, NULL)) != -1;) {
+    for (int key; (key = getopt_long(argc, argv, "h", list, NULL)) != -1;) {
         if (key == '?')
             return arguments_fail(ARGUMENTS_USAGE,
                                   "'%s': no such option, or its value is missing; %s --help shows all",

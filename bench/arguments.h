@@ -28,13 +28,13 @@ unsigned arguments_names(const char *text, const char *const *names, uint32_t co
 int arguments_backend(const char *text, enum quarry_backend *backend);
 
 /* Reads a program's command line, which has options only.
- *   list     its options; --help has the value ARGUMENTS_HELP
+ *   list     its options; --help has the value ARGUMENTS_HELP, and -h is the same
  *   help     what --help prints
  *   option   is given each option's value of `list`, its text, and `options`.  Returns OK, or what is wrong with
  *            the text, of which it has told the user
  * Returns -1: go on.  Else the program's exit code. */
 int arguments_parse(int argc, char **argv, const struct option *list, const char *help,
                     int (*option)(int key, const char *text, void *options), void *options);
-#define ARGUMENTS_HELP 1000
+#define ARGUMENTS_HELP 'h'
 
 #endif

@@ -300,7 +300,7 @@ static const char help[] =
     "  --ratios A,B       figure6: readers for a writer, 1 to 1048576 (1,4,16,64,256)\n"
     "  --runs N           of each measurement at most, 1 to 1000 (25)\n"
     "  --limit MS         a variant that took longer is not run with more threads, 1 to 100000 (100)\n"
-    "  --help\n"
+    "  -h, --help\n"
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage.\n";
 

@@ -316,7 +316,7 @@ static const char help[] =
     "  --runs N             of each combination, 1 to 1000 (5)\n"
     "  --steps N            counted steps of a run, 4 to 100000 (60)\n"
     "  --heap MIB           size of each heap, 1 to 65536 (256)\n"
-    "  --help\n"
+    "  -h, --help\n"
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage.\n";
 

@@ -33,5 +33,8 @@ refuses() {
     says "'16'"
 }
 
+run 0 -h
+cp "$out" "$scratch/help"
 run 0 --help
+same "$(<"$out")" "$(<"$scratch/help")" -h
 prints "^Usage: ${quarry##*/} "
