@@ -485,13 +485,14 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     while (l->page_bytes / least > QUARRY_CHUNK_PAGES_MOST)
         least *= 2;
     h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least);
-    uint32_t classes = h->sizes.whole ? h->sizes.whole : 1u; /* no section is empty */
+    uint32_t classes = h->sizes.whole;
     uint32_t fields = (quarry_classes_most_pages(&h->sizes) + 31u) / 32u;
     uint64_t slots = l->option[QUARRY_OPTION_ouro_queue_slots];
     if (slots) {
         h->queue_slots = (uint32_t)quarry_index_queue_slots(slots);
     } else {
-        slots = l->pages * l->page_bytes / QUARRY_OURO_QUEUE_SHARE / sizeof *h->queue / classes;
+        slots =
+            l->pages * l->page_bytes / QUARRY_OURO_QUEUE_SHARE / sizeof *h->queue / (classes ? classes : 1u);
         h->queue_slots = QUARRY_OURO_QUEUE_LEAST;
         while (2u * (uint64_t)h->queue_slots <= slots && h->queue_slots < 1u << 30)
             h->queue_slots *= 2u;

@@ -189,12 +189,14 @@ typedef void (*quarry_layout_sections)(void *heap, struct quarry_layout *l);
 /* Appends a section to the pool's map.
  *   name    a literal
  *   align   a power of two, up to what l->base is aligned to
- * Returns where it begins.  A section that no pool can hold, or one more than QUARRY_MAX_SECTIONS, makes
- * l->used_bytes UINT64_MAX. */
+ * Returns where it begins.  One of 0 bytes is not in the map.  A section that no pool can hold, or one more than
+ * QUARRY_MAX_SECTIONS, makes l->used_bytes UINT64_MAX. */
 SIMT_HOST_FN void *quarry_layout_section(struct quarry_layout *l, const char *name, uint64_t bytes,
                                          uint64_t align)
 {
     uint64_t begin = quarry_round_up(l->used_bytes, align);
+    if (bytes == 0)
+        return l->base;
     if (begin < l->used_bytes || bytes >= UINT64_MAX - begin || l->section_count == QUARRY_MAX_SECTIONS) {
         l->used_bytes = UINT64_MAX;
         return l->base;
