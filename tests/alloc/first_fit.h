@@ -173,7 +173,8 @@ SIMT_FN void quarry_first_fit_census(enum quarry_first_fit_bug bug, const struct
 {
     uint32_t wants = quarry_first_fit_pages(h, bytes);
     for (uint64_t p = share->thread; p < h->pages.count; p += share->threads) {
-        uint32_t page = (uint32_t)p, n = h->state[page], before = page ? h->state[page - 1] : 1;
+        uint32_t page = (uint32_t)p, n = simt_load_u32(&h->state[page], relaxed),
+                 before = page ? simt_load_u32(&h->state[page - 1], relaxed) : 1;
         if (n == QUARRY_FIRST_FIT_INNER) {
             sum->faults += before == 0;
         } else if (n != 0) {
@@ -181,7 +182,7 @@ SIMT_FN void quarry_first_fit_census(enum quarry_first_fit_bug bug, const struct
             sum->live_bytes += n * h->pages.page_bytes;
             sum->faults += n > h->pages.count - page;
             for (uint32_t i = 1; i < n && page + i < h->pages.count; i++)
-                sum->faults += h->state[page + i] != QUARRY_FIRST_FIT_INNER;
+                sum->faults += simt_load_u32(&h->state[page + i], relaxed) != QUARRY_FIRST_FIT_INNER;
         } else {
             sum->free_bytes += h->pages.page_bytes;
             if (bug == QUARRY_FIRST_FIT_VAGUE)
@@ -194,7 +195,7 @@ SIMT_FN void quarry_first_fit_census(enum quarry_first_fit_bug bug, const struct
             sum->largest_free = sum->largest_free > run ? sum->largest_free : run;
         }
     }
-    if (share->thread == 0)
+    if (share->thread == 0 && share->idle)
         sum->faults += h->head->lock != 0 || h->head->hint > h->pages.count;
 }
 

@@ -169,14 +169,16 @@ SIMT_FN void quarry_plain_census(enum quarry_plain_bug bug, const struct quarry_
 {
     uint64_t live = 0, spare = 0, page_bytes = h->pages.page_bytes;
     for (uint64_t p = share->thread; p < h->pages.count; p += share->threads) {
-        int taken = h->used[p] != 0 && !(bug == QUARRY_PLAIN_VAGUE && p + 1 == h->pages.count);
+        int taken = simt_load_u32(&h->used[p], relaxed) != 0 &&
+                    !(bug == QUARRY_PLAIN_VAGUE && p + 1 == h->pages.count);
         live += taken;
         spare += !taken;
-        sum->faults += share->idle && h->used[p] > 1;
+        sum->faults += share->idle && simt_load_u32(&h->used[p], relaxed) > 1;
     }
     quarry_census_pages(sum, bytes, live, spare, page_bytes);
     if (share->thread == 0)
-        sum->faults += h->map->spare > h->pages.count || (share->idle && h->map->put_off != 0);
+        sum->faults += simt_load_u32(&h->map->spare, relaxed) > h->pages.count ||
+                       (share->idle && simt_load_u32(&h->map->put_off, relaxed) != 0);
 }
 
 #define quarry_plain_trim QUARRY_NOTHING_TO_TRIM
