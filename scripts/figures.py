@@ -397,7 +397,7 @@ def steps_and_theory(tool):
         if free >= int(row["threads"]):
             predicted = {p["allocator"]: p for p in tool.model(
                 "--total", str(total), "--free", str(free), "--threads", row["threads"], "--allocator", row["allocator"],
-                "--word-bits", str(max(word_bits(row), 32)))}
+                *(("--word-bits", str(word_bits(row))) if word_bits(row) else ()))}
         if row["allocator"] == "crw":  # its clusters are not known
             predicted.pop("crw", None)
         for prefix, name in ("", row["allocator"]), ("queue_", "queue"):
