@@ -489,7 +489,7 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     uint32_t fields = (quarry_classes_most_pages(&h->sizes) + 31u) / 32u;
     uint64_t slots = l->option[QUARRY_OPTION_ouro_queue_slots];
     if (slots) {
-        h->queue_slots = (uint32_t)quarry_index_queue_slots(slots);
+        h->queue_slots = (uint32_t)quarry_round_up_to_power(slots);
     } else {
         slots =
             l->pages * l->page_bytes / QUARRY_OURO_QUEUE_SHARE / sizeof *h->queue / (classes ? classes : 1u);
@@ -497,7 +497,7 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
         while (2u * (uint64_t)h->queue_slots <= slots && h->queue_slots < 1u << 30)
             h->queue_slots *= 2u;
     }
-    h->token_slots = (uint32_t)quarry_index_queue_slots(l->pages);
+    h->token_slots = (uint32_t)quarry_round_up_to_power(l->pages);
     /* With more pages than an index can name the smallest ones are larger. */
     while (l->pages << page_bits < QUARRY_NO_INDEX && 1u << page_bits < quarry_classes_most_pages(&h->sizes))
         page_bits++;

@@ -223,18 +223,10 @@ SIMT_FN void quarry_ring_census(const struct quarry_ring *h, uint64_t bytes,
 #define quarry_ring_trim QUARRY_NOTHING_TO_TRIM
 
 #if SIMT_HAS_HOST
-SIMT_HOST_FN uint64_t quarry_ring_slots(uint64_t pages)
-{
-    uint64_t slots = 1;
-    while (slots < pages)
-        slots *= 2;
-    return slots;
-}
-
 SIMT_HOST_FN void quarry_ring_sections(void *heap, struct quarry_layout *l)
 {
     struct quarry_ring *h = (struct quarry_ring *)heap;
-    uint64_t slots = quarry_ring_slots(l->pages);
+    uint64_t slots = quarry_round_up_to_power(l->pages);
     h->mask = (uint32_t)(slots - 1);
     h->head = (struct quarry_ring_head *)quarry_layout_section(l, "counters", sizeof *h->head,
                                                                QUARRY_SECTION_ALIGN);

@@ -53,6 +53,15 @@ SIMT_FN uint32_t quarry_modulo_u32(uint32_t x, uint32_t d, uint64_t inverse)
 }
 
 #if SIMT_HAS_HOST
+/* The least power of two that is at least x, which is at most 2^63. */
+SIMT_HOST_FN uint64_t quarry_round_up_to_power(uint64_t x)
+{
+    uint64_t power = 1;
+    while (power < x)
+        power *= 2;
+    return power;
+}
+
 /* 2^64 / d, rounded up, modulo 2^64; d is not 0. */
 SIMT_HOST_FN uint64_t quarry_inverse_u32(uint32_t d)
 {

@@ -9,7 +9,7 @@
  *     AVAILABLE   a free block
  *     TAKEN       a block that somebody has
  *
- * Where a node is AVAILABLE or TAKEN all below it are BUSY, and mostly no two children of a node are AVAILABLE.
+ * Where a node is AVAILABLE or TAKEN all below it are BUSY, and no two children of a node are ever AVAILABLE.
  * The paper has no TAKEN.  But a free does not know the order of its block, and a BUSY node may be a block or
  * two full halves.  So find and free walk up from the page to the first node that is no BUSY one.
  *
@@ -196,8 +196,8 @@ SIMT_FN uint32_t quarry_buddy_claim(const struct quarry_buddy *b, struct quarry_
                                     uint32_t state)
 {
     uint32_t nodes = 1u << (b->height - height), sides = quarry_random_next(r) & (nodes - 1u);
-    for (uint32_t at = 0, h = b->height;
-         ;) { /* `at` counts the nodes in the order in which they are looked at */
+    uint32_t at = 0, h = b->height; /* `at` counts the nodes in the order in which they are looked at */
+    for (;;) {
         uint32_t node = (nodes | (at ^ sides)) >> (h - height);
         uint32_t word = simt_load_u32(&b->word[node >> 1], relaxed), is = quarry_buddy_child(word, node);
         if (h > height && is == QUARRY_BUDDY_PARTIAL) {
@@ -233,10 +233,11 @@ struct quarry_buddy_party {
     uint8_t promised[QUARRY_BUDDY_ORDERS]; /* that it has promised to make of blocks of the next order */
 };
 
+#define QUARRY_BUDDY_NO_MORE 63u /* instead of units, of which a warp gets 32 at most */
+
 /* The leader's next step at p->height: asks one order higher for what it has promised here, or gives that up at the
  * highest, or waits for what it is owed here.
  * Returns how many units of order p->height it got, or QUARRY_BUDDY_NO_MORE: it is owed none. */
-#define QUARRY_BUDDY_NO_MORE 63u
 SIMT_FN uint32_t quarry_buddy_step(const struct quarry_buddy *b, struct quarry_buddy_party *p)
 {
     uint32_t h = p->height, owed = p->owed[h], promised = p->promised[h], units = 0;
@@ -272,15 +273,16 @@ SIMT_FN void quarry_buddy_divide(const struct quarry_buddy *b, struct quarry_bud
     uint32_t holders = simt_ballot(p->group, has),
              empty = simt_ballot(p->group, p->node == QUARRY_BUDDY_NO_NODE);
     uint32_t made = QUARRY_BUDDY_BATCH * simt_popc_u32(holders);
-    uint32_t kept = simt_shuffle_u32(p->group, p->owed[h] < made ? p->owed[h] : made, p->leader);
+    uint32_t kept = simt_lane() == p->leader && p->owed[h] < made ? p->owed[h] : made;
+    kept = simt_shuffle_u32(p->group, kept, p->leader);
     uint32_t mine = h > p->order ? QUARRY_BUDDY_BUSY : QUARRY_BUDDY_TAKEN;
     int gives = has && 2u * simt_rank(holders) + 1u < kept;
     uint32_t givers = simt_ballot(p->group, gives);
     if (has) {
         uint32_t halves = quarry_buddy_with(0, 0, mine);
         halves = quarry_buddy_with(halves, 1, gives ? mine : QUARRY_BUDDY_AVAILABLE);
-        simt_store_u32(&b->word[p->node], halves | (uint32_t)!gives,
-                       release); /* locked, if one is left over */
+        /* Locked, if one is left over. */
+        simt_store_u32(&b->word[p->node], halves | (uint32_t)!gives, release);
         if (!gives)
             quarry_buddy_raise(b, p->node, QUARRY_BUDDY_PARTIAL);
         p->node *= 2u;
@@ -291,8 +293,8 @@ SIMT_FN void quarry_buddy_divide(const struct quarry_buddy *b, struct quarry_bud
         p->node = half;
         p->at = h;
     }
-    simt_sync(
-        p->group); /* halves are in the tree before they are signalled, and what givers acquired holds for all */
+    /* Halves are in the tree before they are signalled, and what givers acquired holds for all. */
+    simt_sync(p->group);
     p->height = h;
     if (simt_lane() != p->leader)
         return;
@@ -412,8 +414,8 @@ SIMT_FN int quarry_buddy_give(const struct quarry_buddy *b, uint32_t page)
             quarry_semaphore_announce(&b->units[order + 1u], 1);
             simt_fence(acq_rel); /* pairs with that of quarry_buddy_take, on its way up */
             if (quarry_semaphore_try(&b->units[order], 1)) {
-                uint32_t both = word & ~(3u << 1 | 3u << 3);
-                if (simt_cas_u32(&b->word[node >> 1], word, both, acq_rel) == word) {
+                /* Both BUSY, and nobody waits for it. */
+                if (simt_cas_u32(&b->word[node >> 1], word, 0, acq_rel) == word) {
                     if (announced)
                         quarry_semaphore_retract(&b->units[order], 1);
                     announced = 1;

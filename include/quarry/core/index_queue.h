@@ -160,15 +160,4 @@ SIMT_FN int quarry_index_queue_remove(const struct quarry_index_queue *q, uint32
     return 1;
 }
 
-#if SIMT_HAS_HOST
-/* Slots of a queue that is to hold so many numbers: a power of two. */
-SIMT_HOST_FN uint64_t quarry_index_queue_slots(uint64_t numbers)
-{
-    uint64_t slots = 1;
-    while (slots < numbers)
-        slots *= 2;
-    return slots;
-}
-#endif
-
 #endif

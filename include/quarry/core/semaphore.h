@@ -212,7 +212,8 @@ SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t o
 }
 
 /* One look of quarry_semaphore_wait: takes what has come for the caller, and promises what nobody makes.
- * Returns what it has promised now, mostly 0.  Never waits.  Order: acquire. */
+ *   owed, batch   as there
+ * Returns how many units it has promised now, mostly 0.  Never waits.  Order: acquire. */
 SIMT_FN uint32_t quarry_semaphore_poll(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
 {
     simt_assert(batch - 1u < QUARRY_SEMAPHORE_PROMISE_MOST);
@@ -271,7 +272,10 @@ SIMT_FN void quarry_semaphore_produced(struct quarry_semaphore *s, uint32_t *owe
 }
 
 /* A batch can't be made, as quarry_semaphore_failed says, but others go on to promise whole batches.  So all units
- * that will come are expected before who makes them has begun: quarry_buddy_take needs that. */
+ * that will come are expected before who makes them has begun: quarry_buddy_take needs that.  A semaphore has either
+ * this or quarry_semaphore_failed.
+ *   owed, batch, promised   as quarry_semaphore_failed
+ * Returns how many units the caller gives up.  Never waits. */
 SIMT_FN uint32_t quarry_semaphore_withdraw(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch,
                                            uint32_t *promised)
 {
@@ -305,11 +309,13 @@ SIMT_FN uint32_t quarry_semaphore_failed(struct quarry_semaphore *s, uint32_t *o
  * Who has n units that may come to this semaphore announces them before anybody can miss them.  Then it calls
  * quarry_semaphore_add with them as expected, or takes the announcement back. */
 
+/* n more units are expected.  Never waits.  relaxed: fences stand between this and what must come after. */
 SIMT_FN void quarry_semaphore_announce(struct quarry_semaphore *s, uint32_t n)
 {
     (void)simt_add_u64(&s->balance, n, relaxed);
 }
 
+/* n units that were announced don't come.  Never waits.  relaxed, as above. */
 SIMT_FN void quarry_semaphore_retract(struct quarry_semaphore *s, uint32_t n)
 {
     (void)simt_sub_u64(&s->balance, n, relaxed);
