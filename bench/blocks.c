@@ -3,8 +3,7 @@
  *
  *     figure5   I. Gelado, M. Garland, "Throughput-Oriented GPU Memory Allocation", PPoPP 2019, section 5.1: each
  *               thread gets one unit, none is there at the start, and a batch of 512 comes by one addition
- *     units     a semaphore that is never empty: one ask a thread, a warp, or at a shard for each multiprocessor.
- *               exact: there are as many units as threads, so the last ones borrow; else twice as many
+ *     units     a semaphore that is never empty: one ask a thread or a warp; there are twice as many units as threads
  *     pairs     units taken and given back; read sections entered and left.  `rounds` of them
  *     figure6   section 5.2 there: each thread looks for its number in a list of which it removes it
  *
@@ -19,7 +18,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_THREADS (1u << 20)
@@ -48,30 +46,25 @@ static const struct variant {
     enum measure measure;
     enum check check;
     uint32_t stock; /* units at the start, times threads */
-    int shards;     /* a shard for each multiprocessor */
 } variants[] = {
-    {"bulk", &blocks_bulk, FIGURE5, TAKEN, 0, 0},
-    {"bulk, once a warp", &blocks_bulk_warp, FIGURE5, TAKEN, 0, 0},
-    {"bulk in shards, once a warp", &blocks_bulk_shards_warp, FIGURE5, TAKEN, 0, 1},
-    {"paper's bulk", &blocks_paper, FIGURE5, TAKEN_PAPER, 0, 0},
-    {"paper's bulk, once a warp", &blocks_paper_warp, FIGURE5, TAKEN_PAPER, 0, 0},
-    {"counting", &blocks_counting, FIGURE5, TAKEN_WORD, 0, 0},
-    {"one counter", &blocks_bump, FIGURE5, NOTHING, 0, 0},
-    {"one counter, once a warp", &blocks_bump_warp, FIGURE5, NOTHING, 0, 0},
-    {"one counter", &blocks_bump, UNITS, NOTHING, 0, 0},
-    {"one counter, once a warp", &blocks_bump_warp, UNITS, NOTHING, 0, 0},
-    {"ask", &blocks_ask, UNITS, TAKEN, 2, 0},
-    {"ask, once a warp", &blocks_ask_warp, UNITS, TAKEN, 2, 0},
-    {"ask relaxed, once a warp", &blocks_ask_relaxed_warp, UNITS, TAKEN, 2, 0},
-    {"try, once a warp", &blocks_try_warp, UNITS, TAKEN, 2, 0},
-    {"shards, once a warp", &blocks_shards_warp, UNITS, TAKEN, 2, 1},
-    {"shards exact, once a warp", &blocks_shards_warp, UNITS, TAKEN, 1, 1},
-    {"one counter, once a warp", &blocks_pair_bump_warp, PAIRS, NOTHING, 0, 0},
-    {"ask and signal, once a warp", &blocks_pair_warp, PAIRS, GIVEN, 2, 0},
-    {"shards, once a warp", &blocks_pair_shards_warp, PAIRS, GIVEN, 2, 1},
-    {"read section, once a warp", &blocks_section_warp, PAIRS, NO_READER, 0, 0},
-    {"classical", &blocks_remove_classical, FIGURE6, ALL_REMOVED, 0, 0},
-    {"delegating", &blocks_remove_delegating, FIGURE6, ALL_REMOVED, 0, 0},
+    {"bulk", &blocks_bulk, FIGURE5, TAKEN, 0},
+    {"bulk, once a warp", &blocks_bulk_warp, FIGURE5, TAKEN, 0},
+    {"paper's bulk", &blocks_paper, FIGURE5, TAKEN_PAPER, 0},
+    {"paper's bulk, once a warp", &blocks_paper_warp, FIGURE5, TAKEN_PAPER, 0},
+    {"counting", &blocks_counting, FIGURE5, TAKEN_WORD, 0},
+    {"one counter", &blocks_bump, FIGURE5, NOTHING, 0},
+    {"one counter, once a warp", &blocks_bump_warp, FIGURE5, NOTHING, 0},
+    {"one counter", &blocks_bump, UNITS, NOTHING, 0},
+    {"one counter, once a warp", &blocks_bump_warp, UNITS, NOTHING, 0},
+    {"ask", &blocks_ask, UNITS, TAKEN, 2},
+    {"ask, once a warp", &blocks_ask_warp, UNITS, TAKEN, 2},
+    {"ask relaxed, once a warp", &blocks_ask_relaxed_warp, UNITS, TAKEN, 2},
+    {"try, once a warp", &blocks_try_warp, UNITS, TAKEN, 2},
+    {"one counter, once a warp", &blocks_pair_bump_warp, PAIRS, NOTHING, 0},
+    {"ask and signal, once a warp", &blocks_pair_warp, PAIRS, GIVEN, 2},
+    {"read section, once a warp", &blocks_section_warp, PAIRS, NO_READER, 0},
+    {"classical", &blocks_remove_classical, FIGURE6, ALL_REMOVED, 0},
+    {"delegating", &blocks_remove_delegating, FIGURE6, ALL_REMOVED, 0},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -91,8 +84,6 @@ struct bench {
     struct quarry_device_info device;
     struct timing timing;
     struct blocks_case memory; /* its pointers */
-    uint32_t shards;
-    struct quarry_shards *semaphore; /* a copy of the one after a run */
 };
 
 static int fail_library(void)
@@ -109,27 +100,20 @@ static enum quarry_status check(const struct bench *bench, const struct variant 
     const struct quarry_target *target = &bench->options->target;
     struct blocks_word words[BLOCKS_WORDS];
     struct quarry_srcu srcu;
-    uint64_t units = a->units, free_units, lent = 0;
-    const struct quarry_shards *semaphore = bench->semaphore;
-    const struct quarry_shard *shards = (const struct quarry_shard *)(const void *)(semaphore + 1);
+    struct quarry_semaphore semaphore;
+    uint64_t units = a->units;
     enum quarry_status status = quarry_memory_copy(target, words, a->words, sizeof words);
     if (status == QUARRY_OK)
         status = quarry_memory_copy(target, &srcu, a->srcu, sizeof srcu);
     if (status == QUARRY_OK)
-        status = quarry_memory_copy(target, bench->semaphore, a->semaphore, quarry_shards_bytes(a->shards));
+        status = quarry_memory_copy(target, &semaphore, a->semaphore, sizeof semaphore);
     if (status != QUARRY_OK)
         return status;
-    free_units = semaphore->all.units;
-    for (uint32_t i = 0; i < a->shards; i++) {
-        free_units += shards[i].units;
-        lent += shards[i].units + shards[i].credit;
-    }
-    *right = semaphore->lent == lent &&
-             semaphore->all.balance == (semaphore->all.units + lent) * QUARRY_SEMAPHORE_UNIT;
+    *right = semaphore.balance == semaphore.units * QUARRY_SEMAPHORE_UNIT;
     units += words[BLOCKS_MADE].word;
     switch (variant->check) {
     case TAKEN:
-        *right &= free_units == units - a->threads;
+        *right &= semaphore.units == units - a->threads;
         break;
     case TAKEN_PAPER:
         *right &= words[BLOCKS_UNITS].word == (units - a->threads) * BLOCKS_PAPER_C;
@@ -138,7 +122,7 @@ static enum quarry_status check(const struct bench *bench, const struct variant 
         *right &= words[BLOCKS_UNITS].word == units - a->threads;
         break;
     case GIVEN:
-        *right &= free_units == units;
+        *right &= semaphore.units == units;
         break;
     case NO_READER:
         *right &= srcu.readers == 0;
@@ -157,11 +141,10 @@ static int print_row(const struct bench *bench, const struct variant *variant, c
                      const struct statistics *time)
 {
     const char *backend = bench->options->target.backend == QUARRY_BACKEND_CUDA ? "cuda" : "cpu";
-    printf("\"%s\",%s,%s,\"%s\",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32
-           ",%.3f,%.3f,%.3f,%" PRIu32 ",%d\n",
+    printf("\"%s\",%s,%s,\"%s\",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.3f,%.3f,%.3f,%" PRIu32
+           ",%d\n",
            bench->device.name, backend, measure_names[variant->measure], variant->name, a->threads,
-           a->element_count, a->shards, a->batch, a->rounds, time->median, time->q1, time->q3, time->n,
-           time->stable);
+           a->element_count, a->batch, a->rounds, time->median, time->q1, time->q3, time->n, time->stable);
     return fflush(stdout) || ferror(stdout) ? arguments_fail(FAILED, "can't write to standard output") : OK;
 }
 
@@ -174,7 +157,6 @@ static int measure(struct bench *bench, const struct variant *variant, uint32_t 
     int right = 0;
     a.threads = threads;
     a.element_count = elements;
-    a.shards = variant->shards ? bench->shards : 1;
     a.units = variant->stock * threads;
     a.batch = BATCH;
     a.rounds = variant->measure == PAIRS ? PAIR_ROUNDS : 1;
@@ -225,7 +207,7 @@ static int measure_all(struct bench *bench)
 {
     const struct options *options = bench->options;
     int code = OK;
-    printf("device,backend,measure,variant,threads,elements,shards,batch,rounds,median_us,q1_us,q3_us,runs,"
+    printf("device,backend,measure,variant,threads,elements,batch,rounds,median_us,q1_us,q3_us,runs,"
            "stable\n");
     for (uint32_t m = 0; m < MEASURES && code == OK; m++) {
         uint32_t threads[ARGUMENTS_MAX_LIST], counts = default_threads(options, (enum measure)m, threads);
@@ -258,11 +240,10 @@ static int run(const struct options *options)
     if (quarry_device_describe(&options->target, &bench.device) != QUARRY_OK ||
         timing_open(&bench.timing, &options->target, &rule) != QUARRY_OK)
         return fail_library();
-    bench.shards = bench.device.multiprocessors;
     void *memory[7] = {0};
-    const uint64_t bytes[7] = {quarry_shards_bytes(bench.shards), BLOCKS_WORDS * sizeof(struct blocks_word),
-                               sizeof(struct quarry_srcu),        sizeof(struct quarry_mutex),
-                               sizeof(struct quarry_link),        MAX_THREADS * sizeof(struct blocks_element),
+    const uint64_t bytes[7] = {sizeof(struct quarry_semaphore), BLOCKS_WORDS * sizeof(struct blocks_word),
+                               sizeof(struct quarry_srcu),      sizeof(struct quarry_mutex),
+                               sizeof(struct quarry_link),      MAX_THREADS * sizeof(struct blocks_element),
                                MAX_THREADS * sizeof(uint32_t)};
     enum quarry_status status = QUARRY_OK;
     for (int i = 0; i < 7 && status == QUARRY_OK; i++)
@@ -274,11 +255,7 @@ static int run(const struct options *options)
     bench.memory.list = memory[4];
     bench.memory.elements = memory[5];
     bench.memory.out = memory[6];
-    bench.semaphore = malloc(bytes[0]);
-    int code = status != QUARRY_OK ? fail_library()
-               : bench.semaphore   ? measure_all(&bench)
-                                   : arguments_fail(FAILED, "no memory for %u shards", bench.shards);
-    free(bench.semaphore);
+    int code = status == QUARRY_OK ? measure_all(&bench) : fail_library();
     for (int i = 0; i < 7; i++)
         quarry_memory_destroy(&options->target, QUARRY_POOL_DEVICE, memory[i]);
     timing_close(&bench.timing);
@@ -292,7 +269,7 @@ static const char help[] =
     "\n"
     "What the building blocks cost, as CSV: semaphores (figure 5 of Gelado and Garland, PPoPP 2019; one that "
     "is\n"
-    "never empty, also in shards), read sections, and barriers that delegate (figure 6 there).\n"
+    "never empty), read sections, and barriers that delegate (figure 6 there).\n"
     "\n"
     "  --backend NAME     auto, cuda or cpu (auto)\n"
     "  --measures A,B     of figure5, units, pairs and figure6 (all)\n"

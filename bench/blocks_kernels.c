@@ -19,7 +19,7 @@ SIMT_KERNEL(blocks_start, struct blocks_case, a)
         a.elements[i].tag = i * every;
     }
     if (self == 0) {
-        quarry_shards_init(a.semaphore, a.units, a.shards);
+        quarry_semaphore_init(a.semaphore, a.units);
         *a.srcu = (struct quarry_srcu){0};
         a.mutex->held = 0;
         quarry_list_init(a.list);
@@ -60,23 +60,11 @@ SIMT_FN void blocks_make_batch(const struct blocks_case *a)
 
 SIMT_FN uint32_t blocks_get(const struct blocks_case *a, uint32_t n)
 {
-    struct quarry_semaphore *s = &a->semaphore->all;
-    uint32_t owed = n - quarry_semaphore_ask(s, n);
+    uint32_t owed = n - quarry_semaphore_ask(a->semaphore, n);
     while (owed)
-        for (uint32_t promised = quarry_semaphore_wait(s, &owed, a->batch); promised;) {
+        for (uint32_t promised = quarry_semaphore_wait(a->semaphore, &owed, a->batch); promised;) {
             blocks_make_batch(a);
-            quarry_semaphore_produced(s, &owed, a->batch, &promised);
-        }
-    return n;
-}
-
-SIMT_FN uint32_t blocks_get_in_shards(const struct blocks_case *a, uint32_t n)
-{
-    uint32_t here = quarry_shards_here(a->semaphore), owed = n - quarry_shards_ask(a->semaphore, here, n);
-    while (owed)
-        for (uint32_t promised = quarry_shards_wait(a->semaphore, here, &owed, a->batch); promised;) {
-            blocks_make_batch(a);
-            quarry_semaphore_produced(&a->semaphore->all, &owed, a->batch, &promised);
+            quarry_semaphore_produced(a->semaphore, &owed, a->batch, &promised);
         }
     return n;
 }
@@ -90,7 +78,6 @@ SIMT_KERNEL(blocks_bulk, struct blocks_case, a)
 }
 
 BLOCKS_WARP_KERNEL(blocks_bulk_warp, blocks_get)
-BLOCKS_WARP_KERNEL(blocks_bulk_shards_warp, blocks_get_in_shards)
 
 /* Algorithm 1.  The poll ends where R > C + E, not where they are equal, and what follows it is one step with
  * the end of the reservation.  Returns whether the caller must make a batch, of which it keeps n. */
@@ -185,7 +172,7 @@ SIMT_KERNEL(blocks_counting, struct blocks_case, a)
     a.out[simt_thread()] = 1;
 }
 
-/* ---- one word, and shards of it ---- */
+/* ---- one word ---- */
 
 SIMT_KERNEL(blocks_bump, struct blocks_case, a)
 {
@@ -200,39 +187,25 @@ SIMT_FN uint32_t blocks_bump_once(const struct blocks_case *a, uint32_t n)
 
 SIMT_FN uint32_t blocks_ask_once(const struct blocks_case *a, uint32_t n)
 {
-    return quarry_semaphore_ask(&a->semaphore->all, n);
+    return quarry_semaphore_ask(a->semaphore, n);
 }
 
 SIMT_FN uint32_t blocks_ask_relaxed_once(const struct blocks_case *a, uint32_t n)
 {
-    uint64_t before = simt_sub_u64(&a->semaphore->all.units, n, relaxed);
-    (void)simt_sub_u64(&a->semaphore->all.balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
+    uint64_t before = simt_sub_u64(&a->semaphore->units, n, relaxed);
+    (void)simt_sub_u64(&a->semaphore->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
     return quarry_semaphore_part((int64_t)before, n);
 }
 
 SIMT_FN uint32_t blocks_try_once(const struct blocks_case *a, uint32_t n)
 {
-    return quarry_semaphore_try(&a->semaphore->all, n) ? n : 0;
-}
-
-/* At the multiprocessor's own shard, and what is not there from the others.  Nobody makes more. */
-SIMT_FN uint32_t blocks_shards_once(const struct blocks_case *a, uint32_t n)
-{
-    uint32_t here = quarry_shards_here(a->semaphore), owed = n - quarry_shards_ask(a->semaphore, here, n);
-    while (owed) {
-        uint32_t got = quarry_shards_collect(a->semaphore, here, owed);
-        owed -= got;
-        if (!got)
-            simt_backoff();
-    }
-    return n;
+    return quarry_semaphore_try(a->semaphore, n) ? n : 0;
 }
 
 BLOCKS_WARP_KERNEL(blocks_bump_warp, blocks_bump_once)
 BLOCKS_WARP_KERNEL(blocks_ask_warp, blocks_ask_once)
 BLOCKS_WARP_KERNEL(blocks_ask_relaxed_warp, blocks_ask_relaxed_once)
 BLOCKS_WARP_KERNEL(blocks_try_warp, blocks_try_once)
-BLOCKS_WARP_KERNEL(blocks_shards_warp, blocks_shards_once)
 
 SIMT_KERNEL(blocks_ask, struct blocks_case, a)
 {
@@ -249,20 +222,12 @@ SIMT_FN uint32_t blocks_pair_bump(const struct blocks_case *a, uint32_t n)
 SIMT_FN uint32_t blocks_pair(const struct blocks_case *a, uint32_t n)
 {
     uint32_t got = blocks_ask_once(a, n);
-    quarry_semaphore_signal(&a->semaphore->all, n);
-    return got;
-}
-
-SIMT_FN uint32_t blocks_pair_shards(const struct blocks_case *a, uint32_t n)
-{
-    uint32_t got = blocks_shards_once(a, n);
-    quarry_shards_signal(a->semaphore, quarry_shards_here(a->semaphore), n);
+    quarry_semaphore_signal(a->semaphore, n);
     return got;
 }
 
 BLOCKS_WARP_KERNEL(blocks_pair_bump_warp, blocks_pair_bump)
 BLOCKS_WARP_KERNEL(blocks_pair_warp, blocks_pair)
-BLOCKS_WARP_KERNEL(blocks_pair_shards_warp, blocks_pair_shards)
 
 SIMT_KERNEL(blocks_section_warp, struct blocks_case, a)
 {

@@ -5,7 +5,7 @@
 
 #include "quarry/core/list.h"
 #include "quarry/core/mutex.h"
-#include "quarry/core/shards.h"
+#include "quarry/core/semaphore.h"
 #include "quarry/core/srcu.h"
 #include "quarry/simt/kernel.h"
 
@@ -31,8 +31,8 @@ enum blocks_words {
 
 /* Threads below `threads` work. */
 struct blocks_case {
-    struct quarry_shards *semaphore; /* with `shards`, or used as one word */
-    struct blocks_word *words;       /* BLOCKS_WORDS */
+    struct quarry_semaphore *semaphore;
+    struct blocks_word *words; /* BLOCKS_WORDS */
     struct quarry_srcu *srcu;
     struct quarry_mutex *mutex;      /* of those who change the list */
     struct quarry_link *list;        /* of all elements, in the order of their tags */
@@ -40,7 +40,6 @@ struct blocks_case {
     uint32_t *out;                   /* of each thread */
     uint32_t threads;
     uint32_t element_count;
-    uint32_t shards;
     uint32_t units; /* at the start */
     uint32_t batch;
     uint32_t rounds;
@@ -56,7 +55,6 @@ SIMT_KERNEL_DECLARE(blocks_start);
 /* Figure 5: one unit a thread; `_warp`: the first lane gets them for all. */
 SIMT_KERNEL_DECLARE(blocks_bulk);
 SIMT_KERNEL_DECLARE(blocks_bulk_warp);
-SIMT_KERNEL_DECLARE(blocks_bulk_shards_warp);
 SIMT_KERNEL_DECLARE(blocks_paper);
 SIMT_KERNEL_DECLARE(blocks_paper_warp);
 SIMT_KERNEL_DECLARE(blocks_counting);
@@ -68,12 +66,10 @@ SIMT_KERNEL_DECLARE(blocks_ask);
 SIMT_KERNEL_DECLARE(blocks_ask_warp);
 SIMT_KERNEL_DECLARE(blocks_ask_relaxed_warp);
 SIMT_KERNEL_DECLARE(blocks_try_warp);
-SIMT_KERNEL_DECLARE(blocks_shards_warp);
 
 /* Units taken and given back, `rounds` times; read sections beside them. */
 SIMT_KERNEL_DECLARE(blocks_pair_bump_warp); /* the floor: an addition and a subtraction */
 SIMT_KERNEL_DECLARE(blocks_pair_warp);
-SIMT_KERNEL_DECLARE(blocks_pair_shards_warp);
 SIMT_KERNEL_DECLARE(blocks_section_warp);
 
 /* Figure 6. */

@@ -694,7 +694,7 @@ INK = "#808080"
 COLORS = {"rw": "#e0564a", "rw-bm": "#d98c1f", "crw": "#3d9a50", "corw": "#3c82d6", "queue": INK, "one counter": INK,
           "two-pass": INK, "a store": "#b07cc6", "simulated": "#3c82d6", "normal": "#d98c1f", "bare": "#d98c1f", "direct": "#3c82d6",
           "composed": "#3d9a50", "cuda": "#e0564a", "ring": INK, "scatter": "#3d9a50", "rw-malloc": "#d98c1f",
-          "one heap": "#3c82d6", "bulk": "#3c82d6", "bulk in shards": "#3d9a50", "paper's bulk": "#d98c1f", "counting": "#e0564a"}
+          "one heap": "#3c82d6", "bulk": "#3c82d6", "paper's bulk": "#d98c1f", "counting": "#e0564a"}
 SHADES = dict(zip([*CLUSTERS.values(), "100 % free", "50 % free", "10 % free", "rw-malloc, pages of 16",
                    "rw-malloc, pages of 64", "rw-malloc, pages of 256", "scatter, pages of 4096",
                    *(f"{ratio} readers for a writer" for ratio in (1, 4, 16, 64, 256))],

@@ -79,18 +79,15 @@ for test in semaphore srcu; do
     { build $test && run $test 500; } || { echo "FAILED: $test without a bug"; head "$scratch/log" "$scratch/out"; failures=$((failures + 1)); }
 done
 
-# Relaxed, one after the other.  Not here: the two of `waiting`, as a lane of mode weak goes in the order of its program,
-# and the two of credit, as additions to a word always see the newest (docs/reference/blocks.md).
+# Relaxed, one after the other.  Not here: the two of `waiting`, as a lane of mode weak goes in the order of its program
+# (docs/reference/blocks.md).
 if [ "$mode" = weak ]; then
     relaxed() {
         plant "$1" 1000 "$2" "$3" "/$4/,/^}/s/(, |\()$5\)/\1relaxed)/"
     }
     relaxed semaphore semaphore.h 'a take acquires nothing' 'quarry_semaphore_take\(' acquire
-    relaxed semaphore semaphore.h 'a try acquires nothing' 'quarry_semaphore_take_all\(' acquire
+    relaxed semaphore semaphore.h 'a try acquires nothing' 'quarry_semaphore_try\(' acquire
     relaxed semaphore semaphore.h 'a signal releases nothing' 'quarry_semaphore_add\(' release
-    relaxed semaphore shards.h 'what is recalled is not released' 'quarry_shards_recall\(' release
-    relaxed semaphore shards.h 'a lot is not released' 's->lent, lot' release
-    relaxed semaphore shards.h 'a signal at a shard releases nothing' 'if \(covered\)' release
     relaxed srcu srcu.h 'who enters acquires nothing' 'quarry_srcu_enter\(' acquire
     relaxed srcu srcu.h 'who leaves releases nothing' 'quarry_srcu_leave\(' release
     relaxed srcu srcu.h 'a callback is not released' 'quarry_srcu_queue\(' release
@@ -121,7 +118,7 @@ plant semaphore 100 semaphore.h 'try takes what others have reserved' \
 plant semaphore 4000 semaphore.h 'a try fails where another is in the middle of one' \
     's/simt_backoff\(\); \/\* units are free.*/return 0;/'
 plant semaphore 500 semaphore.h 'what was taken in vain is not put back' \
-    's/\(void\)simt_add_u64\(units, n - got, relaxed\)/(void)got/'
+    's/\(void\)simt_add_u64\(&s->units, n - got, relaxed\)/(void)got/'
 plant semaphore 4000 semaphore.h 'gives up what is covered, too' \
     's/(uint32_t given_up = ).*/\1*owed;/'
 plant semaphore 1000 semaphore.h 'a promise too many is not withdrawn' \
@@ -136,32 +133,6 @@ plant semaphore 4000 semaphore.h 'what is covered is not reserved again' \
 plant semaphore 100 semaphore.h 'a signal changes units first' \
     '/void quarry_semaphore_add\(/,/^\}/{/simt_add_u64\(&s->balance/{h;d};/simt_add_u64\(&s->units/G}'
 plant semaphore 500 semaphore.h 'a batch is as large as the promise' 's/quarry_semaphore_add\(s, batch, kept/quarry_semaphore_add(s, part, kept/'
-
-# Its shards.
-plant semaphore 100 shards.h 'who takes from a shard leaves no credit' \
-    's/\(void\)simt_add_u64\(&shard->credit, got, relaxed\)/(void)got/'
-plant semaphore 100 shards.h 'units come to a shard that balance does not count' \
-    '/quarry_shards_signal\(/,/^\}/s/if \(rest\) \{/if (rest \&\& n > 64) {/
-     s/^    if \(covered\) (\/\* release)/    covered = n; if (covered) \1/'
-plant semaphore 100 shards.h 'a recall leaves balance as it was' \
-    's/\(void\)simt_sub_u64\(&s->all.balance, ended .*;/;/'
-plant semaphore 100 shards.h 'a recall subtracts the credit that it saw' \
-    '/quarry_shards_recall\(/,/^\}/{
-         s/ended \* QUARRY_SEMAPHORE_UNIT/(uint64_t)seen * QUARRY_SEMAPHORE_UNIT/
-         s/\(uint64_t\)got \+ ended/(uint64_t)got + (uint64_t)seen/
-         s/^    if \(units <= most/    int64_t seen = credit; &/
-         s/^    if \(ended\)/    if (seen > 0)/
-         s/^    if \(got \| ended\)/    seen = seen > 0 ? seen : 0; if (1)/
-     }'
-plant semaphore 100 shards.h 'nobody borrows' 's/quarry_shards_recall\(s, quarry_shards_at\(s, at\), 0\)/0/'
-plant semaphore 100 shards.h 'who borrows leaves one shard out' 's/uint32_t i = 0; i < s->count; i\+\+/uint32_t i = 1; i < s->count; i++/'
-plant semaphore 100 shards.h 'a shard without units keeps its credit' 's/if \(units <= most && credit <= most\)/if (units <= most)/'
-plant semaphore 100 shards.h 'what is recalled is lent still' \
-    's/\(void\)simt_sub_u64\(&s->lent, .*;/;/'
-plant semaphore 100 shards.h 'a lot is not lent' '/quarry_shards_ask\(/,/^\}/s/\(void\)simt_add_u64\(&s->lent, lot, relaxed\)/(void)lot/'
-plant semaphore 100 shards.h 'try takes what is reserved, as others have credit' 's/unreserved - lent >=/unreserved >=/'
-plant semaphore 100 shards.h 'try leaves alone what shards have' 's/if \(lent == 0 \|\| !quarry_shards_borrow\(s, at\)\)/if (lent) return 0;/'
-plant semaphore 100 shards.h 'credit piles up' 's/\(void\)quarry_shards_recall\(s, shard, QUARRY_SHARDS_LOT\)/(void)shard/'
 
 # Read-copy-update and the list.
 plant srcu 100 srcu.h 'callbacks run with a reader inside' \

@@ -11,10 +11,7 @@ SIMT_FN uint32_t unit_count(const struct semaphore_case *a)
 SIMT_KERNEL(semaphore_start, struct semaphore_case, a)
 {
     if (simt_thread() == 0) {
-        if (a.shards)
-            quarry_shards_init(a.shards, a.initial, a.shard_count);
-        else
-            quarry_semaphore_init(a.semaphore, a.initial);
+        quarry_semaphore_init(a.semaphore, a.initial);
         *a.made = 0;
         for (uint32_t i = 0; i < SEMAPHORE_COUNTS; i++)
             a.counts[i] = 0;
@@ -25,53 +22,22 @@ SIMT_KERNEL(semaphore_start, struct semaphore_case, a)
     }
 }
 
-/* The shard that the caller uses; in each round another one. */
-SIMT_FN uint32_t shard_of(const struct semaphore_case *a, uint32_t round)
-{
-    return a->shard_count ? (simt_thread() + round) % a->shard_count : 0;
-}
-
-SIMT_FN uint32_t ask(const struct semaphore_case *a, uint32_t at, uint32_t n)
-{
-    return a->shards ? quarry_shards_ask(a->shards, at, n) : quarry_semaphore_ask(a->semaphore, n);
-}
-
-SIMT_FN void signal(const struct semaphore_case *a, uint32_t at, uint32_t n)
-{
-    if (a->shards)
-        quarry_shards_signal(a->shards, at, n);
-    else
-        quarry_semaphore_signal(a->semaphore, n);
-}
-
-SIMT_FN int try_for(const struct semaphore_case *a, uint32_t at, uint32_t n)
-{
-    return a->shards ? quarry_shards_try(a->shards, at, n) : quarry_semaphore_try(a->semaphore, n);
-}
-
-SIMT_FN uint32_t collect(const struct semaphore_case *a, uint32_t at, uint32_t owed)
-{
-    return a->shards ? quarry_shards_collect(a->shards, at, owed)
-                     : quarry_semaphore_collect(a->semaphore, owed);
-}
-
 /* Gets n units; nobody makes any. */
-SIMT_FN void get(const struct semaphore_case *a, uint32_t at, uint32_t n)
+SIMT_FN void get(struct quarry_semaphore *s, uint32_t n)
 {
-    for (uint32_t owed = n - ask(a, at, n), got; owed; owed -= got) {
-        got = collect(a, at, owed);
+    for (uint32_t owed = n - quarry_semaphore_ask(s, n), got; owed; owed -= got) {
+        got = quarry_semaphore_collect(s, owed);
         if (!got)
             simt_backoff();
     }
 }
 
 /* Asks, and grows the pool as often as it is told to.  Returns how many units the caller may take. */
-SIMT_FN uint32_t acquire(const struct semaphore_case *a, uint32_t n, uint32_t round)
+SIMT_FN uint32_t acquire(const struct semaphore_case *a, uint32_t n)
 {
-    uint32_t at = shard_of(a, round), owed = n - ask(a, at, n), refused = 0;
+    uint32_t owed = n - quarry_semaphore_ask(a->semaphore, n), refused = 0;
     while (owed) {
-        uint32_t promised = a->shards ? quarry_shards_wait(a->shards, at, &owed, a->batch)
-                                      : quarry_semaphore_wait(a->semaphore, &owed, a->batch);
+        uint32_t promised = quarry_semaphore_wait(a->semaphore, &owed, a->batch);
         while (promised) {
             uint32_t made = simt_add_u32(a->made, 1, relaxed);
             if (made < a->batches && !(a->fails && made % a->fails == a->fails - 1)) {
@@ -105,45 +71,45 @@ SIMT_FN uint32_t take(const struct semaphore_case *a, uint32_t from)
     return count;
 }
 
-SIMT_FN void give(const struct semaphore_case *a, uint32_t at, uint32_t round)
+SIMT_FN void give(const struct semaphore_case *a, uint32_t at)
 {
     simt_sub_u32(&a->holders[at], 1, relaxed);
     simt_store_u32(&a->unit[at], 1, release); /* its next holder finds none */
-    signal(a, shard_of(a, round + at), 1);
+    quarry_semaphore_signal(a->semaphore, 1);
 }
+
+#define MOST 48u /* units that a lane holds */
 
 SIMT_KERNEL(semaphore_rounds, struct semaphore_case, a)
 {
-    uint32_t held[SEMAPHORE_MOST], have = 0;
+    uint32_t held[MOST], have = 0;
     for (uint32_t round = 0; round < a.rounds; round++) {
         if (a.tries && (round + simt_thread()) % a.tries == 0)
-            have = try_for(&a, shard_of(&a, round), a.n) ? a.n : 0;
+            have = quarry_semaphore_try(a.semaphore, a.n) ? a.n : 0;
         else
-            have = acquire(&a, a.n, round);
+            have = acquire(&a, a.n);
         for (uint32_t i = 0; i < have; i++)
             held[i] = take(&a, simt_thread() * 7u + round);
         if (round + 1 == a.rounds && a.keep)
             break;
         for (uint32_t i = 0; i < have; i++)
             if (held[i] < unit_count(&a))
-                give(&a, held[i], round);
+                give(&a, held[i]);
     }
     simt_add_u32(&a.counts[SEMAPHORE_GOT], have, relaxed);
 }
 
-/* Of three units all are taken and one more is owed.  What is given back then is reserved, and a try leaves it.  In
- * shards one of the three was lent, so balance counts a unit too many. */
+/* With one unit there, two are asked for and one comes.  What is given back then is reserved, and a try leaves it. */
 SIMT_KERNEL(semaphore_leaves, struct semaphore_case, a)
 {
-    uint32_t wrong = 2 - ask(&a, 0, 1) - ask(&a, 0, 1), owed = 2 - ask(&a, 0, 2);
-    wrong += owed != 1;
-    signal(&a, 1, 1);
-    wrong += try_for(&a, 0, 1) != 0;
-    wrong += collect(&a, 0, owed) != 1;
-    signal(&a, 1, 3);
-    wrong += try_for(&a, 0, 3) != 1;
+    uint32_t owed = 2 - quarry_semaphore_ask(a.semaphore, 2), wrong = owed != 1;
+    quarry_semaphore_signal(a.semaphore, 1);
+    wrong += quarry_semaphore_try(a.semaphore, 1) != 0;
+    wrong += quarry_semaphore_collect(a.semaphore, owed) != 1;
+    quarry_semaphore_signal(a.semaphore, 2);
+    wrong += quarry_semaphore_try(a.semaphore, 2) != 1;
     simt_add_u32(&a.counts[SEMAPHORE_WRONG], wrong, relaxed);
-    simt_add_u32(&a.counts[SEMAPHORE_GOT], 3, relaxed);
+    simt_add_u32(&a.counts[SEMAPHORE_GOT], 1, relaxed); /* of the one that was there */
 }
 
 /* Who is owed more than may be promised at once promises whole batches up to that. */
@@ -167,9 +133,7 @@ SIMT_KERNEL(semaphore_passes, struct semaphore_case, a)
             quarry_semaphore_signal(a.semaphore, a.n);
             continue;
         }
-        for (uint32_t owed = a.n - quarry_semaphore_ask(a.semaphore, a.n); owed;
-             owed -= quarry_semaphore_collect(a.semaphore, owed))
-            simt_backoff();
+        get(a.semaphore, a.n);
         if (quarry_semaphore_free(simt_load_u64(&a.semaphore->balance, relaxed)) < 0)
             simt_add_u32(&a.counts[SEMAPHORE_WRONG], 1, relaxed);
     }
@@ -194,7 +158,7 @@ SIMT_KERNEL(semaphore_lock, struct semaphore_case, a)
             while (!quarry_semaphore_try(a.semaphore, 1))
                 simt_backoff();
         else
-            get(&a, 0, 1);
+            get(a.semaphore, 1);
         a.counts[SEMAPHORE_GOT]++;
         quarry_semaphore_signal(a.semaphore, 1);
     }
@@ -205,8 +169,8 @@ SIMT_KERNEL(semaphore_guards, struct semaphore_case, a)
 {
     uint32_t self = simt_thread(), n = self == 0 ? a.initial : 1, wrong = 0;
     for (uint32_t round = 0; round < a.rounds; round++) {
-        if (!a.tries || !try_for(&a, shard_of(&a, round), n))
-            get(&a, shard_of(&a, round), n);
+        if (!a.tries || !quarry_semaphore_try(a.semaphore, n))
+            get(a.semaphore, n);
         if (self == 0) {
             for (uint32_t i = 1; i < simt_threads(); i++)
                 wrong += a.unit[i] > a.rounds;
@@ -215,29 +179,17 @@ SIMT_KERNEL(semaphore_guards, struct semaphore_case, a)
             wrong += a.unit[0] > 1 + a.rounds;
             a.unit[self] = round;
         }
-        signal(&a, shard_of(&a, self + 2 * round), n);
+        quarry_semaphore_signal(a.semaphore, n);
     }
     simt_add_u32(&a.counts[SEMAPHORE_WRONG], wrong, relaxed);
 }
 
-SIMT_KERNEL(semaphore_shard_tries, struct semaphore_case, a)
+/* Nobody gives back.  So who is refused finds less than it tried for, also when all have tried. */
+SIMT_KERNEL(semaphore_tries_of_sizes, struct semaphore_case, a)
 {
-    uint32_t self = simt_thread(), n = 1 + self % 3;
-    for (uint32_t i = 0; self == 0 && i < a.shard_count; i++) {
-        get(&a, i, 1); /* with a lot for the shard, if there are many */
-        signal(&a, i, 1);
-    }
+    uint32_t n = 1 + simt_thread() % 3, got = quarry_semaphore_try(a.semaphore, n) ? n : 0;
+    simt_add_u32(&a.counts[SEMAPHORE_GOT], got, relaxed);
     simt_block_barrier();
-    if (try_for(&a, shard_of(&a, 0), n))
-        simt_add_u32(&a.counts[SEMAPHORE_GOT], n, relaxed);
-    else
-        simt_max_u32(&a.counts[SEMAPHORE_REFUSED], SEMAPHORE_MOST - n, relaxed);
-}
-
-SIMT_KERNEL(semaphore_moves, struct semaphore_case, a)
-{
-    for (uint32_t round = 0; round < a.rounds; round++) {
-        get(&a, 0, a.n);
-        signal(&a, 1, a.n);
-    }
+    if (!got && (int64_t)simt_load_u64(&a.semaphore->units, relaxed) >= (int64_t)n)
+        simt_add_u32(&a.counts[SEMAPHORE_WRONG], 1, relaxed);
 }

@@ -3,17 +3,16 @@
 #ifndef QUARRY_TESTS_SEMAPHORE_KERNELS_H
 #define QUARRY_TESTS_SEMAPHORE_KERNELS_H
 
-#include "quarry/core/shards.h"
+#include "quarry/core/semaphore.h"
 #include "quarry/simt/kernel.h"
 
 struct semaphore_case {
     struct quarry_semaphore *semaphore;
-    struct quarry_shards *shards; /* that the semaphore has, or NULL */
-    uint32_t *unit;               /* 1: may be taken; initial + batches * batch of them */
-    uint32_t *holders;            /* of each unit */
-    uint32_t *made;               /* 1: batches that somebody began to make */
-    uint32_t *counts;             /* SEMAPHORE_COUNTS */
-    uint32_t initial;             /* units at the start */
+    uint32_t *unit;    /* 1: may be taken; initial + batches * batch of them */
+    uint32_t *holders; /* of each unit */
+    uint32_t *made;    /* 1: batches that somebody began to make */
+    uint32_t *counts;  /* SEMAPHORE_COUNTS */
+    uint32_t initial;  /* units at the start */
     uint32_t batch;
     uint32_t batches; /* at most; further ones fail */
     uint32_t fails;   /* every so manieth of those fails, too; 0: none */
@@ -21,15 +20,12 @@ struct semaphore_case {
     uint32_t rounds;
     uint32_t keep;  /* after its last round a lane keeps what it has */
     uint32_t tries; /* every so manieth round is a try, of semaphore_guards each begins with one; 0: none */
-    uint32_t shard_count;
 };
 
-#define SEMAPHORE_MOST 48u /* units that a lane holds */
-
 enum semaphore_count {
-    SEMAPHORE_GOT, /* units, in the last round */
-    SEMAPHORE_REFUSED, /* in all rounds; semaphore_shard_tries: SEMAPHORE_MOST less the fewest that a try did not get, or 0 */
-    SEMAPHORE_WRONG, /* a unit with two holders, or none to be found */
+    SEMAPHORE_GOT,     /* units, in the last round */
+    SEMAPHORE_REFUSED, /* in all rounds */
+    SEMAPHORE_WRONG,   /* a unit with two holders, or none to be found */
     SEMAPHORE_COUNTS
 };
 
@@ -42,7 +38,6 @@ SIMT_KERNEL_DECLARE(semaphore_passes); /* two threads: counts balances that said
 SIMT_KERNEL_DECLARE(semaphore_guards); /* thread 0 asks for all units, and the others for one each */
 SIMT_KERNEL_DECLARE(semaphore_tries);  /* the first thread signals n units, and all try for n */
 SIMT_KERNEL_DECLARE(semaphore_lock);   /* one unit, taken by all: SEMAPHORE_GOT counts how often */
-SIMT_KERNEL_DECLARE(semaphore_shard_tries); /* one block: each thread tries for 1 to 3 units */
-SIMT_KERNEL_DECLARE(semaphore_moves);       /* asks are at one shard, and signals at another */
+SIMT_KERNEL_DECLARE(semaphore_tries_of_sizes); /* one block: each thread tries for 1 to 3 units */
 
 #endif

@@ -9,34 +9,7 @@ static struct quarry_target target;
 struct semaphore_after {
     uint32_t counts[SEMAPHORE_COUNTS];
     uint32_t batches; /* that were made */
-    uint32_t tried;   /* that somebody began to make */
-    uint64_t lent;    /* to shards */
 };
-
-/* The units that are free, and what the semaphore says of them. */
-static void look(const struct semaphore_case *c, uint64_t free, const void *memory,
-                 struct semaphore_after *after)
-{
-    const struct quarry_shards *shards = memory;
-    const struct quarry_semaphore *all = memory;
-    const struct quarry_shard *shard = (const void *)(shards + 1);
-    uint64_t units = all->units, lent = 0;
-    for (uint32_t i = 0; i < c->shard_count; i++) {
-        units += shard[i].units;
-        lent += shard[i].units + shard[i].credit;
-    }
-    after->lent = lent;
-    if (c->shard_count && shards->lent != lent)
-        fail_msg("seed %llu: %llu units and credits are in shards, and lent says %llu",
-                 (unsigned long long)target.seed, (unsigned long long)lent, (unsigned long long)shards->lent);
-    if (all->balance != (all->units + lent) * QUARRY_SEMAPHORE_UNIT || units != free)
-        fail_msg(
-            "seed %llu: %llu units are free, and the semaphore says %lld free, of which %llu are lent, %lld "
-            "expected, %lld there",
-            (unsigned long long)target.seed, (unsigned long long)free,
-            (long long)quarry_semaphore_free(all->balance), (unsigned long long)lent,
-            (long long)quarry_semaphore_expected(all->balance), (long long)units);
-}
 
 /* Runs a case on fresh memory and looks at the semaphore afterwards. */
 static struct semaphore_after run_kernel(const struct simt_kernel *kernel, struct semaphore_case c,
@@ -44,14 +17,12 @@ static struct semaphore_after run_kernel(const struct simt_kernel *kernel, struc
 {
     struct quarry_target plain = target;
     struct semaphore_after after;
-    uint32_t units = c.initial + c.batches * c.batch;
-    uint64_t bytes = units * sizeof *c.unit, size = quarry_shards_bytes(c.shard_count);
-    void *semaphore = malloc(size);
-    assert_non_null(semaphore);
+    uint32_t units = c.initial + c.batches * c.batch, tried;
+    uint64_t bytes = units * sizeof *c.unit, free;
+    struct quarry_semaphore semaphore;
     plain.seed = 0;
     plain.bug_depth = 0;
-    c.semaphore = test_memory(&plain, size);
-    c.shards = c.shard_count ? (struct quarry_shards *)c.semaphore : NULL;
+    c.semaphore = test_memory(&plain, sizeof semaphore);
     c.unit = test_memory(&plain, bytes);
     c.holders = test_memory(&plain, bytes);
     c.made = test_memory(&plain, sizeof *c.made);
@@ -59,21 +30,25 @@ static struct semaphore_after run_kernel(const struct simt_kernel *kernel, struc
     test_run(&semaphore_start, &plain, 1, 32, 0, &c);
     test_run(kernel, &target, blocks, threads, 0, &c);
     assert_ok(quarry_memory_copy(&plain, after.counts, c.counts, sizeof after.counts));
-    assert_ok(quarry_memory_copy(&plain, semaphore, c.semaphore, size));
-    assert_ok(quarry_memory_copy(&plain, &after.tried, c.made, sizeof after.tried));
-    after.batches = after.tried < c.batches ? after.tried : c.batches;
+    assert_ok(quarry_memory_copy(&plain, &semaphore, c.semaphore, sizeof semaphore));
+    assert_ok(quarry_memory_copy(&plain, &tried, c.made, sizeof tried));
+    after.batches = tried < c.batches ? tried : c.batches;
     after.batches -= c.fails ? after.batches / c.fails : 0;
     if (after.counts[SEMAPHORE_WRONG])
         fail_msg("seed %llu: %u units with two holders or none", (unsigned long long)target.seed,
                  after.counts[SEMAPHORE_WRONG]);
-    look(&c, c.initial + (uint64_t)after.batches * c.batch - (c.keep ? after.counts[SEMAPHORE_GOT] : 0),
-         semaphore, &after);
-    test_memory_free(&plain, c.semaphore, size);
+    free = c.initial + (uint64_t)after.batches * c.batch - (c.keep ? after.counts[SEMAPHORE_GOT] : 0);
+    if (semaphore.balance != free * QUARRY_SEMAPHORE_UNIT || semaphore.units != free)
+        fail_msg(
+            "seed %llu: %llu units are free, and the semaphore says %lld free, %lld expected, %lld there",
+            (unsigned long long)target.seed, (unsigned long long)free,
+            (long long)quarry_semaphore_free(semaphore.balance),
+            (long long)quarry_semaphore_expected(semaphore.balance), (long long)semaphore.units);
+    test_memory_free(&plain, c.semaphore, sizeof semaphore);
     test_memory_free(&plain, c.unit, bytes);
     test_memory_free(&plain, c.holders, bytes);
     test_memory_free(&plain, c.made, sizeof *c.made);
     test_memory_free(&plain, c.counts, sizeof after.counts);
-    free(semaphore);
     return after;
 }
 
@@ -94,22 +69,21 @@ static uint32_t some_threads(uint64_t seed)
     return 2 + mixed(seed, 1, 7);
 }
 
-/* A few units, and a few batches more.  With shards there are more units at first: else none go to shards. */
-static struct semaphore_case some_case(uint64_t seed, uint32_t shards)
+/* A few units, and a few batches more. */
+static struct semaphore_case some_case(uint64_t seed)
 {
     struct semaphore_case c = {0};
-    c.shard_count = shards;
     c.batch = 1 + mixed(seed, 2, 4);
     c.batches = mixed(seed, 3, 5);
-    c.initial = mixed(seed, 4, shards ? 16 : 3) + (c.batches == 0);
+    c.initial = mixed(seed, 4, 3) + (c.batches == 0);
     c.n = 1 + mixed(seed, 5, 3);
     c.rounds = 1;
     return c;
 }
 
-static void everyone_of(uint64_t seed, uint32_t shards)
+static void everyone(uint64_t seed)
 {
-    struct semaphore_case c = some_case(seed, shards);
+    struct semaphore_case c = some_case(seed);
     c.keep = 1;
     struct semaphore_after after = run(c, 1, some_threads(seed));
     uint32_t there = c.initial + c.batches * c.batch, asked = some_threads(seed) * c.n;
@@ -119,31 +93,15 @@ static void everyone_of(uint64_t seed, uint32_t shards)
         assert_true(c.initial + (after.batches - 1) * c.batch < asked);
 }
 
-static void everyone(uint64_t seed)
-{
-    everyone_of(seed, 0);
-}
-
 static void who_asks_gets_all_there_is(void **state)
 {
     (void)state;
     test_for_seeds(&target, everyone, 2000);
 }
 
-static void everyone_in_shards(uint64_t seed)
+static void churn(uint64_t seed)
 {
-    everyone_of(seed, 1 + mixed(seed, 9, 3));
-}
-
-static void who_asks_a_shard_gets_all_there_is(void **state)
-{
-    (void)state;
-    test_for_seeds(&target, everyone_in_shards, 2000);
-}
-
-static void churn_of(uint64_t seed, uint32_t shards)
-{
-    struct semaphore_case c = some_case(seed, shards);
+    struct semaphore_case c = some_case(seed);
     c.rounds = 1 + mixed(seed, 6, 4);
     c.keep = mixed(seed, 7, 2);
     c.tries = mixed(seed, 8, 4);
@@ -154,44 +112,10 @@ static void churn_of(uint64_t seed, uint32_t shards)
         assert_int_equal(after.counts[SEMAPHORE_REFUSED], 0);
 }
 
-static void churn(uint64_t seed)
-{
-    churn_of(seed, 0);
-}
-
 static void no_unit_is_lost_or_made(void **state)
 {
     (void)state;
     test_for_seeds(&target, churn, 4000);
-}
-
-static void churn_in_shards(uint64_t seed)
-{
-    churn_of(seed, 1 + mixed(seed, 9, 3));
-}
-
-static void no_unit_is_lost_or_made_by_shards(void **state)
-{
-    (void)state;
-    test_for_seeds(&target, churn_in_shards, 4000);
-}
-
-/* There are as many units as all lanes can have at once, though they lie in other shards than they are asked of. */
-static void enough(uint64_t seed)
-{
-    uint32_t shards = mixed(seed, 9, 4);
-    struct semaphore_case c = some_case(seed, shards);
-    c.rounds = 1 + mixed(seed, 6, 6);
-    c.initial = some_threads(seed) * c.n + mixed(seed, 4, 2) * mixed(seed, 10, 8);
-    struct semaphore_after after = run(c, 1, some_threads(seed));
-    if (after.tried != 0)
-        fail_msg("%u batches were begun, and there were units for all", after.tried);
-}
-
-static void nobody_grows_what_is_enough(void **state)
-{
-    (void)state;
-    test_for_seeds(&target, enough, 4000);
 }
 
 static void a_promise_has_a_limit(void **state)
@@ -253,47 +177,40 @@ static void what_a_holder_did_is_seen_by_the_next(void **state)
     test_for_seeds(&target, lock, 1000);
 }
 
-/* As above, where units go through shards. */
 static void guards(uint64_t seed)
 {
     struct semaphore_case c = {0};
-    c.shard_count = 1 + mixed(seed, 9, 3);
     c.initial = some_threads(seed) + mixed(seed, 4, 16);
     c.rounds = 1 + mixed(seed, 6, 4);
     c.tries = mixed(seed, 8, 2);
     (void)run_kernel(&semaphore_guards, c, 1, some_threads(seed));
 }
 
-static void what_a_holder_did_is_seen_by_the_next_in_shards(void **state)
+static void what_holders_did_is_seen_by_who_has_all(void **state)
 {
     (void)state;
     test_for_seeds(&target, guards, 2000);
 }
 
-/* Nobody gives back, so what is free in the end was free all the time. */
-static void shard_tries(uint64_t seed)
+static void tries_of_sizes(uint64_t seed)
 {
     struct semaphore_case c = {0};
-    c.shard_count = 1 + mixed(seed, 9, 3);
     c.initial = 1 + mixed(seed, 4, 16);
     c.keep = 1;
-    struct semaphore_after after = run_kernel(&semaphore_shard_tries, c, 1, some_threads(seed));
-    uint32_t refused = after.counts[SEMAPHORE_REFUSED];
-    if (refused)
-        assert_in_range(SEMAPHORE_MOST - refused, c.initial - after.counts[SEMAPHORE_GOT] + 1, 3);
+    (void)run_kernel(&semaphore_tries_of_sizes, c, 1, some_threads(seed));
 }
 
-static void a_try_gets_what_is_free_in_shards(void **state)
+static void a_try_of_any_size_gets_what_is_free(void **state)
 {
     (void)state;
-    test_for_seeds(&target, shard_tries, 4000);
+    test_for_seeds(&target, tries_of_sizes, 4000);
 }
 
 static void reserved(uint64_t seed)
 {
     struct semaphore_case c = {0};
-    c.shard_count = 2u * (seed % 2);
-    c.initial = 3;
+    (void)seed;
+    c.initial = 1;
     c.keep = 1;
     (void)run_kernel(&semaphore_leaves, c, 1, 1);
 }
@@ -302,25 +219,6 @@ static void a_try_leaves_what_is_reserved(void **state)
 {
     (void)state;
     test_for_seeds(&target, reserved, 2);
-}
-
-/* All units go from one shard to the other: the first one's credit does not pile up. */
-static void moves(uint64_t seed)
-{
-    struct semaphore_case c = {0};
-    uint32_t threads = 1 + mixed(seed, 1, 3);
-    c.shard_count = 2;
-    c.initial = 8192;
-    c.n = QUARRY_SHARDS_LOT - mixed(seed, 2, 512);
-    c.rounds = 20;
-    struct semaphore_after after = run_kernel(&semaphore_moves, c, 1, threads);
-    assert_true(after.lent <= 2u * (QUARRY_SHARDS_LOT + c.n) + threads * 2u * QUARRY_SHARDS_LOT);
-}
-
-static void a_shard_keeps_a_few_lots(void **state)
-{
-    (void)state;
-    test_for_seeds(&target, moves, 500);
 }
 
 static void many_lanes_share_few_units(void **state)
@@ -340,43 +238,19 @@ static void many_lanes_share_few_units(void **state)
     (void)run(c, test_on_cuda(&target) ? 64 : 8, 256);
 }
 
-static void many_lanes_share_many_units_in_shards(void **state)
-{
-    struct semaphore_case c = {0};
-    uint32_t blocks = test_on_cuda(&target) ? 64 : 4;
-    (void)state;
-    c.shard_count = 16;
-    c.n = 1;
-    c.rounds = 16;
-    c.batch = 32;
-    for (c.batches = 0; c.batches <= 64; c.batches += 64)
-        for (uint32_t part = 1; part <= 4; part *= 2) { /* of the units that all together can have */
-            c.initial = blocks * 256 / part;
-            c.keep = part & 1;
-            struct semaphore_after after = run(c, blocks, 256);
-            if (part == 1)
-                assert_int_equal(after.tried, 0);
-        }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         test_with_seeds(who_asks_gets_all_there_is, &target),
         test_with_seeds(no_unit_is_lost_or_made, &target),
-        test_with_seeds(who_asks_a_shard_gets_all_there_is, &target),
-        test_with_seeds(no_unit_is_lost_or_made_by_shards, &target),
-        test_with_seeds(nobody_grows_what_is_enough, &target),
         cmocka_unit_test(a_promise_has_a_limit),
         test_with_seeds(units_that_are_free_are_got_by_a_try, &target),
         test_with_seeds(the_balance_never_says_too_little, &target),
         test_with_seeds(what_a_holder_did_is_seen_by_the_next, &target),
-        test_with_seeds(what_a_holder_did_is_seen_by_the_next_in_shards, &target),
-        test_with_seeds(a_try_gets_what_is_free_in_shards, &target),
+        test_with_seeds(what_holders_did_is_seen_by_who_has_all, &target),
+        test_with_seeds(a_try_of_any_size_gets_what_is_free, &target),
         test_with_seeds(a_try_leaves_what_is_reserved, &target),
-        test_with_seeds(a_shard_keeps_a_few_lots, &target),
         cmocka_unit_test(many_lanes_share_few_units),
-        cmocka_unit_test(many_lanes_share_many_units_in_shards),
     };
     target = test_target();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,6 @@
 #include "quarry/core/list.h"
 #include "quarry/core/mutex.h"
 #include "quarry/core/semaphore.h"
-#include "quarry/core/shards.h"
 #include "quarry/core/srcu.h"
 #include "quarry/device.h"
 #include "quarry/quarry.h"

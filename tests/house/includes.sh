@@ -49,7 +49,7 @@ tool/join/.*	(include/quarry|bench|tool/join)/.*|tool/[^/]*|<.*>	a folder of the
 tool/model/.*	(include/quarry|bench|tool/model)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
 tool/trace/.*	(include/quarry|bench|tool/trace)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
 tool/[^/]*	(include/quarry|bench)/.*|tool/[^/]*|<.*>	what the folders of the tool share knows none of them, and uses the library from outside
-examples/.*	include/quarry/(quarry\.hpp|(quarry|device|trace|core/(list|mutex|semaphore|shards|srcu))\.h)|examples/particles/.*|<.*>	examples use what users use
+examples/.*	include/quarry/(quarry\.hpp|(quarry|device|trace|core/(list|mutex|semaphore|srcu))\.h)|examples/particles/.*|<.*>	examples use what users use
 END
 }
 

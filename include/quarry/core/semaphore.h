@@ -126,16 +126,13 @@ SIMT_FN int quarry_semaphore_is_idle(const struct quarry_semaphore *s)
 }
 
 /* Takes up to n units that are there.  The caller has reserved them, or says so afterwards.
- *   units   the word that counts them
- *   there   out: units that were there before
  * Returns how many it has now. */
-SIMT_FN uint32_t quarry_semaphore_take(uint64_t *units, uint32_t n, int64_t *there)
+SIMT_FN uint32_t quarry_semaphore_take(struct quarry_semaphore *s, uint32_t n)
 {
-    /* acquire: pairs with the release of what added them: in quarry_semaphore_add, or in shards.h */
-    *there = (int64_t)simt_sub_u64(units, n, acquire);
-    uint32_t got = quarry_semaphore_part(*there, n);
+    /* acquire: pairs with the release in quarry_semaphore_add */
+    uint32_t got = quarry_semaphore_part((int64_t)simt_sub_u64(&s->units, n, acquire), n);
     if (got < n)
-        (void)simt_add_u64(units, n - got, relaxed);
+        (void)simt_add_u64(&s->units, n - got, relaxed);
     return got;
 }
 
@@ -146,26 +143,9 @@ SIMT_FN uint32_t quarry_semaphore_take(uint64_t *units, uint32_t n, int64_t *the
 SIMT_FN uint32_t quarry_semaphore_ask(struct quarry_semaphore *s, uint32_t n)
 {
     simt_assert(n <= QUARRY_SEMAPHORE_ASK_MOST);
-    int64_t there;
-    uint32_t got = quarry_semaphore_take(&s->units, n, &there);
+    uint32_t got = quarry_semaphore_take(s, n);
     (void)simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
     return got;
-}
-
-/* Takes n units that are there, or none.  Who sees less in `units` subtracts nothing: so of those who try one
- * always gets on.
- * Returns whether it took them. */
-SIMT_FN int quarry_semaphore_take_all(struct quarry_semaphore *s, uint32_t n)
-{
-    if ((int64_t)simt_load_u64(&s->units, relaxed) < (int64_t)n)
-        return 0;
-    /* acquire: pairs with the release in quarry_semaphore_add */
-    if ((int64_t)simt_sub_u64(&s->units, n, acquire) < (int64_t)n) {
-        (void)simt_add_u64(&s->units, n, relaxed);
-        return 0;
-    }
-    (void)simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
-    return 1;
 }
 
 /* Takes n units, or none.  Leaves there what others have reserved before the call.  In the middle of
@@ -176,8 +156,15 @@ SIMT_FN int quarry_semaphore_take_all(struct quarry_semaphore *s, uint32_t n)
 SIMT_FN int quarry_semaphore_try(struct quarry_semaphore *s, uint32_t n)
 {
     while (quarry_semaphore_free(simt_load_u64(&s->balance, relaxed)) >= (int64_t)n) {
-        if (quarry_semaphore_take_all(s, n))
-            return 1;
+        /* Who sees less in `units` subtracts nothing.  So of those who try one always gets on. */
+        if ((int64_t)simt_load_u64(&s->units, relaxed) >= (int64_t)n) {
+            /* acquire: pairs with the release in quarry_semaphore_add */
+            if ((int64_t)simt_sub_u64(&s->units, n, acquire) >= (int64_t)n) {
+                (void)simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
+                return 1;
+            }
+            (void)simt_add_u64(&s->units, n, relaxed);
+        }
         simt_backoff(); /* units are free, and on their way */
     }
     return 0;
@@ -207,8 +194,7 @@ SIMT_FN void quarry_semaphore_signal(struct quarry_semaphore *s, uint32_t n)
  * Returns how many it has now. */
 SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t owed)
 {
-    int64_t there = (int64_t)simt_load_u64(&s->units, relaxed);
-    return there > 0 ? quarry_semaphore_take(&s->units, owed, &there) : 0;
+    return (int64_t)simt_load_u64(&s->units, relaxed) > 0 ? quarry_semaphore_take(s, owed) : 0;
 }
 
 /* One look of quarry_semaphore_wait: takes what has come for the caller, and promises what nobody makes.
