@@ -85,7 +85,8 @@ has_not() {
 
 page=$scratch/a/index.html
 csv=$scratch/a/results.csv
-bench=(bench --backend cpu --quick --allocator rw,corw,scatter --test alloc,mixed,frag,fill,oom,init,write --heap 16M --runs 2 --steps)
+bench=(bench --backend cpu --quick --allocator 'rw,corw,scatter' --test 'alloc,mixed,frag,fill,oom,init,write' --heap 16M
+    --runs 2 --steps)
 
 if [ -n "$look" ]; then
     python=$(python_with selenium)
