@@ -137,40 +137,44 @@ finish() {
 }
 trap finish EXIT
 
-if wanted demo || wanted check || wanted variant || wanted family; then
-    clone tree
-    cd "$work/tree"
-    timed demo ./demo || true
-    # The builds of variant and family are compared with a whole build; the tests need not run for that.
-    if wanted check; then
-        timed check ./check || true
-    elif wanted variant || wanted family; then
-        timed rest make TESTS=-DQUARRY_TESTS=ON || true
+# A function: a shell reads a script while it runs it, and somebody may edit this one meanwhile.
+measure() {
+    if wanted demo || wanted check || wanted variant || wanted family; then
+        clone tree
+        cd "$work/tree"
+        timed demo ./demo || true
+        # The builds of variant and family are compared with a whole build; the tests need not run for that.
+        if wanted check; then
+            timed check ./check || true
+        elif wanted variant || wanted family; then
+            timed rest make TESTS=-DQUARRY_TESTS=ON || true
+        fi
+        cd "$source"
     fi
-    cd "$source"
-fi
-list=include/quarry/alloc/list.def
-if wanted variant; then
-    clone variant
-    sed -i -E 's/^QUARRY_ALLOCATOR_ENTRY\(scatter, "scatter", (.*)$/&\nQUARRY_ALLOCATOR_ENTRY(twin, "twin", \1/' "$work/variant/$list"
-    more variant
-fi
-if wanted family; then
-    clone family
-    alloc=$work/family/include/quarry/alloc
-    mkdir "$alloc/twin"
-    for file in scatter.h scatter/scatter_page.h; do
-        sed 's/scatter/twin/g; s/SCATTER/TWIN/g; s/SITE_TWIN/SITE_SCATTER/g' "$alloc/$file" >"$alloc/${file//scatter/twin}"
-    done
-    sed -i -E 's/^#include "quarry\/alloc\/scatter\.h"$/&\n#include "quarry\/alloc\/twin.h"/
-        s/^QUARRY_FAMILY_ENTRY\(scatter(.*)$/&\nQUARRY_FAMILY_ENTRY(twin\1/
-        s/^QUARRY_ALLOCATOR_ENTRY\(scatter, "scatter", scatter(.*)$/&\nQUARRY_ALLOCATOR_ENTRY(twin, "twin", twin\1/' "$work/family/$list"
-    sed -i '/^QUARRY_ALLOCATOR_ENTRY(twin/s/SCATTER/TWIN/g' "$work/family/$list"
-    more family
-fi
-if wanted ci; then
-    clone ci
-    cd "$work/ci"
-    timed ci .ci/run || true
-    cd "$source"
-fi
+    local list=include/quarry/alloc/list.def alloc
+    if wanted variant; then
+        clone variant
+        sed -i -E 's/^QUARRY_ALLOCATOR_ENTRY\(scatter, "scatter", (.*)$/&\nQUARRY_ALLOCATOR_ENTRY(twin, "twin", \1/' "$work/variant/$list"
+        more variant
+    fi
+    if wanted family; then
+        clone family
+        alloc=$work/family/include/quarry/alloc
+        mkdir "$alloc/twin"
+        for file in scatter.h scatter/scatter_page.h; do
+            sed 's/scatter/twin/g; s/SCATTER/TWIN/g; s/SITE_TWIN/SITE_SCATTER/g' "$alloc/$file" >"$alloc/${file//scatter/twin}"
+        done
+        sed -i -E 's/^#include "quarry\/alloc\/scatter\.h"$/&\n#include "quarry\/alloc\/twin.h"/
+            s/^QUARRY_FAMILY_ENTRY\(scatter(.*)$/&\nQUARRY_FAMILY_ENTRY(twin\1/
+            s/^QUARRY_ALLOCATOR_ENTRY\(scatter, "scatter", scatter(.*)$/&\nQUARRY_ALLOCATOR_ENTRY(twin, "twin", twin\1/' "$work/family/$list"
+        sed -i '/^QUARRY_ALLOCATOR_ENTRY(twin/s/SCATTER/TWIN/g' "$work/family/$list"
+        more family
+    fi
+    if wanted ci; then
+        clone ci
+        cd "$work/ci"
+        timed ci .ci/run || true
+        cd "$source"
+    fi
+}
+measure
