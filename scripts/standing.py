@@ -25,7 +25,6 @@ NUMBERS = ("threads", "bytes_least", "bytes", "heap_bytes", "median_us", "store_
 TEXTS = ("device", "driver", "allocator", "test", "op", "draw", "status", "fault")
 PLAIN = {"free_percent": "100", "lanes": "32", "debug": "0", "alignment": "16", "distribution": "none", "oom": "null"}
 OURS = ("backend", "commit", "command", "page", *PLAIN)  # columns that the peers lack
-PAGES = {"scatter": 4096, "rw-malloc": 64, "cuda": 256}  # bytes, by default; with the others a block is a page
 TOOLKIT = "CUDA malloc"
 DEFAULT, CHART_THREADS = "rw-malloc", 131072  # what the picture shows
 INK, BLUE, RED, GREEN = "#333333", "#0072b2", "#d55e00", "#00845f"  # told apart by the colour-blind, too (Okabe and Ito)
@@ -110,9 +109,28 @@ def fullest(rows):
     return max((row for row in rows if row["utilisation"] >= 0), key=lambda row: row["utilisation"], default=None)
 
 
-def usual(row):
-    """Whether its page is the default, which is the block rounded up to 16 bytes where a block is a page."""
-    return row["page"] == PAGES.get(row["allocator"], math.ceil(row["bytes"] / 16) * 16)
+def as_block(row):
+    return row["page"] == math.ceil(row["bytes"] / 16) * 16
+
+
+def usual_pages(rows):
+    """{allocator: page}, what it has by default, as rows tell whose command names no page; not where a block is a page."""
+    asked = [row for row in rows if " --page" not in row["command"]]
+    return {row["allocator"]: row["page"] for row in asked if not as_block(row)}
+
+
+def mark_usual(rows):
+    """row["usual"]: whether its page is the default, which is the block rounded up to 16 bytes where a block is a page."""
+    pages = usual_pages(rows)
+    for row in rows:
+        row["usual"] = row["page"] == pages[row["allocator"]] if row["allocator"] in pages else as_block(row)
+
+
+def fixed_pages(rows):
+    """How large the pages are of those with which a block is none; the toolkit has no pages."""
+    pages = [(name, size) for name, size in usual_pages(rows).items() if name != "cuda"]
+    words = [f"{size:.0f}{' bytes' if i == 0 else ''} with `{name}`" for i, (name, size) in enumerate(pages)]
+    return ", but " + " and ".join(", ".join(words).rsplit(", ", 1)) if words else ""
 
 
 def heaps(rows):
@@ -152,7 +170,7 @@ class Standing:
 
     def columns(self, *operations):
         """Of a table of such rows: an allocator has a second one if it was measured with other pages than its default."""
-        others = {row["allocator"] for row in self.rows if (row["test"], row["op"]) in operations and not usual(row)}
+        others = {row["allocator"] for row in self.rows if (row["test"], row["op"]) in operations and not row["usual"]}
         return [(name, any_page) for name in self.names for any_page in ((False, True) if name in others else (False,))]
 
     @staticmethod
@@ -165,7 +183,7 @@ class Standing:
         pages = {}
         for row in rows:
             pages.setdefault(row["allocator"], {})[row["page"]] = row
-        found = {(name, any_page): pick(row for row in pages.get(name, {}).values() if any_page or usual(row))
+        found = {(name, any_page): pick(row for row in pages.get(name, {}).values() if any_page or row["usual"])
                  for name, any_page in columns}
         return {column: row for column, row in found.items() if row}
 
@@ -196,7 +214,7 @@ class Standing:
                 ratios["best"].append(ratio)
                 line.append(f"{ratio:.2f}")
                 if ratio > 1:
-                    page_of = "" if usual(first) else f" with pages of {first['page']:.0f} bytes"
+                    page_of = "" if first["usual"] else f" with pages of {first['page']:.0f} bytes"
                     behind.append(f"- {what}: `{first['allocator']}`{page_of} takes {three(first['median_us'])} us, {ratio:.2f} times "
                                   f"{peer['allocator']}'s {peer['median_us']:g}.\n")
             else:
@@ -248,7 +266,7 @@ class Standing:
 
     def once(self, test, op, column, text):
         """Peers and ours by a quantity, the least first."""
-        own = list({row["allocator"]: row for row in self.rows if (row["test"], row["op"]) == (test, op) and usual(row)}.values())
+        own = list({row["allocator"]: row for row in self.rows if (row["test"], row["op"]) == (test, op) and row["usual"]}.values())
         peers = [row for row in self.peers if (row["test"], row["op"]) == (test, op)]
         rows = sorted((row for row in peers + own if row[column] >= 0), key=lambda row: row[column])
         return table(["", *(f"`{row['allocator']}`" if row["allocator"] in self.names else row["allocator"] for row in rows)],
@@ -293,7 +311,7 @@ def page(peers, survey, files):
     paged = """
   In the columns *best page* the page is that with the least time of those measured in the cell, for malloc and for free
   by themselves. In the table of utilisation it is that with the most. A program picks the page for each heap. Of a cell
-  measured twice with one page the later time counts.""" if any(not usual(row) for row in standing.rows) else ""
+  measured twice with one page the later time counts.""" if any(not row["usual"] for row in standing.rows) else ""
     made = heaps(row for row in peers if row["test"] == "init")
     floors = [row["store_floor_us"] for row in survey if row["store_floor_us"] > 0]
     return narrow(f"""<!-- Printed by scripts/standing.py, with which a test compares it. -->
@@ -304,7 +322,7 @@ Times are ratios to the store floor: the time in which as many threads store one
 
 - **Ours**: {sources(survey)};
   {files}.
-  Pages are as large as blocks, but {PAGES['scatter']} bytes with `scatter` and {PAGES['rw-malloc']} with `rw-malloc`. \
+  Pages are as large as blocks{fixed_pages(survey)}. \
 In mixed cells `rw`, `rw-bm`,
   `crw`, `corw` and `ring` give every request a page of the largest size.
   [How it is measured](../reference/benchmarks.md#method).{paged}
@@ -379,7 +397,7 @@ class Chart:
             size = of[2]
             own = [row for row in standing.rows if (row["test"], row["op"], cell(row), row["allocator"]) == (test, op, of, DEFAULT)]
             last = {row["page"]: row for row in own if timed(row)}
-            usuals = [row for row in last.values() if usual(row)]
+            usuals = [row for row in last.values() if row["usual"]]
             if not usuals:
                 continue
             self.default[size] = usuals[-1]
@@ -491,6 +509,7 @@ def main():
             survey += read(path, NUMBERS + TEXTS + OURS)
             if any(row["backend"] != "cuda" for row in survey):
                 raise Refused(f"{path}: not all of it was measured on a GPU")
+        mark_usual(survey)
         if not any(row["store_floor_us"] > 0 for row in survey):
             raise Refused(f"{path}: no row has a store floor")
         if options.chart:

@@ -10,14 +10,16 @@
 #   family    the same with a copy of scatter's family
 #   ci        .ci/run in a fresh clone
 #
-# Wall times mean something when nothing else runs; CPU-seconds are always told beside them.  Everything is built in
-# a temporary folder, without ccache.  TMPDIR says where; 4 GB are enough.  CMAKE_FLAGS and CTEST_FLAGS mean what they mean to
-# make: CMAKE_FLAGS=-DQUARRY_CUDA=OFF measures without nvcc.
+# Wall times mean something when nothing else runs; CPU-seconds are always told beside them.  After a stage that fails, which
+# its row says, the others are still measured, and it exits 1 in the end.  Everything is built in a temporary folder, without
+# ccache.  TMPDIR says where; 4 GB are enough.  CMAKE_FLAGS and CTEST_FLAGS mean what they mean to make:
+# CMAKE_FLAGS=-DQUARRY_CUDA=OFF measures without nvcc.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 stages=" ${*:-demo check variant family} "
 source=$PWD
+failed=0
 commit=$(git rev-parse HEAD) # who works on meanwhile does not change what is measured
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -59,9 +61,9 @@ clone() {
     git -C "$work/$1" checkout -q --detach "$commit"
 }
 
-# timed NAME COMMAND...: runs it in the current folder and adds its row to the table.
+# timed NAME COMMAND...: runs it in the current folder and adds its row to the table; whether it succeeded.
 timed() {
-    local name=$1 TIMEFORMAT='%R %U %S' from
+    local name=$1 note='' TIMEFORMAT='%R %U %S' from
     shift
     export STEPS=$work/steps.$name
     : >"$STEPS"
@@ -70,10 +72,12 @@ timed() {
     { time "$@" >"$work/log.$name" 2>&1; } 2>"$work/time" || {
         tail -n 30 "$work/log.$name" >&2
         echo "times.sh: $name failed after $((SECONDS - from)) s" >&2
-        exit 1
+        note=' (failed)'
+        failed=1
     }
-    awk -v name="$name" -v calls="$(awk '$2 == "nvcc"' "$STEPS" | wc -l)" \
+    awk -v name="$name$note" -v calls="$(awk '$2 == "nvcc"' "$STEPS" | wc -l)" \
         '{ printf "| %s | %.0f | %.0f | %d |\n", name, $1, $2 + $3, calls }' "$work/time" >>"$work/table"
+    [ -z "$note" ]
 }
 
 # sum FILE...: CPU-seconds of the steps in those that are there.
@@ -92,10 +96,10 @@ slowest() {
 more() {
     local TIMEFORMAT='%U %S' build tests
     cd "$work/$1"
-    timed "$1, build" make TESTS=-DQUARRY_TESTS=ON
+    timed "$1, build" make TESTS=-DQUARRY_TESTS=ON || return 0
     build=$(($(sum "$work/steps.$1, build") - $(sum "$work"/steps.{demo,check,rest})))
     { time ctest --test-dir build -L short -R '[._]twin(\.|$)' --output-on-failure --no-tests=error >"$work/log.$1" 2>&1; } 2>"$work/time" ||
-        { cat "$work/log.$1" >&2; exit 1; }
+        { cat "$work/log.$1" >&2; failed=1; }
     tests=$(awk '{ printf "%.0f", $1 + $2 }' "$work/time")
     echo "| one more $1 | $build | $tests |" >>"$work/more"
     cd "$source"
@@ -129,44 +133,48 @@ finish() {
     local status=$?
     tables
     rm -rf "$work"
-    exit "$status"
+    exit "$((status ? status : failed))"
 }
 trap finish EXIT
 
-if wanted demo || wanted check || wanted variant || wanted family; then
-    clone tree
-    cd "$work/tree"
-    timed demo ./demo
-    # The builds of variant and family are compared with a whole build; the tests need not run for that.
-    if wanted check; then
-        timed check ./check
-    elif wanted variant || wanted family; then
-        timed rest make TESTS=-DQUARRY_TESTS=ON
+# A function: a shell reads a script while it runs it, and somebody may edit this one meanwhile.
+measure() {
+    if wanted demo || wanted check || wanted variant || wanted family; then
+        clone tree
+        cd "$work/tree"
+        timed demo ./demo || true
+        # The builds of variant and family are compared with a whole build; the tests need not run for that.
+        if wanted check; then
+            timed check ./check || true
+        elif wanted variant || wanted family; then
+            timed rest make TESTS=-DQUARRY_TESTS=ON || true
+        fi
+        cd "$source"
     fi
-    cd "$source"
-fi
-list=include/quarry/alloc/list.def
-if wanted variant; then
-    clone variant
-    sed -i -E 's/^QUARRY_ALLOCATOR_ENTRY\(scatter, "scatter", (.*)$/&\nQUARRY_ALLOCATOR_ENTRY(twin, "twin", \1/' "$work/variant/$list"
-    more variant
-fi
-if wanted family; then
-    clone family
-    alloc=$work/family/include/quarry/alloc
-    mkdir "$alloc/twin"
-    for file in scatter.h scatter/scatter_page.h; do
-        sed 's/scatter/twin/g; s/SCATTER/TWIN/g; s/SITE_TWIN/SITE_SCATTER/g' "$alloc/$file" >"$alloc/${file//scatter/twin}"
-    done
-    sed -i -E 's/^#include "quarry\/alloc\/scatter\.h"$/&\n#include "quarry\/alloc\/twin.h"/
-        s/^QUARRY_FAMILY_ENTRY\(scatter(.*)$/&\nQUARRY_FAMILY_ENTRY(twin\1/
-        s/^QUARRY_ALLOCATOR_ENTRY\(scatter, "scatter", scatter(.*)$/&\nQUARRY_ALLOCATOR_ENTRY(twin, "twin", twin\1/' "$work/family/$list"
-    sed -i '/^QUARRY_ALLOCATOR_ENTRY(twin/s/SCATTER/TWIN/g' "$work/family/$list"
-    more family
-fi
-if wanted ci; then
-    clone ci
-    cd "$work/ci"
-    timed ci .ci/run
-    cd "$source"
-fi
+    local list=include/quarry/alloc/list.def alloc
+    if wanted variant; then
+        clone variant
+        sed -i -E 's/^QUARRY_ALLOCATOR_ENTRY\(scatter, "scatter", (.*)$/&\nQUARRY_ALLOCATOR_ENTRY(twin, "twin", \1/' "$work/variant/$list"
+        more variant
+    fi
+    if wanted family; then
+        clone family
+        alloc=$work/family/include/quarry/alloc
+        mkdir "$alloc/twin"
+        for file in scatter.h scatter/scatter_page.h; do
+            sed 's/scatter/twin/g; s/SCATTER/TWIN/g; s/SITE_TWIN/SITE_SCATTER/g' "$alloc/$file" >"$alloc/${file//scatter/twin}"
+        done
+        sed -i -E 's/^#include "quarry\/alloc\/scatter\.h"$/&\n#include "quarry\/alloc\/twin.h"/
+            s/^QUARRY_FAMILY_ENTRY\(scatter(.*)$/&\nQUARRY_FAMILY_ENTRY(twin\1/
+            s/^QUARRY_ALLOCATOR_ENTRY\(scatter, "scatter", scatter(.*)$/&\nQUARRY_ALLOCATOR_ENTRY(twin, "twin", twin\1/' "$work/family/$list"
+        sed -i '/^QUARRY_ALLOCATOR_ENTRY(twin/s/SCATTER/TWIN/g' "$work/family/$list"
+        more family
+    fi
+    if wanted ci; then
+        clone ci
+        cd "$work/ci"
+        timed ci .ci/run || true
+        cd "$source"
+    fi
+}
+measure

@@ -25,12 +25,17 @@ static inline void test_for_seeds(struct quarry_target *target, void (*body)(uin
     target->bug_depth = 0;
 }
 
-/* After a test: says with which seed it failed.  *state is the target. */
+/* After a test: says with which seed it failed.  With QUARRY_TEST_STOP=1 the others then do not run.  *state is the
+ * target. */
 static inline int test_tell_seed(void **state)
 {
     struct quarry_target *target = *state;
-    if (target->seed != 0)
+    if (target->seed != 0) {
+        const char *stop = getenv("QUARRY_TEST_STOP");
         print_error("failed with seed %llu\n", (unsigned long long)target->seed);
+        if (stop && strcmp(stop, "1") == 0)
+            exit(1);
+    }
     target->seed = 0;
     target->bug_depth = 0;
     return 0;

@@ -13,7 +13,11 @@ allocators=$("$quarry" list --long | grep -Ec '^ +(blocks are pages|blocks small
 
 # ---- table ----
 
-run 0 bench --backend cpu --quick --test alloc,free --csv="$scratch/quick"
+run 0 bench --backend cpu --quick --test init
+same "$(grep -Ec '^[-a-z]+ +create ' "$out")" "$allocators" 'allocators where none is named'
+prints '^trivial lane launches [0-9.]+ M/s'
+prints '^rw page allocations [0-9.]+ M/s'
+run 0 bench --backend cpu --quick --test alloc,free --allocator rw,corw,scatter,rw-malloc --csv="$scratch/quick"
 prints '^quarry [0-9.]+, cpu:0 .* cores'
 prints '^heap .*, page as the block, of scatter [0-9].*, of rw-malloc 64 B'
 prints '^method: .* 8 runs, '
@@ -22,10 +26,8 @@ prints '^\(floor\) +store .* 1\.0x$'
 prints '^\(floor\) +bump .*x$'
 prints '^rw +malloc +16 +100% .*x$'
 prints '^corw +free +1024 +100% .*x$'
-prints '^trivial lane launches [0-9.]+ M/s'
-prints '^rw page allocations [0-9.]+ M/s'
 prints_not 'FAILED'
-same "$(grep -Ec '^[-a-z]+ +(malloc|free) ' "$out")" $((allocators * 2 * 2)) 'rows of the table'
+same "$(grep -Ec '^[-a-z]+ +(malloc|free) ' "$out")" $((4 * 2 * 2)) 'rows of the table'
 same "$(grep -E '^[-a-z]+ +(malloc|free) ' "$out" | grep -o '%!' | wc -l)" "$(sed 1d "$scratch/quick" | cut -d, -f40 | grep -c 0)" \
     'medians marked as not stable'
 same "$(wc -c <"$err")" 0 'bytes on standard error'
@@ -112,7 +114,7 @@ same "$(sed 1d "$out" | cut -d, -f4,6,8)" malloc+free,4096,50 'malloc+free'
 
 # A heap filled: 16 bytes on pages of 16 fill it but for the bits of the pages, 1050 of each 1280 are used with pages of
 # 256, and half of each page of 1024 if blocks have 1 to 1024 bytes. Twice the same, whatever the number of threads.
-run 0 bench --backend cpu --test fill --allocator rw-malloc --threads 100,1K --size 16 --page 16 --heap 4M --csv
+run 0 bench --backend cpu --test fill --allocator rw-malloc --threads 100,1K --size 16 --page 16 --heap 1M --csv
 sed 1d "$out" | awk -F, '{ good += $31 > 0.97 && $31 < 0.99 && $30 == $28 && $30 * 16 / $17 - $31 < 1e-6 && $9 == "" }
     END { exit good != 2 }' || fail 'a heap filled with 16 bytes'
 run 0 bench --backend cpu --test fill --allocator rw-malloc --threads 100 --size 1050 --page 256 --heap 4M --csv
@@ -124,14 +126,14 @@ checks=$((checks + 3))
 # Probes and cycles, fewer lanes, percentages with decimals, and mallocs that fail: all of them, and not one of
 # the table's frees.
 run 0 bench --backend cpu --test alloc,free --allocator rw,rw-bm,crw,corw --threads 1000 --size 256 --free 50,0.5,0 --lanes 3,32 \
-    --heap 64M --runs 2 --steps
+    --heap 16M --runs 2 --steps
 for allocator in rw rw-bm crw corw; do
     prints "^$allocator +malloc/3 +256 +50% .*x$"
     prints "^$allocator +steps/3 +256 +0\.5% +[0-9.]+ +[0-9.]+$"
     prints "^$allocator +malloc +256 +0% .*x$"
     prints_not "^$allocator +free(/3)? +256 +0%"
 done
-run 0 bench --backend cpu --test alloc,free --allocator rw,corw --threads 1000 --size 256 --free 50,0 --lanes 3 --heap 64M --runs 2 \
+run 0 bench --backend cpu --test alloc,free --allocator rw,corw --threads 1000 --size 256 --free 50,0 --lanes 3 --heap 16M --runs 2 \
     --steps --csv
 same "$(sed 1d "$out" | cut -d, -f4,5,8,13,18 | tr '\n' ' ')" "$(for _ in rw corw; do
     printf 'malloc,1000,50,0,3 malloc,1000,0,96,3 '
@@ -139,7 +141,7 @@ done)free,1000,50,0,3 free,1000,50,0,3 " 'NULLs and lanes in the CSV'
 # A random walk over pages of which half are free takes two steps, the unluckiest of three lanes three.
 sed 1d "$out" | awk -F, '$3 == "rw" && $4 == "malloc" && $8 == 50 { print ($22 > 1.7 && $22 < 2.3 && $23 > 2.4 && $23 < 4) }' |
     grep -q 1 || fail 'TAS and WAS of rw at 50 % free'
-run 0 bench --backend cpu --test alloc,free --allocator corw --threads 1000 --size 256 --free 50 --heap 32M --runs 3 --low-free 0.5 \
+run 0 bench --backend cpu --test alloc,free --allocator corw --threads 1000 --size 256 --free 50 --heap 8M --runs 3 --low-free 0.5 \
     --set probe_lanes=1
 prints '^corw +malloc +256 +50% .*x$'
 
@@ -241,15 +243,14 @@ says '199229440 threads that only store a pointer take longer than 1 s \(--watch
 
 # One that hangs with pages of 336 bytes: those cells, and no others.
 quarry=$testing run 1 bench --backend cpu --test alloc,churn --allocator plain-stuck,plain --threads 64 --size 16,330,64 --heap 1M \
-    --runs 2 --watchdog 2 --csv
-same "$(sed 1d "$out" | cut -d, -f3,6,32,33 | sort | tr '\n' ' ')" "$(for test in alloc churn; do
+    --runs 2 --watchdog 2 --csv="$scratch/stuck"
+prints '^plain-stuck malloc +330 +100% +HUNG$'
+same "$(sed 1d "$scratch/stuck" | cut -d, -f3,6,32,33 | sort | tr '\n' ' ')" "$(for test in alloc churn; do
     for size in 16 330 64; do echo "plain,$size,$test,ok"; done
     for size in 16 64; do echo "plain-stuck,$size,$test,ok"; done
     echo "plain-stuck,330,$test,hung"
 done | sort | tr '\n' ' ')" 'cells beside those that hang'
 same "$(grep -c '330 bytes, 100 % free, 64 threads: ended after 2 s$' "$err")" 2 'sentences about cells that hang'
-quarry=$testing run 1 bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330 --heap 1M --runs 2 --watchdog 2
-prints '^plain-stuck malloc +330 +100% +HUNG$'
 # start_stuck ARGUMENT...: begins a run, $whole, and waits until the process of its cells, $part, hangs in that of 330 bytes.
 start_stuck() {
     env --default-signal=INT "$testing" bench --backend cpu --test alloc --allocator plain-stuck --threads 64 --size 330,16 --heap 1M --runs 2 \

@@ -15,10 +15,11 @@ look=${2:-}
 python_with() {
     local python
     for python in python3 /usr/bin/python3; do
-        "$python" -c "import $1" 2>/dev/null && echo "$python" && return
+        "$python" -c "import sys, importlib.util as u; sys.exit(not u.find_spec('$1'))" 2>/dev/null && echo "$python" && return
     done
 }
-if [ -z "$(python_with matplotlib)" ]; then
+python=$(python_with matplotlib)
+if [ -z "$python" ]; then
     run 1 report --output "$scratch/page" "$scratch/none.csv"
     says 'with matplotlib, and there is none: install python3-matplotlib'
     run 1 bench --backend cpu --report "$scratch/page"
@@ -31,7 +32,7 @@ fi
 # structure FILE: an HTML page whose elements are closed, whose ids differ, and which names no other file.  Prints its
 # numbers of drawings, points and tables.
 structure() {
-    "$(python_with matplotlib)" - "$1" 2>&1 <<'EOP'
+    "$python" - "$1" 2>&1 <<'EOP'
 import html.parser, re, sys
 VOID = {"meta", "link", "br", "html", "body", "head"}
 class Page(html.parser.HTMLParser):
@@ -84,13 +85,14 @@ has_not() {
 
 page=$scratch/a/index.html
 csv=$scratch/a/results.csv
-run 0 bench --backend cpu --quick --allocator rw,corw,scatter --test alloc,mixed,frag,fill,oom,init,write --heap 16M --runs 2 --steps \
-    --report "$scratch/a"
-prints '^rw +malloc '
+bench=(bench --backend cpu --quick --allocator 'rw,corw,scatter' --test 'alloc,mixed,frag,fill,oom,init,write' --heap 16M
+    --runs 2 --steps)
 
 if [ -n "$look" ]; then
     python=$(python_with selenium)
     [ -n "$python" ] || { echo 'skipped: no Selenium here'; exit 77; }
+    mkdir "$scratch/a"
+    run 0 "${bench[@]}" --csv="$csv"
     # With the columns of eight allocators.
     awk -F, 'BEGIN { OFS = "," } { print } NR > 1 && $3 == "rw" { split("rw-bm,crw,rw-malloc,ring,cuda", names, ",")
         for (i in names) { $3 = names[i]; us = $9; $10 = us / 10; $11 = us * 10; $9 *= i; print; $9 = us } }' "$csv" >"$scratch/wide.csv"
@@ -101,6 +103,8 @@ fi
 
 # ---- page ----
 
+run 0 "${bench[@]}" --report "$scratch/a"
+prints '^rw +malloc '
 # alloc: 2 sizes over threads, 2 numbers of threads over sizes, and 2 sizes each of TAS and WAS.  One each, and of TAS and WAS, of the
 # mallocs of mixed and of oom; one each of the frees of mixed, frag, fill, create and reset, write and packed.  A table for each operation,
 # one for all.
@@ -125,16 +129,16 @@ run 0 report -o "$scratch/b" "$csv"
 same "$(wc -c <"$out")$(wc -c <"$err")" 00 'bytes printed'
 cmp -s "$page" "$scratch/b/index.html" || fail 'the page made of the file is another'
 # Two files, one for each test, and a module's name in the current folder.
-awk -F, 'NR == 1 || $32 == "alloc"' "$csv" >"$scratch/alloc.csv"
-awk -F, 'NR == 1 || $32 == "fill" || $32 == "init"' "$csv" >"$scratch/rest.csv"
+for test in alloc write fill; do
+    awk -F, -v test=$test 'NR == 1 || $32 == test' "$csv" >"$scratch/$test.csv"
+done
 echo 'raise SystemExit("wrong module")' >"$scratch/csv.py"
-(cd "$scratch" && exec "$quarry" report alloc.csv rest.csv --output c) >"$out" 2>&1 || fail 'two files'
+(cd "$scratch" && exec "$quarry" report write.csv fill.csv --output c) >"$out" 2>&1 || fail 'two files'
 page=$scratch/c/index.html
 has 'id="fill"'
 has_not 'id="frag"'
 
 # A bandwidth: the most is best, and floors are none of it.
-awk -F, 'NR == 1 || $32 == "write"' "$csv" >"$scratch/write.csv"
 run 0 report -o "$scratch/c" "$scratch/write.csv"
 has_not 'a store</t'
 best=$(awk -F, '$4 == "write" && $6 == 16 && $37 / $9 > most { most = $37 / $9; name = $3 } END { print name }' "$csv")
@@ -158,7 +162,7 @@ has "<summary>$(grep -c hung "$scratch/gpu.csv") of $(($(wc -l <"$scratch/gpu.cs
 has 'ended after &lt;30 s&gt;'
 has '>hung</td>'
 # One allocator; one result; none that is ok.
-awk -F, 'NR == 1 || $3 == "rw"' "$csv" >"$scratch/one.csv"
+awk -F, 'NR == 1 || $3 == "rw" && $32 ~ /mixed|frag|init/' "$csv" >"$scratch/one.csv"
 run 0 report -o "$scratch/e" "$scratch/one.csv"
 structure "$scratch/e/index.html" >"$out" || fail 'the structure of a page of one allocator'
 head -2 "$csv" >"$scratch/one.csv"
@@ -170,17 +174,17 @@ run 0 report -o "$scratch/e" "$scratch/one.csv"
 structure "$scratch/e/index.html" >"$out" || fail 'the structure of a page of no result'
 prints '^0 0 3$'
 # An older file has no command, nor what came after it.
-sed -E 's/,(command|"[^"]*"),[a-z]*$//' "$scratch/alloc.csv" >"$scratch/old.csv"
+sed -E 's/,(command|"[^"]*"),[a-z]*$//' "$scratch/write.csv" >"$scratch/old.csv"
 run 0 report -o "$scratch/e" "$scratch/old.csv"
 page=$scratch/e/index.html
 has '<code>not recorded</code>'
 
 # Many allocators: no two have the same mark in the same colour, which the ids of marks stand for, and names stay within the drawing.
-awk -F, 'BEGIN { OFS = "," } NR == 1 { print } $3 == "rw" && $32 == "alloc" { for (i = 10; i < 34; i++) { $3 = "a" i; $10 = $9 / 10; $11 = $9 * 10; print } }' \
+awk -F, 'BEGIN { OFS = "," } NR == 1 { print } $3 == "rw" && $32 == "alloc" && $6 == 16 { for (i = 10; i < 34; i++) { $3 = "a" i; $10 = $9 / 10; $11 = $9 * 10; print } }' \
     "$csv" >"$scratch/many.csv"
 run 0 report -o "$scratch/f" "$scratch/many.csv"
 structure "$scratch/f/index.html" >"$out" || fail 'the structure of a page of 24 allocators'
-"$(python_with matplotlib)" - "$scratch/f/index.html" >"$out" 2>&1 <<'EOP' || fail 'the drawings of 24 allocators'
+"$python" - "$scratch/f/index.html" >"$out" 2>&1 <<'EOP' || fail 'the drawings of 24 allocators'
 import re, sys
 for svg in re.findall("<svg.*?</svg>", open(sys.argv[1], encoding="utf-8").read(), re.S):
     marks = dict(re.findall(r'<use xlink:href="#(\w+)"[^>]*><title>(a[0-9]+), ', svg))

@@ -57,6 +57,13 @@ prints '^quarry bench --backend cuda --test mixed --threads 1048576 --size 4-64 
 prints '^\| .slow. \| 0.9999 \| — \|'
 prints_not ' MiB, the peers'
 prints_not ', best page|\*best page\*'
+prints ' Pages are as large as blocks\. In mixed'
+# What an allocator's pages are by default is what rows have whose command names none.
+sed 's/\(,slow,.*\),[0-9]*$/\1,4096/' "$survey" >"$scratch/fixed.csv"
+standing 0 "$scratch/fixed.csv"
+prints ' Pages are as large as blocks, but 4096 bytes with .slow.\. In mixed'
+prints '^\| 131072 x 16 \|.*\| 4.0x · 2.00 \| \*\*1.0x · 0.50\*\* \| 0.50 \|$'
+prints_not ', best page|\*best page\*'
 sed -i '/,fast,/d' "$survey"
 standing 0 "$survey"
 prints '^- 131072 x 16: .slow. takes 14.2 us, 2.00 times ScatterAlloc.s 7.1\.$'
@@ -70,13 +77,13 @@ GPU,1,cuda,rw-malloc,alloc,malloc,131072,16,16,one,100,32,8589934592,ok,1,3.55,,
 GPU,1,cuda,rw-malloc,alloc,malloc,131072,16,16,one,100,32,8589934592,ok,7.81,3.55,,,,c0ffee,quarry bench --csv=b.csv --page 32,0,16,none,null,32
 GPU,1,cuda,rw-malloc,alloc,malloc,131072,16,16,one,100,32,8589934592,ok,9,3.55,,,,c0ffee,quarry bench --page 16,0,16,none,null,16
 GPU,1,cuda,rw-malloc,alloc,malloc,131072,256,256,one,100,32,8589934592,ok,5.45,3.55,,,,c0ffee,quarry bench,0,16,none,null,64
-GPU,1,cuda,rw-malloc,alloc,malloc,131072,256,256,one,100,32,8589934592,ok,6,3.55,,,,c0ffee,quarry bench,0,16,none,null,16
-GPU,1,cuda,rw-malloc,alloc,malloc,131072,1024,1024,one,100,32,8589934592,ok,5.45,3.55,,,,c0ffee,quarry bench,0,16,none,null,1024
+GPU,1,cuda,rw-malloc,alloc,malloc,131072,256,256,one,100,32,8589934592,ok,6,3.55,,,,c0ffee,quarry bench --csv=b.csv --page 32,0,16,none,null,16
+GPU,1,cuda,rw-malloc,alloc,malloc,131072,1024,1024,one,100,32,8589934592,ok,5.45,3.55,,,,c0ffee,quarry bench --csv=b.csv --page 32,0,16,none,null,1024
 GPU,1,cuda,rw-malloc,fill,fill,1024,16,16,one,100,32,268435456,ok,,,.249,,,c0ffee,quarry bench,0,16,none,null,64
-GPU,1,cuda,rw-malloc,fill,fill,1024,16,16,one,100,32,1073741824,ok,,,.98765,,,c0ffee,quarry bench,0,16,none,null,16
+GPU,1,cuda,rw-malloc,fill,fill,1024,16,16,one,100,32,1073741824,ok,,,.98765,,,c0ffee,quarry bench --csv=b.csv --page 32,0,16,none,null,16
 GPU,1,cuda,rw-malloc,fill,fill,1024,64,64,one,100,32,1073741824,ok,,,.99,,,c0ffee,quarry bench,0,16,none,null,64
 GPU,1,cuda,rw-malloc,init,create,1,16,16,one,100,32,8589934592,ok,777000,,,,,c0ffee,quarry bench,0,16,none,null,64
-GPU,1,cuda,rw-malloc,init,create,1,16,16,one,100,32,8589934592,ok,999000,,,,,c0ffee,quarry bench,0,16,none,null,16
+GPU,1,cuda,rw-malloc,init,create,1,16,16,one,100,32,8589934592,ok,999000,,,,,c0ffee,quarry bench --csv=b.csv --page 32,0,16,none,null,16
 END
 standing 0 "$scratch/pages.csv"
 prints '^- \*\*Ours\*\*: .quarry bench. and 2 more, which the rows name, GPU, driver 1, commit .c0ffee.;$'

@@ -37,7 +37,7 @@ typed() {
 export PKG_CONFIG_PATH="$PREFIX/$LIBDIR/pkgconfig"
 if [ "$backend" = cpu ]; then
     example gxx yes
-    strict='-g -Wall -Wextra -Werror'
+    strict='-Wall -Wextra -Werror -DQUARRY_ALLOCATOR=rw_malloc'
     # shellcheck disable=SC2086 # words
     for way in -std=c++17 '-std=c++17 -fno-exceptions' '-std=c++17 -DQUARRY_EXPECTED -DQUARRY_TAGS' '-std=c++2b -DQUARRY_EXPECTED'; do
         typed "$way" g++ $strict $way

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One allocator, the default one of a heap: nvcc takes long for all of them, which app.c has. */
+/* One allocator, the default one of a heap: nvcc takes long for all of them, which app.c has in cmake.sh. */
 #define QUARRY_ALLOCATOR rw_malloc
 #include "kernel.h"
 

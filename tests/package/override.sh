@@ -20,11 +20,12 @@ for way in whole relocatable; do
         fail "$way: the host's own are replaced"
     fi
     runs ./app cuda
+    export NVCC_APPEND_FLAGS="${NVCC_APPEND_FLAGS:-} -DWITHOUT_THRUST" # once is enough
 done
 
 # How often device code names the toolkit's malloc and free: never, but for a source without the include.  With the options
 # that make nvcc quick it would keep what nobody calls.
-unset NVCC_APPEND_FLAGS
+export NVCC_APPEND_FLAGS=-DWITHOUT_THRUST
 toolkits() {
     nvcc -arch=native -DQUARRY_ALLOCATOR=rw_malloc -I"$PREFIX/include" -ptx "$1" -o look.ptx >log 2>&1 || { cat log; fail "$1: ptx"; }
     grep -cE '^ *(malloc|free), *$|\.func.* (malloc|free)( *;|$)' look.ptx || true
