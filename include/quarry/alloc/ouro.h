@@ -252,17 +252,17 @@ SIMT_FN void quarry_ouro_deal(enum quarry_ouro_payload payload, const struct qua
     uint32_t each = quarry_class_pages(&h->sizes, class_), pages = made * each;
     uint32_t got = simt_shuffle_u32(group, a->got, leader), owed = simt_shuffle_u32(group, a->owed, leader);
     uint32_t kept = owed < pages ? owed : pages;
-    uint32_t order = simt_rank(needs) - got; /* those before have units, and find pages elsewhere */
-    int keeps = (needs >> simt_lane() & 1u) && order < kept;
-    uint32_t from = simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, keeps ? order / each : 0));
-    if (keeps)
-        *index = from << h->table.page_bits | order % each;
     if (payload == QUARRY_OURO_CHUNKS) {
         struct quarry_chunk_masks masks = quarry_ouro_masks(h);
         quarry_mask_deal(&masks, class_, group, chunk, made, kept);
     } else {
         quarry_ouro_put_new(h, class_, group, chunk, made, kept);
     }
+    uint32_t order = simt_rank(needs) - got; /* those before have units, and find pages elsewhere */
+    int keeps = (needs >> simt_lane() & 1u) && order < kept;
+    uint32_t from = simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, keeps ? order / each : 0));
+    if (keeps)
+        *index = from << h->table.page_bits | order % each;
     if (rank == 0) {
         quarry_semaphore_produced(units, &a->owed, pages, &a->promised);
         quarry_chunks_end(&h->store);

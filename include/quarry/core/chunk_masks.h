@@ -204,19 +204,29 @@ SIMT_FN void quarry_mask_leave(const struct quarry_chunk_masks *m, uint32_t chun
     quarry_chunks_end(m->store);
 }
 
-/* Something was added to a chunk's word: `before` and `after` are its values.  Never waits for pages. */
-SIMT_FN void quarry_mask_grown(const struct quarry_chunk_masks *m, uint32_t chunk, uint64_t before,
-                               uint64_t after)
+/* A chunk's count was 0 or less, and is more now: the queue is to have an entry.
+ *   word   its value then */
+SIMT_FN void quarry_mask_enter(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk,
+                               uint64_t word)
 {
-    uint32_t class_ = quarry_chunk_class(after) - 1u;
-    if (class_ >= m->sizes->whole)
-        return;
-    if (quarry_mask_count(before) <= 0 && quarry_mask_count(after) > 0 &&
-        !(after & quarry_mask_queued(class_)) &&
-        !(simt_or_u64(&m->table->word[chunk], quarry_mask_queued(class_), relaxed) &
-          quarry_mask_queued(class_)))
+    uint64_t queued = quarry_mask_queued(class_);
+    if (!(word & queued) && !(simt_or_u64(&m->table->word[chunk], queued, relaxed) & queued))
         quarry_mask_put(m, class_, chunk);
-    if (quarry_mask_here(after, class_) == quarry_class_pages(m->sizes, class_))
+}
+
+/* Adds pages to the count of a chunk that has been the class's, or is none or another's by now.  Never waits for
+ * pages. */
+SIMT_FN void quarry_mask_add(const struct quarry_chunk_masks *m, uint32_t chunk, uint32_t n)
+{
+    /* release: pairs with the acquires of claims, and in quarry_mask_leave */
+    uint64_t word =
+        simt_add_u64(&m->table->word[chunk], n * QUARRY_MASK_PAGE, release) + n * QUARRY_MASK_PAGE;
+    uint32_t class_ = quarry_chunk_class(word) - 1u, here = quarry_mask_here(word, class_);
+    if (class_ >= m->sizes->whole || here == 0)
+        return;
+    if (here <= n)
+        quarry_mask_enter(m, class_, chunk, word);
+    if (here == quarry_class_pages(m->sizes, class_))
         quarry_mask_leave(m, chunk, class_);
 }
 
@@ -270,35 +280,16 @@ SIMT_FN uint32_t quarry_mask_chunks(const struct quarry_chunk_masks *m, uint32_t
 
 /* ---- take ---- */
 
-/* Where a group looks: its first lane knows. */
-struct quarry_mask_walk {
-    uint32_t base;     /* slot of the first lane; the others look at those behind it */
-    uint32_t span;     /* slots between `front` and `back` */
-    uint32_t cursor;   /* slots that were looked at in order */
-    uint32_t outside;  /* those before `front`, and not those between */
-    uint32_t at_front; /* base is `front` */
-};
-
-/* The next place.
+/* Where a group looks that has looked `vain` times: the slot of its first lane.  The others look at those behind it.
  *   width   lanes of the group */
-SIMT_FN void quarry_mask_step(const struct quarry_index_queue *q, struct quarry_mask_walk *w, uint32_t vain,
-                              uint32_t width)
+SIMT_FN uint32_t quarry_mask_look(const struct quarry_index_queue *q, uint32_t vain, uint32_t width)
 {
     uint32_t front = simt_load_u32(&q->ends->front, relaxed);
-    uint32_t span = simt_load_u32(&q->ends->back, relaxed) - front;
-    w->span = span <= q->mask ? span : q->mask + 1u;
-    w->at_front = 0;
-    if (vain % 2u == 0) {
-        w->base = front + simt_mulhi_u32(quarry_mix_u32(simt_thread() ^ front ^ vain << 24), w->span);
-        return;
-    }
-    if (w->cursor >= (w->outside ? q->mask + 1u : w->span)) {
-        w->outside = !w->outside;
-        w->cursor = 0;
-    }
-    w->base = w->outside ? front - w->cursor - width : front + w->cursor;
-    w->at_front = w->base == front;
-    w->cursor += width;
+    uint32_t span = simt_load_u32(&q->ends->back, relaxed) - front, cursor = vain / 2u * width;
+    span = span <= q->mask ? span : q->mask + 1u;
+    if (vain % 2u == 0)
+        return front + simt_mulhi_u32(quarry_mix_u32(simt_thread() ^ front ^ vain << 24), span);
+    return cursor < span ? front + cursor : front - (cursor - span) - width;
 }
 
 /* Slots of the group's lanes that are empty, before the first that is not.
@@ -315,11 +306,14 @@ SIMT_FN uint32_t quarry_mask_gone(uint32_t group, uint32_t there)
 SIMT_FN void quarry_mask_pass(const struct quarry_index_queue *q, uint32_t group, uint32_t from,
                               uint32_t gone)
 {
-    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), moved = 0;
-    if (rank == 0 && gone)
-        moved = simt_cas_u32(&q->ends->front, from, from + gone, relaxed) == from;
-    if (!simt_shuffle_u32(group, moved, leader))
-        return;
+    uint32_t rank = simt_rank(group);
+    if (rank == 0) {
+        uint32_t most = simt_load_u32(&q->ends->back, relaxed) - from;
+        gone = gone < most ? gone : most;
+        if (gone && simt_cas_u32(&q->ends->front, from, from + gone, relaxed) != from)
+            gone = 0;
+    }
+    gone = simt_shuffle_u32(group, gone, simt_ctz_u32(group));
     uint32_t late = rank < gone ? quarry_index_queue_peek(q, (from + rank) & q->mask) : QUARRY_NO_INDEX;
     uint32_t still = quarry_mask_gone(group, simt_ballot(group, late != QUARRY_NO_INDEX));
     if (rank == 0 && still < gone) /* an entry was put meanwhile */
@@ -336,10 +330,8 @@ SIMT_FN uint32_t quarry_mask_claim(const struct quarry_chunk_masks *m, uint32_t 
     /* acquire: pairs with the releases of those who counted its pages */
     *count = quarry_mask_here(simt_sub_u64(word, n * QUARRY_MASK_PAGE, acquire), class_);
     uint32_t got = *count < n ? *count : n;
-    if (got < n) {
-        uint64_t back = (n - got) * QUARRY_MASK_PAGE, before = simt_add_u64(word, back, relaxed);
-        quarry_mask_grown(m, chunk, before, before + back);
-    }
+    if (got < n)
+        quarry_mask_add(m, chunk, n - got);
     return got;
 }
 
@@ -361,7 +353,7 @@ SIMT_FN uint32_t quarry_mask_win(const struct quarry_chunk_masks *m, uint32_t ch
  *   left    lanes that need a page: as many as were claimed, or more
  *   index   in, out: the caller's page
  * Returns those that need one still. */
-SIMT_FN uint32_t quarry_mask_share(const struct quarry_chunk_masks *m, uint32_t group, uint32_t fields,
+SIMT_FN uint32_t quarry_mask_share(const struct quarry_chunk_masks *m, uint32_t group, uint32_t class_,
                                    uint32_t chunk, uint32_t got, uint32_t count, uint32_t left,
                                    uint32_t *index)
 {
@@ -378,9 +370,11 @@ SIMT_FN uint32_t quarry_mask_share(const struct quarry_chunk_masks *m, uint32_t 
         left &= simt_ballot(group, (left >> simt_lane() & 1u) && order >= all);
         got -= n;
         if (got) { /* those that it has claimed are in other fields, or were set since */
-            field = field ? field - 1u : fields - 1u;
-            if (field == fields - 1u)
+            if (field == 0) {
+                field = (quarry_class_pages(m->sizes, class_) + 31u) / 32u;
                 simt_backoff();
+            }
+            field--;
         }
     }
     return left;
@@ -394,32 +388,30 @@ SIMT_FN uint32_t quarry_mask_take(const struct quarry_chunk_masks *m, uint32_t c
                                   uint32_t has)
 {
     struct quarry_index_queue queue = quarry_mask_queue(m, class_);
-    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), width = simt_popc_u32(group);
-    uint32_t fields = (quarry_class_pages(m->sizes, class_) + 31u) / 32u, index = QUARRY_NO_INDEX, count = 0;
-    struct quarry_mask_walk walk = {0, 0, 0, 0, 0};
+    uint32_t width = simt_popc_u32(group), index = QUARRY_NO_INDEX;
     for (uint32_t vain = 0;; vain++) {
-        if (rank == 0)
-            quarry_mask_step(&queue, &walk, vain, width);
-        uint32_t at = simt_shuffle_u32(group, walk.base, leader) + rank, wanted = simt_popc_u32(has);
-        uint32_t chunk = quarry_index_queue_peek(&queue, at & queue.mask), here = 0, mine = 0, got = 0;
+        uint32_t at = simt_rank(group) == 0 ? quarry_mask_look(&queue, vain, width) : 0;
+        at = simt_shuffle_u32(group, at, simt_ctz_u32(group)) + simt_rank(group);
+        uint32_t chunk = quarry_index_queue_peek(&queue, at & queue.mask), here = 0, got = 0;
         if (chunk != QUARRY_NO_INDEX)
             here = quarry_mask_here(simt_load_u64(&m->table->word[chunk], relaxed), class_);
-        uint32_t sum = quarry_scan_add_u32(group, here), before = sum - here;
-        if (before < wanted)
-            mine = wanted - before < here ? wanted - before : here;
-        if (mine)
-            got = quarry_mask_claim(m, class_, chunk, mine, &count);
-        has = quarry_mask_share(m, group, fields, chunk, got, count, has, &index);
-        /* Who takes the last takes out the entry; who looks at all in order, those of no use. */
-        if (chunk != QUARRY_NO_INDEX && (got ? count == got : here == 0 && vain % 2u))
+        uint32_t before = quarry_scan_add_u32(group, here) - here, wanted = simt_popc_u32(has);
+        int drops = chunk != QUARRY_NO_INDEX && here == 0 && vain % 2u; /* who looks at all in order */
+        if (here && before < wanted) {
+            uint32_t mine = wanted - before < here ? wanted - before : here;
+            got = quarry_mask_claim(m, class_, chunk, mine, &here);
+            drops = got && got == here; /* who takes the last */
+        }
+        has = quarry_mask_share(m, group, class_, chunk, got, here, has, &index);
+        if (drops)
             quarry_mask_drop(m, class_, at & queue.mask, chunk);
         if (has == 0)
             break;
-        if (simt_shuffle_u32(group, walk.at_front, leader)) {
-            uint32_t gone = quarry_mask_gone(group, simt_ballot(group, chunk != QUARRY_NO_INDEX));
-            uint32_t most = simt_shuffle_u32(group, walk.span, leader);
-            quarry_mask_pass(&queue, group, at - rank, gone < most ? gone : most);
-        }
+        if (vain == 1)
+            quarry_mask_pass(&queue, group, at - simt_rank(group),
+                             quarry_mask_gone(group, simt_ballot(group, chunk != QUARRY_NO_INDEX)));
+        if (vain / 2u * width > 2u * (queue.mask + 1u)) /* it has been everywhere */
+            vain = 0;
         quarry_index_queue_rest(vain);
     }
     simt_sync(group); /* what the pages' last owners did, all know */
@@ -450,11 +442,8 @@ SIMT_FN void quarry_mask_free(const struct quarry_chunk_masks *m, uint32_t class
     simt_sync(group); /* and signalled */
     same = simt_match_u32(group, chunk);
     n = simt_reduce_add_u32(same, n);
-    if (simt_rank(same) == 0 && n) {
-        /* release: pairs with the acquires of claims, and in quarry_mask_leave */
-        uint64_t before = simt_add_u64(&m->table->word[chunk], n * QUARRY_MASK_PAGE, release);
-        quarry_mask_grown(m, chunk, before, before + n * QUARRY_MASK_PAGE);
-    }
+    if (simt_rank(same) == 0 && n)
+        quarry_mask_add(m, chunk, n);
     simt_sync(group); /* and counted, before any lane asks again */
 }
 
@@ -485,8 +474,9 @@ SIMT_FN void quarry_mask_deal(const struct quarry_chunk_masks *m, uint32_t class
         uint32_t taken = kept > rank * each ? kept - rank * each : 0, free_ = taken < each ? each - taken : 0;
         uint64_t more = free_ * QUARRY_MASK_PAGE + (class_ + 1u) * QUARRY_CHUNK_CLASS;
         /* release: pairs with the acquires of claims */
-        uint64_t before = simt_add_u64(&m->table->word[chunk], more, release);
-        quarry_mask_grown(m, chunk, before, before + more);
+        more += simt_add_u64(&m->table->word[chunk], more, release);
+        if (quarry_mask_count(more) > 0)
+            quarry_mask_enter(m, class_, chunk, more);
     }
     simt_sync(group); /* and counted */
 }
