@@ -35,10 +35,10 @@
  * them.  A bit is won by an AND.
  *
  * Who gives a chunk to the store.  When count is all of its pages, nobody has claimed one, nobody has subtracted in
- * error, and nobody has a page.  Units are signalled before pages are counted, so those of a whole chunk are
- * there, or somebody has reserved them.  (The price: who has a unit may wait for a lane between signal and count.)
- * The compare-exchange fails if somebody claims a page meanwhile, or subtracts in error.  The units are signalled again, once.
- * The chunk will be whole again by an addition, and who makes that tries again.
+ * error, and nobody has a page.  Units are signalled before pages are counted, so those of a whole chunk are there, or
+ * somebody has reserved them.  (The price: who has a unit may wait for a lane between signal and count.) The compare-
+ * exchange fails if somebody claims a page meanwhile, or subtracts in error.  The units are signalled again, once. The
+ * chunk will be whole again by an addition, and who makes that tries again.
  *
  * If units are short the chunk stays, and is *late*.  For those who have reserved them may take other pages, and then
  * nobody would look at this chunk again.  So who finds the store empty recalls the late chunks first: each that is
