@@ -228,6 +228,29 @@ static void sizes_may_be_mixed_in_a_heap_that_is_too_small(void **state)
     for_each_proof(plays);
 }
 
+/* As many chunks as threads, each of which holds at most one block of any size: so one chunk at least has none. */
+static void moves(void)
+{
+    for (uint64_t seed = 0; f.can.reuses_space && seed <= seeds(SEEDS) * 10; seed++) {
+        uint32_t threads = 2 + (uint32_t)(seed / 3 * 5 % 40);
+        choose(seed);
+        begin(threads, 32u << seed % 5, threads, seed);
+        f.device.bytes = f.about.page_bytes;
+        f.device.program = (uint32_t)seed;
+        f.device.turns = seed ? 12 : 400;
+        expect_equal(run(&promise_play, threads).nulls, 0);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+}
+
+static void null_never_comes_while_a_chunk_is_free(void **state)
+{
+    (void)state;
+    for_each_proof(moves);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_heap_of_small_pages_fills_to_its_last),
         cmocka_unit_test(a_chunk_that_is_parked_whole_serves_other_sizes),
         cmocka_unit_test(sizes_may_be_mixed_in_a_heap_that_is_too_small),
+        cmocka_unit_test(null_never_comes_while_a_chunk_is_free),
     };
     base_target = test_target();
     if (!getenv("QUARRY_TEST_ALLOCATOR"))

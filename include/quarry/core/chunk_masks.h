@@ -18,12 +18,12 @@
  *     whole   who adds to count and makes it all of the chunk's pages, takes their units from the semaphore.  If it
  *             gets them it makes count 0 and the class none, by one compare-exchange, and returns the chunk
  *
- * An entry is a hint.  Nobody takes it out to use it, and it says nothing that the word does not say better: a
- * subtraction tells class and count of that very instant.  If the chunk is now of another class the count was not the
- * caller's business, and it adds back what it has subtracted.  So a chunk that is recycled between look and
- * subtraction does no harm, and no generation is needed.  An entry may stay when the chunk goes to the store, and serve
- * it again should it come back to this class.  Who finds an entry of no use takes it out, by a
- * compare-exchange that names it; then it clears the bit by another, if the word still says that there is nothing.
+ * An entry is a hint.  It says nothing that the word does not say better: a subtraction tells class and count of that
+ * very instant.  If the chunk is now of another class the count was not the caller's business, and it adds back what it
+ * has subtracted.  So a chunk that is recycled between look and subtraction does no harm, and no generation is needed.
+ * Most entries are looked at where they are.  An entry may stay when the chunk goes to the store, and serve it again
+ * should it come back to this class.  Who takes an entry out puts it back, unless the word says that there is nothing: then
+ * it clears the bit, by a compare-exchange of that very word.
  *
  * A chunk with pages has an entry.  Whoever adds to count and takes it from 0 or less to more than 0 sets the bit
  * `queued`, and puts the entry if that was clear.  All additions do so: a free, a new chunk, and one that undoes a
@@ -47,10 +47,9 @@
  * While somebody tries, and while it recalls, units or chunks are in its hands that nobody sees.  All this is in
  * transit for the store (core/chunks.h): who would be refused meanwhile looks again.
  *
- * Where to look.  Most entries lie between `front` and `back`.  The first look is at a random place between them, so
- * that warps which come together take of many chunks.  Every other look goes on in order, and moves `front` over
- * empty slots: so the oldest chunks are used up, and what lies between stays dense.  A look that has been everywhere
- * between goes through the whole ring, backwards.  `front` and `back` are hints, and may wrap.
+ * Where to look.  The queue is dense: entries leave at its front only.  The first look is at a random place, so that warps
+ * which come together take of many chunks, and leave all entries there.  Who finds too little there takes entries out at
+ * the front, as many as it needs, and at each further time twice as many.  So entries of no use are gone soon.
  *
  * A take ends.  There are never more units granted, and not served, than pages counted or about to be.  Who has looked
  * everywhere looks again; each time it was unlucky another got on.  Waits are for lanes between a signal and
@@ -143,32 +142,21 @@ SIMT_FN void quarry_chunk_masks_init(const struct quarry_chunk_masks *m, uint64_
 SIMT_FN void quarry_mask_put(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk)
 {
     struct quarry_index_queue queue = quarry_mask_queue(m, class_);
-    uint32_t ticket = quarry_index_queue_back(&queue, 1);
-    quarry_index_queue_put(&queue, ticket, chunk);
-    uint32_t front = simt_load_u32(&queue.ends->front, relaxed);
-    if ((int32_t)(front - ticket) > 0) /* it has moved over the empty slot */
-        (void)simt_cas_u32(&queue.ends->front, front, ticket, relaxed);
+    quarry_index_queue_put(&queue, quarry_index_queue_back(&queue, 1), chunk);
+    quarry_index_queue_add(&queue, 1);
 }
 
-/* An entry was found to be of no use: takes it out, unless it is gone, or is of use by now.
- *   at   its slot */
-SIMT_FN void quarry_mask_drop(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t at,
-                              uint32_t chunk)
+/* The caller has taken an entry out: puts it back, unless it is of no use. */
+SIMT_FN void quarry_mask_keep(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk)
 {
-    struct quarry_index_queue queue = quarry_mask_queue(m, class_);
-    uint64_t *word = &m->table->word[chunk];
-    if (!quarry_index_queue_pick(&queue, at, chunk))
-        return;
-    for (uint64_t now = simt_load_u64(word, relaxed);;) {
-        if (quarry_mask_here(now, class_)) {
-            quarry_mask_put(m, class_, chunk);
-            return;
-        }
+    uint64_t *word = &m->table->word[chunk], now = simt_load_u64(word, relaxed);
+    while (!quarry_mask_here(now, class_)) {
         uint64_t before = simt_cas_u64(word, now, now & ~quarry_mask_queued(class_), relaxed);
         if (before == now)
             return;
         now = before;
     }
+    quarry_mask_put(m, class_, chunk);
 }
 
 /* ---- whole chunks ---- */
@@ -280,46 +268,6 @@ SIMT_FN uint32_t quarry_mask_chunks(const struct quarry_chunk_masks *m, uint32_t
 
 /* ---- take ---- */
 
-/* Where a group looks that has looked `vain` times: the slot of its first lane.  The others look at those behind it.
- *   width   lanes of the group */
-SIMT_FN uint32_t quarry_mask_look(const struct quarry_index_queue *q, uint32_t vain, uint32_t width)
-{
-    uint32_t front = simt_load_u32(&q->ends->front, relaxed);
-    uint32_t span = simt_load_u32(&q->ends->back, relaxed) - front, cursor = vain / 2u * width;
-    span = span <= q->mask ? span : q->mask + 1u;
-    if (vain % 2u == 0)
-        return front + simt_mulhi_u32(quarry_mix_u32(simt_thread() ^ front ^ vain << 24), span);
-    return cursor < span ? front + cursor : front - (cursor - span) - width;
-}
-
-/* Slots of the group's lanes that are empty, before the first that is not.
- *   there   lanes whose slot is not empty */
-SIMT_FN uint32_t quarry_mask_gone(uint32_t group, uint32_t there)
-{
-    return simt_popc_u32(there ? group & ((there & (0u - there)) - 1u) : group);
-}
-
-/* Moves `front` over empty slots.
- *   from   where the group's first lane has looked; `front` was there
- *   gone   so many slots were empty
- * Scope: group, reconverged. */
-SIMT_FN void quarry_mask_pass(const struct quarry_index_queue *q, uint32_t group, uint32_t from,
-                              uint32_t gone)
-{
-    uint32_t rank = simt_rank(group);
-    if (rank == 0) {
-        uint32_t most = simt_load_u32(&q->ends->back, relaxed) - from;
-        gone = gone < most ? gone : most;
-        if (gone && simt_cas_u32(&q->ends->front, from, from + gone, relaxed) != from)
-            gone = 0;
-    }
-    gone = simt_shuffle_u32(group, gone, simt_ctz_u32(group));
-    uint32_t late = rank < gone ? quarry_index_queue_peek(q, (from + rank) & q->mask) : QUARRY_NO_INDEX;
-    uint32_t still = quarry_mask_gone(group, simt_ballot(group, late != QUARRY_NO_INDEX));
-    if (rank == 0 && still < gone) /* an entry was put meanwhile */
-        (void)simt_cas_u32(&q->ends->front, from + gone, from + still, relaxed);
-}
-
 /* Claims up to n pages of a chunk.
  *   count   out: pages that were counted before
  * Returns how many. */
@@ -380,6 +328,22 @@ SIMT_FN uint32_t quarry_mask_share(const struct quarry_chunk_masks *m, uint32_t 
     return left;
 }
 
+/* Entries for a group that has looked `vain` times, by its first lane.
+ *   n    in: how many it could use; out: how many it takes out.  0: all lanes look at one, and leave it there
+ * Returns the ticket of the first. */
+SIMT_FN uint32_t quarry_mask_look(const struct quarry_index_queue *q, uint32_t vain, uint32_t *n)
+{
+    if (vain % 2u) {
+        *n = quarry_index_queue_claim(q, *n);
+        return *n ? quarry_index_queue_front(q, *n) : 0;
+    }
+    uint32_t front = simt_load_u32(&q->ends->front, relaxed);
+    uint32_t span = simt_load_u32(&q->ends->back, relaxed) - front;
+    *n = 0;
+    return front +
+           simt_mulhi_u32(quarry_mix_u32(simt_thread() ^ front ^ vain << 24), span <= q->mask ? span : 0);
+}
+
 /* Takes free pages for lanes of the group that have a unit each.
  *   has   those lanes, not none
  * Returns the caller's index, or QUARRY_NO_INDEX if it is not among them.  Scope: group, reconverged.
@@ -388,31 +352,31 @@ SIMT_FN uint32_t quarry_mask_take(const struct quarry_chunk_masks *m, uint32_t c
                                   uint32_t has)
 {
     struct quarry_index_queue queue = quarry_mask_queue(m, class_);
-    uint32_t width = simt_popc_u32(group), index = QUARRY_NO_INDEX;
+    uint32_t rank = simt_rank(group), index = QUARRY_NO_INDEX, each = quarry_class_pages(m->sizes, class_);
     for (uint32_t vain = 0;; vain++) {
-        uint32_t at = simt_rank(group) == 0 ? quarry_mask_look(&queue, vain, width) : 0;
-        at = simt_shuffle_u32(group, at, simt_ctz_u32(group)) + simt_rank(group);
-        uint32_t chunk = quarry_index_queue_peek(&queue, at & queue.mask), here = 0, got = 0;
+        uint32_t wanted = simt_popc_u32(has),
+                 n = (wanted + each - 1u) / each << (vain < 10u ? vain / 2u : 5u);
+        n = n < simt_popc_u32(group) ? n : simt_popc_u32(group);
+        uint32_t at = rank == 0 ? quarry_mask_look(&queue, vain, &n) : 0;
+        at = simt_shuffle_u32(group, at, simt_ctz_u32(group)) + rank;
+        n = simt_shuffle_u32(group, n, simt_ctz_u32(group));
+        uint32_t chunk = QUARRY_NO_INDEX, here = 0, got = 0;
+        if (vain % 2u == 0)
+            chunk = quarry_index_queue_peek(&queue, at & queue.mask);
+        else if (rank < n)
+            chunk = quarry_index_queue_take(&queue, at);
         if (chunk != QUARRY_NO_INDEX)
             here = quarry_mask_here(simt_load_u64(&m->table->word[chunk], relaxed), class_);
-        uint32_t before = quarry_scan_add_u32(group, here) - here, wanted = simt_popc_u32(has);
-        int drops = chunk != QUARRY_NO_INDEX && here == 0 && vain % 2u; /* who looks at all in order */
-        if (here && before < wanted) {
-            uint32_t mine = wanted - before < here ? wanted - before : here;
-            got = quarry_mask_claim(m, class_, chunk, mine, &here);
-            drops = got && got == here; /* who takes the last */
-        }
+        uint32_t before = quarry_scan_add_u32(group, here) - here;
+        if (here && before < wanted)
+            got = quarry_mask_claim(m, class_, chunk, wanted - before < here ? wanted - before : here, &here);
+        if (rank < n)
+            quarry_mask_keep(m, class_, chunk);
         has = quarry_mask_share(m, group, class_, chunk, got, here, has, &index);
-        if (drops)
-            quarry_mask_drop(m, class_, at & queue.mask, chunk);
         if (has == 0)
             break;
-        if (vain == 1)
-            quarry_mask_pass(&queue, group, at - simt_rank(group),
-                             quarry_mask_gone(group, simt_ballot(group, chunk != QUARRY_NO_INDEX)));
-        if (vain / 2u * width > 2u * (queue.mask + 1u)) /* it has been everywhere */
-            vain = 0;
-        quarry_index_queue_rest(vain);
+        if (vain % 2u)
+            simt_backoff();
     }
     simt_sync(group); /* what the pages' last owners did, all know */
     return index;

@@ -150,13 +150,6 @@ SIMT_FN uint32_t quarry_index_queue_peek(const struct quarry_index_queue *q, uin
     return simt_load_u32(&q->slot[at], relaxed);
 }
 
-/* Takes a number out of slot `at`, if it lies there.  Who calls this leaves `count` and tickets alone. */
-SIMT_FN int quarry_index_queue_pick(const struct quarry_index_queue *q, uint32_t at, uint32_t index)
-{
-    /* acquire: pairs with the release in quarry_index_queue_put_try */
-    return simt_cas_u32(&q->slot[at], index, QUARRY_NO_INDEX, acquire) == index;
-}
-
 /* Takes a number out of the middle.
  *   at   where the caller has seen it put; it may be gone since
  * Returns whether it took it.  Never waits. */
@@ -164,7 +157,8 @@ SIMT_FN int quarry_index_queue_remove(const struct quarry_index_queue *q, uint32
 {
     if (quarry_index_queue_claim(q, 1) == 0)
         return 0;
-    if (!quarry_index_queue_pick(q, at, index)) {
+    /* acquire: pairs with the release in quarry_index_queue_put_try */
+    if (simt_cas_u32(&q->slot[at], index, QUARRY_NO_INDEX, acquire) != index) {
         quarry_index_queue_add(q, 1);
         return 0;
     }
