@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ouro-p-s: queues of free pages, one for each size, that grow by chunks.
+/* ouro-p-s, ouro-c-s: queues of free pages, or of chunks with free pages, one for each size, that grow by chunks.
  *
  * M. Winter, D. Mlakar, M. Parger, M. Steinberger, "Ouroboros: Virtualized Queues for Dynamic Memory Management on
  * GPUs", ICS 2020.  Two constants tell the family's allocators apart:
  *
- *     payload   P: the queues have pages
+ *     payload   P: the queues have pages.  C: they have chunks with free pages
  *     backing   S: a queue is an array of a fixed length
  *
  *     pool     | store | class 0, 1, ... | words | places | parked | live | returned | tokens | queues | chunk 0 | ...
  *     class    a bulk semaphore, whose units are the free pages of the class; the ends of its two queues
  *     queue    of a class: free pages of it.  tokens: chunks with parked pages of it (core/chunk_pages.h)
  *     page     index: chunk << page_bits | page
- *     live     a bit for each page: it is a block
- *     word     of a chunk: its class, and more (core/chunk_pages.h)
+ *     live     a bit for each page: it is a block.  C has none: what is not `parked` is a block, or about to be one
+ *     word     of a chunk: its class, and more (core/chunk_pages.h, core/chunk_masks.h)
+ *
+ * With the payload C all free pages are parked, and many take of one chunk at once: core/chunk_masks.h has
+ * the algorithm and its argument.  `tokens` are its queues there, and the last one is of late chunks.  What follows is
+ * of P, but for the last class and the full heap.
  *
  * A heap's page (option page_bytes) is a chunk here.  Sizes: core/classes.h.  The last class has whole chunks, which
  * the store (core/chunks.h) gives and takes back itself.  For the others:
@@ -41,11 +45,13 @@
  * store's word is still what it was, so at (2) there was no chunk either, and nobody made pages of one.  If it is
  * not, the lane asks again.
  * That the places of two words are one instant is true of the order in which a GPU does them, and of a lane that
- * has acquired what others did before (docs/design/full-heap.md).  Pages of other classes serve nobody here. */
+ * has acquired what others did before (docs/design/full-heap.md).  Pages of other classes serve nobody here.  But C
+ * gives chunks back whose pages are all free: before (1) it has recalled the late ones. */
 #ifndef QUARRY_ALLOC_OURO_H
 #define QUARRY_ALLOC_OURO_H
 
 #include "quarry/alloc/alloc.h"
+#include "quarry/core/chunk_masks.h"
 #include "quarry/core/chunk_pages.h"
 #include "quarry/core/chunks.h"
 #include "quarry/core/classes.h"
@@ -54,7 +60,7 @@
 #include "quarry/core/share.h"
 
 enum quarry_ouro_backing { QUARRY_OURO_STANDARD };
-enum quarry_ouro_payload { QUARRY_OURO_PAGES };
+enum quarry_ouro_payload { QUARRY_OURO_PAGES, QUARRY_OURO_CHUNKS };
 
 #define QUARRY_OURO_PAGE_BYTES 8192u /* of a chunk: the paper's */
 #define QUARRY_OURO_DEBUG_UNIT 128u  /* with what debug mode adds, and 16 bytes: layout.h */
@@ -62,6 +68,7 @@ enum quarry_ouro_payload { QUARRY_OURO_PAGES };
 #define QUARRY_OURO_QUEUE_LEAST 32u  /* slots */
 
 #define QUARRY_OURO_PAGES_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS)
+#define QUARRY_OURO_CHUNKS_CAN (QUARRY_OURO_PAGES_CAN | QUARRY_CAN_REUSE_SPACE)
 #define QUARRY_OURO_OPTIONS(ROW)                                                                             \
     ROW(ouro, queue_slots, 0, 1, 1u << 22,                                                                   \
         "slots of each size's queue, to a power of two; 0: all queues take up to 1/16 of the heap")
@@ -78,10 +85,12 @@ struct quarry_ouro {
     struct quarry_chunk_table table;
     uint32_t *live; /* as many fields as table.parked */
     struct quarry_ouro_class *class_;
-    uint32_t *queue, *tokens; /* slots of all classes */
+    struct quarry_mask_class *masks; /* C: instead of class_ */
+    uint32_t *queue, *tokens;        /* slots of all classes */
     struct quarry_chunks store;
-    uint32_t queue_slots, token_slots; /* of each class */
+    uint32_t queue_slots, token_slots; /* of each class; of C: a queue has token_slots */
     uint32_t unit;
+    enum quarry_ouro_payload payload; /* for quarry_ouro_sections */
 };
 
 SIMT_FN struct quarry_index_queue quarry_ouro_queue(const struct quarry_ouro *h, uint32_t class_)
@@ -102,12 +111,35 @@ SIMT_FN struct quarry_chunk_pages quarry_ouro_parking(const struct quarry_ouro *
     return p;
 }
 
+SIMT_FN struct quarry_chunk_masks quarry_ouro_masks(const struct quarry_ouro *h)
+{
+    uint32_t *late = h->tokens + (uint64_t)h->sizes.whole * h->token_slots;
+    struct quarry_chunk_masks m = {&h->table,
+                                   &h->store,
+                                   &h->sizes,
+                                   h->masks,
+                                   h->tokens,
+                                   h->token_slots,
+                                   {&h->masks[h->sizes.whole].queue, late, h->token_slots - 1u}};
+    return m;
+}
+
+SIMT_FN struct quarry_semaphore *quarry_ouro_units(enum quarry_ouro_payload payload,
+                                                   const struct quarry_ouro *h, uint32_t class_)
+{
+    return payload == QUARRY_OURO_CHUNKS ? &h->masks[class_].units : &h->class_[class_].units;
+}
+
 SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                               const struct quarry_ouro *h, uint64_t thread, uint64_t threads)
 {
     (void)backing;
-    (void)payload;
     quarry_chunks_init(&h->store, thread, threads);
+    if (payload == QUARRY_OURO_CHUNKS) {
+        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+        quarry_chunk_masks_init(&masks, thread, threads);
+        return;
+    }
     quarry_chunk_table_init(&h->table, h->chunks.count, thread, threads);
     for (uint64_t i = thread; i < (uint64_t)h->chunks.count * h->table.fields; i += threads)
         h->live[i] = 0;
@@ -152,6 +184,15 @@ SIMT_FN uint32_t quarry_ouro_take(const struct quarry_ouro *h, uint32_t class_, 
     }
 }
 
+SIMT_FN uint32_t quarry_ouro_find_pages(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                        uint32_t class_, uint32_t group, uint32_t has)
+{
+    if (payload == QUARRY_OURO_PAGES)
+        return quarry_ouro_take(h, class_, group, has);
+    struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+    return quarry_mask_take(&masks, class_, group, has);
+}
+
 /* What the first lane of a group knows of its malloc. */
 struct quarry_ouro_ask {
     uint32_t got;      /* units that it has and no page yet */
@@ -172,17 +213,15 @@ SIMT_FN int quarry_ouro_put(const struct quarry_ouro *h, uint32_t class_, uint32
     return 1;
 }
 
-/* Deals the pages of new chunks: to lanes of the group, and into the queue.
+/* Puts the pages of new chunks into the queue.
  *   chunk   of the first `made` lanes: a new chunk
- * Else as quarry_ouro_grow. */
-SIMT_FN void quarry_ouro_deal(const struct quarry_ouro *h, uint32_t class_, uint32_t group, uint32_t needs,
-                              uint32_t chunk, uint32_t made, struct quarry_ouro_ask *a, uint32_t *index)
+ *   kept    the first so many pages are not put
+ * They are not signalled.  Returns with those marked that found no place: to be counted after the signal. */
+SIMT_FN void quarry_ouro_put_new(const struct quarry_ouro *h, uint32_t class_, uint32_t group, uint32_t chunk,
+                                 uint32_t made, uint32_t kept)
 {
-    struct quarry_semaphore *units = &h->class_[class_].units;
-    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), width = simt_popc_u32(group);
-    uint32_t each = quarry_class_pages(&h->sizes, class_), pages = made * each, ticket = 0;
-    uint32_t got = simt_shuffle_u32(group, a->got, leader), owed = simt_shuffle_u32(group, a->owed, leader);
-    uint32_t kept = owed < pages ? owed : pages;
+    uint32_t rank = simt_rank(group), width = simt_popc_u32(group), ticket = 0;
+    uint32_t each = quarry_class_pages(&h->sizes, class_), pages = made * each;
     if (rank < made) /* `queued` may go on from an earlier life */
         (void)simt_add_u64(&h->table.word[chunk], (class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
     if (rank == 0) {
@@ -190,28 +229,59 @@ SIMT_FN void quarry_ouro_deal(const struct quarry_ouro *h, uint32_t class_, uint
         ticket = quarry_index_queue_back(&queue, pages - kept);
     }
     simt_sync(group); /* the chunks have their class before their pages are put */
-    ticket = simt_shuffle_u32(group, ticket, leader) - kept;
-    uint32_t order = simt_rank(needs) - got; /* those before have units, and find pages in the queue */
-    int keeps = (needs >> simt_lane() & 1u) && order < kept;
-    uint32_t from = simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, keeps ? order / each : 0));
-    if (keeps)
-        *index = from << h->table.page_bits | order % each;
+    ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) - kept;
     for (uint32_t n = kept; n < pages; n += width) {
         uint32_t mine = n + rank;
-        from = simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, mine < pages ? mine / each : 0));
+        uint32_t from =
+            simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, mine < pages ? mine / each : 0));
         if (mine < pages && quarry_ouro_put(h, class_, ticket + mine, from, mine % each))
             (void)simt_add_u64(&h->table.word[from], QUARRY_CHUNK_MARKED, relaxed);
     }
     simt_sync(group); /* all pages are in the queue, or marked */
+}
+
+/* Deals the pages of new chunks: to lanes of the group, and to whoever takes them.
+ *   chunk   of the first `made` lanes: a new chunk
+ * Else as quarry_ouro_grow. */
+SIMT_FN void quarry_ouro_deal(enum quarry_ouro_payload payload, const struct quarry_ouro *h, uint32_t class_,
+                              uint32_t group, uint32_t needs, uint32_t chunk, uint32_t made,
+                              struct quarry_ouro_ask *a, uint32_t *index)
+{
+    struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
+    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group);
+    uint32_t each = quarry_class_pages(&h->sizes, class_), pages = made * each;
+    uint32_t got = simt_shuffle_u32(group, a->got, leader), owed = simt_shuffle_u32(group, a->owed, leader);
+    uint32_t kept = owed < pages ? owed : pages;
+    if (payload == QUARRY_OURO_CHUNKS) {
+        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+        quarry_mask_deal(&masks, class_, group, chunk, made, kept);
+    } else {
+        quarry_ouro_put_new(h, class_, group, chunk, made, kept);
+    }
+    uint32_t order = simt_rank(needs) - got; /* those before have units, and find pages elsewhere */
+    int keeps = (needs >> simt_lane() & 1u) && order < kept;
+    uint32_t from = simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, keeps ? order / each : 0));
+    if (keeps)
+        *index = from << h->table.page_bits | order % each;
     if (rank == 0) {
         quarry_semaphore_produced(units, &a->owed, pages, &a->promised);
         quarry_chunks_end(&h->store);
     }
     simt_sync(group); /* and signalled */
-    if (rank < made) {
+    if (payload == QUARRY_OURO_PAGES && rank < made) {
         struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
         quarry_chunk_enter_new(&parking, chunk);
     }
+}
+
+/* As quarry_chunks_take. */
+SIMT_FN uint32_t quarry_ouro_chunks(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                    uint32_t group, uint32_t needs, int deals, uint64_t *seen)
+{
+    if (payload == QUARRY_OURO_PAGES)
+        return quarry_chunks_take(&h->store, group, needs, deals, seen);
+    struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+    return quarry_mask_chunks(&masks, group, needs, deals, seen);
 }
 
 /* Makes of what was promised as much as it gets chunks for at once.
@@ -219,18 +289,19 @@ SIMT_FN void quarry_ouro_deal(const struct quarry_ouro *h, uint32_t class_, uint
  *   a       the first lane's, with its `promised` in all, which is not 0; then less is promised
  *   index   in, out: the caller's page
  * Returns how many of `needs` are refused: the last ones.  Scope: group, reconverged. */
-SIMT_FN uint32_t quarry_ouro_grow(const struct quarry_ouro *h, uint32_t class_, uint32_t group,
-                                  uint32_t needs, struct quarry_ouro_ask *a, uint32_t *index)
+SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                  uint32_t class_, uint32_t group, uint32_t needs, struct quarry_ouro_ask *a,
+                                  uint32_t *index)
 {
-    struct quarry_semaphore *units = &h->class_[class_].units;
+    struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t rank = simt_rank(group), each = quarry_class_pages(&h->sizes, class_), refused = 0;
     uint32_t wanted = (a->promised + each - 1u) / each;
     uint64_t seen = 0;
-    uint32_t chunk = quarry_chunks_take(&h->store, group, simt_ballot(group, rank < wanted), 1, &seen);
+    uint32_t chunk = quarry_ouro_chunks(payload, h, group, simt_ballot(group, rank < wanted), 1, &seen);
     uint32_t made =
         simt_popc_u32(simt_ballot(group, chunk != QUARRY_NO_INDEX)); /* the first so many lanes have one */
     if (made)
-        quarry_ouro_deal(h, class_, group, needs, chunk, made, a, index);
+        quarry_ouro_deal(payload, h, class_, group, needs, chunk, made, a, index);
     if (rank == 0 && made == 0) {
         refused = quarry_semaphore_failed(units, &a->owed, a->promised, &a->promised);
         if (refused && !quarry_chunks_is_same(&h->store, seen)) { /* no proof: ask again */
@@ -245,10 +316,10 @@ SIMT_FN uint32_t quarry_ouro_grow(const struct quarry_ouro *h, uint32_t class_, 
 
 /* A page for each lane of the group, or QUARRY_NO_INDEX.  Scope: group, reconverged.
  * Progress: as the semaphore, which waits for lanes that make batches; those wait for nobody. */
-SIMT_FN uint32_t quarry_ouro_pages(const struct quarry_ouro *h, struct quarry_context *context,
-                                   uint32_t class_, uint32_t group)
+SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                   struct quarry_context *context, uint32_t class_, uint32_t group)
 {
-    struct quarry_semaphore *units = &h->class_[class_].units;
+    struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), needs = group, index = QUARRY_NO_INDEX;
     struct quarry_ouro_ask a = {0, 0, 0};
     if (rank == 0) {
@@ -260,7 +331,7 @@ SIMT_FN uint32_t quarry_ouro_pages(const struct quarry_ouro *h, struct quarry_co
         quarry_step(context);
         if (got) {
             uint32_t has = simt_ballot(group, (needs >> simt_lane() & 1u) && simt_rank(needs) < got);
-            uint32_t page = quarry_ouro_take(h, class_, group, has);
+            uint32_t page = quarry_ouro_find_pages(payload, h, class_, group, has);
             index = has >> simt_lane() & 1u ? page : index;
             needs &= ~has;
             a.got = 0;
@@ -273,7 +344,7 @@ SIMT_FN uint32_t quarry_ouro_pages(const struct quarry_ouro *h, struct quarry_co
             a.got = owed - a.owed;
         }
         while ((a.promised = simt_shuffle_u32(group, a.promised, leader)) != 0) {
-            uint32_t refused = quarry_ouro_grow(h, class_, group, needs, &a, &index);
+            uint32_t refused = quarry_ouro_grow(payload, h, class_, group, needs, &a, &index);
             needs = simt_ballot(group, (needs >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
             uint32_t left = simt_popc_u32(needs) - refused;
             needs = simt_ballot(group, (needs >> simt_lane() & 1u) && simt_rank(needs) < left);
@@ -281,28 +352,41 @@ SIMT_FN uint32_t quarry_ouro_pages(const struct quarry_ouro *h, struct quarry_co
     }
 }
 
+/* The calling lane's page becomes a block, or no block any more, if it was what it should have been before.  Of C:
+ * only a whole chunk, as all others change with the count.
+ * Returns whether it was. */
+SIMT_FN int quarry_ouro_mark(enum quarry_ouro_payload payload, const struct quarry_ouro *h, uint32_t chunk,
+                             uint32_t page, int live)
+{
+    int sets = payload == QUARRY_OURO_CHUNKS ? !live : live;
+    uint32_t *fields = payload == QUARRY_OURO_CHUNKS ? h->table.parked : h->live, bit = 1u << page % 32u;
+    uint32_t *field = quarry_chunk_field(&h->table, fields, chunk, page);
+    uint32_t before = sets ? simt_or_u32(field, bit, relaxed) : simt_and_u32(field, ~bit, relaxed);
+    return sets != ((before & bit) != 0);
+}
+
 SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                                  const struct quarry_ouro *h, struct quarry_context *context, uint64_t bytes)
 {
     uint32_t class_ = quarry_class_of(&h->sizes, bytes), chunk, page = 0;
-    uint32_t group = quarry_group(&h->class_[class_], QUARRY_SITE_OURO_MALLOC);
+    uint32_t group = quarry_group(quarry_ouro_units(payload, h, class_), QUARRY_SITE_OURO_MALLOC);
     (void)backing;
-    (void)payload;
     if (class_ == h->sizes.whole) {
         uint64_t seen;
         quarry_step(context);
-        chunk = quarry_chunks_take(&h->store, group, group, 0, &seen);
+        chunk = quarry_ouro_chunks(payload, h, group, group, 0, &seen);
         if (chunk == QUARRY_NO_INDEX)
             return SIMT_NULL;
         (void)simt_add_u64(&h->table.word[chunk], (class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
     } else {
-        uint32_t index = quarry_ouro_pages(h, context, class_, group);
+        uint32_t index = quarry_ouro_pages(payload, h, context, class_, group);
         if (index == QUARRY_NO_INDEX)
             return SIMT_NULL;
         chunk = index >> h->table.page_bits;
         page = index & ((1u << h->table.page_bits) - 1u);
     }
-    (void)simt_or_u32(quarry_chunk_field(&h->table, h->live, chunk, page), 1u << page % 32u, relaxed);
+    if (payload == QUARRY_OURO_PAGES || class_ == h->sizes.whole)
+        (void)quarry_ouro_mark(payload, h, chunk, page, 1);
     return (unsigned char *)quarry_page_address(&h->chunks, chunk) +
            (uint64_t)page * quarry_class_bytes(&h->sizes, class_);
 }
@@ -336,20 +420,24 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
                               const struct quarry_ouro *h, void *block)
 {
     struct quarry_ouro_where w = quarry_ouro_locate(h, block);
-    uint32_t bit = 1u << w.page % 32u, group, ticket = 0, n, parks;
+    uint32_t group, ticket = 0, n, parks;
+    int live = w.class_ <= h->sizes.whole;
     (void)backing;
-    (void)payload;
-    int live =
-        w.class_ <= h->sizes.whole &&
-        (simt_and_u32(quarry_chunk_field(&h->table, h->live, w.chunk, w.page), ~bit, relaxed) & bit) != 0;
+    if (live && (payload == QUARRY_OURO_PAGES || w.class_ == h->sizes.whole))
+        live = quarry_ouro_mark(payload, h, w.chunk, w.page, 0);
     QUARRY_ASSERT_LIVE(live);
     if (!live)
         return;
-    group = quarry_group(&h->class_[w.class_], QUARRY_SITE_OURO_FREE);
+    group = quarry_group(quarry_ouro_units(payload, h, w.class_), QUARRY_SITE_OURO_FREE);
     n = simt_popc_u32(group);
     if (w.class_ == h->sizes.whole) {
         (void)simt_sub_u64(&h->table.word[w.chunk], (w.class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
         quarry_chunks_give(&h->store, group, w.chunk);
+        return;
+    }
+    if (payload == QUARRY_OURO_CHUNKS) {
+        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+        quarry_mask_free(&masks, w.class_, group, w.chunk, w.page);
         return;
     }
     if (simt_rank(group) == 0) {
@@ -371,18 +459,30 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
 
 /* ---- looking ---- */
 
+/* Bits of the live pages among 32 of a chunk.
+ *   class_   of the chunk, sizes.whole at most
+ *   page     the first of them */
+SIMT_FN uint32_t quarry_ouro_live(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                  uint32_t chunk, uint32_t class_, uint32_t page)
+{
+    uint32_t pages = quarry_class_pages(&h->sizes, class_), here = 0;
+    if (pages > page)
+        here = pages - page < 32u ? (1u << (pages - page)) - 1u : ~0u;
+    if (payload == QUARRY_OURO_CHUNKS)
+        return here & ~simt_load_u32(quarry_chunk_field(&h->table, h->table.parked, chunk, page), relaxed);
+    return here & simt_load_u32(quarry_chunk_field(&h->table, h->live, chunk, page), relaxed);
+}
+
 SIMT_FN enum quarry_place quarry_ouro_find(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                                            const struct quarry_ouro *h, const void *address,
                                            struct quarry_span *span)
 {
     struct quarry_ouro_where w = quarry_ouro_locate(h, address);
     (void)backing;
-    (void)payload;
     if (quarry_page_find(&h->chunks, address, span) == QUARRY_NO_PAGE)
         return QUARRY_PLACE_FOREIGN;
     if (w.class_ <= h->sizes.whole &&
-        (simt_load_u32(quarry_chunk_field(&h->table, h->live, w.chunk, w.page), relaxed) >> w.page % 32u &
-         1u)) {
+        (quarry_ouro_live(payload, h, w.chunk, w.class_, w.page / 32u * 32u) >> w.page % 32u & 1u)) {
         span->bytes = quarry_class_bytes(&h->sizes, w.class_);
         span->begin += w.page * span->bytes;
         return QUARRY_PLACE_LIVE;
@@ -390,6 +490,31 @@ SIMT_FN enum quarry_place quarry_ouro_find(enum quarry_ouro_backing backing, enu
     span->begin += (uint32_t)((const unsigned char *)address - span->begin) / h->unit * h->unit;
     span->bytes = h->unit;
     return QUARRY_PLACE_FREE;
+}
+
+/* How often the structures of a chunk contradict themselves, in an idle heap.  Payload C. */
+SIMT_FN uint32_t quarry_ouro_mask_faults(const struct quarry_ouro *h, uint32_t chunk)
+{
+    uint64_t word = h->table.word[chunk];
+    uint32_t class_ = quarry_chunk_class(word) - 1u, free_pages = 0;
+    if (class_ == ~0u || class_ > h->sizes.whole)
+        return (quarry_mask_count(word) != 0) + (class_ != ~0u);
+    for (uint32_t page = 0; page < quarry_class_pages(&h->sizes, class_); page += 32u)
+        free_pages -= simt_popc_u32(quarry_ouro_live(QUARRY_OURO_CHUNKS, h, chunk, class_, page));
+    free_pages += quarry_class_pages(&h->sizes, class_);
+    if (class_ == h->sizes.whole)
+        return (free_pages != 0) + (quarry_mask_count(word) != 0);
+    return (quarry_mask_count(word) != (int32_t)free_pages) +
+           (free_pages != 0 && !(word & quarry_mask_queued(class_)));
+}
+
+/* Likewise of an entry in the queue of a class, or in the last queue. */
+SIMT_FN uint32_t quarry_ouro_entry_faults(const struct quarry_ouro *h, uint32_t class_, uint32_t chunk)
+{
+    uint64_t bit = class_ == h->sizes.whole ? QUARRY_MASK_LATE : quarry_mask_queued(class_);
+    if (chunk == QUARRY_NO_INDEX)
+        return 0;
+    return chunk >= h->chunks.count || !(h->table.word[chunk] & bit);
 }
 
 /* How often the structures of a chunk contradict themselves, in an idle heap. */
@@ -425,29 +550,50 @@ SIMT_FN uint32_t quarry_ouro_slot_faults(const struct quarry_ouro *h, uint32_t c
     return taken >> page % 32u & 1u;
 }
 
+/* Likewise of what all chunks share. */
+SIMT_FN uint32_t quarry_ouro_shared_faults(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                           const struct quarry_census_share *share)
+{
+    int chunks = payload == QUARRY_OURO_CHUNKS;
+    uint64_t slots = chunks ? h->token_slots : h->queue_slots;
+    uint32_t faults = 0;
+    for (uint32_t k = 0; k < h->sizes.whole + (chunks ? 1u : 0u); k++) {
+        for (uint64_t i = share->thread; i < slots; i += share->threads)
+            faults += chunks ? quarry_ouro_entry_faults(h, k, h->tokens[k * slots + i])
+                             : quarry_ouro_slot_faults(h, k, h->queue[k * slots + i]);
+        const struct quarry_semaphore *units = quarry_ouro_units(payload, h, k);
+        if (share->thread == 0 && k < h->sizes.whole)
+            faults += (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
+    }
+    if (share->thread == 0)
+        faults += (h->store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
+                  quarry_chunks_left(h->store.head->word) > h->chunks.count ||
+                  h->store.head->fresh > h->chunks.count;
+    return faults;
+}
+
 SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                                 const struct quarry_ouro *h, uint64_t bytes,
                                 const struct quarry_census_share *share, struct quarry_census *sum)
 {
     uint32_t wanted = bytes ? quarry_class_of(&h->sizes, bytes) : 0, size;
     (void)backing;
-    (void)payload;
     for (uint64_t i = share->thread; i < h->chunks.count; i += share->threads) {
-        uint32_t chunk = (uint32_t)i, live = 0;
+        uint32_t chunk = (uint32_t)i, live = 0, pages = 0;
         uint32_t class_ = quarry_chunk_class(simt_load_u64(&h->table.word[chunk], relaxed)) - 1u;
         if (share->idle)
-            sum->faults += quarry_ouro_faults(h, chunk);
-        if (class_ > h->sizes.whole) {
+            sum->faults += payload == QUARRY_OURO_CHUNKS ? quarry_ouro_mask_faults(h, chunk)
+                                                         : quarry_ouro_faults(h, chunk);
+        if (class_ <= h->sizes.whole)
+            pages = quarry_class_pages(&h->sizes, class_);
+        for (uint32_t page = 0; page < pages; page += 32u)
+            live += simt_popc_u32(quarry_ouro_live(payload, h, chunk, class_, page));
+        if (pages == 0 || (payload == QUARRY_OURO_CHUNKS && live == 0)) { /* C: malloc recalls it */
             sum->free_bytes += h->sizes.chunk_bytes;
             sum->largest_free = h->sizes.chunk_bytes;
             sum->slots += bytes ? quarry_class_pages(&h->sizes, wanted) : 0;
             continue;
         }
-        uint32_t pages = quarry_class_pages(&h->sizes, class_);
-        for (uint32_t page = 0; page < pages; page += 32u)
-            live +=
-                simt_popc_u32(simt_load_u32(quarry_chunk_field(&h->table, h->live, chunk, page), relaxed));
-        live = live < pages ? live : pages;
         size = quarry_class_bytes(&h->sizes, class_);
         sum->live_blocks += live;
         sum->live_bytes += (uint64_t)live * size;
@@ -456,21 +602,8 @@ SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ou
             sum->largest_free = size;
         sum->slots += bytes && class_ == wanted ? pages - live : 0;
     }
-    if (!share->idle)
-        return;
-    for (uint32_t k = 0; k < h->sizes.whole; k++) {
-        struct quarry_index_queue queue = quarry_ouro_queue(h, k);
-        for (uint64_t i = share->thread; i < h->queue_slots; i += share->threads)
-            sum->faults += quarry_ouro_slot_faults(h, k, queue.slot[i]);
-        const struct quarry_semaphore *units = &h->class_[k].units;
-        if (share->thread == 0)
-            sum->faults +=
-                (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
-    }
-    if (share->thread == 0)
-        sum->faults += (h->store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
-                       quarry_chunks_left(h->store.head->word) > h->chunks.count ||
-                       h->store.head->fresh > h->chunks.count;
+    if (share->idle)
+        sum->faults += quarry_ouro_shared_faults(payload, h, share);
 }
 
 #define quarry_ouro_settle QUARRY_NOTHING_TO_SETTLE
@@ -487,7 +620,8 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least);
     uint32_t classes = h->sizes.whole;
     uint32_t fields = (quarry_classes_most_pages(&h->sizes) + 31u) / 32u;
-    uint64_t slots = l->option[QUARRY_OPTION_ouro_queue_slots];
+    int pages = h->payload == QUARRY_OURO_PAGES;
+    uint64_t slots = pages ? l->option[QUARRY_OPTION_ouro_queue_slots] : 0;
     if (slots) {
         h->queue_slots = (uint32_t)quarry_round_up_to_power(slots);
     } else {
@@ -512,22 +646,30 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     h->store.head = (struct quarry_chunks_head *)quarry_layout_section(l, "store", sizeof *h->store.head,
                                                                        QUARRY_SECTION_ALIGN);
     h->store.returned.ends = &h->store.head->returned;
-    h->class_ = (struct quarry_ouro_class *)quarry_layout_section(l, "classes", classes * sizeof *h->class_,
-                                                                  QUARRY_SECTION_ALIGN);
+    if (pages)
+        h->class_ = (struct quarry_ouro_class *)quarry_layout_section(
+            l, "classes", classes * sizeof *h->class_, QUARRY_SECTION_ALIGN);
+    else
+        h->masks = (struct quarry_mask_class *)quarry_layout_section(
+            l, "classes", (classes + 1u) * sizeof *h->masks, QUARRY_SECTION_ALIGN);
     h->table.word =
         (uint64_t *)quarry_layout_section(l, "words", l->pages * sizeof *h->table.word, QUARRY_SECTION_ALIGN);
-    h->table.place = (uint32_t *)quarry_layout_section(l, "places", l->pages * sizeof *h->table.place,
-                                                       QUARRY_SECTION_ALIGN);
-    h->live = (uint32_t *)quarry_layout_section(l, "live", l->pages * fields * sizeof *h->live,
-                                                QUARRY_SECTION_ALIGN);
+    if (pages) {
+        h->table.place = (uint32_t *)quarry_layout_section(l, "places", l->pages * sizeof *h->table.place,
+                                                           QUARRY_SECTION_ALIGN);
+        h->live = (uint32_t *)quarry_layout_section(l, "live", l->pages * fields * sizeof *h->live,
+                                                    QUARRY_SECTION_ALIGN);
+    }
     h->table.parked = (uint32_t *)quarry_layout_section(
         l, "parked", l->pages * fields * sizeof *h->table.parked, QUARRY_SECTION_ALIGN);
     h->store.returned.slot = (uint32_t *)quarry_layout_section(
         l, "returned", (uint64_t)h->token_slots * sizeof *h->tokens, QUARRY_SECTION_ALIGN);
     h->tokens = (uint32_t *)quarry_layout_section(
-        l, "tokens", (uint64_t)h->token_slots * classes * sizeof *h->tokens, QUARRY_SECTION_ALIGN);
-    h->queue = (uint32_t *)quarry_layout_section(
-        l, "queues", (uint64_t)h->queue_slots * classes * sizeof *h->queue, QUARRY_SECTION_ALIGN);
+        l, "tokens", (uint64_t)h->token_slots * (classes + (pages ? 0 : 1u)) * sizeof *h->tokens,
+        QUARRY_SECTION_ALIGN);
+    if (pages)
+        h->queue = (uint32_t *)quarry_layout_section(
+            l, "queues", (uint64_t)h->queue_slots * classes * sizeof *h->queue, QUARRY_SECTION_ALIGN);
     h->chunks = quarry_layout_pages(l);
     if (l->pages >= QUARRY_CHUNKS_MOST)
         l->used_bytes = UINT64_MAX;
@@ -541,7 +683,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ouro_layout(enum quarry_ouro_backi
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_OURO_PAGE_BYTES);
     uint64_t page_bytes = l->page_bytes;
     (void)backing;
-    (void)payload;
+    h->payload = payload;
     if (result != QUARRY_LAYOUT_OK)
         return result;
     if (page_bytes % unit != 0)

@@ -144,6 +144,12 @@ SIMT_FN void quarry_index_queue_put(const struct quarry_index_queue *q, uint32_t
         quarry_index_queue_rest(vain);
 }
 
+/* What lies in slot `at`, as a hint: it may be gone at once. */
+SIMT_FN uint32_t quarry_index_queue_peek(const struct quarry_index_queue *q, uint32_t at)
+{
+    return simt_load_u32(&q->slot[at], relaxed);
+}
+
 /* Takes a number out of the middle.
  *   at   where the caller has seen it put; it may be gone since
  * Returns whether it took it.  Never waits. */
