@@ -43,7 +43,7 @@ enum srcu_count {
 };
 
 #define SRCU_PATIENCE 100000u /* looks of a reader that waits for a barrier */
-#define MUTEX_TURNS 3u /* of a block in a critical section */
+#define MUTEX_TURNS 3u        /* of a block in a critical section */
 
 SIMT_KERNEL_DECLARE(srcu_start); /* one block */
 SIMT_KERNEL_DECLARE(srcu_rounds);
