@@ -5,6 +5,8 @@
 
 #include "chosen.h"
 
+#include <sys/mman.h>
+
 #define UNTOUCHED 0xc3
 #define THREADS 256u
 #define CASES 6u
@@ -152,6 +154,59 @@ static void nothing_is_written_outside_of_sections(void **state)
 {
     (void)state;
     for_each_heap(judge_gaps);
+}
+
+/* A heap whose last section ends where the buffer ends, at `end`; NULL if none does. */
+static quarry_heap *create_before(struct quarry_heap_options options, unsigned char *end, uint64_t most)
+{
+    for (uint64_t bytes = options.pages * options.page_bytes; bytes <= most; bytes += 16) {
+        struct quarry_heap_description about;
+        quarry_heap *heap = NULL;
+        options.pool_bytes = bytes;
+        options.buffer = end - bytes;
+        if (quarry_heap_create(&heap, &options) != QUARRY_OK)
+            continue;
+        assert_ok(quarry_heap_describe(heap, &about));
+        uint32_t last = quarry_heap_map(heap, map, QUARRY_HEAP_SECTIONS) - 1;
+        if ((unsigned char *)about.pool_base + map[last].offset + map[last].bytes == end)
+            return heap;
+        assert_ok(quarry_heap_destroy(heap));
+    }
+    return NULL;
+}
+
+/* Behind the pool is memory that ends the test. */
+static void nothing_is_read_behind_the_pool(void **state)
+{
+    const uint64_t most = 1u << 18;
+    unsigned char *memory;
+    (void)state;
+    if (test_on_cuda(&base_target))
+        skip();
+    memory = mmap(NULL, 2 * most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    assert_int_equal(0, mprotect(memory + most, most, PROT_NONE));
+    for (int i = 0; i < quarry_allocator_count(); i++)
+        for (int debug = 0; debug < 2; debug++) {
+            struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+            struct quarry_allocator_info info;
+            quarry_heap *heap;
+            assert_ok(quarry_allocator_describe(i, &info));
+            if (!info.holds_pages || !is_sound(info.name))
+                continue;
+            options.target = base_target;
+            options.allocator = info.name;
+            options.pool = QUARRY_POOL_BUFFER;
+            options.pages = 64; /* of 256 bytes, or 320 in debug mode: they end at a multiple of 4096 */
+            options.page_bytes = 256;
+            options.debug = debug;
+            heap = create_before(options, memory + most, most);
+            if (!heap)
+                fail_msg("%s, debug %d: no pool ends with its last section", info.name, debug);
+            use(heap, 64);
+            assert_ok(quarry_heap_destroy(heap));
+        }
+    assert_int_equal(0, munmap(memory, 2 * most));
 }
 
 /* More sections than a layout can name, and sections that no pool can hold. */
@@ -410,6 +465,7 @@ static void check_says_nothing_of_what_is_sound(void **state)
     options.page_bytes = WIDE_BYTES;
     assert_ok(quarry_heap_create(&heap, &options));
     assert_ok(quarry_heap_describe(heap, &about));
+    memset(map, 0, sizeof map);
     quarry_heap_map(heap, map, QUARRY_HEAP_SECTIONS);
     for (uint32_t i = 0; i < sizeof sound / sizeof *sound; i++)
         rewrite(&about, &sound[i], sound[i].value, &before);
@@ -503,6 +559,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sections_lie_in_the_pool_and_apart),
         cmocka_unit_test(nothing_is_written_outside_of_sections),
+        cmocka_unit_test(nothing_is_read_behind_the_pool),
         cmocka_unit_test(sections_that_do_not_fit_are_refused),
         cmocka_unit_test(there_are_as_many_pages_as_numbers),
         cmocka_unit_test(a_scatter_block_is_no_larger_than_a_sweep_can_say),

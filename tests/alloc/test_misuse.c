@@ -466,6 +466,55 @@ static void no_cell_is_behind_the_last(void **state)
         behind_the_last_cell(1);
 }
 
+/* Two lanes free one block, whichever of them comes first and however far the other is then. */
+static void two_frees_that_race_are_told(void **state)
+{
+    static const uint64_t bytes[] = {16, PAGE_BYTES / 4, 4 * PAGE_BYTES};
+    (void)state;
+    if (test_on_cuda(&base_target))
+        skip();
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) + 10; seed++)
+        for (uint32_t i = 0; i < 5; i++) {
+            f.allocator =
+                i < 3 ? "rw-malloc" : "scatter"; /* of scatter no block of several pages: no word says it */
+            plain_options();
+            begin_misuse(seed);
+            a.count = 1;
+            a.bytes = bytes[i % 3];
+            expect_ok(&misuse_take, 1);
+            a.twice = 1;
+            expect_told("a block that two lanes free");
+            end_misuse();
+        }
+}
+
+/* A block of a warp's pieces that says that more live in it than a warp has lanes. */
+static void a_count_of_pieces_that_can_not_be_is_told(void **state)
+{
+    const uint32_t left = SIMT_LANES + 1;
+    unsigned char *block;
+    (void)state;
+    f.distribution = QUARRY_DISTRIBUTION_WARP;
+    for (int told = 0; told < (test_on_cuda(&base_target) ? 1 : 2); told++) {
+        f.allocator = "rw-malloc";
+        plain_options();
+        begin_misuse(0);
+        a.count = 1;
+        a.bytes = 16;
+        expect_ok(&misuse_take, 1);
+        assert_ok(quarry_memory_copy(&f.target, &block, a.block, sizeof block));
+        assert_ok(quarry_memory_copy(&f.target, block - QUARRY_PIECE_HEADER_BYTES, &left, sizeof left));
+        if (told)
+            expect_told("a block with 33 pieces");
+        else
+            expect_ok(&misuse_free, 1);
+        expect_equal(statistics().live_blocks, 1);
+        assert_ok(quarry_heap_reset(f.heap));
+        end_misuse();
+    }
+    f.distribution = QUARRY_DISTRIBUTION_NONE;
+}
+
 static void with_assertions(void)
 {
     uint32_t count;
@@ -496,6 +545,8 @@ int main(void)
         cmocka_unit_test(a_block_without_an_end_leaves_the_last_word_alone),
         cmocka_unit_test(a_page_is_in_no_block_that_does_not_know_it),
         cmocka_unit_test(no_cell_is_behind_the_last),
+        cmocka_unit_test(two_frees_that_race_are_told),
+        cmocka_unit_test(a_count_of_pieces_that_can_not_be_is_told),
         cmocka_unit_test(a_wrong_free_is_told),
     };
     base_target = test_target();
