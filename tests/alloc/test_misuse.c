@@ -396,7 +396,7 @@ static void a_page_is_in_no_block_that_does_not_know_it(void **state)
     expect_equal(usable(pages + 2u * PAGE_BYTES), 2u * PAGE_BYTES);
     expect_equal(usable(pages + 3u * PAGE_BYTES), PAGE_BYTES);
     for (uint32_t page = 4; page <= 7; page++)
-        expect_equal(usable(pages + page * PAGE_BYTES), 0);
+        expect_equal(usable(pages + page * PAGE_BYTES + 16), 0);
     put(pages + 2u * PAGE_BYTES, 0);
     expect_ok(&misuse_free, 1);
     expect_equal(word_of(words, 4), SCATTER(QUARRY_SCATTER_INNER, 2));
