@@ -98,6 +98,78 @@ static void a_cell_is_the_largest_that_is_free(void **state)
     end();
 }
 
+#define SEEDS 200u /* of the deterministic scheduler */
+#define FULL_PAGES 40u
+#define FULL_PAGE_BYTES 1024u
+
+static int by_address(const void *one, const void *other)
+{
+    unsigned char *const *a = one, *const *b = other;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* A full heap but for what serves thread 0's request just so.  Thread 1 asks for what nobody can have, and while both
+ * sweep it may be the one that reads what thread 0 looks for: it must say so.
+ *   filled, freed   bytes of the blocks, and how many neighbours of them are free
+ *   mine, other     bytes of either request */
+static void sweep_together(uint64_t filled, uint32_t freed, uint64_t mine, uint64_t other)
+{
+    static unsigned char *block[FULL_PAGES * FULL_PAGE_BYTES / 48], *given[FULL_PAGES * FULL_PAGE_BYTES / 48];
+    uint32_t count = FULL_PAGES * (uint32_t)(FULL_PAGE_BYTES / filled);
+    choose();
+    f.probes = 1;
+    set_option("region_pages", 1);
+    set_option("access_blocks", 4);
+    begin(FULL_PAGES, FULL_PAGE_BYTES, count, 0);
+    f.device.bytes = filled;
+    expect_equal(run(&promise_malloc, count).nulls, 0);
+    assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof *block * count));
+    qsort(block, count, sizeof *block, by_address);
+    memset(given, 0, sizeof given);
+    for (uint32_t i = 0; i < freed; i++) {
+        given[i] = block[count / 2 + i];
+        block[count / 2 + i] = NULL;
+    }
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, given, sizeof *block * count));
+    run(&promise_free, count);
+    struct promise_two two = {.bytes = {mine, other}, .threads = 2, .select = 1};
+    for (int i = 0; i < 2; i++) {
+        two.heap[i] = f.device.heap;
+        two.pool[i] = f.device.pool;
+        two.pool_bytes[i] = f.device.pool_bytes;
+    }
+    two.block = test_memory(&f.target, sizeof *two.block * 2);
+    two.nulls = test_memory(&f.target, sizeof *two.nulls * 2);
+    two.wrong = test_memory(&f.target, sizeof *two.wrong);
+    for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
+        uint32_t nulls[2];
+        f.target.seed = seed;
+        f.target.bug_depth = seed % 4 == 3 ? 3 : 0;
+        assert_ok(quarry_memory_fill(&f.target, two.nulls, 0, sizeof nulls));
+        test_run(&promise_two_malloc, &f.target, 1, 2, 0, &two);
+        assert_ok(quarry_memory_copy(&f.target, nulls, two.nulls, sizeof nulls));
+        expect_equal(nulls[0], 0);
+        expect_equal(nulls[1], 1);
+        test_run(&promise_two_free, &f.target, 1, 2, 0, &two);
+    }
+    f.target = base_target;
+    test_memory_free(&f.target, two.block, 0);
+    test_memory_free(&f.target, two.nulls, 0);
+    test_memory_free(&f.target, two.wrong, 0);
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof *block * count));
+    run(&promise_free, count);
+    expect_empty();
+    end();
+    plain_options();
+}
+
+static void who_helps_a_sweep_tells_what_others_can_use(void **state)
+{
+    (void)state;
+    sweep_together(48, 1, 48, FULL_PAGE_BYTES); /* a cell of 21 */
+    sweep_together(FULL_PAGE_BYTES, 3, 3 * FULL_PAGE_BYTES, 4 * FULL_PAGE_BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +177,7 @@ int main(void)
         cmocka_unit_test(fields_of_pages_lie_apart),
         cmocka_unit_test(cells_end_where_fields_begin),
         cmocka_unit_test(a_cell_is_the_largest_that_is_free),
+        cmocka_unit_test(who_helps_a_sweep_tells_what_others_can_use),
     };
     base_target = test_target();
     return cmocka_run_group_tests_name("cells", tests, NULL, NULL) != 0;
