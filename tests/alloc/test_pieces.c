@@ -120,7 +120,7 @@ static void the_last_piece_has_all_that_is_left(void **state)
     f.distribution = QUARRY_DISTRIBUTION_NONE;
 }
 
-/* The only page has cells of the size of one lane's block: there is room for each of them, and for none of two lanes. */
+/* The only page has cells of the size of one lane's block: there is room for each of them, and for no other. */
 static void who_can_not_have_a_piece_has_a_block(void **state)
 {
     (void)state;

@@ -37,14 +37,14 @@ SIMT_KERNEL_DECLARE(semaphore_start); /* one block */
 SIMT_KERNEL_DECLARE(semaphore_rounds);
 SIMT_KERNEL_DECLARE(semaphore_leaves); /* one thread: counts what a try took of what is reserved */
 SIMT_KERNEL_DECLARE(
-    semaphore_promises); /* one thread: counts promises that are too large, and what is lost */
-SIMT_KERNEL_DECLARE(
-    semaphore_parts); /* one thread: counts what is wrong when a batch is more than was promised */
-SIMT_KERNEL_DECLARE(semaphore_passes);      /* two threads: counts balances that said too little */
-SIMT_KERNEL_DECLARE(semaphore_guards);      /* thread 0 asks for all units, and the others for one each */
-SIMT_KERNEL_DECLARE(semaphore_tries);       /* the first thread signals n units, and all try for n */
-SIMT_KERNEL_DECLARE(semaphore_lock);        /* one unit, taken by all: SEMAPHORE_GOT counts how often */
+    semaphore_promises);               /* one thread: counts promises that are too large, and what is lost */
+SIMT_KERNEL_DECLARE(semaphore_passes); /* two threads: counts balances that said too little */
+SIMT_KERNEL_DECLARE(semaphore_guards); /* thread 0 asks for all units, and the others for one each */
+SIMT_KERNEL_DECLARE(semaphore_tries);  /* the first thread signals n units, and all try for n */
+SIMT_KERNEL_DECLARE(semaphore_lock);   /* one unit, taken by all: SEMAPHORE_GOT counts how often */
 SIMT_KERNEL_DECLARE(semaphore_shard_tries); /* one block: each thread tries for 1 to 3 units */
 SIMT_KERNEL_DECLARE(semaphore_moves);       /* asks are at one shard, and signals at another */
+/* One thread: counts what is wrong when a batch is more than was promised. */
+SIMT_KERNEL_DECLARE(semaphore_parts);
 
 #endif
