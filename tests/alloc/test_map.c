@@ -249,6 +249,23 @@ static void there_are_as_many_pages_as_numbers(void **state)
     }
 }
 
+static void a_tree_has_no_more_pages_than_it_can_name(void **state)
+{
+    (void)state;
+    for (uint64_t more = 0; more < 3; more++) {
+        struct quarry_layout layout;
+        struct quarry_tbuddy tbuddy;
+        memset(&layout, 0, sizeof layout);
+        layout.page_align = QUARRY_SECTION_ALIGN;
+        layout.page_bytes = 16;
+        layout.bytes = UINT64_MAX;
+        layout.pages = more ? QUARRY_TBUDDY_MAX_PAGES + more - 1 : 0; /* 0: as many as fit */
+        assert_int_equal(more < 2 ? QUARRY_LAYOUT_OK : QUARRY_LAYOUT_PAGES,
+                         quarry_tbuddy_layout(&tbuddy, &layout));
+        assert_int_equal(layout.pages, QUARRY_TBUDDY_MAX_PAGES + (more == 2));
+    }
+}
+
 /* A sweep speaks of numbers of pages, and of classes of cells, which have a bit more. */
 static void a_scatter_block_is_no_larger_than_a_sweep_can_say(void **state)
 {
@@ -341,9 +358,15 @@ static const struct flaw flaws[] = {
     {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 4)}}}, /* of no block */
     {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 0)}}},
     {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_BUSY, 0)}}}, /* a malloc under way */
-    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(4, 0)}}},  /* not empty, and no cell lives */
-    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(4, 16)}}}, /* a cell past the last */
-    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(5, 1)}}},  /* cells of less than 16 bytes */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(4, 0)}}},      /* not empty, and no cell lives */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(4, 16)}}},     /* a cell past the last */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(5, 1)}}},      /* cells of less than 16 bytes */
+    {"tbuddy", FLAW_EMPTY, {{"tree", 64, 4, QUARRY_BUDDY_LOCKED}}}, /* of pages 0 and 1 of a free block */
+    {"tbuddy", FLAW_EMPTY, {{"tree", 64, 4, QUARRY_BUDDY_AVAILABLE << 1}}},
+    {"tbuddy",
+     FLAW_FULL,
+     {{"tree", 64, 4, QUARRY_BUDDY_AVAILABLE << 1 | QUARRY_BUDDY_AVAILABLE << 3}}}, /* not joined */
+    {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}}, /* a unit that nobody knows of */
     /* A block, and one whose number of pages leads round to its last page. */
     {"scatter",
      FLAW_EMPTY,
@@ -562,6 +585,7 @@ int main(void)
         cmocka_unit_test(nothing_is_read_behind_the_pool),
         cmocka_unit_test(sections_that_do_not_fit_are_refused),
         cmocka_unit_test(there_are_as_many_pages_as_numbers),
+        cmocka_unit_test(a_tree_has_no_more_pages_than_it_can_name),
         cmocka_unit_test(a_scatter_block_is_no_larger_than_a_sweep_can_say),
         cmocka_unit_test(check_sees_each_flaw),
         cmocka_unit_test(check_says_nothing_of_what_is_sound),
