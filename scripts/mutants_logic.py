@@ -47,7 +47,7 @@ SOURCES = ["include/quarry/alloc/**/*.h", "include/quarry/core/*.h", "include/qu
 TESTS = re.compile(r"^(core|semaphore|srcu|queue|ouro|block_misuse|heap_options|pools|heap|launch|debug|blocks|policies|fixed_\w+|trace|trace_fixed|trace_order|"
                    r"promises|standard|aligned|full|composed|pairs|misuse|pieces|exact|map|flaws|runs|scatter|cells|seeds)(\.|$)")
 FEW_SEEDS = re.compile(r"^(promises|seeds|exact|scatter|standard|misuse|composed)\.")
-FEWEST_CAUGHT = 0.90  # of those that are not equivalent; measured: docs/design/mutants.md
+FEWEST_CAUGHT = 0.95  # of those that are not equivalent; measured: docs/design/mutants.md
 
 HEADER = """\
 #ifndef MUTANT_H

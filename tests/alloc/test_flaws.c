@@ -27,6 +27,8 @@ struct flaw {
 
 #define FLAW_PAGES 70u /* the last word of a bitmap of 32 or 64 pages has bits past the last */
 #define SCATTER(class_, low) ((uint64_t)(class_) << QUARRY_SCATTER_CLASS_SHIFT | (low))
+#define OWED (~(uint64_t)0) /* units of a semaphore, and where its balance is */
+#define BALANCE (offsetof(struct quarry_semaphore, balance) / 8)
 #define WIDE_BYTES 1024u /* of a page with two fields at its end */
 #define WIDE_CELLS 63u
 #define WIDE_FIELD(page, i) (((page) + 1u) * WIDE_BYTES / 4u - 1u - (i))
@@ -89,7 +91,11 @@ static const struct flaw flaws[] = {
     {"tbuddy",
      FLAW_FULL,
      {{"tree", 64, 4, QUARRY_BUDDY_AVAILABLE << 1 | QUARRY_BUDDY_AVAILABLE << 3}}}, /* not joined */
-    {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}}, /* a unit that nobody knows of */
+    {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}},      /* a unit that nobody knows of */
+    {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}}, /* a page that nobody knows of, */
+    {"ouro-p-s",
+     FLAW_EMPTY,
+     {{"classes", 0, 8, OWED}, {"classes", BALANCE, 8, OWED *QUARRY_SEMAPHORE_UNIT}}}, /* or owes */
     /* A block, and one whose number of pages leads round to its last page. */
     {"scatter",
      FLAW_EMPTY,
