@@ -92,6 +92,7 @@ static const struct flaw flaws[] = {
      FLAW_FULL,
      {{"tree", 64, 4, QUARRY_BUDDY_AVAILABLE << 1 | QUARRY_BUDDY_AVAILABLE << 3}}}, /* not joined */
     {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}},      /* a unit that nobody knows of */
+    {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},  /* a page of a chunk that has none */
     {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}}, /* a page that nobody knows of, */
     {"ouro-p-s",
      FLAW_EMPTY,
