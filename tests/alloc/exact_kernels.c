@@ -372,6 +372,31 @@ SIMT_KERNEL(exact_numbers, struct exact_case, a)
     }
 }
 
+SIMT_KERNEL(exact_dirty, struct exact_case, a)
+{
+    const struct quarry_bitmap *map = exact_bitmap(&a);
+    const struct quarry_pages *pages = map ? &map->pages : &a.heap.as.rw.pages;
+    struct quarry_random r = quarry_random_start();
+    uint32_t page = simt_lane() == 0 ? QUARRY_NO_PAGE : 0, told = 0;
+    if (simt_lane() == 0)
+        quarry_free(a.heap, *a.block);
+    simt_sync(SIMT_ALL_LANES);
+    for (uint32_t part = 0; part < exact_parts(&a); part++) {
+        int dirty = 0;
+        if (map)
+            (void)quarry_bitmap_sweep_part(map, &r, SIMT_ALL_LANES, QUARRY_BITMAP_WORDS, part, 1, &page,
+                                           &dirty);
+        else
+            (void)quarry_rw_sweep_part(&a.heap.as.rw, &r, SIMT_ALL_LANES, 0, part, 1, &page, &dirty);
+        simt_sync(SIMT_ALL_LANES);
+        told += dirty != 0;
+    }
+    if (told != 1 || page == QUARRY_NO_PAGE)
+        simt_add_u32(a.wrong, 1, relaxed);
+    if (simt_lane() == 0)
+        *a.block = quarry_page_address(pages, page);
+}
+
 /* ---- count ---- */
 
 SIMT_FN void exact_watch(const struct exact_case *a)

@@ -59,6 +59,10 @@ SIMT_KERNEL_DECLARE(exact_halves);
  * whoever comes, never agree and nobody is ever told that the heap is full.  One warp. */
 SIMT_KERNEL_DECLARE(exact_numbers);
 
+/* On a full heap, of which lane 0 frees a page: who sweeps the part with that page takes it for lane 0, and tells all
+ * lanes that there was one.  One warp. */
+SIMT_KERNEL_DECLARE(exact_dirty);
+
 /* ring, on a full heap: blocks 1 .. askers / 32 free `askers` pages, and block 0 sees that never more of them are
  * counted than lie in slots: else a malloc would wait for a free.  For memory that is sequentially consistent. */
 SIMT_KERNEL_DECLARE(exact_counted);

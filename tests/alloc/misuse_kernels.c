@@ -72,6 +72,12 @@ SIMT_KERNEL(misuse_shrink, struct misuse_case, a)
         (void)quarry_realloc(a.heap, a.block[0], 1 + quarry_random_below(&r, (uint32_t)a.bytes));
 }
 
+SIMT_KERNEL(misuse_ask, struct misuse_case, a)
+{
+    if (simt_thread() < a.count)
+        a.block[simt_thread()] = (void *)(uintptr_t)quarry_usable_size(a.heap, a.block[simt_thread()]);
+}
+
 SIMT_KERNEL(misuse_moved, struct misuse_case, a)
 {
     const struct quarry_policy *policy = a.heap.policy;

@@ -30,6 +30,7 @@ SIMT_KERNEL_DECLARE(misuse_shrink); /* all threads change the size of block 0, a
  * it alone: else *outside is not 0. */
 SIMT_KERNEL_DECLARE(misuse_stale);
 SIMT_KERNEL_DECLARE(misuse_stale_run); /* likewise, with pages of a heap of runs */
+SIMT_KERNEL_DECLARE(misuse_ask);       /* block t = how much of it is usable */
 /* With them. */
 SIMT_KERNEL_DECLARE(misuse_assert); /* as misuse_free */
 

@@ -27,6 +27,16 @@ SIMT_KERNEL(runs_locate, struct runs_case, a)
     }
 }
 
+SIMT_KERNEL(runs_malloc, struct runs_case, a)
+{
+    const struct quarry_pages *pages = &a.heap.as.runs.pages;
+    uint32_t lane = simt_lane();
+    void *block = SIMT_NULL;
+    if (a.asked[lane] != 0)
+        block = quarry_malloc(a.heap, a.asked[lane] * pages->page_bytes);
+    a.first[lane] = block ? quarry_page_index(pages, block) : QUARRY_NO_PAGE;
+}
+
 SIMT_KERNEL(runs_count, struct runs_case, a)
 {
     struct quarry_census_share share = {SIMT_ALL_LANES, 1, simt_thread(), simt_threads()};

@@ -24,10 +24,13 @@ struct runs_case {
     uint32_t pages;
     uint64_t bytes;            /* what slots are counted for */
     struct quarry_census *sum; /* the census of all warps */
+    uint32_t *asked;           /* pages, by each lane; 0: none */
+    uint32_t *first;           /* of its block, or QUARRY_NO_PAGE */
 };
 
 SIMT_KERNEL_DECLARE(runs_ask);    /* blocks of a warp: question after question */
 SIMT_KERNEL_DECLARE(runs_locate); /* page after page */
+SIMT_KERNEL_DECLARE(runs_malloc); /* one warp */
 SIMT_KERNEL_DECLARE(runs_count);  /* adds up a census, with any number of warps */
 
 #endif

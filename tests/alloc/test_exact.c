@@ -354,6 +354,26 @@ static void a_parts_number_does_not_depend_on_who_reads_it(void **state)
     for_each_proof(numbers);
 }
 
+static void free_page_in_a_part(void)
+{
+    const uint32_t pages = 3000;
+    if (!test_is_of(f.allocator, "rw") && !test_is_of(f.allocator, "walk"))
+        return;
+    for (uint32_t i = 0; i < 20; i++) {
+        struct exact_case a;
+        begin_full(pages, 1, &a);
+        a.block = f.device.block + i * 151;
+        prove(&exact_dirty, 1, &a);
+        end_exact(&a, 0);
+    }
+}
+
+static void a_part_tells_of_a_free_page_though_it_was_taken(void **state)
+{
+    (void)state;
+    for_each_proof(free_page_in_a_part);
+}
+
 /* The family's promise that a malloc waits for nobody while there are unclaimed pages. */
 static void numbers_in_slots(void)
 {
@@ -389,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_count_has_what_the_caller_has_freed),
         cmocka_unit_test(every_page_finds_one_taker),
         cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
+        cmocka_unit_test(a_part_tells_of_a_free_page_though_it_was_taken),
         cmocka_unit_test(pages_are_counted_when_their_numbers_are_in_slots),
     };
     base_target = test_target();

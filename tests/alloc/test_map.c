@@ -5,6 +5,8 @@
 
 #include "chosen.h"
 
+#include <sys/mman.h>
+
 #define UNTOUCHED 0xc3
 #define THREADS 256u
 #define CASES 6u
@@ -154,6 +156,59 @@ static void nothing_is_written_outside_of_sections(void **state)
     for_each_heap(judge_gaps);
 }
 
+/* A heap whose last section ends where the buffer ends, at `end`; NULL if none does. */
+static quarry_heap *create_before(struct quarry_heap_options options, unsigned char *end, uint64_t most)
+{
+    for (uint64_t bytes = options.pages * options.page_bytes; bytes <= most; bytes += 16) {
+        struct quarry_heap_description about;
+        quarry_heap *heap = NULL;
+        options.pool_bytes = bytes;
+        options.buffer = end - bytes;
+        if (quarry_heap_create(&heap, &options) != QUARRY_OK)
+            continue;
+        assert_ok(quarry_heap_describe(heap, &about));
+        uint32_t last = quarry_heap_map(heap, map, QUARRY_HEAP_SECTIONS) - 1;
+        if ((unsigned char *)about.pool_base + map[last].offset + map[last].bytes == end)
+            return heap;
+        assert_ok(quarry_heap_destroy(heap));
+    }
+    return NULL;
+}
+
+/* Behind the pool is memory that ends the test. */
+static void nothing_is_read_behind_the_pool(void **state)
+{
+    const uint64_t most = 1u << 18;
+    unsigned char *memory;
+    (void)state;
+    if (test_on_cuda(&base_target))
+        skip();
+    memory = mmap(NULL, 2 * most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    assert_int_equal(0, mprotect(memory + most, most, PROT_NONE));
+    for (int i = 0; i < quarry_allocator_count(); i++)
+        for (int debug = 0; debug < 2; debug++) {
+            struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+            struct quarry_allocator_info info;
+            quarry_heap *heap;
+            assert_ok(quarry_allocator_describe(i, &info));
+            if (!info.holds_pages || !is_sound(info.name))
+                continue;
+            options.target = base_target;
+            options.allocator = info.name;
+            options.pool = QUARRY_POOL_BUFFER;
+            options.pages = 64; /* of 256 bytes, or 320 in debug mode: they end at a multiple of 4096 */
+            options.page_bytes = 256;
+            options.debug = debug;
+            heap = create_before(options, memory + most, most);
+            if (!heap)
+                fail_msg("%s, debug %d: no pool ends with its last section", info.name, debug);
+            use(heap, 64);
+            assert_ok(quarry_heap_destroy(heap));
+        }
+    assert_int_equal(0, munmap(memory, 2 * most));
+}
+
 /* More sections than a layout can name, and sections that no pool can hold. */
 static void sections_that_do_not_fit_are_refused(void **state)
 {
@@ -194,6 +249,23 @@ static void there_are_as_many_pages_as_numbers(void **state)
     }
 }
 
+static void a_tree_has_no_more_pages_than_it_can_name(void **state)
+{
+    (void)state;
+    for (uint64_t more = 0; more < 3; more++) {
+        struct quarry_layout layout;
+        struct quarry_tbuddy tbuddy;
+        memset(&layout, 0, sizeof layout);
+        layout.page_align = QUARRY_SECTION_ALIGN;
+        layout.page_bytes = 16;
+        layout.bytes = UINT64_MAX;
+        layout.pages = more ? QUARRY_TBUDDY_MAX_PAGES + more - 1 : 0; /* 0: as many as fit */
+        assert_int_equal(more < 2 ? QUARRY_LAYOUT_OK : QUARRY_LAYOUT_PAGES,
+                         quarry_tbuddy_layout(&tbuddy, &layout));
+        assert_int_equal(layout.pages, QUARRY_TBUDDY_MAX_PAGES + (more == 2));
+    }
+}
+
 /* A sweep speaks of numbers of pages, and of classes of cells, which have a bit more. */
 static void a_scatter_block_is_no_larger_than_a_sweep_can_say(void **state)
 {
@@ -213,137 +285,65 @@ static void a_scatter_block_is_no_larger_than_a_sweep_can_say(void **state)
     }
 }
 
-/* One flaw in the structures of an idle heap. */
-struct flaw {
-    const char *allocator;
-    int full; /* of a heap of FLAW_PAGES blocks of a page each; else of an empty one */
-    const char *section;
-    uint64_t at; /* word of the section, of so many bytes: */
-    uint32_t bytes;
-    uint64_t value; /* that is there instead */
-};
-
-#define FLAW_PAGES 70u /* the last word of a bitmap of 32 or 64 pages has bits past the last */
-#define SCATTER(class_, low) ((uint64_t)(class_) << QUARRY_SCATTER_CLASS_SHIFT | (low))
-
-static const struct flaw flaws[] = {
-    {"rw", 1, "sweep", 0, 8, 1}, /* a turn under way */
-    {"rw-bm", 1, "sweep", 0, 8, 1},
-    {"rw-malloc", 1, "sweep", 0, 8, 1},
-    {"crw", 1, "sweep", 0, 8, 1},
-    {"corw", 1, "sweep", 0, 8, 1},
-    {"scatter", 1, "sweep", 0, 8, 1},
-    {"rw", 1, "used", 0, 4, 2}, /* a tag that no malloc draws */
-    {"rw", 0, "used", FLAW_PAGES - 1, 4, 4},
-    {"rw-bm", 1, "bitmap", 2, 4, 0xffffffbf}, /* a bit past the last page is free */
-    {"rw-bm", 0, "bitmap", 2, 4, 0x7fffffc0},
-    {"crw", 1, "bitmap", 2, 4, 0xffffffbf},
-    {"corw", 1, "bitmap", 2, 4, 0xffffffbf},
-    {"rw-bm", 0, "lockmap", 0, 8, 1}, /* a lock that nobody released */
-    {"crw", 0, "lockmap", 0, 8, 0x80000000},
-    {"corw", 0, "lockmap", 0, 8, 4},
-    {"ring", 1, "counters", 0, 8, 1},                                   /* a claim under way */
-    {"ring", 1, "counters", 0, 8, (FLAW_PAGES + 1) * QUARRY_RING_UNIT}, /* more free pages than there are */
-    {"ring", 1, "slot", 5, 4, FLAW_PAGES},                              /* a number of no page */
-    {"ring", 1, "slot", 5, 4, 3},                                       /* of a live page */
-    {"ring", 1, "taken", 3, 4, 2},                                      /* neither 0 nor 1 */
-    {"ring", 0, "taken", 3, 4, 1},                       /* live, and its number is in a slot */
-    {"rw-malloc", 1, "words", 0, 8, 0xffffffffffffffef}, /* an end, but free */
-    {"rw-malloc", 0, "words", 0, 8, (uint64_t)1 << 63},
-    {"rw-malloc", 0, "words", 0, 8, 1},                              /* goes on in a free page */
-    {"rw-malloc", 0, "words", 0, 8, 0x80000000},                     /* and in the next word */
-    {"rw-malloc", 0, "words", 2, 8, 0xffffffe0},                     /* beyond the last page */
-    {"rw-malloc", 0, "words", 2, 8, 0xffffff80},                     /* a bit past the last page is free */
-    {"rw-malloc", 0, "words", 2, 8, (uint64_t)1 << 38 | 0xffffffc0}, /* or an end */
-    {"rw-malloc", 0, "flights", 0, 8, 1},                            /* a claim under way */
-    {"rw-malloc", 0, "flights", 255, 8, 1},
-    {"scatter", 0, "sweep", sizeof(struct quarry_sweep) / 4, 4, 1},  /* the lock of the serial search */
-    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_EMPTY, 1)}, /* cells of an empty page */
-    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 0)}, /* no page, or one */
-    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 1)},
-    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 2)},              /* whose last is empty */
-    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, FLAW_PAGES - 3)}, /* more than follow */
-    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 0xffffffff)},
-    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 5)}, /* of a block before the first page */
-    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 4)}, /* of no block */
-    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 0)},
-    {"scatter", 0, "words", 4, 8, SCATTER(QUARRY_SCATTER_BUSY, 0)}, /* a malloc under way */
-    {"scatter", 0, "words", 4, 8, SCATTER(4, 0)},                   /* not empty, and no cell lives */
-    {"scatter", 0, "words", 4, 8, SCATTER(4, 16)},                  /* a cell past the last */
-    {"scatter", 0, "words", 4, 8, SCATTER(5, 1)},                   /* cells of less than 16 bytes */
-};
-
-/* Writes `bytes` bytes into a section; *before receives what was there. */
-static void rewrite(const struct quarry_heap_description *about, const struct flaw *flaw, uint64_t value,
-                    uint64_t *before)
+/* A heap of 64 pages, of which one thread takes `count` blocks. */
+static quarry_heap *take(const struct quarry_allocator_info *info, int largest, uint32_t count,
+                         struct promise_result *result)
 {
-    unsigned char *word = NULL;
-    for (uint32_t i = 0; i < QUARRY_HEAP_SECTIONS && map[i].name; i++)
-        if (strcmp(map[i].name, flaw->section) == 0)
-            word = (unsigned char *)about->pool_base + map[i].offset + flaw->at * flaw->bytes;
-    assert_non_null(word);
-    *before = 0;
-    assert_ok(quarry_memory_copy(&base_target, before, word, flaw->bytes));
-    assert_ok(quarry_memory_copy(&base_target, word, &value, flaw->bytes));
-}
-
-static void flaws_of(quarry_heap *heap, const char *allocator, int full)
-{
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     struct quarry_heap_description about;
     struct promise_case argument;
-    uint64_t before, after;
+    quarry_heap *heap;
+    options.target = base_target;
+    options.allocator = info->name;
+    options.pages = 64;
+    options.page_bytes = 64;
+    options.statistics = largest;
+    assert_ok(quarry_heap_create(&heap, &options));
+    assert_ok(quarry_heap_describe(heap, &about));
     memset(&argument, 0, sizeof argument);
     argument.heap = quarry_heap_handle(heap);
     argument.result = test_memory(&base_target, sizeof *argument.result);
-    argument.block = test_memory(&base_target, sizeof(void *) * FLAW_PAGES);
-    argument.bytes = 64;
+    argument.block = test_memory(&base_target, sizeof(void *) * count);
+    argument.bytes = largest ? about.max_block_bytes : 64;
     argument.alignment = 16;
-    argument.threads = THREADS;
-    argument.count = FLAW_PAGES;
-    if (full)
-        test_run(&promise_stride_malloc, &base_target, 4, THREADS / 4, 0, &argument);
-    assert_ok(quarry_heap_describe(heap, &about));
-    memset(map, 0, sizeof map);
-    quarry_heap_map(heap, map, QUARRY_HEAP_SECTIONS);
-    for (uint32_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
-        const struct flaw *flaw = &flaws[i];
-        if (flaw->full != full || strcmp(flaw->allocator, allocator) != 0)
-            continue;
-        assert_ok(quarry_heap_check(heap));
-        rewrite(&about, flaw, flaw->value, &before);
-        if (quarry_heap_check(heap) != QUARRY_ERROR_CORRUPT)
-            fail_msg("%s: word %llu of section %s is %llx, and was %llx: nothing is said", allocator,
-                     (unsigned long long)flaw->at, flaw->section, (unsigned long long)flaw->value,
-                     (unsigned long long)before);
-        rewrite(&about, flaw, before, &after);
-    }
+    argument.threads = 1;
+    argument.count = count;
+    test_run(&promise_stride_malloc, &base_target, 1, SIMT_LANES, 0, &argument);
+    assert_ok(quarry_memory_copy(&base_target, result, argument.result, sizeof *result));
     assert_ok(quarry_heap_check(heap));
     test_memory_free(&base_target, argument.block, 0);
     test_memory_free(&base_target, argument.result, 0);
+    return heap;
 }
 
-static void check_sees_each_flaw(void **state)
+/* Of whole words, one after the other: behind the last page there is none.  And of the largest block all is known. */
+static void the_heap_ends_with_its_last_page(void **state)
 {
     (void)state;
-    for (int i = 0; i < quarry_allocator_count(); i++)
-        for (int full = 0; full < 2; full++) {
-            struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
-            struct quarry_allocator_info info;
-            quarry_heap *heap;
-            uint32_t known = 0;
-            assert_ok(quarry_allocator_describe(i, &info));
-            for (uint32_t k = 0; k < sizeof flaws / sizeof *flaws; k++)
-                known += strcmp(flaws[k].allocator, info.name) == 0;
-            if (!known) /* the platform's, or one of the tests' */
-                continue;
-            options.target = base_target;
-            options.allocator = info.name;
-            options.pages = FLAW_PAGES;
-            options.page_bytes = 64;
-            assert_ok(quarry_heap_create(&heap, &options));
-            flaws_of(heap, info.name, full);
-            assert_ok(quarry_heap_destroy(heap));
-        }
+    for (int i = 0; i < quarry_allocator_count(); i++) {
+        struct quarry_allocator_info info;
+        struct quarry_heap_description about;
+        struct quarry_statistics statistics;
+        struct quarry_totals totals;
+        struct promise_result result;
+        assert_ok(quarry_allocator_describe(i, &info));
+        if (!info.holds_pages || !is_sound(info.name))
+            continue;
+        quarry_heap *heap = take(&info, 0, 65, &result);
+        assert_ok(quarry_heap_statistics(heap, &statistics));
+        if (result.nulls != 1 || statistics.live_blocks != 64)
+            fail_msg("%s: of 65 blocks for 64 pages %u could not be had, and %llu live", info.name,
+                     result.nulls, (unsigned long long)statistics.live_blocks);
+        assert_ok(quarry_heap_destroy(heap));
+
+        heap = take(&info, 1, 1, &result);
+        assert_ok(quarry_heap_describe(heap, &about));
+        assert_ok(quarry_heap_totals(heap, &totals));
+        if (result.nulls != 0 || totals.live_bytes != about.max_block_bytes)
+            fail_msg("%s: the block of %llu bytes has %llu", info.name,
+                     (unsigned long long)about.max_block_bytes, (unsigned long long)totals.live_bytes);
+        assert_ok(quarry_heap_destroy(heap));
+    }
 }
 
 /* Heaps that infer how full they are have no sweep, and others have one. */
@@ -392,10 +392,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sections_lie_in_the_pool_and_apart),
         cmocka_unit_test(nothing_is_written_outside_of_sections),
+        cmocka_unit_test(nothing_is_read_behind_the_pool),
         cmocka_unit_test(sections_that_do_not_fit_are_refused),
         cmocka_unit_test(there_are_as_many_pages_as_numbers),
+        cmocka_unit_test(a_tree_has_no_more_pages_than_it_can_name),
         cmocka_unit_test(a_scatter_block_is_no_larger_than_a_sweep_can_say),
-        cmocka_unit_test(check_sees_each_flaw),
+        cmocka_unit_test(the_heap_ends_with_its_last_page),
         cmocka_unit_test(heaps_that_infer_do_not_sweep),
         cmocka_unit_test(layouts_know_the_multiprocessors),
     };

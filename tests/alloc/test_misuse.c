@@ -311,6 +311,99 @@ static void a_late_double_free_leaves_a_page_to_its_holder(void **state)
     for_each_allocator(stale);
 }
 
+/* ---- words that contradict each other ---- */
+
+/* Begins a heap of pages without debug mode, and returns its words of 64 bits; *pages: where pages begin. */
+static uint64_t *begin_words(const char *allocator, unsigned char **pages)
+{
+    struct quarry_heap_section map[QUARRY_HEAP_SECTIONS];
+    uint64_t *words = NULL;
+    f.allocator = allocator;
+    plain_options();
+    begin_misuse(0);
+    for (uint32_t i = quarry_heap_map(f.heap, map, QUARRY_HEAP_SECTIONS); i > 0; i--) {
+        unsigned char *at = (unsigned char *)f.about.pool_base + map[i - 1].offset;
+        if (strcmp(map[i - 1].name, "words") == 0)
+            words = (uint64_t *)(void *)at;
+        if (strcmp(map[i - 1].name, "pages") == 0)
+            *pages = at;
+    }
+    assert_non_null(words);
+    a.count = 1;
+    return words;
+}
+
+static uint64_t word_of(const uint64_t *words, uint32_t i)
+{
+    uint64_t word;
+    assert_ok(quarry_memory_copy(&f.target, &word, words + i, sizeof word));
+    return word;
+}
+
+static void write_word(uint64_t *words, uint32_t i, uint64_t word)
+{
+    assert_ok(quarry_memory_copy(&f.target, words + i, &word, sizeof word));
+}
+
+static uint64_t usable(const unsigned char *address)
+{
+    void *bytes;
+    put(address, 0);
+    expect_ok(&misuse_ask, 1);
+    assert_ok(quarry_memory_copy(&f.target, &bytes, a.block, sizeof bytes));
+    return (uintptr_t)bytes;
+}
+
+/* The last word of a bitmap of runs has a page of the block that is freed, but not its end; or none of it; or all. */
+static void a_block_without_an_end_leaves_the_last_word_alone(void **state)
+{
+    static const struct {
+        uint32_t page;
+        uint64_t word[2]; /* before, which pages 40 to 63 are in, and the last one */
+        uint64_t after;   /* what is left of the first of them */
+    } cases[] = {{40, {0xffffff00, 0xffffffff}, 0},
+                 {40, {0xffffff00, 0xfffffffe}, 0},
+                 {64, {0x7fffff00, 0xffffffff}, 0x7fffff00}};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned char *pages = NULL;
+        uint64_t *words = begin_words("rw-malloc", &pages);
+        write_word(words, 1, cases[i].word[0]);
+        write_word(words, 2, cases[i].word[1]);
+        put(pages + (uint64_t)cases[i].page * PAGE_BYTES, 0);
+        expect_ok(&misuse_free, 1);
+        expect_equal(word_of(words, 1), cases[i].after);
+        expect_equal(word_of(words, 2), cases[i].word[1]);
+        assert_ok(quarry_heap_reset(f.heap));
+        end_misuse();
+    }
+}
+
+#define SCATTER(class_, low) ((uint64_t)(class_) << QUARRY_SCATTER_CLASS_SHIFT | (low))
+
+/* What a page of scatter says of the block that it is in counts only as far as the block's first page agrees. */
+static void a_page_is_in_no_block_that_does_not_know_it(void **state)
+{
+    unsigned char *pages = NULL;
+    uint64_t *words;
+    (void)state;
+    words = begin_words("scatter", &pages);
+    write_word(words, 2, SCATTER(QUARRY_SCATTER_MULTI, 2));
+    write_word(words, 3, SCATTER(QUARRY_SCATTER_INNER, 1));
+    write_word(words, 4, SCATTER(QUARRY_SCATTER_INNER, 2)); /* behind its last page */
+    write_word(words, 5, SCATTER(QUARRY_SCATTER_INNER, 6)); /* of a block before page 0 */
+    write_word(words, 6, SCATTER(QUARRY_SCATTER_INNER, 5)); /* of an empty page */
+    expect_equal(usable(pages + 2u * PAGE_BYTES), 2u * PAGE_BYTES);
+    expect_equal(usable(pages + 3u * PAGE_BYTES), PAGE_BYTES);
+    for (uint32_t page = 4; page <= 7; page++)
+        expect_equal(usable(pages + page * PAGE_BYTES + 16), 0);
+    put(pages + 2u * PAGE_BYTES, 0);
+    expect_ok(&misuse_free, 1);
+    expect_equal(word_of(words, 4), SCATTER(QUARRY_SCATTER_INNER, 2));
+    assert_ok(quarry_heap_reset(f.heap));
+    end_misuse();
+}
+
 /* ---- with assertions ---- */
 
 static void expect_told(const char *what)
@@ -343,6 +436,85 @@ static void told(uint64_t bytes)
     end_misuse();
 }
 
+/* Behind the last cell of a scatter page is where its fields are. */
+static void behind_the_last_cell(int with_assertions)
+{
+    unsigned char *pages = NULL, *block;
+    (void)begin_words("scatter", &pages);
+    a.bytes = 16;
+    expect_ok(&misuse_take, 1);
+    assert_ok(quarry_memory_copy(&f.target, &block, a.block, sizeof block));
+    put(block - (block - pages) % PAGE_BYTES + 63u * 16u, 0); /* 63 cells of 16 bytes, and 2 fields */
+    if (with_assertions) {
+        expect_told("an address behind the last cell");
+        assert_ok(quarry_heap_reset(f.heap));
+    } else {
+        expect_ok(&misuse_free, 1);
+        expect_equal(statistics().live_blocks, 1);
+        put(block, 0);
+        expect_ok(&misuse_free, 1);
+        expect_whole();
+    }
+    end_misuse();
+}
+
+static void no_cell_is_behind_the_last(void **state)
+{
+    (void)state;
+    behind_the_last_cell(0);
+    if (!test_on_cuda(&base_target))
+        behind_the_last_cell(1);
+}
+
+/* Two lanes free one block, whichever of them comes first and however far the other is then. */
+static void two_frees_that_race_are_told(void **state)
+{
+    static const uint64_t bytes[] = {16, PAGE_BYTES / 4, 4 * PAGE_BYTES};
+    (void)state;
+    if (test_on_cuda(&base_target))
+        skip();
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) + 10; seed++)
+        for (uint32_t i = 0; i < 5; i++) {
+            f.allocator =
+                i < 3 ? "rw-malloc" : "scatter"; /* of scatter no block of several pages: no word says it */
+            plain_options();
+            begin_misuse(seed);
+            a.count = 1;
+            a.bytes = bytes[i % 3];
+            expect_ok(&misuse_take, 1);
+            a.twice = 1;
+            expect_told("a block that two lanes free");
+            end_misuse();
+        }
+}
+
+/* A block of a warp's pieces that says that more live in it than a warp has lanes. */
+static void a_count_of_pieces_that_can_not_be_is_told(void **state)
+{
+    const uint32_t left = SIMT_LANES + 1;
+    unsigned char *block;
+    (void)state;
+    f.distribution = QUARRY_DISTRIBUTION_WARP;
+    for (int told = 0; told < (test_on_cuda(&base_target) ? 1 : 2); told++) {
+        f.allocator = "rw-malloc";
+        plain_options();
+        begin_misuse(0);
+        a.count = 1;
+        a.bytes = 16;
+        expect_ok(&misuse_take, 1);
+        assert_ok(quarry_memory_copy(&f.target, &block, a.block, sizeof block));
+        assert_ok(quarry_memory_copy(&f.target, block - QUARRY_PIECE_HEADER_BYTES, &left, sizeof left));
+        if (told)
+            expect_told("a block with 33 pieces");
+        else
+            expect_ok(&misuse_free, 1);
+        expect_equal(statistics().live_blocks, 1);
+        assert_ok(quarry_heap_reset(f.heap));
+        end_misuse();
+    }
+    f.distribution = QUARRY_DISTRIBUTION_NONE;
+}
+
 static void with_assertions(void)
 {
     uint32_t count;
@@ -370,6 +542,11 @@ int main(void)
         cmocka_unit_test(a_piece_that_was_moved_is_free_once),
         cmocka_unit_test(a_block_that_several_threads_shrink_stays_inside),
         cmocka_unit_test(a_late_double_free_leaves_a_page_to_its_holder),
+        cmocka_unit_test(a_block_without_an_end_leaves_the_last_word_alone),
+        cmocka_unit_test(a_page_is_in_no_block_that_does_not_know_it),
+        cmocka_unit_test(no_cell_is_behind_the_last),
+        cmocka_unit_test(two_frees_that_race_are_told),
+        cmocka_unit_test(a_count_of_pieces_that_can_not_be_is_told),
         cmocka_unit_test(a_wrong_free_is_told),
     };
     base_target = test_target();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A piece of a warp's block (core/pieces.h) ends before the header of the next, whatever the sizes and the
- * alignment, for every allocator: what quarry_usable_size says is the owner's, all of it.
+ * alignment, for every allocator: what quarry_usable_size says is the owner's, all of it.  And where there is no room
+ * for a block of all lanes each has its own.
  * QUARRY_TEST_SEEDS: seeds of the deterministic scheduler (default 1). */
 #include "alloc/pieces_kernels.h"
 #include "alloc/promises.h"
@@ -92,6 +93,59 @@ static void usable(void)
     f.distribution = QUARRY_DISTRIBUTION_NONE;
 }
 
+/* The last piece of a block ends where that ends: no header follows. */
+static void the_last_piece_has_all_that_is_left(void **state)
+{
+    struct pieces_own own[2];
+    (void)state;
+    f.allocator = "rw-malloc";
+    plain_options();
+    f.distribution = QUARRY_DISTRIBUTION_WARP;
+    f.alignment = 64;
+    begin(THREADS, 256, THREADS, 0);
+    memset(&a, 0, sizeof a);
+    a.heap = f.device.heap;
+    a.own = test_memory(&f.target, sizeof own);
+    a.threads = 2;
+    a.most = 10;
+    launch(&pieces_take);
+    assert_ok(quarry_memory_copy(&f.target, own, a.own, sizeof own));
+    int last = own[1].block > own[0].block;
+    expect_equal(own[!last].usable, 64 - QUARRY_PIECE_HEADER_BYTES);
+    expect_equal(own[last].usable, 64);
+    test_memory_free(&f.target, a.own, 0);
+    assert_ok(quarry_heap_reset(f.heap));
+    end();
+    f.alignment = 0;
+    f.distribution = QUARRY_DISTRIBUTION_NONE;
+}
+
+/* The only page has cells of the size of one lane's block: there is room for each of them, and for no other. */
+static void who_can_not_have_a_piece_has_a_block(void **state)
+{
+    (void)state;
+    f.allocator = "scatter";
+    f.fixed = 0;
+    plain_options();
+    f.distribution = QUARRY_DISTRIBUTION_WARP;
+    f.block_threads = SIMT_LANES;
+    for (uint64_t seed = 0; seed <= 20; seed++) {
+        begin(1, 1024, SIMT_LANES, seed); /* 32 cells of 16 bytes and the header of a piece */
+        f.device.bytes = 16;
+        f.device.lanes = 1;
+        expect_equal(run(&promise_malloc, SIMT_LANES).blocks, 1);
+        f.device.lanes = SIMT_ALL_LANES;
+        expect_equal(run(&promise_malloc, SIMT_LANES).nulls, 0);
+        expect_equal(statistics().live_blocks, SIMT_LANES);
+        run(&promise_verify, SIMT_LANES);
+        run(&promise_free, SIMT_LANES);
+        expect_empty();
+        end();
+    }
+    plain_options();
+    f.distribution = QUARRY_DISTRIBUTION_NONE;
+}
+
 static void all_that_is_usable_is_the_owners(void **state)
 {
     (void)state;
@@ -100,7 +154,11 @@ static void all_that_is_usable_is_the_owners(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_that_is_usable_is_the_owners)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_that_is_usable_is_the_owners),
+        cmocka_unit_test(the_last_piece_has_all_that_is_left),
+        cmocka_unit_test(who_can_not_have_a_piece_has_a_block),
+    };
     base_target = test_target();
     return cmocka_run_group_tests_name("pieces", tests, NULL, NULL) != 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rw-malloc reads off its bitmap, beside loops over all pages: the first run of free pages that is long enough, by
- * groups of every width; slots, statistics and the largest free block; the block that a page is in. */
+ * groups of every width; slots, statistics and the largest free block; the block that a page is in.  And what it takes
+ * of one that the test has written. */
 #include "alloc/runs_kernels.h"
 
 #include "common.h"
@@ -28,15 +29,20 @@ static uint32_t below(uint32_t n)
     return (uint32_t)((noise >> 32) * n >> 32);
 }
 
-static void begin(uint32_t pages)
+static struct quarry_heap_options plain_options(void)
 {
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
-    struct quarry_heap_description about;
-    struct quarry_heap_section map[QUARRY_HEAP_SECTIONS];
     options.target = base_target;
     options.allocator = "rw-malloc";
-    options.pages = pages;
     options.page_bytes = PAGE_BYTES;
+    return options;
+}
+
+static void begin(struct quarry_heap_options options, uint32_t pages)
+{
+    struct quarry_heap_description about;
+    struct quarry_heap_section map[QUARRY_HEAP_SECTIONS];
+    options.pages = pages;
     assert_ok(quarry_heap_create(&f.heap, &options));
     assert_ok(quarry_heap_describe(f.heap, &about));
     f.pages = pages;
@@ -205,7 +211,7 @@ static void on_all_maps(void (*test)(void))
 {
     static const uint32_t pages[] = {1, 31, 70, 1024, 5003, MOST_PAGES};
     for (uint32_t i = 0; i < sizeof pages / sizeof *pages; i++) {
-        begin(pages[i]);
+        begin(plain_options(), pages[i]);
         for (uint32_t k = 0; k < 4; k++) {
             fill(k % 2 ? 40 : pages[i] / 2 + 1, k, 1);
             test();
@@ -236,12 +242,126 @@ static void a_page_knows_its_block(void **state)
     on_all_maps(locate);
 }
 
+/* ---- mallocs ---- */
+
+/* A warp's lanes ask for so many pages each, 0: not at all.  first[]: where their blocks begin. */
+static void ask_for(const uint32_t *pages, uint32_t *first)
+{
+    struct runs_case a;
+    memset(&a, 0, sizeof a);
+    a.heap = quarry_heap_handle(f.heap);
+    a.asked = (uint32_t *)test_memory(&base_target, sizeof *pages * SIMT_LANES);
+    a.first = (uint32_t *)test_memory(&base_target, sizeof *first * SIMT_LANES);
+    assert_ok(quarry_memory_copy(&base_target, a.asked, pages, sizeof *pages * SIMT_LANES));
+    test_run(&runs_malloc, &base_target, 1, SIMT_LANES, 0, &a);
+    assert_ok(quarry_memory_copy(&base_target, first, a.first, sizeof *first * SIMT_LANES));
+    assert_ok(quarry_heap_check(f.heap));
+    test_memory_free(&base_target, a.asked, 0);
+    test_memory_free(&base_target, a.first, 0);
+}
+
+static struct quarry_statistics statistics(void)
+{
+    struct quarry_statistics s;
+    assert_ok(quarry_heap_statistics(f.heap, &s));
+    return s;
+}
+
+/* All words are `word` but for free pages from .. end - 1. */
+static void write_words(uint64_t word, uint32_t from, uint32_t free_pages)
+{
+    for (uint32_t i = 0; i < f.words; i++)
+        f.word[i] = word;
+    for (uint32_t page = from; page < from + free_pages; page++)
+        f.word[page / 32] &= ~((uint64_t)1 << page % 32 | (uint64_t)1 << (32 + page % 32));
+    assert_ok(quarry_memory_copy(&base_target, f.map, f.word, f.words * sizeof *f.word));
+    assert_ok(quarry_heap_check(f.heap));
+}
+
+/* Of an empty heap, of one that is watched, and of one with a block in each word, where no row has room. */
+static void each_lane_gets_the_pages_that_it_asked_for(void **state)
+{
+    (void)state;
+    enum { EMPTY, WATCHED, SPLIT };
+    for (int way = EMPTY; way <= SPLIT; way++)
+        for (uint32_t large = 2; large <= 16; large++) {
+            struct quarry_heap_options options = plain_options();
+            uint32_t asked[SIMT_LANES], first[SIMT_LANES], sum = 0;
+            options.statistics = way == WATCHED;
+            begin(options, 4096);
+            if (way == SPLIT)
+                write_words((uint64_t)1 << 34 | 1u << 2, 0, 0);
+            uint64_t before = statistics().live_bytes;
+            for (uint32_t lane = 0; lane < SIMT_LANES; lane++)
+                sum += asked[lane] = lane % 3 == 2 ? 0 : lane % 3 ? large : 1;
+            ask_for(asked, first);
+            for (uint32_t lane = 0; lane < SIMT_LANES; lane++)
+                assert_int_equal(asked[lane] == 0, first[lane] == QUARRY_NO_PAGE);
+            assert_int_equal(statistics().live_bytes, before + (uint64_t)sum * PAGE_BYTES);
+            end();
+        }
+}
+
+/* Each word has a block, so that no look finds room for a row, and nothing is that long. */
+static void who_gets_nothing_takes_nothing(void **state)
+{
+    (void)state;
+    for (uint32_t pages = 32; pages <= 48; pages++) {
+        uint32_t asked[SIMT_LANES], first[SIMT_LANES];
+        begin(plain_options(), 2048);
+        write_words((uint64_t)1 << 34 | 1u << 2, 0, 0);
+        for (uint32_t lane = 0; lane < SIMT_LANES; lane++)
+            asked[lane] = pages;
+        ask_for(asked, first);
+        for (uint32_t lane = 0; lane < SIMT_LANES; lane++)
+            assert_int_equal(first[lane], QUARRY_NO_PAGE);
+        assert_int_equal(statistics().live_blocks, f.words);
+        assert_int_equal(statistics().live_bytes, (uint64_t)f.words * PAGE_BYTES);
+        end();
+    }
+}
+
+/* In a heap that infers how full it is a block larger than a look is found all the same, by one lane or a warp. */
+static void a_large_block_is_found_without_a_sweep(void **state)
+{
+    static const struct {
+        uint32_t lanes, pages, hole, from; /* free pages, and the first */
+    } cases[] = {{1, 40, 40, 1003}, {1, 17, 18, 65}, {3, 100, 120, 8000}, {SIMT_LANES, 600, 640, 5555}};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct quarry_heap_options options = plain_options();
+        uint32_t asked[SIMT_LANES] = {0}, first[SIMT_LANES], got = 0;
+        options.full = QUARRY_FULL_INFERRED;
+        options.low_free = 0.1;
+        begin(options, 8192);
+        write_words(~(uint64_t)0, cases[i].from, cases[i].hole);
+        for (uint32_t lane = 0; lane < cases[i].lanes; lane++)
+            asked[lane] = cases[i].pages;
+        uint64_t before = statistics().live_blocks;
+        for (int again = 0; again < 2; again++) {
+            ask_for(asked, first);
+            for (uint32_t lane = 0; lane < SIMT_LANES; lane++)
+                if (first[lane] != QUARRY_NO_PAGE) {
+                    assert_in_range(first[lane], cases[i].from,
+                                    cases[i].from + cases[i].hole - cases[i].pages);
+                    got++;
+                }
+        }
+        assert_int_equal(got, 1);
+        assert_int_equal(statistics().live_blocks, before + 1);
+        end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_run_that_is_long_enough_is_found),
         cmocka_unit_test(blocks_and_room_are_counted),
         cmocka_unit_test(a_page_knows_its_block),
+        cmocka_unit_test(each_lane_gets_the_pages_that_it_asked_for),
+        cmocka_unit_test(who_gets_nothing_takes_nothing),
+        cmocka_unit_test(a_large_block_is_found_without_a_sweep),
     };
     base_target = test_target();
     return cmocka_run_group_tests_name("runs", tests, NULL, NULL) != 0;

@@ -125,6 +125,27 @@ SIMT_KERNEL(semaphore_promises, struct semaphore_case, a)
     simt_add_u32(&a.counts[SEMAPHORE_WRONG], wrong + (owed != 0), relaxed);
 }
 
+/* After a batch that failed a waiter promises single units: here 5, for which it makes batches of 2.  The last one is
+ * more than it has promised, and more than it is owed. */
+SIMT_KERNEL(semaphore_parts, struct semaphore_case, a)
+{
+    uint32_t owed = 1 - quarry_semaphore_ask(a.semaphore, 1);
+    uint32_t promised = quarry_semaphore_wait(a.semaphore, &owed, a.batch);
+    uint32_t wrong = quarry_semaphore_failed(a.semaphore, &owed, a.batch, &promised) != 1;
+    owed = 5 - quarry_semaphore_ask(a.semaphore, 5);
+    promised = quarry_semaphore_wait(a.semaphore, &owed, a.batch);
+    for (uint32_t left = 5, made = 0; made < 3; made++) {
+        wrong += owed != left || promised != left;
+        uint64_t balance = simt_load_u64(&a.semaphore->balance, relaxed);
+        wrong += quarry_semaphore_expected(balance) != (int64_t)left;
+        simt_add_u32(a.made, 1, relaxed);
+        quarry_semaphore_produced(a.semaphore, &owed, a.batch, &promised);
+        left -= left < a.batch ? left : a.batch;
+    }
+    simt_add_u32(&a.counts[SEMAPHORE_WRONG], wrong + (owed != 0) + (promised != 0), relaxed);
+    simt_add_u32(&a.counts[SEMAPHORE_GOT], 5, relaxed);
+}
+
 /* Thread 0 signals units, and thread 1 takes them.  When it has them nothing is reserved: balance says so at once. */
 SIMT_KERNEL(semaphore_passes, struct semaphore_case, a)
 {

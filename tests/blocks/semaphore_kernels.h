@@ -39,5 +39,7 @@ SIMT_KERNEL_DECLARE(semaphore_guards); /* thread 0 asks for all units, and the o
 SIMT_KERNEL_DECLARE(semaphore_tries);  /* the first thread signals n units, and all try for n */
 SIMT_KERNEL_DECLARE(semaphore_lock);   /* one unit, taken by all: SEMAPHORE_GOT counts how often */
 SIMT_KERNEL_DECLARE(semaphore_tries_of_sizes); /* one block: each thread tries for 1 to 3 units */
+/* One thread: counts what is wrong when a batch is more than was promised. */
+SIMT_KERNEL_DECLARE(semaphore_parts);
 
 #endif

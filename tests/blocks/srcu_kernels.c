@@ -127,6 +127,35 @@ SIMT_KERNEL(srcu_delegate, struct srcu_case, a)
         simt_add_u32(&a.counts[SRCU_CALLBACKS], 1, relaxed);
 }
 
+/* Thread 1 ends an epoch.  Thread 0, a reader of it, goes on to read in the next one, and leaves that when the barrier
+ * has returned, or does not for long. */
+SIMT_KERNEL(srcu_late, struct srcu_case, a)
+{
+    uint32_t self = 1u << simt_lane();
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        if (simt_thread() == 0) {
+            uint32_t first = quarry_srcu_enter(a.srcu, self);
+            uint64_t epoch = simt_load_u64(&a.srcu->readers, relaxed) >> QUARRY_SRCU_EPOCH_SHIFT;
+            simt_store_u64(a.plain, 2 * round + 1, relaxed);
+            while (simt_load_u64(&a.srcu->readers, relaxed) >> QUARRY_SRCU_EPOCH_SHIFT == epoch)
+                simt_backoff();
+            uint32_t late = quarry_srcu_enter(a.srcu, self), looks = 0;
+            quarry_srcu_leave(a.srcu, self, first);
+            while (simt_load_u64(a.plain, relaxed) == 2 * round + 1 && looks++ < SRCU_PATIENCE)
+                simt_backoff();
+            if (simt_load_u64(a.plain, relaxed) == 2 * round + 2)
+                simt_add_u32(&a.counts[SRCU_GROUPS], 1, relaxed);
+            quarry_srcu_leave(a.srcu, self, late);
+        } else {
+            while (simt_load_u64(a.plain, relaxed) == 2 * round)
+                simt_backoff();
+            (void)quarry_srcu_barrier(a.srcu);
+            simt_store_u64(a.plain, 2 * round + 2, relaxed);
+        }
+        simt_block_barrier();
+    }
+}
+
 /* Adds 1 as one who is alone may: what another adds meanwhile is lost. */
 SIMT_FN void add_alone(uint64_t *number)
 {

@@ -37,15 +37,18 @@ enum srcu_count {
     SRCU_WRONG, /* a reader stood on memory that was reused */
     SRCU_REMOVALS,
     SRCU_CALLBACKS,
-    SRCU_GROUPS, /* that were in the critical section; of srcu_delegate: who left its callback to another */
+    SRCU_GROUPS, /* that were in the critical section; of srcu_delegate: who left its callback to another; of srcu_late:
+                  * barriers that waited for readers from before only */
     SRCU_COUNTS
 };
 
-#define MUTEX_TURNS 3u /* of a block in a critical section */
+#define SRCU_PATIENCE 100000u /* looks of a reader that waits for a barrier */
+#define MUTEX_TURNS 3u        /* of a block in a critical section */
 
 SIMT_KERNEL_DECLARE(srcu_start); /* one block */
 SIMT_KERNEL_DECLARE(srcu_rounds);
 SIMT_KERNEL_DECLARE(srcu_delegate);      /* as many elements as threads */
+SIMT_KERNEL_DECLARE(srcu_late);          /* two threads: one reads all the time, the other ends epochs */
 SIMT_KERNEL_DECLARE(mutex_rounds);       /* any groups of lanes */
 SIMT_KERNEL_DECLARE(mutex_rounds_block); /* whole blocks */
 

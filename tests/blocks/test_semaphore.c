@@ -127,6 +127,16 @@ static void a_promise_has_a_limit(void **state)
     (void)run_kernel(&semaphore_promises, c, 1, 1);
 }
 
+static void a_batch_may_be_more_than_was_promised(void **state)
+{
+    struct semaphore_case c = {0};
+    (void)state;
+    c.batch = 2;
+    c.batches = 3;
+    c.keep = 1;
+    (void)run_kernel(&semaphore_parts, c, 1, 1);
+}
+
 static void several_try(uint64_t seed)
 {
     struct semaphore_case c = {0};
@@ -244,6 +254,7 @@ int main(void)
         test_with_seeds(who_asks_gets_all_there_is, &target),
         test_with_seeds(no_unit_is_lost_or_made, &target),
         cmocka_unit_test(a_promise_has_a_limit),
+        cmocka_unit_test(a_batch_may_be_more_than_was_promised),
         test_with_seeds(units_that_are_free_are_got_by_a_try, &target),
         test_with_seeds(the_balance_never_says_too_little, &target),
         test_with_seeds(what_a_holder_did_is_seen_by_the_next, &target),

@@ -85,6 +85,20 @@ static void one_waits_for_the_mutex(void **state)
     test_for_seeds(&target, delegation, 500);
 }
 
+static void late(uint64_t seed)
+{
+    struct srcu_case c = {0};
+    c.rounds = 3;
+    c.epoch = (uint32_t)(seed % 2) * 0xfffe;
+    assert_int_equal(run(&srcu_late, c, 1, 2).counts[SRCU_GROUPS], c.rounds);
+}
+
+static void a_barrier_does_not_wait_for_later_readers(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, late, 100);
+}
+
 static void many_readers_and_writers(void **state)
 {
     struct srcu_case c = {0};
@@ -120,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_seeds(no_reader_stands_on_reused_memory, &target),
         test_with_seeds(one_waits_for_the_mutex, &target),
+        test_with_seeds(a_barrier_does_not_wait_for_later_readers, &target),
         cmocka_unit_test(many_readers_and_writers),
         test_with_seeds(one_group_at_a_time, &target),
     };

@@ -150,7 +150,7 @@ static void writes_past_the_end_are_recorded_here(void)
 }
 FOR_EACH_ALLOCATOR(writes_past_the_end_are_recorded)
 
-/* Of a header that is hit the size and thread may be lost. */
+/* Of a header that is hit the size and thread are lost. */
 static void writes_before_the_start_are_recorded_here(void)
 {
     begin(3, PAGE_BYTES, 0);
@@ -167,7 +167,10 @@ static void writes_before_the_start_are_recorded_here(void)
                 expect_report("write before the start: 1 time, first: byte %" PRId64
                               " of 24 bytes at 0x%" PRIx64 ", seen %s (allocated by thread 4)\n",
                               at, address, checked ? "by a check" : "at its free by thread 6");
-            expect_report_begins("write before the start: 1 time, first: byte -");
+            else
+                expect_report(
+                    "write before the start: 1 time, first: byte -%d of a block at 0x%" PRIx64 ", seen %s\n",
+                    -at > 44 ? 48 : 44, address, checked ? "by a check" : "at its free by thread 6");
             expect_sane(3);
             assert_ok(quarry_heap_reset(f.heap));
         }
@@ -176,6 +179,32 @@ static void writes_before_the_start_are_recorded_here(void)
     end(QUARRY_OK);
 }
 FOR_EACH_ALLOCATOR(writes_before_the_start_are_recorded)
+
+/* A live block whose header is sound, but was written by nobody: as if it were free, or had been freed by somebody. */
+static void headers_that_were_forged_are_no_blocks_here(void)
+{
+    begin(3, PAGE_BYTES, 0);
+    for (uint32_t freed = 0; freed < 2; freed++) {
+        uint64_t address = allocate(4, 0, 24);
+        f.device.state = freed ? QUARRY_DEBUG_FREED : QUARRY_DEBUG_LIVE;
+        f.device.by = freed ? QUARRY_DEBUG_NOBODY : 4;
+        f.device.freed_by = 3;
+        run(&debug_forge, 0, 1, 0);
+        release(6, 0, 0);
+        if (freed)
+            expect_report("double free: 1 time, first: 24 bytes at 0x%" PRIx64
+                          " by thread 6\n1 live block, 0 bytes\n",
+                          address);
+        else
+            expect_report("write before the start: 1 time, first: byte -44 of a block at 0x%" PRIx64
+                          ", seen at its free by thread 6\n",
+                          address);
+        assert_ok(quarry_heap_reset(f.heap));
+        expect_sane(3);
+    }
+    end(QUARRY_OK);
+}
+FOR_EACH_ALLOCATOR(headers_that_were_forged_are_no_blocks)
 
 static void writes_after_free_are_recorded_here(void)
 {

@@ -10,6 +10,7 @@ void pointers_from_before_a_reset_are_foreign(void **state);
 void interior_pointers_are_recorded(void **state);
 void writes_past_the_end_are_recorded(void **state);
 void writes_before_the_start_are_recorded(void **state);
+void headers_that_were_forged_are_no_blocks(void **state);
 void writes_after_free_are_recorded(void **state);
 void writes_to_blocks_never_allocated_are_recorded(void **state);
 void kinds_are_recorded_side_by_side(void **state);

@@ -41,6 +41,13 @@ SIMT_KERNEL(debug_write, struct debug_case, a)
         *byte = (unsigned char)~*byte;
 }
 
+SIMT_KERNEL(debug_forge, struct debug_case, a)
+{
+    struct quarry_debug_who by = {a.by, 0}, freed_by = {a.freed_by, 0};
+    if (simt_thread() == 0)
+        quarry_debug_write(a.block[a.slot] - QUARRY_DEBUG_HEADER_BYTES, a.state, a.bytes, by, freed_by, 0);
+}
+
 SIMT_KERNEL(debug_mark, struct debug_case, a)
 {
     uint32_t i = debug_number(&a);

@@ -15,6 +15,7 @@ struct debug_case {
     uint32_t threads;
     uint32_t slot;
     uint32_t turns;
+    uint32_t state, by, freed_by; /* of a header */
 };
 
 SIMT_KERNEL_DECLARE(debug_align); /* block[slot + i] = aligned_alloc(offset, bytes), by thread `thread` + i */
@@ -22,6 +23,7 @@ SIMT_KERNEL_DECLARE(debug_malloc); /* block[slot + i] = malloc(bytes) by thread 
 SIMT_KERNEL_DECLARE(debug_free);   /* thread + i frees block[slot + i] + offset */
 SIMT_KERNEL_DECLARE(debug_race);   /* all of them free block[slot] */
 SIMT_KERNEL_DECLARE(debug_write);  /* inverts the byte at block[slot] + offset */
+SIMT_KERNEL_DECLARE(debug_forge);  /* writes a header before block[slot], with its check */
 SIMT_KERNEL_DECLARE(debug_mark);   /* writes the thread's number to each byte of block[slot + i] */
 /* malloc of any size, use, free, over and over; *faults: blocks that began unfilled or changed meanwhile */
 SIMT_KERNEL_DECLARE(debug_churn);

@@ -38,6 +38,23 @@ SIMT_KERNEL(policy_malloc, struct policy_test, a)
         simt_add_u32(a.nulls, 1, relaxed);
 }
 
+SIMT_KERNEL(policy_insist, struct policy_test, a)
+{
+    if (simt_thread() >= a.count)
+        return;
+    for (uint32_t i = 0; i < 2; i++) {
+        a.blocks[simt_thread()] = quarry_malloc(a.heap, a.bytes);
+        if (!a.blocks[simt_thread()])
+            simt_add_u32(a.nulls, 1, relaxed);
+    }
+}
+
+SIMT_KERNEL(policy_tally, struct policy_test, a)
+{
+    if (simt_thread() == 0)
+        quarry_tally_request((struct quarry_tally *)(void *)a.blocks, a.bytes, 1);
+}
+
 SIMT_KERNEL(policy_exchange, struct policy_test, a)
 {
     uint32_t thread = simt_thread();

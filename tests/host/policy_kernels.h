@@ -21,6 +21,10 @@ struct policy_test {
 #if SIMT_HAS_HOST
 /* Each thread mallocs and stores the address. */
 SIMT_KERNEL_DECLARE(policy_malloc);
+/* As policy_malloc, twice, for the same place. */
+SIMT_KERNEL_DECLARE(policy_insist);
+/* Counts a request of `bytes` bytes that was served in the totals at `blocks`. */
+SIMT_KERNEL_DECLARE(policy_tally);
 /* Even threads wait until all odd ones are about to ask, and free theirs; the odd ones ask and free. */
 SIMT_KERNEL_DECLARE(policy_exchange);
 /* Makes `blocks`, of which each thread below count has one, the store that the hook frees from, one for each

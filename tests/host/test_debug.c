@@ -390,6 +390,7 @@ int main(void)
         cmocka_unit_test(interior_pointers_are_recorded),
         cmocka_unit_test(writes_past_the_end_are_recorded),
         cmocka_unit_test(writes_before_the_start_are_recorded),
+        cmocka_unit_test(headers_that_were_forged_are_no_blocks),
         cmocka_unit_test(writes_after_free_are_recorded),
         cmocka_unit_test(writes_to_blocks_never_allocated_are_recorded),
         cmocka_unit_test(kinds_are_recorded_side_by_side),

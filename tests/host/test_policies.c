@@ -449,6 +449,48 @@ static void hook_decides_what_happens(void **state)
         }
 }
 
+/* Each malloc of a thread counts its tries from 1 on. */
+static void tries_are_counted_for_each_malloc(void **state)
+{
+    struct quarry_heap_options options = oom_options("rw", QUARRY_OOM_CALL, 0);
+    (void)state;
+    struct full full = full_create(&options, PAGES);
+    void **blocks = full.argument.blocks;
+    assert_ok(full_run(&full, &policy_malloc));
+    full.argument.give_up = 3;
+    full.argument.blocks = test_memory(&target, PAGES * sizeof(void *)); /* the hook has nothing to free */
+    assert_ok(full_run(&full, &policy_store));
+    full.argument.count = 9;
+    assert_ok(full_run(&full, &policy_insist));
+    assert_int_equal(2 * 9, full_counter(&full, NULLS));
+    assert_int_equal(2 * 9 * 3, full_counter(&full, CALLED));
+    assert_int_equal(0, full_counter(&full, WRONG));
+    test_memory_free(&target, blocks, 0);
+    full_destroy(&full);
+}
+
+/* Also those that no heap here is large enough for. */
+static void requests_of_any_size_have_a_class(void **state)
+{
+    const uint64_t gib = (uint64_t)1 << 30;
+    const uint64_t bytes[] = {1, 16, 17, 32, 16 * gib, 16 * gib + 1, 32 * gib, 32 * gib + 1, ~(uint64_t)0};
+    static const uint32_t classes[] = {0, 0, 1, 1, 30, 31, 31, 31, 31};
+    struct quarry_tally tally;
+    struct policy_test argument;
+    (void)state;
+    memset(&argument, 0, sizeof argument);
+    argument.blocks = test_memory(&target, sizeof tally);
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+        argument.bytes = bytes[i];
+        assert_ok(quarry_memory_fill(&target, argument.blocks, 0, sizeof tally));
+        test_run(&policy_tally, &target, 1, 32, 0, &argument);
+        assert_ok(quarry_memory_copy(&target, &tally, argument.blocks, sizeof tally));
+        for (uint32_t k = 0; k < QUARRY_TALLY_CLASSES; k++)
+            assert_int_equal(k == classes[i], tally.mallocs[k]);
+    }
+    test_memory_free(&target, argument.blocks, 0);
+}
+
 /* A heap of pages that are aligned has no policies in its pool for kernels that are compiled for it. */
 static void fixed_alignment_needs_nothing_of_the_heap(void **state)
 {
@@ -548,6 +590,8 @@ int main(void)
         cmocka_unit_test(malloc_waits_until_others_free),
         cmocka_unit_test(waiting_has_a_limit),
         cmocka_unit_test(hook_decides_what_happens),
+        cmocka_unit_test(tries_are_counted_for_each_malloc),
+        cmocka_unit_test(requests_of_any_size_have_a_class),
         cmocka_unit_test(fixed_alignment_needs_nothing_of_the_heap),
         cmocka_unit_test(without_a_hook_null_is_returned),
         cmocka_unit_test(traps_are_recorded),

@@ -24,6 +24,24 @@ SIMT_KERNEL(core_divide, struct core_case, a)
     a.out[simt_thread()] = wrong;
 }
 
+SIMT_KERNEL(core_modulo, struct core_case, a)
+{
+    uint32_t d = a.in[simt_thread()], wrong = 0;
+    for (uint32_t i = 0; i < a.n; i++)
+        wrong += quarry_modulo_u32(a.in[i], d, a.wide[simt_thread()]) != a.in[i] % d;
+    a.out[simt_thread()] = wrong;
+}
+
+/* Numbers that differ in one bit or two. */
+SIMT_KERNEL(core_mix, struct core_case, a)
+{
+    uint32_t x = a.in[simt_thread()], mixed = quarry_mix_u32(x), wrong = 0;
+    for (uint32_t i = 0; i < 32; i++)
+        for (uint32_t k = i; k < 32; k++)
+            wrong += quarry_mix_u32(x ^ (1u << i | 1u << k)) == mixed;
+    a.out[simt_thread()] = wrong;
+}
+
 /* Lane l gives 1000 + l.  The host computes what every lane must receive. */
 SIMT_KERNEL(core_share, struct core_case, a)
 {

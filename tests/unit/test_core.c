@@ -71,6 +71,33 @@ static void division_is_exact(void **state)
     test_memory_free(&base_target, c.out, sizeof out);
 }
 
+static void remainders_are_exact_and_mixed_numbers_differ(void **state)
+{
+    static uint32_t in[WORDS], out[WORDS];
+    static uint64_t inverse[WORDS];
+    struct core_case c = {0};
+    (void)state;
+    for (uint32_t i = 0; i < WORDS; i++) {
+        in[i] = i < 64 ? i + 1 : i < 96 ? ~0u >> (i - 64) : random_word() >> i % 32 | 1u;
+        inverse[i] = quarry_inverse_u32(in[i]);
+    }
+    c.n = WORDS;
+    c.in = test_memory(&base_target, sizeof in);
+    c.wide = test_memory(&base_target, sizeof inverse);
+    c.out = test_memory(&base_target, sizeof out);
+    to_device(c.in, in, sizeof in);
+    to_device(c.wide, inverse, sizeof inverse);
+    for (int mix = 0; mix < 2; mix++) {
+        test_run(mix ? &core_mix : &core_modulo, &base_target, WORDS / 256, 256, 0, &c);
+        from_device(out, c.out, sizeof out);
+        for (uint32_t i = 0; i < WORDS; i++)
+            assert_int_equal(out[i], 0);
+    }
+    test_memory_free(&base_target, c.in, sizeof in);
+    test_memory_free(&base_target, c.wide, sizeof inverse);
+    test_memory_free(&base_target, c.out, sizeof out);
+}
+
 static void the_kth_giver_serves_the_kth_needy_lane(void **state)
 {
     static uint32_t in[2 * 64], out[64 * 32];
@@ -236,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kth_set_finds_every_bit),
         cmocka_unit_test(division_is_exact),
+        cmocka_unit_test(remainders_are_exact_and_mixed_numbers_differ),
         cmocka_unit_test(the_kth_giver_serves_the_kth_needy_lane),
         cmocka_unit_test(page_numbers_survive_the_division),
         cmocka_unit_test(a_word_is_worth_locking_for_any_free_page),

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quarry_heap_check sees flaws in the structures of an idle heap, where each of them stands alone, and nothing else. */
+#include "alloc/promise_kernels.h"
+
+#include "chosen.h"
+
+#define THREADS 256u
+
+static struct quarry_heap_section map[QUARRY_HEAP_SECTIONS];
+
+/* A word of a heap's structures. */
+struct word {
+    const char *section;
+    uint64_t at;    /* number of the word in the section, of so many bytes: */
+    uint32_t bytes; /* 0: none */
+    uint64_t value; /* that a test writes there */
+};
+
+/* One flaw in the structures of an idle heap. */
+#define FLAW_WORDS 4u
+enum flawed { FLAW_EMPTY, FLAW_FULL, FLAW_WIDE, FLAWED };
+struct flaw {
+    const char *allocator;
+    int heap; /* enum flawed: nothing lives; FLAW_PAGES blocks of a page each; nothing, with pages of many cells */
+    struct word word[FLAW_WORDS];
+};
+
+#define FLAW_PAGES 70u /* the last word of a bitmap of 32 or 64 pages has bits past the last */
+#define SCATTER(class_, low) ((uint64_t)(class_) << QUARRY_SCATTER_CLASS_SHIFT | (low))
+#define OWED (~(uint64_t)0) /* units of a semaphore, and where its balance is */
+#define BALANCE (offsetof(struct quarry_semaphore, balance) / 8)
+#define WIDE_BYTES 1024u /* of a page with two fields at its end */
+#define WIDE_CELLS 63u
+#define WIDE_FIELD(page, i) (((page) + 1u) * WIDE_BYTES / 4u - 1u - (i))
+
+static const struct flaw flaws[] = {
+    {"rw", FLAW_FULL, {{"sweep", 0, 8, 1}}}, /* a turn under way */
+    {"rw-bm", FLAW_FULL, {{"sweep", 0, 8, 1}}},
+    {"rw-malloc", FLAW_FULL, {{"sweep", 0, 8, 1}}},
+    {"crw", FLAW_FULL, {{"sweep", 0, 8, 1}}},
+    {"corw", FLAW_FULL, {{"sweep", 0, 8, 1}}},
+    {"scatter", FLAW_FULL, {{"sweep", 0, 8, 1}}},
+    {"rw", FLAW_FULL, {{"used", 0, 4, 2}}}, /* a tag that no malloc draws */
+    {"rw", FLAW_EMPTY, {{"used", FLAW_PAGES - 1, 4, 4}}},
+    {"rw-bm", FLAW_FULL, {{"bitmap", 2, 4, 0xffffffbf}}}, /* a bit past the last page is free */
+    {"rw-bm", FLAW_EMPTY, {{"bitmap", 2, 4, 0x7fffffc0}}},
+    {"crw", FLAW_FULL, {{"bitmap", 2, 4, 0xffffffbf}}},
+    {"corw", FLAW_FULL, {{"bitmap", 2, 4, 0xffffffbf}}},
+    {"rw-bm", FLAW_EMPTY, {{"lockmap", 0, 8, 1}}}, /* a lock that nobody released */
+    {"crw", FLAW_EMPTY, {{"lockmap", 0, 8, 0x80000000}}},
+    {"corw", FLAW_EMPTY, {{"lockmap", 0, 8, 4}}},
+    {"ring", FLAW_FULL, {{"counters", 0, 8, 1}}}, /* a claim under way */
+    {"ring",
+     FLAW_FULL,
+     {{"counters", 0, 8, (FLAW_PAGES + 1) * QUARRY_RING_UNIT}}},     /* more free pages than there are */
+    {"ring", FLAW_FULL, {{"slot", 5, 4, FLAW_PAGES}}},               /* a number of no page */
+    {"ring", FLAW_FULL, {{"slot", 5, 4, 3}}},                        /* of a live page */
+    {"ring", FLAW_FULL, {{"taken", 3, 4, 2}}},                       /* neither 0 nor 1 */
+    {"ring", FLAW_EMPTY, {{"taken", 3, 4, 1}}},                      /* live, and its number is in a slot */
+    {"rw-malloc", FLAW_FULL, {{"words", 0, 8, 0xffffffffffffffef}}}, /* an end, but free */
+    {"rw-malloc", FLAW_EMPTY, {{"words", 0, 8, (uint64_t)1 << 63}}},
+    {"rw-malloc", FLAW_EMPTY, {{"words", 0, 8, 1}}},          /* goes on in a free page */
+    {"rw-malloc", FLAW_EMPTY, {{"words", 0, 8, 0x80000000}}}, /* and in the next word */
+    {"rw-malloc", FLAW_EMPTY, {{"words", 2, 8, 0xffffffe0}}}, /* beyond the last page */
+    {"rw-malloc", FLAW_EMPTY, {{"words", 2, 8, 0xffffff80}}}, /* a bit past the last page is free */
+    {"rw-malloc", FLAW_EMPTY, {{"words", 2, 8, (uint64_t)1 << 38 | 0xffffffc0}}}, /* or an end */
+    {"rw-malloc", FLAW_EMPTY, {{"flights", 0, 8, 1}}},                            /* a claim under way */
+    {"rw-malloc", FLAW_EMPTY, {{"flights", 255, 8, 1}}},
+    {"scatter",
+     FLAW_EMPTY,
+     {{"sweep", sizeof(struct quarry_sweep) / 4, 4, 1}}}, /* the lock of the serial search */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_EMPTY, 1)}}}, /* cells of an empty page */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 0)}}}, /* no page, or one */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 1)}}},
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 2)}}}, /* whose last is empty */
+    {"scatter",
+     FLAW_EMPTY,
+     {{"words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, FLAW_PAGES - 3)}}}, /* more than follow */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 0xffffffff)}}},
+    {"scatter",
+     FLAW_EMPTY,
+     {{"words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 5)}}}, /* of a block before the first page */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 4)}}}, /* of no block */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 0)}}},
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_BUSY, 0)}}}, /* a malloc under way */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(4, 0)}}},      /* not empty, and no cell lives */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(4, 16)}}},     /* a cell past the last */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(5, 1)}}},      /* cells of less than 16 bytes */
+    {"tbuddy", FLAW_EMPTY, {{"tree", 64, 4, QUARRY_BUDDY_LOCKED}}}, /* of pages 0 and 1 of a free block */
+    {"tbuddy", FLAW_EMPTY, {{"tree", 64, 4, QUARRY_BUDDY_AVAILABLE << 1}}},
+    {"tbuddy",
+     FLAW_FULL,
+     {{"tree", 64, 4, QUARRY_BUDDY_AVAILABLE << 1 | QUARRY_BUDDY_AVAILABLE << 3}}}, /* not joined */
+    {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}},      /* a unit that nobody knows of */
+    {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},  /* a page of a chunk that has none */
+    {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}}, /* a page that nobody knows of, */
+    {"ouro-p-s",
+     FLAW_EMPTY,
+     {{"classes", 0, 8, OWED}, {"classes", BALANCE, 8, OWED *QUARRY_SEMAPHORE_UNIT}}}, /* or owes */
+    /* A block, and one whose number of pages leads round to its last page. */
+    {"scatter",
+     FLAW_EMPTY,
+     {{"words", 0, 8, SCATTER(QUARRY_SCATTER_MULTI, 3)},
+      {"words", 1, 8, SCATTER(QUARRY_SCATTER_INNER, 1)},
+      {"words", 2, 8, SCATTER(QUARRY_SCATTER_INNER, 2)},
+      {"words", 4, 8, SCATTER(QUARRY_SCATTER_MULTI, 0xffffffff)}}},
+    /* A cell past the last is free. */
+    {"scatter",
+     FLAW_WIDE,
+     {{"words", 4, 8, SCATTER(WIDE_CELLS, 1)},
+      {"pages", WIDE_FIELD(4, 0), 4, 1},
+      {"pages", WIDE_FIELD(4, 1), 4, 0}}},
+    /* Two cells live, of which one has its bit. */
+    {"scatter",
+     FLAW_WIDE,
+     {{"words", 4, 8, SCATTER(WIDE_CELLS, 2)},
+      {"pages", WIDE_FIELD(4, 0), 4, 1},
+      {"pages", WIDE_FIELD(4, 1), 4, 0x80000000}}},
+    /* Not empty, and no cell lives. */
+    {"scatter",
+     FLAW_WIDE,
+     {{"words", 4, 8, SCATTER(WIDE_CELLS, 0)},
+      {"pages", WIDE_FIELD(4, 0), 4, 0},
+      {"pages", WIDE_FIELD(4, 1), 4, 0x80000000}}},
+};
+
+/* Writes a word; *before receives what was there. */
+static void rewrite(const struct quarry_heap_description *about, const struct word *word, uint64_t value,
+                    uint64_t *before)
+{
+    unsigned char *at = NULL;
+    for (uint32_t i = 0; i < QUARRY_HEAP_SECTIONS && map[i].name; i++)
+        if (strcmp(map[i].name, word->section) == 0)
+            at = (unsigned char *)about->pool_base + map[i].offset + word->at * word->bytes;
+    assert_non_null(at);
+    *before = 0;
+    assert_ok(quarry_memory_copy(&base_target, before, at, word->bytes));
+    assert_ok(quarry_memory_copy(&base_target, at, &value, word->bytes));
+}
+
+static void flaws_of(quarry_heap *heap, const char *allocator, int kind)
+{
+    struct quarry_heap_description about;
+    struct promise_case argument;
+    memset(&argument, 0, sizeof argument);
+    argument.heap = quarry_heap_handle(heap);
+    argument.result = test_memory(&base_target, sizeof *argument.result);
+    argument.block = test_memory(&base_target, sizeof(void *) * FLAW_PAGES);
+    argument.bytes = 64;
+    argument.alignment = 16;
+    argument.threads = THREADS;
+    argument.count = FLAW_PAGES;
+    if (kind == FLAW_FULL)
+        test_run(&promise_stride_malloc, &base_target, 4, THREADS / 4, 0, &argument);
+    assert_ok(quarry_heap_describe(heap, &about));
+    memset(map, 0, sizeof map);
+    quarry_heap_map(heap, map, QUARRY_HEAP_SECTIONS);
+    for (uint32_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
+        const struct word *word = flaws[i].word;
+        uint64_t before[FLAW_WORDS], after;
+        if (flaws[i].heap != kind || strcmp(flaws[i].allocator, allocator) != 0)
+            continue;
+        assert_ok(quarry_heap_check(heap));
+        for (uint32_t k = 0; k < FLAW_WORDS && word[k].bytes; k++)
+            rewrite(&about, &word[k], word[k].value, &before[k]);
+        if (quarry_heap_check(heap) != QUARRY_ERROR_CORRUPT)
+            fail_msg("%s: word %llu of section %s is %llx, and was %llx: nothing is said", allocator,
+                     (unsigned long long)word->at, word->section, (unsigned long long)word->value,
+                     (unsigned long long)before[0]);
+        for (uint32_t k = 0; k < FLAW_WORDS && word[k].bytes; k++)
+            rewrite(&about, &word[k], before[k], &after);
+    }
+    assert_ok(quarry_heap_check(heap));
+    test_memory_free(&base_target, argument.block, 0);
+    test_memory_free(&base_target, argument.result, 0);
+}
+
+static void check_sees_each_flaw(void **state)
+{
+    (void)state;
+    for (int i = 0; i < quarry_allocator_count(); i++)
+        for (int kind = 0; kind < FLAWED; kind++) {
+            struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+            struct quarry_allocator_info info;
+            quarry_heap *heap;
+            uint32_t known = 0;
+            assert_ok(quarry_allocator_describe(i, &info));
+            for (uint32_t k = 0; k < sizeof flaws / sizeof *flaws; k++)
+                known += flaws[k].heap == kind && strcmp(flaws[k].allocator, info.name) == 0;
+            if (!known) /* the platform's, or one of the tests' */
+                continue;
+            options.target = base_target;
+            options.allocator = info.name;
+            options.pages = FLAW_PAGES;
+            options.page_bytes = kind == FLAW_WIDE ? WIDE_BYTES : 64;
+            assert_ok(quarry_heap_create(&heap, &options));
+            flaws_of(heap, info.name, kind);
+            assert_ok(quarry_heap_destroy(heap));
+        }
+}
+
+/* Words of a page with cells, as a test writes them, are no flaw. */
+static void check_says_nothing_of_what_is_sound(void **state)
+{
+    static const struct word sound[] = {
+        {"words", 4, 8, SCATTER(WIDE_CELLS, 1)},           {"pages", WIDE_FIELD(4, 0), 4, 1},
+        {"pages", WIDE_FIELD(4, 1), 4, 0x80000000},        {"words", 0, 8, SCATTER(QUARRY_SCATTER_MULTI, 3)},
+        {"words", 1, 8, SCATTER(QUARRY_SCATTER_INNER, 1)}, {"words", 2, 8, SCATTER(QUARRY_SCATTER_INNER, 2)},
+    };
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    struct quarry_heap_description about;
+    quarry_heap *heap;
+    uint64_t before;
+    (void)state;
+    options.target = base_target;
+    options.allocator = "scatter";
+    options.pages = FLAW_PAGES;
+    options.page_bytes = WIDE_BYTES;
+    assert_ok(quarry_heap_create(&heap, &options));
+    assert_ok(quarry_heap_describe(heap, &about));
+    memset(map, 0, sizeof map);
+    quarry_heap_map(heap, map, QUARRY_HEAP_SECTIONS);
+    for (uint32_t i = 0; i < sizeof sound / sizeof *sound; i++)
+        rewrite(&about, &sound[i], sound[i].value, &before);
+    assert_ok(quarry_heap_check(heap));
+    assert_ok(quarry_heap_destroy(heap));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(check_sees_each_flaw),
+        cmocka_unit_test(check_says_nothing_of_what_is_sound),
+    };
+    base_target = test_target();
+    return cmocka_run_group_tests_name("flaws", tests, NULL, NULL) != 0;
+}
