@@ -17,7 +17,8 @@
 #include "quarry/core/buddy.h"
 #include "quarry/core/pages.h"
 
-#define QUARRY_TBUDDY_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
+#define QUARRY_TBUDDY_CAN                                                                                    \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_POWERS)
 #define QUARRY_TBUDDY_PAGE_BYTES 4096u /* by default; the paper's */
 #define QUARRY_TBUDDY_MAX_PAGES (1u << 31)
 
@@ -59,6 +60,18 @@ SIMT_FN void quarry_tbuddy_free(const struct quarry_tbuddy *h, void *block)
     (void)live;
 }
 
+/* Halves the block as long as one half has all of the user's bytes.
+ * Progress: as quarry_buddy_shrink. */
+SIMT_FN void quarry_tbuddy_trim(const struct quarry_tbuddy *h, void *block, void *user, uint64_t bytes)
+{
+    uint32_t first = quarry_page_index(&h->pages, user), order;
+    uint32_t apart = first ^ quarry_page_index(&h->pages, (unsigned char *)user + bytes - 1u);
+    uint32_t kept = apart ? 32u - simt_clz_u32(apart) : 0;
+    (void)block;
+    if (quarry_buddy_find(&h->buddy, first, &order) == QUARRY_BUDDY_TAKEN && kept < order)
+        quarry_buddy_shrink(&h->buddy, order, kept, first >> kept);
+}
+
 SIMT_FN enum quarry_place quarry_tbuddy_find(const struct quarry_tbuddy *h, const void *address,
                                              struct quarry_span *span)
 {
@@ -85,29 +98,50 @@ SIMT_FN void quarry_tbuddy_count(const struct quarry_tbuddy *h, uint32_t state, 
         return;
     sum->free_bytes += size;
     sum->largest_free = size > sum->largest_free ? size : sum->largest_free;
+    sum->odds += quarry_census_key(height);
     if (bytes && bytes <= size)
         sum->slots += (uint64_t)1 << (height - quarry_tbuddy_order(h, bytes));
+}
+
+/* Slots while others malloc and free: units that are there or expected, from the lowest order on.  A merge announces
+ * its unit before it takes those below, so nothing is missed.  What is counted twice meanwhile is cut off.
+ * Scope: share->group. */
+SIMT_FN uint64_t quarry_tbuddy_slots(const struct quarry_tbuddy *h, uint64_t bytes, uint32_t group)
+{
+    const struct quarry_buddy *b = &h->buddy;
+    uint32_t order = quarry_tbuddy_order(h, bytes);
+    uint64_t slots = 0;
+    for (uint32_t k = order; simt_rank(group) == 0 && k <= b->top; k++) {
+        int64_t uncovered = quarry_semaphore_uncovered(simt_load_u64(&b->units[k].balance, relaxed));
+        slots += uncovered < 0 ? (uint64_t)-uncovered << (k - order) : 0;
+        simt_fence(acq_rel); /* pairs with that of quarry_buddy_merge */
+    }
+    return slots < b->pages >> order ? slots : b->pages >> order;
 }
 
 SIMT_FN void quarry_tbuddy_census(const struct quarry_tbuddy *h, uint64_t bytes,
                                   const struct quarry_census_share *share, struct quarry_census *sum)
 {
     const struct quarry_buddy *b = &h->buddy;
+    if (!share->idle) {
+        sum->slots += quarry_tbuddy_slots(h, bytes, share->group);
+        return;
+    }
     for (uint64_t i = share->thread; i < b->words; i += share->threads) {
         uint32_t w = (uint32_t)i, group = quarry_buddy_group(b, w);
         uint64_t word = simt_load_u64(&b->word[w], relaxed);
         for (uint32_t node = 2; node < 2 * QUARRY_BUDDY_WAYS; node++)
             quarry_tbuddy_count(h, quarry_buddy_state(word, node), quarry_buddy_height(group, node), bytes,
                                 sum);
-        if (share->idle)
-            sum->faults += quarry_buddy_is_wrong(b, w, word) != 0;
+        sum->faults += quarry_buddy_is_wrong(b, w, word) != 0;
     }
-    for (uint64_t i = share->thread; share->idle && i <= b->top; i += share->threads)
-        sum->faults += !quarry_semaphore_is_idle(&b->units[i]);
+    for (uint64_t k = share->thread; k <= b->top; k += share->threads) {
+        sum->odds -= simt_load_u64(&b->units[k].units, relaxed) * quarry_census_key((uint32_t)k);
+        sum->faults += !quarry_semaphore_is_idle(&b->units[k]);
+    }
 }
 
 #define quarry_tbuddy_settle QUARRY_NOTHING_TO_SETTLE
-#define quarry_tbuddy_trim QUARRY_NOTHING_TO_TRIM
 
 #if SIMT_HAS_HOST
 SIMT_HOST_FN void quarry_tbuddy_sections(void *heap, struct quarry_layout *l)
@@ -124,8 +158,10 @@ SIMT_HOST_FN void quarry_tbuddy_sections(void *heap, struct quarry_layout *l)
 SIMT_HOST_FN enum quarry_layout_result quarry_tbuddy_layout(struct quarry_tbuddy *h, struct quarry_layout *l)
 {
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_TBUDDY_PAGE_BYTES);
-    if (l->pages > QUARRY_TBUDDY_MAX_PAGES)
+    if (l->pages > QUARRY_TBUDDY_MAX_PAGES) {
+        l->most_pages = QUARRY_TBUDDY_MAX_PAGES;
         return QUARRY_LAYOUT_PAGES;
+    }
     int given = l->pages != 0;
     if (result == QUARRY_LAYOUT_OK)
         result = quarry_layout_fit(l, quarry_tbuddy_sections, h);
