@@ -176,17 +176,17 @@ plant buddy 1000 buddy.h 'a unit that is merged on is still expected' \
     '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_retract\(units, 1\);/;/'
 plant buddy 1000 buddy.h 'a merge in vain leaves its announcement' '/int quarry_buddy_merge\(/,/^\}/s/^    quarry_semaphore_retract\(units \+ 1, 1\);//'
 plant buddy 2000 buddy.h 'what is announced is forgotten where both buddies are given' \
-    's/while \(\(lost = g->announced & ~blocks\) != 0\)/while ((lost = 0) != 0)/'
-plant buddy 1000 buddy.h 'stale propagation: a word is not locked' \
+    's/for \(lost = g->announced & ~blocks;/for (lost = 0;/'
+plant buddy 1000 buddy_tree.h 'stale propagation: a word is not locked' \
     '/int quarry_buddy_change\(/,/^\}/{s/seen, next \| \(uint64_t\)locks/seen, next/;s/quarry_buddy_raise\(b, w, state\)/(void)simt_add_u64(\&b->word[w], 1, relaxed), &/}'
-plant buddy 1000 buddy.h 'stale propagation: a word is unlocked before the one above is changed' \
+plant buddy 1000 buddy_tree.h 'stale propagation: a word is unlocked before the one above is changed' \
     '/void quarry_buddy_raise\(/,/^\}/{/simt_sub_u64\(&b->word\[lower\]/d;s/w = quarry_buddy_above\(w\);/& (void)simt_sub_u64(\&b->word[lower], QUARRY_BUDDY_LOCKED, release);/}'
-plant buddy 1000 buddy.h 'who changes a locked word does not wait' \
+plant buddy 1000 buddy_tree.h 'who changes a locked word does not wait' \
     '/int quarry_buddy_change\(/,/^\}/s/if \(locks && \(seen & QUARRY_BUDDY_LOCKED\)\)/if (0)/'
 plant buddy 1000 buddy.h 'a merge out of a word does not wait for its lock' 's/if \(node < 4 && \(word & QUARRY_BUDDY_LOCKED\)\)/if (0)/
      s/simt_cas_u64\(&b->word\[g->w\], word, word & ~quarry_buddy_fields\(below\), acq_rel\)/simt_cas_u64(\&b->word[g->w], word, word \& ~(uint64_t)1 \& ~quarry_buddy_fields(below), acq_rel)/'
 plant buddy 1000 buddy.h 'the order of a free is one too few' '/int quarry_buddy_give_together\(/,/^\}/s/^    index = has/    order -= has \&\& order; &/'
-plant buddy 1000 buddy.h 'find stops at the uppermost node of a word' 's/if \(w == 0\)$/if (1)/'
+plant buddy 1000 buddy_tree.h 'find stops at the uppermost node of a word' 's/if \(w == 0\)$/if (1)/'
 plant buddy 1000 buddy.h 'a half that is left over is not signalled' 's/while \(height-- > plan.order\)/while (height-- > plan.order + 1)/'
 plant buddy 1000 buddy.h 'a half that is left over is signalled as two' 's/QUARRY_BUDDY_BATCH, 1, QUARRY_BUDDY_BATCH\)/QUARRY_BUDDY_BATCH, 0, QUARRY_BUDDY_BATCH)/'
 plant buddy 1000 buddy.h 'blocks of a group wait for each other' 's/if \(ready == 0\)/if (ready != blocks || ready == 0)/'
