@@ -25,6 +25,7 @@ static void list_allocators(int details)
             printf("  %-9s %s; aligned to 16 bytes, by option to %s%s\n", "",
                    info.whole_pages  ? "blocks are pages"
                    : info.page_parts ? "blocks are pages and parts of pages"
+                   : info.powers     ? "blocks of 1, 2, 4, ... pages"
                                      : "blocks smaller and larger than a page",
                    tool_format_bytes(info.max_alignment, largest),
                    info.holds_pages ? "" : "; room for fewer blocks than pages");
@@ -96,12 +97,13 @@ static json_t *make_allocator(int number)
         return NULL;
     for (uint32_t k = 0; k < info.options; k++)
         json_array_append_new(options, make_option(number, k));
-    return json_pack("{s:s, s:s, s:o, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "name", info.name,
-                     "summary", info.summary, "options", options, "max_alignment",
+    return json_pack("{s:s, s:s, s:o, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "name",
+                     info.name, "summary", info.summary, "options", options, "max_alignment",
                      (json_int_t)info.max_alignment, "registers", (json_int_t)info.registers, "proves_full",
                      info.proves_full, "infers_full", info.infers_full, "reuses_space", info.reuses_space,
                      "defers_frees", info.defers_frees, "counts_slots", info.counts_slots, "whole_pages",
-                     info.whole_pages, "holds_pages", info.holds_pages, "page_parts", info.page_parts);
+                     info.whole_pages, "holds_pages", info.holds_pages, "page_parts", info.page_parts,
+                     "powers", info.powers);
 }
 
 /* "problem" says why the backend can't be used; it is null where it can. */

@@ -175,6 +175,9 @@ struct quarry_allocator_info {
 
     /* A block is a page or shares one: larger requests are refused. */
     int page_parts;
+
+    /* A block has 1, 2, 4, ... pages. */
+    int powers;
 };
 
 /* Allocators are numbered from 0, in the order of alloc/list.def. */

@@ -159,7 +159,7 @@ SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t byte
  * Eckert, mallocMC, section 4.3.5. */
 SIMT_FN uint64_t quarry_available_slots(struct quarry_handle heap, size_t bytes)
 {
-    struct quarry_census sum = {0, 0, 0, 0, 0, 0};
+    struct quarry_census sum = {0, 0, 0, 0, 0, 0, 0};
     struct quarry_census_share share;
     if (bytes - 1 >= heap.max_block || !quarry_fits_or_tell(&heap))
         return 0;

@@ -41,7 +41,7 @@ SIMT_FN void warp_add_to(uint64_t *sum, uint64_t value)
 /* The results are relaxed: the end of the launch orders them before the host's read. */
 SIMT_KERNEL(quarry_heap_census_kernel, struct heap_census, a)
 {
-    struct quarry_census sum = {0, 0, 0, 0, 0, 0};
+    struct quarry_census sum = {0, 0, 0, 0, 0, 0, 0};
     struct quarry_census *total = &a.header->census;
     struct quarry_census_share share = {SIMT_ALL_LANES, 1, simt_thread(), simt_threads()};
     quarry_dispatch_census(&a.heap, a.bytes, &share, &sum);
@@ -50,6 +50,7 @@ SIMT_KERNEL(quarry_heap_census_kernel, struct heap_census, a)
     warp_add_to(&total->free_bytes, sum.free_bytes);
     warp_add_to(&total->slots, sum.slots);
     warp_add_to(&total->faults, sum.faults);
+    warp_add_to(&total->odds, sum.odds);
     uint64_t largest = warp_max(sum.largest_free);
     if (simt_lane() == 0)
         simt_max_u64(&total->largest_free, largest, relaxed);

@@ -447,6 +447,7 @@ enum quarry_status quarry_heap_check(quarry_heap *heap)
                            "the heap was full, and %" PRIu64 " malloc%s trapped, one of %" PRIu64 " bytes",
                            heap->policy.trap->count, heap->policy.trap->count == 1 ? "" : "s",
                            heap->policy.trap->bytes);
+    header.census.faults += header.census.odds != 0;
     if (status == QUARRY_OK && header.census.faults != 0)
         status =
             quarry_fail(QUARRY_ERROR_CORRUPT,

@@ -115,7 +115,7 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "pages is %" PRIu64 ": allocator %s takes 1 to %" PRIu64
                            ", or 0 for as many as the pool holds",
-                           options->pages, info.name, (uint64_t)QUARRY_MAX_PAGES);
+                           options->pages, info.name, layout->most_pages);
     case QUARRY_LAYOUT_OPTION:
         quarry_allocator_option(quarry_registry_index(allocator), layout->wrong_option, &option);
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "option %s is %" PRIu64 ": %s", option.name,

@@ -156,11 +156,12 @@ SIMT_FN enum quarry_place quarry_nested_find(const struct quarry_nested *h, cons
 SIMT_FN void quarry_nested_census(const struct quarry_nested *h, uint64_t bytes,
                                   const struct quarry_census_share *share, struct quarry_census *sum)
 {
-    struct quarry_census chunks = {0, 0, 0, 0, 0, 0};
+    struct quarry_census chunks = {0, 0, 0, 0, 0, 0, 0};
     uint64_t live = 0, spare = 0, all = (1u << h->each) - 1u;
     QUARRY_SOURCE_CENSUS(QUARRY_NESTED_SOURCE)(&h->source, 1, share, &chunks);
     spare = chunks.slots * h->each;
     sum->faults += chunks.faults;
+    sum->odds += chunks.odds;
     for (uint64_t i = share->thread; i < h->chunks; i += share->threads) {
         uint32_t state = simt_load_u32(&h->state[i], relaxed), empty = quarry_nested_empty(h, (uint32_t)i);
         if (state & QUARRY_NESTED_OURS) {

@@ -40,7 +40,7 @@ SIMT_KERNEL(runs_malloc, struct runs_case, a)
 SIMT_KERNEL(runs_count, struct runs_case, a)
 {
     struct quarry_census_share share = {SIMT_ALL_LANES, 1, simt_thread(), simt_threads()};
-    struct quarry_census sum = {0, 0, 0, 0, 0, 0};
+    struct quarry_census sum = {0, 0, 0, 0, 0, 0, 0};
     quarry_runs_census(&a.heap.as.runs, a.bytes, &share, &sum);
     simt_add_u64(&a.sum->live_blocks, sum.live_blocks, relaxed);
     simt_add_u64(&a.sum->live_bytes, sum.live_bytes, relaxed);

@@ -142,7 +142,7 @@ static void count(void)
 {
     static const uint32_t warps[] = {1, 2, 7, 32, 99};
     struct quarry_statistics s;
-    struct quarry_census expected = {0, 0, 0, 0, 0, 0}, sum;
+    struct quarry_census expected = {0, 0, 0, 0, 0, 0, 0}, sum;
     struct runs_case a;
     memset(&a, 0, sizeof a);
     a.heap = quarry_heap_handle(f.heap);

@@ -26,8 +26,7 @@ static void begin_standard(uint64_t pages, uint64_t page_bytes, uint64_t seed)
     a.heap = f.device.heap;
     a.faults = test_memory(&f.target, sizeof(uint32_t) * STANDARD_FAULTS);
     a.sized = (uint32_t)f.counted;
-    /* tbuddy counts a block again if it is divided or joined meanwhile */
-    a.most_slots = test_is_of(f.allocator, "tbuddy") ? UINT32_MAX : (uint32_t)pages;
+    a.most_slots = (uint32_t)pages;
     a.pages = (uint32_t)pages;
     a.page_bytes = page_bytes;
 }

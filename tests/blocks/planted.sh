@@ -74,7 +74,7 @@ plant() {
     failures=$((failures + 1))
 }
 
-for test in semaphore srcu; do
+for test in semaphore srcu buddy; do
     fresh
     { build $test && run $test 20; } || { echo "FAILED: $test without a bug"; head "$scratch/log" "$scratch/out"; failures=$((failures + 1)); }
 done
@@ -160,6 +160,42 @@ plant srcu 100 mutex.h 'the leader unlocks before the sync' '/void quarry_mutex_
 plant srcu 100 mutex.h 'lock without the sync' '/void quarry_mutex_lock\(/,/^\}/s/simt_sync\(group\);//'
 plant srcu 500 mutex.h 'a block unlocks before the barrier' '/quarry_mutex_unlock_block\(/,/^\}/s/simt_block_barrier\(\);//'
 plant srcu 500 mutex.h 'a block locks without the barrier' '/quarry_mutex_lock_block\(/,/^\}/s/simt_block_barrier\(\);//'
+
+# The buddy tree.
+plant buddy 1000 buddy.h 'merge with merge: a block becomes AVAILABLE beside its buddy' 's/ready &= ~\(1u << \(node \^ 1u\)\);/;/'
+plant buddy 1000 buddy.h 'merge with malloc: a buddy is taken without a unit' \
+    '/int quarry_buddy_merge\(/,/^\}/s/if \(quarry_semaphore_try\(units, 1\)\)/if (1)/'
+plant buddy 1000 buddy.h 'merge with malloc: a unit without its node is kept' \
+    '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_signal\(units, 1\);/;/'
+plant buddy 1000 buddy.h 'a merge announces nothing before it takes a unit' \
+    '/int quarry_buddy_merge\(/,/^\}/{s/quarry_semaphore_announce\(units \+ 1, 1\);//
+         s/if \(quarry_semaphore_try\(units, 1\)\) \{/& quarry_semaphore_announce(units + 1, 1);/
+         s/^        (simt_fence.*on its way down.*)/        \1 quarry_semaphore_retract(units + 1, 1);/
+         s/^    quarry_semaphore_retract\(units \+ 1, 1\);//}'
+plant buddy 1000 buddy.h 'a unit that is merged on is still expected' \
+    '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_retract\(units, 1\);/;/'
+plant buddy 1000 buddy.h 'a merge in vain leaves its announcement' '/int quarry_buddy_merge\(/,/^\}/s/^    quarry_semaphore_retract\(units \+ 1, 1\);//'
+plant buddy 2000 buddy.h 'what is announced is forgotten where both buddies are given' \
+    's/for \(lost = g->announced & ~blocks;/for (lost = 0;/'
+plant buddy 1000 buddy_tree.h 'stale propagation: a word is not locked' \
+    '/int quarry_buddy_change\(/,/^\}/{s/seen, next \| \(uint64_t\)locks/seen, next/;s/quarry_buddy_raise\(b, w, state\)/(void)simt_add_u64(\&b->word[w], 1, relaxed), &/}'
+plant buddy 1000 buddy_tree.h 'stale propagation: a word is unlocked before the one above is changed' \
+    '/void quarry_buddy_raise\(/,/^\}/{/simt_sub_u64\(&b->word\[lower\]/d;s/w = quarry_buddy_above\(w\);/& (void)simt_sub_u64(\&b->word[lower], QUARRY_BUDDY_LOCKED, release);/}'
+plant buddy 1000 buddy_tree.h 'who changes a locked word does not wait' \
+    '/int quarry_buddy_change\(/,/^\}/s/if \(locks && \(seen & QUARRY_BUDDY_LOCKED\)\)/if (0)/'
+plant buddy 1000 buddy.h 'a merge out of a word does not wait for its lock' 's/if \(node < 4 && \(word & QUARRY_BUDDY_LOCKED\)\)/if (0)/
+     s/simt_cas_u64\(&b->word\[g->w\], word, word & ~quarry_buddy_fields\(below\), acq_rel\)/simt_cas_u64(\&b->word[g->w], word, word \& ~(uint64_t)1 \& ~quarry_buddy_fields(below), acq_rel)/'
+plant buddy 1000 buddy.h 'the order of a free is one too few' '/int quarry_buddy_give_together\(/,/^\}/s/^    index = has/    order -= has \&\& order; &/'
+plant buddy 1000 buddy_tree.h 'find stops at the uppermost node of a word' 's/if \(w == 0\)$/if (1)/'
+plant buddy 1000 buddy.h 'a half that is left over is not signalled' 's/while \(height-- > plan.order\)/while (height-- > plan.order + 1)/'
+plant buddy 1000 buddy.h 'a half that is left over is signalled as two' 's/QUARRY_BUDDY_BATCH, 1, QUARRY_BUDDY_BATCH\)/QUARRY_BUDDY_BATCH, 0, QUARRY_BUDDY_BATCH)/'
+plant buddy 1000 buddy.h 'blocks of a group wait for each other' 's/if \(ready == 0\)/if (ready != blocks || ready == 0)/'
+plant buddy 1000 buddy.h 'signals of a group are of one word' 's/uint32_t units = simt_reduce_add_u32\(group, mine \? g->units : 0\);/uint32_t units = simt_shuffle_u32(group, g->units, simt_ctz_u32(rest));/'
+plant buddy 1000 buddy.h 'a block that two of a warp share is had by both' 's/\(index << each\) \+ \(rank - first\)/(index << each)/'
+plant buddy 1000 buddy.h 'what is shared is not TAKEN in the words below' 's/if \(plan.order \/ QUARRY_BUDDY_LEVELS > order/if (0 \&\& plan.order \/ QUARRY_BUDDY_LEVELS > order/'
+plant buddy 1000 buddy.h 'a refusal of a large block is one of all' 's/if \(plan.units == 0 && each == 0\)/if (plan.units == 0)/'
+plant buddy 1000 buddy.h 'who gives up leaves its promise' '/uint32_t quarry_buddy_unit\(/,/^\}/s/promised = QUARRY_BUDDY_BATCH;/promised = 1;/'
+plant buddy 1000 buddy.h 'a shrunk block signals nothing' '/void quarry_buddy_shrink\(/,/^\}/s/while \(height-- > kept\)/while (0)/'
 
 echo "$planted bugs, $failures failures"
 [ "$failures" -eq 0 ]

@@ -53,11 +53,8 @@ run 1 replay --backend "$backend" - <&-
 says "standard input: can't read: "
 
 for allocator in $allocators cuda; do
-    heap=
-    [ "$allocator" != tbuddy ] || heap='--heap 16M' # its smallest block is a page of 4096 bytes
     for trace in groupby join; do
-        # shellcheck disable=SC2086 # two words or none
-        run 0 replay --backend "$backend" --runs 1 --check --allocator "$allocator" $heap "$data/$trace.trace"
+        run 0 replay --backend "$backend" --runs 1 --check --allocator "$allocator" --heap 16M "$data/$trace.trace"
         prints "^heap .*allocator $allocator,"
     done
 done

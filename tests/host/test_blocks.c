@@ -477,8 +477,7 @@ static void trimmed_blocks_are_counted_here(void)
         expect_equal(t.live_blocks, now.live_blocks);
         expect_equal(t.live_bytes, now.live_bytes);
         expect_equal(t.total_bytes, now.live_bytes);
-        /* tbuddy gives nothing of a block back */
-        if (kind == PLAIN && f.about.max_block_bytes >= 1064 && strcmp(f.about.allocator, "tbuddy") != 0)
+        if (kind == PLAIN && f.about.max_block_bytes >= 1064)
             expect(t.live_blocks == 3 && t.live_bytes == (uint64_t)3 * 64);
         f.device.offset = 0;
         run(&debug_free, 0, 3, 0);

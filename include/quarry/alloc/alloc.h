@@ -50,9 +50,9 @@
  *
  *   void quarry_F_trim(const struct quarry_F *x, void *block, void *user, uint64_t bytes)
  *       block came from quarry_F_malloc, is live and the caller's.  Gives back of it, as quarry_F_free would,
- *       the pages that have none of the `bytes` bytes from `user` on, which lie in the block.  The block then
- *       begins less than layout->free_reach bytes before `user`.  Never waits.  A family whose blocks have no
- *       more than a page has
+ *       pages that have none of the `bytes` bytes from `user` on, which lie in the block.  The block then
+ *       begins less than layout->free_reach bytes before `user`.  Waits as quarry_F_free.  A family whose
+ *       blocks have no more than a page has
  *           #define quarry_F_trim QUARRY_NOTHING_TO_TRIM
  *
  *   void quarry_F_settle(const struct quarry_F *x, uint64_t thread, uint64_t threads)
@@ -76,7 +76,7 @@
  *                        struct quarry_census *sum)
  *       Adds the calling lane's share of the heap's census to *sum; `bytes` is what slots are counted for.
  *       Scope: share->group, reconverged.  Unless share->idle others may malloc and free meanwhile: what
- *       they change is read by atomics, and nothing of the blocks is.
+ *       they change is read by atomics, and nothing of the blocks is; and only sum->slots is asked for.
  *
  * Callers above have already dealt with size 0, sizes over max_block, free(NULL), and count the NULLs.
  * Families never include one another; steps that two share are in core/. */
@@ -111,7 +111,10 @@ enum quarry_capability {
     QUARRY_HAS_PAGES = 64,
 
     /* A block is a page or a part of one: max_block is page_bytes. */
-    QUARRY_HAS_PAGE_PARTS = 128
+    QUARRY_HAS_PAGE_PARTS = 128,
+
+    /* A block has 2^n pages, and begins at a multiple of so many behind the first page. */
+    QUARRY_HAS_POWERS = 256
 };
 
 #define QUARRY_NOTHING_TO_SETTLE(...) ((void)0)

@@ -69,6 +69,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_cuda_layout(struct quarry_cuda *h,
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_DEFAULT_PAGE_BYTES);
     if (result != QUARRY_LAYOUT_OK)
         return result;
+    l->most_pages = QUARRY_MAX_PAGES;
     if (l->pages > QUARRY_MAX_PAGES)
         return QUARRY_LAYOUT_PAGES;
     l->used_bytes = l->pages ? l->pages * (l->page_bytes + QUARRY_CUDA_BLOCK_BYTES) : l->bytes;

@@ -688,8 +688,10 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ouro_layout(enum quarry_ouro_backi
         return result;
     if (page_bytes % unit != 0)
         return QUARRY_LAYOUT_ALIGNMENT;
-    if (l->pages >= QUARRY_CHUNKS_MOST)
+    if (l->pages >= QUARRY_CHUNKS_MOST) {
+        l->most_pages = QUARRY_CHUNKS_MOST - 1u;
         return QUARRY_LAYOUT_PAGES;
+    }
     h->unit = l->debug && unit < QUARRY_OURO_DEBUG_UNIT ? QUARRY_OURO_DEBUG_UNIT : unit;
     l->page_bytes = quarry_round_up(page_bytes, h->unit);
     result = quarry_layout_fit(l, quarry_ouro_sections, h);

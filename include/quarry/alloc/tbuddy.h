@@ -4,9 +4,9 @@
  * Isaac Gelado, Michael Garland, "Throughput-Oriented GPU Memory Allocation", PPoPP 2019, section 4.1.  The
  * algorithm, its order and why NULL is exact: core/buddy.h.
  *
- *     pool    | units[0] ... units[top] | tree[0] ... tree[2^height - 1] | page 0 | page 1 | ...
+ *     pool    | units[0] ... units[top] | tree[0] ... tree[words - 1] | page 0 | page 1 | ...
  *     units   a bulk semaphore for each order
- *     tree    32 bits for each inner node: the states of its two children, and a lock
+ *     tree    64 bits for each inner node of every fourth height: the states of the four heights below it, and a lock
  *
  * A request is rounded up to a power of two pages.  A block of order n begins at a multiple of its size behind the
  * first page. */
@@ -17,7 +17,8 @@
 #include "quarry/core/buddy.h"
 #include "quarry/core/pages.h"
 
-#define QUARRY_TBUDDY_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
+#define QUARRY_TBUDDY_CAN                                                                                    \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_POWERS)
 #define QUARRY_TBUDDY_PAGE_BYTES 4096u /* by default; the paper's */
 #define QUARRY_TBUDDY_MAX_PAGES (1u << 31)
 
@@ -50,31 +51,41 @@ SIMT_FN void *quarry_tbuddy_malloc(const struct quarry_tbuddy *h, struct quarry_
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&h->pages, page);
 }
 
-/* Progress: as quarry_buddy_give. */
+/* Progress: as quarry_buddy_give_together. */
 SIMT_FN void quarry_tbuddy_free(const struct quarry_tbuddy *h, void *block)
 {
-    uint32_t page = quarry_page_index(&h->pages, block);
-    int live = page != QUARRY_NO_PAGE && quarry_buddy_give(&h->buddy, page);
+    uint32_t group = quarry_group(h->buddy.word, QUARRY_SITE_TBUDDY_FREE);
+    int live = quarry_buddy_give_together(&h->buddy, group, quarry_page_index(&h->pages, block));
     QUARRY_ASSERT_LIVE(live);
     (void)live;
+}
+
+/* Halves the block as long as one half has all of the user's bytes.
+ * Progress: as quarry_buddy_shrink. */
+SIMT_FN void quarry_tbuddy_trim(const struct quarry_tbuddy *h, void *block, void *user, uint64_t bytes)
+{
+    uint32_t first = quarry_page_index(&h->pages, user), order;
+    uint32_t apart = first ^ quarry_page_index(&h->pages, (unsigned char *)user + bytes - 1u);
+    uint32_t kept = apart ? 32u - simt_clz_u32(apart) : 0;
+    (void)block;
+    if (quarry_buddy_find(&h->buddy, first, &order) == QUARRY_BUDDY_TAKEN && kept < order)
+        quarry_buddy_shrink(&h->buddy, order, kept, first >> kept);
 }
 
 SIMT_FN enum quarry_place quarry_tbuddy_find(const struct quarry_tbuddy *h, const void *address,
                                              struct quarry_span *span)
 {
-    uint32_t page = quarry_page_find(&h->pages, address, span), order, state;
+    uint32_t page = quarry_page_find(&h->pages, address, span), order;
     if (page == QUARRY_NO_PAGE)
         return QUARRY_PLACE_FOREIGN;
-    uint32_t node = quarry_buddy_find(&h->buddy, page, &order, &state);
-    if (node == 0 || quarry_buddy_child(state, node) != QUARRY_BUDDY_TAKEN)
+    if (quarry_buddy_find(&h->buddy, page, &order) != QUARRY_BUDDY_TAKEN)
         return QUARRY_PLACE_FREE;
-    span->begin =
-        (unsigned char *)quarry_page_address(&h->pages, quarry_buddy_first_page(&h->buddy, node, order));
+    span->begin = (unsigned char *)quarry_page_address(&h->pages, page >> order << order);
     span->bytes = h->pages.page_bytes << order;
     return QUARRY_PLACE_LIVE;
 }
 
-/* Counts what node is, at that height. */
+/* Counts what a node of that height is. */
 SIMT_FN void quarry_tbuddy_count(const struct quarry_tbuddy *h, uint32_t state, uint32_t height,
                                  uint64_t bytes, struct quarry_census *sum)
 {
@@ -87,50 +98,70 @@ SIMT_FN void quarry_tbuddy_count(const struct quarry_tbuddy *h, uint32_t state, 
         return;
     sum->free_bytes += size;
     sum->largest_free = size > sum->largest_free ? size : sum->largest_free;
+    sum->odds += quarry_census_key(height);
     if (bytes && bytes <= size)
         sum->slots += (uint64_t)1 << (height - quarry_tbuddy_order(h, bytes));
+}
+
+/* Slots while others malloc and free: units that are there or expected, from the lowest order on.  A merge announces
+ * its unit before it takes those below, so nothing is missed.  What is counted twice meanwhile is cut off.
+ * Scope: share->group. */
+SIMT_FN uint64_t quarry_tbuddy_slots(const struct quarry_tbuddy *h, uint64_t bytes, uint32_t group)
+{
+    const struct quarry_buddy *b = &h->buddy;
+    uint32_t order = quarry_tbuddy_order(h, bytes);
+    uint64_t slots = 0;
+    for (uint32_t k = order; simt_rank(group) == 0 && k <= b->top; k++) {
+        int64_t uncovered = quarry_semaphore_uncovered(simt_load_u64(&b->units[k].balance, relaxed));
+        slots += uncovered < 0 ? (uint64_t)-uncovered << (k - order) : 0;
+        simt_fence(acq_rel); /* pairs with that of quarry_buddy_merge */
+    }
+    return slots < b->pages >> order ? slots : b->pages >> order;
 }
 
 SIMT_FN void quarry_tbuddy_census(const struct quarry_tbuddy *h, uint64_t bytes,
                                   const struct quarry_census_share *share, struct quarry_census *sum)
 {
     const struct quarry_buddy *b = &h->buddy;
-    for (uint64_t i = share->thread; i < (uint64_t)1 << b->height; i += share->threads) {
-        uint32_t word = simt_load_u32(&b->word[i], relaxed);
-        uint32_t height = i == 0 ? b->height : b->height - 1u - (31u - simt_clz_u32((uint32_t)i));
-        for (uint32_t child = i == 0; child < 2; child++)
-            quarry_tbuddy_count(h, quarry_buddy_child(word, child), height, bytes, sum);
-        if (share->idle)
-            sum->faults += quarry_buddy_is_wrong(b, (uint32_t)i, word) != 0;
+    if (!share->idle) {
+        sum->slots += quarry_tbuddy_slots(h, bytes, share->group);
+        return;
     }
-    for (uint64_t i = share->thread; share->idle && i <= b->top; i += share->threads)
-        sum->faults += !quarry_semaphore_is_idle(&b->units[i]);
+    for (uint64_t i = share->thread; i < b->words; i += share->threads) {
+        uint32_t w = (uint32_t)i, group = quarry_buddy_group(b, w);
+        uint64_t word = simt_load_u64(&b->word[w], relaxed);
+        for (uint32_t node = 2; node < 2 * QUARRY_BUDDY_WAYS; node++)
+            quarry_tbuddy_count(h, quarry_buddy_state(word, node), quarry_buddy_height(group, node), bytes,
+                                sum);
+        sum->faults += quarry_buddy_is_wrong(b, w, word) != 0;
+    }
+    for (uint64_t k = share->thread; k <= b->top; k += share->threads) {
+        sum->odds -= simt_load_u64(&b->units[k].units, relaxed) * quarry_census_key((uint32_t)k);
+        sum->faults += !quarry_semaphore_is_idle(&b->units[k]);
+    }
 }
 
 #define quarry_tbuddy_settle QUARRY_NOTHING_TO_SETTLE
-#define quarry_tbuddy_trim QUARRY_NOTHING_TO_TRIM
 
 #if SIMT_HAS_HOST
 SIMT_HOST_FN void quarry_tbuddy_sections(void *heap, struct quarry_layout *l)
 {
     struct quarry_tbuddy *h = (struct quarry_tbuddy *)heap;
     struct quarry_buddy *b = &h->buddy;
-    b->pages = (uint32_t)l->pages;
-    for (b->top = 0; l->pages >> (b->top + 1u); b->top++) {
-    }
-    b->height = (uint64_t)1 << b->top < l->pages ? b->top + 1u : b->top;
+    quarry_buddy_size(b, (uint32_t)l->pages);
     b->units = (struct quarry_semaphore *)quarry_layout_section(l, "units", (b->top + 1u) * sizeof *b->units,
                                                                 QUARRY_SECTION_ALIGN);
-    b->word =
-        (uint32_t *)quarry_layout_section(l, "tree", sizeof *b->word << b->height, QUARRY_SECTION_ALIGN);
+    b->word = (uint64_t *)quarry_layout_section(l, "tree", sizeof *b->word * b->words, QUARRY_SECTION_ALIGN);
     h->pages = quarry_layout_pages(l);
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_tbuddy_layout(struct quarry_tbuddy *h, struct quarry_layout *l)
 {
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_TBUDDY_PAGE_BYTES);
-    if (l->pages > QUARRY_TBUDDY_MAX_PAGES)
+    if (l->pages > QUARRY_TBUDDY_MAX_PAGES) {
+        l->most_pages = QUARRY_TBUDDY_MAX_PAGES;
         return QUARRY_LAYOUT_PAGES;
+    }
     int given = l->pages != 0;
     if (result == QUARRY_LAYOUT_OK)
         result = quarry_layout_fit(l, quarry_tbuddy_sections, h);

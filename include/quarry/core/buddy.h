@@ -11,302 +11,192 @@
  *
  * Where a node is AVAILABLE or TAKEN all below it are BUSY, and no two children of a node are ever AVAILABLE.
  * The paper has no TAKEN.  But a free does not know the order of its block, and a BUSY node may be a block or
- * two full halves.  So find and free walk up from the page to the first node that is no BUSY one.
+ * two full halves.  So find and give walk up from the page to the first node that is no BUSY one.
  *
- *     word[i]     7 ..... 5 | 4 ..... 3 | 2 ..... 1 | 0
- *                 unused      child 1     child 0     locked
+ * Four heights are one word: core/buddy_tree.h.  Nodes that reach past the last page are never AVAILABLE or TAKEN.
+ * Units of semaphore h are AVAILABLE nodes of height h that nobody has a claim to.
  *
- * The children of node i are 2 i and 2 i + 1; the root is node 1, and child 1 of word 0.  Nodes of height 0 have
- * no word.  Nodes that reach past the last page are never AVAILABLE.  Units of semaphore h are AVAILABLE nodes of
- * height h that nobody has a claim to.
+ * take(n)   Lanes of a warp that ask for one order do it together, and get large blocks for several of them where
+ *           they can.  A leader gets units: those that are free, else one of that order or of the next that has
+ *           one, by quarry_semaphore_ask and poll: so it goes up only if nobody below makes what it needs, and
+ *           waits for others that do.  A lane with a unit of order m looks for an AVAILABLE node of height m, down
+ *           through PARTIAL nodes; in each word a hash of the lane says in which order it looks at them.  There is
+ *           one, or there will be one soon.  One compare-exchange takes it, and divides it: then it is PARTIAL and one
+ *           half of it AVAILABLE, and so on down to the block that is kept.
+ * give(x)   Blocks that lanes of a group give back at once are taken out of the tree word by word: one lane does it for
+ *           all whose blocks are in its word.  Buddies that are both given become one block at once.  If the
+ *           buddy is AVAILABLE, and a unit of that order free, the lane takes both and has a block of the next order.
+ *           What is left becomes AVAILABLE by one compare-exchange, and is signalled: for all lanes by one of them.
  *
- * take(n)   gets a unit of order n, or of the next order that has one, by quarry_semaphore_ask and poll: so a
- *           lane goes up only if nobody below makes what it needs, and waits for others that do.  With a unit of
- *           order m it looks for an AVAILABLE node of height m, down through PARTIAL nodes; at each a hash of the
- *           lane says which side comes first.  There is one, or there will be one soon.  It takes it by one
- *           compare-exchange.  If m is n the node becomes TAKEN, else BUSY, and is divided: at each height halves
- *           that are needed go on down, the others become AVAILABLE and are signalled.
- *           Lanes of a warp that ask for one order do it together.  One of them asks for as many units as they need,
- *           one order higher for half as many, and so on; units are searched for by as many lanes.
- * give(x)   If x's buddy is AVAILABLE, and a unit of that order free, takes both: now it has a block of the
- *           next order, and goes on with that.  Else x becomes AVAILABLE, and is signalled.
+ * Who turns a word from one with an AVAILABLE or PARTIAL child of its node 1 to one without, or back, must change that
+ * node, too, in the word above.  The compare-exchange that does it locks the word.  It is unlocked when the word
+ * above is changed, which may have to be locked in turn.  So changes of one node reach the word above in their order.
+ * Meanwhile others may change the word, if node 1 stays what it is then.  At most two words are locked by a
+ * lane, the lower one first.  Nothing else waits for a lock with one held, so there is no circle.
  *
- * Who turns a node's children from none that is AVAILABLE or PARTIAL to some, or back, must change the node, too, in
- * its parent's word.  The same compare-exchange that changes the children locks the word.  It is unlocked when the
- * parent's word is changed, which may have to be locked in turn.  So changes of one node reach its parent in their
- * order.  At most two words are locked by a lane, the lower one first.  Nothing else waits for a lock with one held, so
- * there is no circle.
+ * Dividing needs no lock: the node was AVAILABLE and is PARTIAL, which is the same for all above.  Words below it
+ * are written after that, and nobody changes them before: nothing in them is AVAILABLE.
  *
  * Two buddies that are freed at once.  Both states are in one word.  So the second to change it sees that its
  * buddy is AVAILABLE, and does not become AVAILABLE beside it.  If no unit is free it looks again: the buddy's signal
  * is on its way, or who has a claim to the unit.
  *
- * A dividing or a merging lane owns all below the node, and below a node that has no AVAILABLE child nobody
- * changes anything.  So dividing it writes the word without a look.  If a half is left over it writes it locked, and
- * unlocks it when the node has become PARTIAL in the word above: a lane that has seen an old AVAILABLE there, and takes
- * it, would else tell the node above before the node is what it tells.  Merging leaves the node PARTIAL, until
- * it is AVAILABLE or part of the next.
+ * A merging lane owns all below the node, and below a node that has no AVAILABLE child nobody changes anything.  A
+ * node that a lane owns may stand there as BUSY or PARTIAL: what is above it agrees with that.  A word of which a
+ * lane has got both children is left all BUSY, and unlocked: so nobody changes node 1 but the lane.
  *
- * Nobody waits with a unit that it has not searched a node for: who merges may wait for just that node.
+ * Nobody waits with a unit that it has not searched a node for: who merges may wait for just that node.  Nobody
+ * waits for others with a node AVAILABLE and not signalled: lanes of a group that give blocks look, signal what
+ * has become AVAILABLE, and only then wait.  Waiting for a lock is no such wait: who has one waits for locks only.
  *
- * Order.  Every change of a word is acq_rel, or a release by who owns both children.  A node becomes AVAILABLE by a
- * release of its parent's word and is taken by an acquire of that; merging acquires both children, and releases
- * the parent.  So what was done to a page before give happens-before what its next owner does.  Loads on the way
- * down are relaxed: what they saw is tried by a compare-exchange.
+ * Order.  Every change of a word is acq_rel, or a release by who owns all of it.  A node becomes AVAILABLE by a
+ * release of its word and is taken by an acquire of that; merging acquires the word, and releases
+ * the one above.  A lane that changes a word for others of its group stands between two syncs of it.  So what was
+ * done to a page before give happens-before what its next owner does.  Loads on the way down are relaxed: what they
+ * saw is tried by a compare-exchange.
  *
  * NULL is exact: then, at some instant during the call, no block of that order or a larger one was AVAILABLE, but
  * for those that others have claims to.  For a refusal needs for each order an instant at which less units
  * were there and expected than reserved.  These instants differ, but no block gets past them:
- *   - down: who divides has announced all units that come of it, at all lower orders, before it got the block;
+ *   - down: who divides has announced all units that come of it, at all lower orders, before it got the block; but
+ *     for a block that it wants as it is, of which nothing comes;
  *   - up: who merges announces the unit of the next order before it takes that of the lower one, and a unit that
  *     comes to nothing is put back before its announcement is withdrawn.  A lane that goes up reserves a unit at each
  *     order and keeps it reserved until it comes down again.  So a merge below it finds no unit that is
  *     free, or had taken it before the lane went on, which then sees the announcement.
  * For that waiters must promise whole batches, also if batches fail: quarry_semaphore_withdraw.  And the changes
- * of two semaphores must be seen in their order: between them stand fences. */
+ * of two semaphores must be seen in their order: between them stand fences.  Lanes that ask together are refused
+ * together: a refusal is about a single block, and what the leader could not have they could not either.  That a
+ * larger block is refused, which several lanes would have shared, ends nothing: they ask for smaller ones. */
 #ifndef QUARRY_CORE_BUDDY_H
 #define QUARRY_CORE_BUDDY_H
 
+#include "quarry/core/buddy_tree.h"
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"
-#include "quarry/core/semaphore.h"
 #include "quarry/core/share.h"
-
-#define QUARRY_BUDDY_BUSY 0u
-#define QUARRY_BUDDY_PARTIAL 1u
-#define QUARRY_BUDDY_AVAILABLE 2u
-#define QUARRY_BUDDY_TAKEN 3u
-#define QUARRY_BUDDY_LOCKED 1u
-#define QUARRY_BUDDY_BATCH 2u   /* blocks that a block of the next order is divided into */
-#define QUARRY_BUDDY_ORDERS 32u /* at most */
-
-struct quarry_buddy {
-    uint32_t *word;                 /* 2^height */
-    struct quarry_semaphore *units; /* of each order, 0 to top */
-    uint32_t pages;                 /* not 0 */
-    uint32_t height;                /* of the root */
-    uint32_t top;                   /* order of the largest block */
-};
-
-/* ---- words ---- */
-
-/* State of child 0 or 1. */
-SIMT_FN uint32_t quarry_buddy_child(uint32_t word, uint32_t child)
-{
-    return word >> (1u + 2u * (child & 1u)) & 3u;
-}
-
-/* A word whose child has another state. */
-SIMT_FN uint32_t quarry_buddy_with(uint32_t word, uint32_t child, uint32_t state)
-{
-    uint32_t at = 1u + 2u * (child & 1u);
-    return (word & ~(3u << at)) | state << at;
-}
-
-/* What a divided node is, by its children: PARTIAL or BUSY. */
-SIMT_FN uint32_t quarry_buddy_derive(uint32_t word)
-{
-    uint32_t a = quarry_buddy_child(word, 0), b = quarry_buddy_child(word, 1);
-    int some = a == QUARRY_BUDDY_PARTIAL || a == QUARRY_BUDDY_AVAILABLE || b == QUARRY_BUDDY_PARTIAL ||
-               b == QUARRY_BUDDY_AVAILABLE;
-    return some ? QUARRY_BUDDY_PARTIAL : QUARRY_BUDDY_BUSY;
-}
-
-/* Number of the node of that height with that index, and back. */
-SIMT_FN uint32_t quarry_buddy_node(const struct quarry_buddy *b, uint32_t height, uint32_t index)
-{
-    return (1u << (b->height - height)) + index;
-}
-
-SIMT_FN uint32_t quarry_buddy_first_page(const struct quarry_buddy *b, uint32_t node, uint32_t height)
-{
-    return (node << height) - (1u << b->height);
-}
-
-/* Gives node `at`, whose word the caller has locked, the state that follows from its children, and unlocks it.
- * Waits, if the node's parent has to change, too, for lanes that do the same. */
-SIMT_FN void quarry_buddy_raise(const struct quarry_buddy *b, uint32_t at, uint32_t state)
-{
-    for (int locked = 1; locked;) {
-        uint32_t lower = at, word, next;
-        at = lower >> 1;
-        for (;; simt_backoff()) {
-            word = simt_load_u32(&b->word[at], relaxed);
-            if (word & QUARRY_BUDDY_LOCKED)
-                continue;
-            next = quarry_buddy_with(word, lower, state);
-            locked = at != 0 && quarry_buddy_derive(next) != quarry_buddy_derive(word);
-            if (simt_cas_u32(&b->word[at], word, next | (uint32_t)locked, acq_rel) == word)
-                break;
-        }
-        state = quarry_buddy_derive(next);
-        (void)simt_sub_u32(&b->word[lower], QUARRY_BUDDY_LOCKED, release);
-    }
-}
-
-/* Changes the state of a node whose word was `seen`, unlocked.
- * Returns whether; if not, the word has changed.  Waits as quarry_buddy_raise.  Order: acq_rel. */
-SIMT_FN int quarry_buddy_change(const struct quarry_buddy *b, uint32_t node, uint32_t seen, uint32_t state)
-{
-    uint32_t at = node >> 1, next = quarry_buddy_with(seen, node, state), derived = quarry_buddy_derive(next);
-    int locks = at != 0 && derived != quarry_buddy_derive(seen);
-    if (simt_cas_u32(&b->word[at], seen, next | (uint32_t)locks, acq_rel) != seen)
-        return 0;
-    if (locks)
-        quarry_buddy_raise(b, at, derived);
-    return 1;
-}
-
-/* ---- making ---- */
-
-/* What a node is in an empty heap: blocks are as large as they can be. */
-SIMT_FN uint32_t quarry_buddy_at_first(const struct quarry_buddy *b, uint32_t node)
-{
-    uint32_t height = b->height - (31u - simt_clz_u32(node));
-    uint64_t first = quarry_buddy_first_page(b, node, height), pages = (uint64_t)1 << height;
-    uint64_t above = first & ~(2u * pages - 1u); /* where the parent begins */
-    if (first >= b->pages)
-        return QUARRY_BUDDY_BUSY;
-    if (first + pages > b->pages)
-        return QUARRY_BUDDY_PARTIAL;
-    return height < b->height && above + 2u * pages <= b->pages ? QUARRY_BUDDY_BUSY : QUARRY_BUDDY_AVAILABLE;
-}
-
-/* Thread `thread` of `threads` writes its share; nothing else runs. */
-SIMT_FN void quarry_buddy_init(const struct quarry_buddy *b, uint64_t thread, uint64_t threads)
-{
-    uint64_t words = (uint64_t)1 << b->height;
-    for (uint64_t i = thread; i < words; i += threads) {
-        uint32_t word = quarry_buddy_with(0, 1, quarry_buddy_at_first(b, 2u * (uint32_t)i + 1u));
-        b->word[i] = i == 0 ? word : quarry_buddy_with(word, 0, quarry_buddy_at_first(b, 2u * (uint32_t)i));
-    }
-    for (uint64_t order = thread; order <= b->top; order += threads)
-        quarry_semaphore_init(&b->units[order], b->pages >> order & 1u);
-}
 
 /* ---- taking ---- */
 
-#define QUARRY_BUDDY_NO_NODE 0u
-
-/* Finds an AVAILABLE node of that height and makes it `state`.  The caller has a unit of that order, so there is
- * one; others take theirs meanwhile, so it may be another one from one look to the next.  At each node on the way
- * down a hash of the lane says which side comes first.
- * Returns the node.  Order: acquire. */
-SIMT_FN uint32_t quarry_buddy_claim(const struct quarry_buddy *b, struct quarry_random *r, uint32_t height,
-                                    uint32_t state)
+/* Moves field i of 16 fields of two bits to i ^ by, by < 16. */
+SIMT_FN uint32_t quarry_buddy_exchange(uint32_t fields, uint32_t by)
 {
-    uint32_t nodes = 1u << (b->height - height), sides = quarry_random_next(r) & (nodes - 1u);
-    uint32_t at = 0, h = b->height; /* `at` counts the nodes in the order in which they are looked at */
+    if (by & 8u)
+        fields = fields << 16 | fields >> 16;
+    if (by & 4u)
+        fields = (fields & 0x00ff00ffu) << 8 | (fields >> 8 & 0x00ff00ffu);
+    if (by & 2u)
+        fields = (fields & 0x0f0f0f0fu) << 4 | (fields >> 4 & 0x0f0f0f0fu);
+    if (by & 1u)
+        fields = (fields & 0x33333333u) << 2 | (fields >> 2 & 0x33333333u);
+    return fields;
+}
+
+/* Finds an AVAILABLE node of that height, and carves it.  The caller has a unit of that order, so there is
+ * one; others take theirs meanwhile, so it may be another one from one look to the next.
+ *   kept, order   as quarry_buddy_carve
+ * Returns the index of what stays.  Order: acquire. */
+SIMT_FN uint32_t quarry_buddy_claim(const struct quarry_buddy *b, struct quarry_random *r, uint32_t height,
+                                    uint32_t kept, uint32_t order)
+{
+    uint32_t lowest = height / QUARRY_BUDDY_LEVELS, group = b->group;
+    uint32_t all = ~0u >> (32u - (group + 1u) * QUARRY_BUDDY_LEVELS + height); /* indices of that height */
+    uint32_t sides = quarry_random_next(r) & all;
+    uint32_t at = 0; /* counts them in the order in which they are looked at */
     for (;;) {
-        uint32_t node = (nodes | (at ^ sides)) >> (h - height);
-        uint32_t word = simt_load_u32(&b->word[node >> 1], relaxed), is = quarry_buddy_child(word, node);
-        if (h > height && is == QUARRY_BUDDY_PARTIAL) {
-            h--;
+        uint32_t level = group == lowest ? height % QUARRY_BUDDY_LEVELS : 0;
+        uint32_t bits = QUARRY_BUDDY_LEVELS - level, nodes = 1u << bits;
+        uint32_t shift = group * QUARRY_BUDDY_LEVELS + level - height; /* of the word's part of `at` */
+        uint32_t w = quarry_buddy_base(b, group) + ((at ^ sides) >> shift >> bits);
+        uint64_t word = simt_load_u64(&b->word[w], relaxed);
+        uint32_t state = (uint32_t)(word >> 2u * nodes) & (~0u >> (32u - 2u * nodes));
+        uint32_t part = at >> shift & (nodes - 1u);
+        uint32_t found = (group == lowest ? state >> 1 & ~state : state & ~(state >> 1)) & 0x55555555u;
+        found = quarry_buddy_exchange(found, sides >> shift & (nodes - 1u)) & ~0u << 2u * part;
+        if (found == 0) {
+            at = ((at >> shift >> bits) + 1u) << bits << shift & all; /* past all that is below the word */
+            group = at ? (height + simt_ctz_u32(at)) / QUARRY_BUDDY_LEVELS : b->group;
+            if (at == 0)
+                simt_backoff();
             continue;
         }
-        if (h == height && is == QUARRY_BUDDY_AVAILABLE) {
-            if (!(word & QUARRY_BUDDY_LOCKED) && quarry_buddy_change(b, node, word, state))
-                return node;
-            simt_backoff();
-            continue; /* looks again */
+        found = simt_ctz_u32(found) / 2u;
+        if (found != part)
+            at = ((at >> shift) - part + found) << shift;
+        if (group > lowest) {
+            group--;
+            continue;
         }
-        at = ((at >> (h - height)) + 1u) << (h - height); /* past all that is below */
-        if (at < nodes) {
-            h = height + simt_ctz_u32(at); /* what is above has been seen */
-        } else {
-            at = 0;
-            h = b->height;
-            simt_backoff();
+        uint32_t index = (at ^ sides) << (height - kept);
+        if (quarry_buddy_change(b, w, word, quarry_buddy_carve(word, group, height, kept, index, order))) {
+            quarry_buddy_carve_below(b, height, kept, index, order);
+            return index;
+        }
+        simt_backoff(); /* and looks again */
+    }
+}
+
+/* Gets a unit of that order, or of a higher one; of those between it has promised two, and is owed one.
+ * Returns the unit's order, or QUARRY_BUDDY_NO_ORDER: nothing is promised or owed. */
+SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order)
+{
+    uint32_t h = order, owed = 1u - quarry_semaphore_ask(&b->units[h], 1), promised;
+    for (;;) {
+        for (promised = 0; owed && !promised;) {
+            promised = quarry_semaphore_poll(&b->units[h], &owed, QUARRY_BUDDY_BATCH);
+            if (owed && !promised)
+                simt_backoff();
+        }
+        if (owed == 0)
+            return h;
+        if (h < b->top) {
+            simt_fence(acq_rel); /* what this order's semaphore said comes before what the next one says */
+            h++;
+            owed = 1u - quarry_semaphore_ask(&b->units[h], 1);
+            continue;
+        }
+        while (quarry_semaphore_withdraw(&b->units[h], &owed, QUARRY_BUDDY_BATCH, &promised)) {
+            if (h == order)
+                return QUARRY_BUDDY_NO_ORDER;
+            simt_fence(acq_rel); /* likewise, on the way down */
+            h--;
+            owed = 1;
+            promised = QUARRY_BUDDY_BATCH;
         }
     }
 }
 
-/* Lanes that take blocks of one order together. */
-struct quarry_buddy_party {
-    uint32_t group, leader;
-    uint32_t order;  /* of the blocks that they want */
-    uint32_t height; /* where the leader asks now */
-    uint32_t node;   /* the lane's own, or QUARRY_BUDDY_NO_NODE */
-    uint32_t at;     /* its height */
-    /* The leader's accounts, for each order */
-    uint8_t owed[QUARRY_BUDDY_ORDERS];     /* units that it is owed */
-    uint8_t promised[QUARRY_BUDDY_ORDERS]; /* that it has promised to make of blocks of the next order */
+/* What lanes that take together do next. */
+struct quarry_buddy_plan {
+    uint32_t order; /* of the blocks that they look for */
+    uint32_t units; /* of that order, that are free; 0: one has to be made */
 };
 
-#define QUARRY_BUDDY_NO_MORE 63u /* instead of units, of which a warp gets 32 at most */
-
-/* The leader's next step at p->height: asks one order higher for what it has promised here, or gives that up at the
- * highest, or waits for what it is owed here.
- * Returns how many units of order p->height it got, or QUARRY_BUDDY_NO_MORE: it is owed none. */
-SIMT_FN uint32_t quarry_buddy_step(const struct quarry_buddy *b, struct quarry_buddy_party *p)
+/* Blocks as large as `lanes` lanes can use, if there are any; at most of order `most`. */
+SIMT_FN struct quarry_buddy_plan quarry_buddy_look(const struct quarry_buddy *b, uint32_t group,
+                                                   uint32_t lanes, uint32_t order, uint32_t most)
 {
-    uint32_t h = p->height, owed = p->owed[h], promised = p->promised[h], units = 0;
-    if (promised && h < b->top) {
-        simt_fence(acq_rel); /* what this order's semaphore said comes before what the next one says */
-        p->height = ++h;
-        owed = promised / QUARRY_BUDDY_BATCH;
-        units = quarry_semaphore_ask(&b->units[h], owed);
-        owed -= units;
-        promised = 0;
-    } else if (promised) {
-        quarry_semaphore_withdraw(&b->units[h], &owed, promised, &promised);
-    } else if (owed) {
-        /* Never waits with a unit in hand: who merges may wait for the node that it stands for. */
-        while ((promised = quarry_semaphore_poll(&b->units[h], &owed, QUARRY_BUDDY_BATCH)) == 0 &&
-               owed == p->owed[h])
-            simt_backoff();
-        units = p->owed[h] - owed;
-    } else {
-        return QUARRY_BUDDY_NO_MORE;
+    struct quarry_buddy_plan plan = {order, 0};
+    uint32_t free = 0, above = 0, largest = order + 31u - simt_clz_u32(lanes);
+    largest = largest < most ? largest : most;
+    if (largest == order && lanes == 1)
+        return plan;
+    for (uint32_t h = order + simt_rank(group); h <= b->top; h += simt_popc_u32(group)) {
+        uint64_t balance = simt_load_u64(&b->units[h].balance, relaxed);
+        int64_t there = quarry_semaphore_free(balance);
+        if (there > 0 && h <= largest)
+            free |= 1u << h;
+        if (h > largest && (there > 0 || quarry_semaphore_expected(balance) > 0))
+            above = 1;
     }
-    p->owed[h] = (uint8_t)owed;
-    p->promised[h] = (uint8_t)promised;
-    return units;
-}
-
-/* Divides the nodes of height p->height that lanes have, and goes down to the next order.  Their halves go to lanes
- * that have none; one is left over if an odd number is owed.  What could not be made the leader gives up. */
-SIMT_FN void quarry_buddy_divide(const struct quarry_buddy *b, struct quarry_buddy_party *p)
-{
-    uint32_t h = p->height - 1u;
-    int has = p->node != QUARRY_BUDDY_NO_NODE && p->at == p->height;
-    uint32_t holders = simt_ballot(p->group, has),
-             empty = simt_ballot(p->group, p->node == QUARRY_BUDDY_NO_NODE);
-    uint32_t made = QUARRY_BUDDY_BATCH * simt_popc_u32(holders);
-    uint32_t kept = simt_lane() == p->leader && p->owed[h] < made ? p->owed[h] : made;
-    kept = simt_shuffle_u32(p->group, kept, p->leader);
-    uint32_t mine = h > p->order ? QUARRY_BUDDY_BUSY : QUARRY_BUDDY_TAKEN;
-    int gives = has && 2u * simt_rank(holders) + 1u < kept;
-    uint32_t givers = simt_ballot(p->group, gives);
-    if (has) {
-        uint32_t halves = quarry_buddy_with(0, 0, mine);
-        halves = quarry_buddy_with(halves, 1, gives ? mine : QUARRY_BUDDY_AVAILABLE);
-        /* Locked, if one is left over. */
-        simt_store_u32(&b->word[p->node], halves | (uint32_t)!gives, release);
-        if (!gives)
-            quarry_buddy_raise(b, p->node, QUARRY_BUDDY_PARTIAL);
-        p->node *= 2u;
-        p->at = h;
+    free = simt_reduce_or_u32(group, free);
+    if (free) {
+        plan.order = 31u - simt_clz_u32(free);
+        plan.units = lanes >> (plan.order - order);
+    } else if (simt_any(group, above != 0)) {
+        plan.order = largest;
     }
-    uint32_t half = quarry_share_u32(p->group, givers, empty, p->node + 1u);
-    if (quarry_share_takes(givers, empty)) {
-        p->node = half;
-        p->at = h;
-    }
-    /* Halves are in the tree before they are signalled, and what givers acquired holds for all. */
-    simt_sync(p->group);
-    p->height = h;
-    if (simt_lane() != p->leader)
-        return;
-    uint32_t owed = p->owed[h], promised = p->promised[h];
-    if (made)
-        quarry_semaphore_produced(&b->units[h], &owed, made, &promised);
-    if (promised) {
-        simt_fence(acq_rel); /* what the higher order's semaphore said comes before what this one does */
-        quarry_semaphore_withdraw(&b->units[h], &owed, promised, &promised);
-    }
-    p->owed[h] = (uint8_t)owed;
-    p->promised[h] = (uint8_t)promised;
+    return plan;
 }
 
 /* Takes a block of 2^order pages for each lane of the group.
@@ -317,120 +207,306 @@ SIMT_FN void quarry_buddy_divide(const struct quarry_buddy *b, struct quarry_bud
 SIMT_FN uint32_t quarry_buddy_take(const struct quarry_buddy *b, struct quarry_random *r, uint32_t group,
                                    uint32_t order)
 {
-    struct quarry_buddy_party p;
-    uint32_t units = 0;
-    p.group = group;
-    p.leader = simt_ctz_u32(group);
-    p.order = p.height = order;
-    p.node = QUARRY_BUDDY_NO_NODE;
-    p.at = order;
-    if (simt_lane() == p.leader) {
-        uint32_t wanted = simt_popc_u32(group);
-        units = quarry_semaphore_ask(&b->units[order], wanted);
-        p.owed[order] = (uint8_t)(wanted - units);
-        p.promised[order] = 0;
-    }
-    for (;;) {
-        uint32_t said = simt_shuffle_u32(group, units | p.height << 6, p.leader);
-        units = said & 63u;
-        p.height = said >> 6;
-        if (units == QUARRY_BUDDY_NO_MORE) {
-            if (p.height == order)
-                break;
-            quarry_buddy_divide(b, &p);
-        } else if (units) {
-            simt_sync(group); /* what the leader acquired holds for all */
-            uint32_t empty = simt_ballot(group, p.node == QUARRY_BUDDY_NO_NODE);
-            if (p.node == QUARRY_BUDDY_NO_NODE && simt_rank(empty) < units) {
-                uint32_t state = p.height > order ? QUARRY_BUDDY_BUSY : QUARRY_BUDDY_TAKEN;
-                p.node = quarry_buddy_claim(b, r, p.height, state);
-                p.at = p.height;
+    uint32_t page = QUARRY_NO_PAGE, most = b->top, leader = simt_ctz_u32(group);
+    for (uint32_t needs = group; needs; needs = simt_ballot(group, page == QUARRY_NO_PAGE)) {
+        struct quarry_buddy_plan plan = quarry_buddy_look(b, group, simt_popc_u32(needs), order, most);
+        uint32_t height = plan.order, each = plan.order - order, said = 0; /* each unit is for 2^each lanes */
+        if (simt_lane() == leader) {
+            while (plan.units && !quarry_semaphore_try(&b->units[height], plan.units))
+                plan.units /= 2u;
+            if (plan.units == 0) {
+                height = quarry_buddy_unit(b, height);
+                plan.units = height != QUARRY_BUDDY_NO_ORDER;
             }
+            said = plan.units | height << 8;
         }
-        if (simt_lane() == p.leader)
-            units = quarry_buddy_step(b, &p);
+        said = simt_shuffle_u32(group, said, leader);
+        plan.units = said & 255u;
+        height = said >> 8;
+        if (plan.units == 0 && each == 0)
+            break;
+        if (plan.units == 0) {
+            most = plan.order - 1u;
+            continue;
+        }
+        simt_sync(group); /* what the leader acquired holds for all */
+        uint32_t rank = simt_rank(needs), first = rank >> each << each, index = 0;
+        int served = (needs >> simt_lane() & 1u) && rank < plan.units << each;
+        if (served && rank == first)
+            index = quarry_buddy_claim(b, r, height, plan.order, order);
+        index = simt_shuffle_u32(group, index, served ? quarry_lane_of_rank(needs, first) : simt_lane());
+        simt_sync(group); /* what the claim acquired holds for those who get a part of it */
+        if (served) {
+            uint32_t nodes = QUARRY_BUDDY_WAYS >> order % QUARRY_BUDDY_LEVELS;
+            index = (index << each) + (rank - first);
+            page = index << order;
+            /* A lower word is all TAKEN. */
+            if (plan.order / QUARRY_BUDDY_LEVELS > order / QUARRY_BUDDY_LEVELS && index % nodes == 0)
+                simt_store_u64(&b->word[quarry_buddy_word(b, order, index)],
+                               (((uint64_t)1 << 2u * nodes) - 1u) << 2u * nodes, release);
+        }
+        simt_sync(group); /* nodes are in the tree before they are signalled or given back */
+        if (simt_lane() == leader)
+            while (height-- > plan.order)
+                quarry_semaphore_add(&b->units[height], QUARRY_BUDDY_BATCH, 1, QUARRY_BUDDY_BATCH);
     }
-    return p.node == QUARRY_BUDDY_NO_NODE ? QUARRY_NO_PAGE : quarry_buddy_first_page(b, p.node, order);
+    return page;
 }
 
-/* ---- looking and giving ---- */
+/* ---- giving ---- */
 
-/* Finds the block, available or taken, that has this page.
- *   order   out
- * Returns the node; *word is its word, in which the node's state is.  0: the page is in none, which may be so while
- * others divide and merge. */
-SIMT_FN uint32_t quarry_buddy_find(const struct quarry_buddy *b, uint32_t page, uint32_t *order,
-                                   uint32_t *word)
+/* Sets of nodes of a word: bit l for node l. */
+#define QUARRY_BUDDY_FIRST 0x55555554u /* of each two siblings */
+#define QUARRY_BUDDY_ABOVE 2u          /* node 1 */
+
+/* The fields of the states of such nodes, all bits. */
+SIMT_FN uint64_t quarry_buddy_fields(uint32_t nodes)
 {
-    uint32_t node = quarry_buddy_node(b, 0, page);
-    for (*order = 0; node; node /= 2u, ++*order) {
-        *word = simt_load_u32(&b->word[node >> 1], relaxed);
-        uint32_t state = quarry_buddy_child(*word, node);
-        if (state == QUARRY_BUDDY_AVAILABLE || state == QUARRY_BUDDY_TAKEN)
-            return node;
-        if (state == QUARRY_BUDDY_PARTIAL)
-            return 0;
+    uint64_t x = nodes;
+    x = (x | x << 16) & 0x0000ffff0000ffffu;
+    x = (x | x << 8) & 0x00ff00ff00ff00ffu;
+    x = (x | x << 4) & 0x0f0f0f0f0f0f0f0fu;
+    x = (x | x << 2) & 0x3333333333333333u;
+    x = (x | x << 1) & 0x5555555555555555u;
+    return x | x << 1;
+}
+
+/* The nodes above those of a set of first siblings. */
+SIMT_FN uint32_t quarry_buddy_parents(uint32_t first)
+{
+    first = (first | first >> 1) & 0x33333333u;
+    first = (first | first >> 2) & 0x0f0f0f0fu;
+    first = (first | first >> 4) & 0x00ff00ffu;
+    return (first | first >> 8) & 0x0000ffffu;
+}
+
+/* The nodes below one. */
+SIMT_FN uint32_t quarry_buddy_below(uint32_t node)
+{
+    uint32_t below = 0;
+    SIMT_ROLLED
+    for (uint32_t nodes = 2; node < QUARRY_BUDDY_WAYS; nodes *= 2u) {
+        node *= 2u;
+        below |= ((1u << nodes) - 1u) << node;
     }
+    return below;
+}
+
+/* What a lane gives back of one word, for all lanes of its group whose blocks are there. */
+struct quarry_buddy_given {
+    uint32_t w, group;
+    uint32_t taken;     /* blocks that are TAKEN */
+    uint32_t owned;     /* blocks that came of merging */
+    uint32_t announced; /* of these: they are expected as units */
+    uint32_t units;     /* AVAILABLE, and not signalled: eight bits for each height of the word */
+    uint32_t expected;  /* of these, that were announced */
+};
+
+/* The units of the order of a node. */
+SIMT_FN struct quarry_semaphore *quarry_buddy_units(const struct quarry_buddy *b,
+                                                    const struct quarry_buddy_given *g, uint32_t node)
+{
+    return &b->units[quarry_buddy_height(g->group, node)];
+}
+
+/* Blocks that the lane has, each as large as it can be. */
+SIMT_FN uint32_t quarry_buddy_fold(const struct quarry_buddy *b, struct quarry_buddy_given *g)
+{
+    uint32_t blocks = g->taken | g->owned, both, lost;
+    while ((both = blocks & blocks >> 1 & QUARRY_BUDDY_FIRST) != 0)
+        blocks = (blocks & ~(both | both << 1)) | quarry_buddy_parents(both);
+    /* A unit that is announced comes as a part of a larger one: that is announced first. */
+    for (lost = g->announced & ~blocks; lost; lost &= lost - 1u) {
+        uint32_t node = simt_ctz_u32(lost), up = node;
+        while (up > 1 && !(blocks >> up & 1u))
+            up /= 2u;
+        if (blocks & ~g->announced & 1u << up)
+            quarry_semaphore_announce(quarry_buddy_units(b, g, up), 1);
+        simt_fence(acq_rel); /* pairs with that of quarry_buddy_unit, on its way up */
+        quarry_semaphore_retract(quarry_buddy_units(b, g, node), 1);
+        g->announced = (g->announced & ~(1u << node)) | (blocks & 1u << up);
+    }
+    return blocks;
+}
+
+/* The lane has all of the word, which is all BUSY: it goes on with the word above. */
+SIMT_FN void quarry_buddy_climb(struct quarry_buddy_given *g)
+{
+    uint32_t node = quarry_buddy_above_node(g->w);
+    g->w = quarry_buddy_above(g->w);
+    g->group++;
+    g->taken = 0;
+    g->owned = 1u << node;
+    g->announced = g->announced & QUARRY_BUDDY_ABOVE ? 1u << node : 0;
+}
+
+/* Takes `node`, which is AVAILABLE, and whose buddy the lane has, if a unit of its order is free.
+ * Returns whether: then the lane has the node above. */
+SIMT_FN int quarry_buddy_merge(const struct quarry_buddy *b, struct quarry_buddy_given *g, uint32_t node)
+{
+    struct quarry_semaphore *units = quarry_buddy_units(b, g, node);
+    uint32_t below = quarry_buddy_below(node / 2u);
+    uint64_t taken = quarry_buddy_fields(g->taken); /* still, but for frees that came twice */
+    if (quarry_semaphore_free(simt_load_u64(&units->balance, relaxed)) <= 0)
+        return 0;
+    quarry_semaphore_announce(units + 1, 1);
+    simt_fence(acq_rel); /* pairs with that of quarry_buddy_unit, on its way up */
+    if (quarry_semaphore_try(units, 1)) {
+        for (;;) {
+            uint64_t word = simt_load_u64(&b->word[g->w], relaxed);
+            if (quarry_buddy_state(word, node) != QUARRY_BUDDY_AVAILABLE || (taken & ~word))
+                break;
+            if (node < 4 && (word & QUARRY_BUDDY_LOCKED)) {
+                simt_backoff(); /* who has locked it changes node 1 */
+                continue;
+            }
+            if (simt_cas_u64(&b->word[g->w], word, word & ~quarry_buddy_fields(below), acq_rel) != word)
+                continue;
+            if (g->announced >> (node ^ 1u) & 1u)
+                quarry_semaphore_retract(units, 1);
+            g->taken &= ~below;
+            g->owned = (g->owned & ~below) | 1u << node / 2u;
+            g->announced = (g->announced & ~below) | 1u << node / 2u;
+            if (node < 4)
+                quarry_buddy_climb(g);
+            return 1;
+        }
+        quarry_semaphore_signal(units, 1);
+        simt_fence(acq_rel); /* pairs with that of quarry_buddy_unit, on its way down */
+    }
+    quarry_semaphore_retract(units + 1, 1);
     return 0;
 }
 
-/* Is something wrong with word i of a tree that nobody uses? */
-SIMT_FN int quarry_buddy_is_wrong(const struct quarry_buddy *b, uint32_t i, uint32_t word)
+/* One step: takes a buddy that is AVAILABLE, or, if it gets none, makes those blocks AVAILABLE whose buddies are not.
+ * A block does not wait for another one of the group: who has a claim to its buddy may wait for that.
+ *   *g   the lane's blocks; none are left in the end
+ * Returns 0 if nothing could be done.  Waits for locks only. */
+SIMT_FN int quarry_buddy_give_step(const struct quarry_buddy *b, struct quarry_buddy_given *g)
 {
-    uint32_t empty = 0; /* both children BUSY */
-    int wrong = (word & QUARRY_BUDDY_LOCKED) != 0;
-    wrong |= quarry_buddy_child(word, 0) == QUARRY_BUDDY_AVAILABLE &&
-             quarry_buddy_child(word, 1) == QUARRY_BUDDY_AVAILABLE;
-    if (i != 0) {
-        uint32_t state = quarry_buddy_child(simt_load_u32(&b->word[i >> 1], relaxed), i);
-        if (state == QUARRY_BUDDY_AVAILABLE || state == QUARRY_BUDDY_TAKEN)
-            wrong |= word != empty;
-        else
-            wrong |= state != quarry_buddy_derive(word);
+    uint64_t word = simt_load_u64(&b->word[g->w], relaxed), fields = quarry_buddy_fields(g->taken);
+    uint32_t blocks, buddies, ready;
+    QUARRY_ASSERT_LIVE((fields & ~word) == 0);
+    if (fields & ~word) /* frees that came twice */
+        for (uint32_t rest = g->taken; rest; rest &= rest - 1u)
+            if (quarry_buddy_state(word, simt_ctz_u32(rest)) != QUARRY_BUDDY_TAKEN)
+                g->taken &= ~(rest & (0u - rest));
+    blocks = quarry_buddy_fold(b, g);
+    if (blocks == QUARRY_BUDDY_ABOVE) {
+        if ((word & QUARRY_BUDDY_LOCKED) || simt_cas_u64(&b->word[g->w], word, 0, acq_rel) != word)
+            return 0;
+        quarry_buddy_climb(g);
+        return 1;
     }
-    return wrong;
+    ready = blocks;
+    buddies = (blocks & QUARRY_BUDDY_FIRST) << 1 | (blocks >> 1 & QUARRY_BUDDY_FIRST);
+    for (; buddies; buddies &= buddies - 1u) {
+        uint32_t node = simt_ctz_u32(buddies);
+        if (quarry_buddy_state(word, node) != QUARRY_BUDDY_AVAILABLE)
+            continue;
+        if (quarry_buddy_merge(b, g, node)) /* nobody waits for the node */
+            return 1;
+        ready &= ~(1u << (node ^ 1u));
+    }
+    if (ready == 0)
+        return blocks == 0;
+    uint64_t next = word;
+    for (uint32_t rest = ready; rest; rest &= rest - 1u) {
+        uint32_t node = simt_ctz_u32(rest);
+        next &= ~quarry_buddy_fields(quarry_buddy_below(node));
+        next = quarry_buddy_follow(quarry_buddy_put(next, node, QUARRY_BUDDY_AVAILABLE), node);
+    }
+    if (!quarry_buddy_change(b, g->w, word, next))
+        return 0;
+    for (uint32_t rest = ready; rest; rest &= rest - 1u) {
+        uint32_t node = simt_ctz_u32(rest), unit = 1u << 8u * quarry_buddy_height(0, node);
+        g->units += unit;
+        g->expected += g->announced >> node & 1u ? unit : 0;
+        ready |= quarry_buddy_below(node);
+    }
+    g->taken &= ~ready;
+    g->owned &= ~ready;
+    g->announced &= ~ready;
+    return 1;
 }
 
-/* Gives back the block that has this page.
+/* Signals what lanes of the group have made AVAILABLE. */
+SIMT_FN void quarry_buddy_signal(const struct quarry_buddy *b, uint32_t group,
+                                 const struct quarry_buddy_given *g)
+{
+    simt_sync(group); /* nodes are in the tree before they are signalled */
+    for (uint32_t rest = simt_ballot(group, g->units != 0); rest;) {
+        uint32_t words = simt_shuffle_u32(group, g->group, simt_ctz_u32(rest));
+        uint32_t order = words * QUARRY_BUDDY_LEVELS, mine = g->units && g->group == words;
+        uint32_t units = simt_reduce_add_u32(group, mine ? g->units : 0);
+        uint32_t expected = simt_reduce_add_u32(group, mine ? g->expected : 0);
+        rest &= ~simt_ballot(group, mine);
+        if (simt_rank(group) == 0)
+            for (; units; units >>= 8, expected >>= 8, order++)
+                if (units & 255u)
+                    quarry_semaphore_add(&b->units[order], units & 255u, 0, expected & 255u);
+    }
+}
+
+/* Gives back the block that has this page, for each lane of the group.
+ *   page   or QUARRY_NO_PAGE
  * Returns whether there was one.
- * Progress: waits for lanes that change the words above, and for who has a claim to a buddy.  Order: release. */
+ * Progress: waits for lanes that change words above, and for who has a claim to a buddy.  Order: release. */
+SIMT_FN int quarry_buddy_give_together(const struct quarry_buddy *b, uint32_t group, uint32_t page)
+{
+    struct quarry_buddy_given g = {0, 0, 0, 0, 0, 0, 0};
+    uint32_t order = 0, index;
+    int has = page != QUARRY_NO_PAGE && quarry_buddy_find(b, page, &order) == QUARRY_BUDDY_TAKEN;
+    index = has ? page >> order : 0;
+    /* A block that two lanes give is one's. */
+    has = (simt_rank(simt_match_u64(group, (uint64_t)has << 63 | (uint64_t)index << 8 | order)) == 0) & has;
+    if (has) {
+        g.w = quarry_buddy_word(b, order, index);
+        g.group = order / QUARRY_BUDDY_LEVELS;
+        g.taken = 1u << quarry_buddy_node(order, index);
+    }
+    simt_sync(group); /* what lanes did to their blocks, before one gives them back */
+    while (simt_any(group, (g.taken | g.owned) != 0)) {
+        int stuck = 0;
+        uint32_t same = simt_match_u32(group, g.taken | g.owned ? g.w : ~0u); /* one for all of a word */
+        g.taken = simt_reduce_or_u32(same, g.taken);
+        g.owned = simt_reduce_or_u32(same, g.owned);
+        g.announced = simt_reduce_or_u32(same, g.announced);
+        g.units = g.expected = 0;
+        if (simt_rank(same) != 0)
+            g.taken = g.owned = g.announced = 0;
+        if (g.taken | g.owned)
+            stuck = !quarry_buddy_give_step(b, &g);
+        quarry_buddy_signal(b, group, &g);
+        if (stuck)
+            simt_backoff();
+    }
+    simt_sync(group); /* all is signalled before a lane asks again */
+    return has;
+}
+
+/* The same for one lane. */
 SIMT_FN int quarry_buddy_give(const struct quarry_buddy *b, uint32_t page)
 {
-    uint32_t order, word, node = quarry_buddy_find(b, page, &order, &word);
-    uint32_t mine = QUARRY_BUDDY_TAKEN, announced = 0; /* units of this order that the caller has announced */
-    if (node == 0)
-        return 0;
-    for (;; word = simt_load_u32(&b->word[node >> 1], relaxed)) {
-        if (quarry_buddy_child(word, node) != mine)
-            return 0; /* a free that came twice */
-        if (!(word & QUARRY_BUDDY_LOCKED) && quarry_buddy_child(word, node ^ 1u) != QUARRY_BUDDY_AVAILABLE) {
-            if (!quarry_buddy_change(b, node, word, QUARRY_BUDDY_AVAILABLE))
-                continue;
-            quarry_semaphore_add(&b->units[order], 1, 0, announced);
-            return 1;
-        }
-        uint64_t balance = simt_load_u64(&b->units[order].balance, relaxed);
-        if (!(word & QUARRY_BUDDY_LOCKED) && quarry_semaphore_free(balance) > 0) {
-            quarry_semaphore_announce(&b->units[order + 1u], 1);
-            simt_fence(acq_rel); /* pairs with that of quarry_buddy_take, on its way up */
-            if (quarry_semaphore_try(&b->units[order], 1)) {
-                /* Both BUSY, and nobody waits for it. */
-                if (simt_cas_u32(&b->word[node >> 1], word, 0, acq_rel) == word) {
-                    if (announced)
-                        quarry_semaphore_retract(&b->units[order], 1);
-                    announced = 1;
-                    mine = QUARRY_BUDDY_PARTIAL; /* so it was, and all above knows it as that */
-                    node /= 2u;
-                    order++;
-                    continue;
-                }
-                quarry_semaphore_signal(&b->units[order], 1);
-                simt_fence(acq_rel); /* pairs with that of quarry_buddy_take, on its way down */
-            }
-            quarry_semaphore_retract(&b->units[order + 1u], 1);
-        }
-        simt_backoff();
+    return quarry_buddy_give_together(b, 1u << simt_lane(), page);
+}
+
+/* Gives back of a block that the caller has all but a part, which is a block then.
+ *   height   the block's order
+ *   kept     the part's, at most that; index: the part begins at page index << kept
+ * Progress: waits for lanes that change words above.  Order: release. */
+SIMT_FN void quarry_buddy_shrink(const struct quarry_buddy *b, uint32_t height, uint32_t kept, uint32_t index)
+{
+    uint32_t w = quarry_buddy_word(b, height, index >> (height - kept));
+    for (;; simt_backoff()) {
+        uint64_t word = simt_load_u64(&b->word[w], relaxed);
+        uint32_t group = height / QUARRY_BUDDY_LEVELS;
+        if (quarry_buddy_change(b, w, word, quarry_buddy_carve(word, group, height, kept, index, kept)))
+            break;
     }
+    quarry_buddy_carve_below(b, height, kept, index, kept);
+    while (height-- > kept)
+        quarry_semaphore_signal(&b->units[height], 1);
 }
 
 #endif

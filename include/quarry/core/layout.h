@@ -5,6 +5,7 @@
 
 #include "quarry/core/options.h"
 #include "quarry/core/pages.h"
+#include "quarry/core/random.h"
 #include "quarry/simt/simt.h"
 
 enum quarry_layout_result {
@@ -47,6 +48,7 @@ struct quarry_layout {
     double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
     /* out */
     uint32_t wrong_option;                              /* QUARRY_LAYOUT_OPTION: its number */
+    uint64_t most_pages;                                /* QUARRY_LAYOUT_PAGES: how many it takes */
     const char *wrong_because;                          /* and half a sentence that says what it must be */
     struct quarry_section section[QUARRY_MAX_SECTIONS]; /* what lies where, by quarry_layout_section() */
     uint32_t section_count;
@@ -79,7 +81,17 @@ struct quarry_census {
     uint64_t largest_free; /* bytes; combined by maximum, the others by sum */
     uint64_t slots;
     uint64_t faults; /* structures that contradict themselves */
+
+    /* What is told in two places is added here for one and subtracted for the other, times a number of its own
+     * (quarry_census_key): modulo 2^64, 0 if the two agree. */
+    uint64_t odds;
 };
+
+SIMT_FN uint64_t quarry_census_key(uint32_t what)
+{
+    return ((uint64_t)quarry_mix_u32(2u * what + 1u) << 32 | quarry_mix_u32(2u * what + 2u)) | 1u;
+}
+
 #define QUARRY_SLOTS_UNKNOWN (~(uint64_t)0) /* slots, as one lane's share: nobody can count them */
 
 /* Adds what a part of a heap of fixed pages counts: `live` and `spare` pages; slots are for `bytes`. */
@@ -238,6 +250,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_fit(struct quarry_layout *l
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_DEFAULT_PAGE_BYTES);
     if (result != QUARRY_LAYOUT_OK)
         return result;
+    l->most_pages = QUARRY_MAX_PAGES;
     if (l->pages > QUARRY_MAX_PAGES)
         return QUARRY_LAYOUT_PAGES;
     while (low < high) { /* the largest number that fits, by bisection */
