@@ -60,7 +60,7 @@ SIMT_KERNEL_DECLARE(exact_halves);
 SIMT_KERNEL_DECLARE(exact_numbers);
 
 /* ring, on a full heap: blocks 1 .. askers / 32 free `askers` pages, and block 0 sees that never more of them are
- * counted than lie in slots: else a malloc would wait for a free.  For memory that is sequentially consistent. */
+ * counted than lie in slots: else a malloc would wait for a free. */
 SIMT_KERNEL_DECLARE(exact_counted);
 
 #endif
