@@ -323,6 +323,19 @@ SIMT_KERNEL(exact_count, struct exact_case, a)
     }
 }
 
+SIMT_KERNEL(exact_count_all, struct exact_case, a)
+{
+    if (simt_lane() >= a.askers)
+        return;
+    quarry_free(a.heap, a.block[simt_lane()]);
+    if (quarry_available_slots(a.heap, a.bytes) == 0)
+        simt_add_u32(a.wrong, 1, relaxed);
+    simt_sync((1u << a.askers) - 1u);
+    a.block[simt_lane()] = exact_ask(&a);
+    if (!a.block[simt_lane()])
+        simt_add_u32(a.wrong, 1, relaxed);
+}
+
 SIMT_KERNEL(exact_halves, struct exact_case, a)
 {
     struct quarry_random r = quarry_random_start();
