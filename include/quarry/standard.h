@@ -93,15 +93,17 @@ SIMT_FN void *quarry_calloc(struct quarry_handle heap, size_t count, size_t size
 SIMT_FN size_t quarry_usable_size(struct quarry_handle heap, const void *block)
 {
     struct quarry_span span;
+    size_t bytes = 0;
     if (!block || !quarry_fits_or_tell(&heap))
         return 0;
     if (heap.debug)
-        return quarry_debug_usable(heap.debug, block);
-    if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
-        return quarry_pieces_room(block);
-    if (quarry_dispatch_find(&heap, block, &span) != QUARRY_PLACE_LIVE)
-        return 0;
-    return span.bytes - (size_t)((const unsigned char *)block - span.begin);
+        bytes = quarry_debug_usable(heap.debug, block);
+    else if (QUARRY_DISTRIBUTION_OF(heap) == QUARRY_DISTRIBUTION_NUMBER_warp)
+        bytes = quarry_pieces_room(block);
+    else if (quarry_dispatch_find(&heap, block, &span) == QUARRY_PLACE_LIVE)
+        bytes = span.bytes - (size_t)((const unsigned char *)block - span.begin);
+    simt_note_usable(block, bytes);
+    return bytes;
 }
 
 /* Copies between blocks, which are aligned to 16. */

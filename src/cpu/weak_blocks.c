@@ -86,16 +86,27 @@ static void note_malloc(struct weak_region *region, uint64_t first, uint64_t byt
             return;
         __atomic_fetch_add(&in_use, 1, __ATOMIC_RELAXED);
     }
-    uint64_t at = first / 8;
-    for (; 8 * at < end; at++) {
+    for (uint64_t at = first / 8; 8 * at < end; at++) {
         struct word *word = &region->words[at];
         word->unwritten |= bits_of(at, first, end);
         word->freed = 0;
         word->ends = (at == first / 8 ? FIRST : 0) | (8 * at + 8 >= end ? LAST : 0);
     }
-    /* The block may be larger than was asked for, and its owner may use all of it. */
-    for (; 8 * at + 8 <= region->bytes && region->words[at].freed && !(region->words[at].ends & FIRST); at++)
-        region->words[at].freed = 0;
+}
+
+/* The block may be larger than was asked for.  Of what lay there before nothing is left. */
+static void note_usable(struct weak_region *region, uint64_t first, uint64_t bytes)
+{
+    uint64_t end = first + bytes < region->bytes ? first + bytes : region->bytes, at = first / 8;
+    if (!region->words)
+        return;
+    while (8 * at < end && !(region->words[at].ends & LAST))
+        at++;
+    if (8 * at + 8 >= end)
+        return; /* it is known already */
+    region->words[at].ends &= (uint8_t)~LAST;
+    for (at++; 8 * at < end; at++)
+        region->words[at] = (struct word){bits_of(at, first, end), 0, 8 * at + 8 >= end ? LAST : 0};
 }
 
 /* From whatever address in the block that quarry_aligned_alloc may have returned. */
@@ -127,6 +138,13 @@ void simt_cpu_note_block(const void *block, uint64_t bytes)
         note_malloc(region, (uintptr_t)block - region->base, bytes);
     else
         note_free(region, (uintptr_t)block - region->base);
+}
+
+void simt_cpu_note_usable(const void *block, uint64_t bytes)
+{
+    struct weak_region *region = bytes && weak_self() ? region_of((uintptr_t)block) : NULL;
+    if (region)
+        note_usable(region, (uintptr_t)block - region->base, bytes);
 }
 
 /* Does the call stand in the library itself?  Few places ask, and they ask often. */

@@ -323,6 +323,19 @@ SIMT_KERNEL(exact_count, struct exact_case, a)
     }
 }
 
+SIMT_KERNEL(exact_count_all, struct exact_case, a)
+{
+    if (simt_lane() >= a.askers)
+        return;
+    quarry_free(a.heap, a.block[simt_lane()]);
+    if (quarry_available_slots(a.heap, a.bytes) == 0)
+        simt_add_u32(a.wrong, 1, relaxed);
+    simt_sync((1u << a.askers) - 1u);
+    a.block[simt_lane()] = exact_ask(&a);
+    if (!a.block[simt_lane()])
+        simt_add_u32(a.wrong, 1, relaxed);
+}
+
 SIMT_KERNEL(exact_halves, struct exact_case, a)
 {
     struct quarry_random r = quarry_random_start();
@@ -399,13 +412,14 @@ SIMT_KERNEL(exact_dirty, struct exact_case, a)
 
 /* ---- count ---- */
 
+/* Reads by changing nothing: so it sees the newest, whatever the memory model. */
 SIMT_FN void exact_watch(const struct exact_case *a)
 {
     const struct quarry_ring *h = &a->heap.as.ring;
     while (!exact_is_over(a)) {
-        uint64_t counted = quarry_ring_spare(simt_load_u64(&h->head->spare, relaxed)), numbers = 0;
+        uint64_t counted = quarry_ring_spare(simt_add_u64(&h->head->spare, 0, relaxed)), numbers = 0;
         for (uint32_t i = 0; i <= h->mask; i++)
-            numbers += simt_load_u32(&h->slot[i], relaxed) != QUARRY_NO_PAGE;
+            numbers += simt_or_u32(&h->slot[i], 0, relaxed) != QUARRY_NO_PAGE;
         if (numbers < counted)
             simt_add_u32(a->wrong, 1, relaxed);
         simt_backoff();

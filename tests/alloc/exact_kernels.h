@@ -50,6 +50,10 @@ SIMT_KERNEL_DECLARE(exact_swap);
  * first lanes, `askers` in all: its own is. */
 SIMT_KERNEL_DECLARE(exact_count);
 
+/* `askers` lanes of a warp free a block each, and ask how many are free, each when it comes to that: its own is.
+ * Then each gets one. */
+SIMT_KERNEL_DECLARE(exact_count_all);
+
 /* On an empty heap of 4, 8 or more pages thread 0 of block 0 takes one page and frees it, over and over, and thread 0 of
  * block 1 a block of `pages` pages, half of the heap.  Whenever either asks there is one: the other has dirtied one half
  * at most.  So blocks that are divided and joined meanwhile are no reason for NULL. */
@@ -64,7 +68,7 @@ SIMT_KERNEL_DECLARE(exact_numbers);
 SIMT_KERNEL_DECLARE(exact_dirty);
 
 /* ring, on a full heap: blocks 1 .. askers / 32 free `askers` pages, and block 0 sees that never more of them are
- * counted than lie in slots: else a malloc would wait for a free.  For memory that is sequentially consistent. */
+ * counted than lie in slots: else a malloc would wait for a free. */
 SIMT_KERNEL_DECLARE(exact_counted);
 
 #endif

@@ -38,7 +38,7 @@ static void begin_aligned(uint64_t page_bytes, uint64_t seed)
     memset(&a, 0, sizeof a);
     a.heap = f.device.heap;
     a.reaches = (uint32_t)(f.counted || f.distribution != QUARRY_DISTRIBUTION_NONE);
-    a.sized = a.reaches && !getenv("QUARRY_WEAK"); /* which knows only of the bytes that were asked for */
+    a.sized = a.reaches;
     a.page_bytes = f.about.page_bytes;
     a.threads = THREADS;
     a.count = 2 * MOST_PAGES / ALIGNED_HELD * ALIGNED_HELD;

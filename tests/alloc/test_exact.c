@@ -93,6 +93,12 @@ static void open_holes(uint32_t blocks, uint64_t bytes, const struct exact_case 
     run(&promise_free, blocks);
 }
 
+/* What rw and scatter don't promise (docs/design/full-heap.md): mode weak comes to it wherever pages move. */
+static int may_miss_a_page_that_moves(void)
+{
+    return getenv("QUARRY_WEAK") && (test_is_of(f.allocator, "rw") || test_is_of(f.allocator, "scatter"));
+}
+
 /* Bitmaps of 33 words, so that the last is under a lock of its own lockmap word. */
 static void moving_holes(void)
 {
@@ -101,6 +107,8 @@ static void moving_holes(void)
     uint32_t words = f.word_bits ? 33 : 3, bits = f.word_bits ? f.word_bits : 32, pages = words * bits - 5;
     const uint32_t pairs[][2] = {
         {words - 1, words - 2}, {0, words - 1}, {words - 2, 0}, {words / 2, words - 1}};
+    if (may_miss_a_page_that_moves())
+        return;
     for (uint32_t h = 0; h < HEAPS; h++) {
         struct exact_case a;
         uint32_t cases = count_cases(MOVE_SEEDS);
@@ -139,7 +147,7 @@ static void moving_cells(void)
         {64, 128, 64, 128}, /* one page of a hole, of which the prover needs both */
     };
     static const uint32_t holds[] = {0, 3, 10, 30, 100, 300}, pages = 40;
-    if (!test_is_of(f.allocator, "scatter"))
+    if (!test_is_of(f.allocator, "scatter") || may_miss_a_page_that_moves())
         return;
     for (uint32_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (uint32_t h = 0; h < HEAPS; h++) {
@@ -261,9 +269,10 @@ static void counts(void)
     a.turns /= 4;
     for (uint32_t i = 0; i < cases; i++) {
         choose_schedule(i);
-        a.block = f.device.block + i % pages;
+        a.block = f.device.block + i % (pages - 8);
         a.askers = 2 + i / 4 % 4;
         prove(&exact_count, 1, &a);
+        prove(&exact_count_all, 1, &a);
     }
     end_exact(&a, 0);
 }
@@ -378,9 +387,9 @@ static void a_part_tells_of_a_free_page_though_it_was_taken(void **state)
 static void numbers_in_slots(void)
 {
     const uint32_t pages = 2 * SIMT_LANES;
-    if (!test_is_of(f.allocator, "ring") || getenv("QUARRY_WEAK"))
+    if (!test_is_of(f.allocator, "ring"))
         return;
-    for (uint64_t seed = 1; seed <= seeds(REGAIN_SEEDS) / 10; seed++) {
+    for (uint64_t seed = 1; seed <= seeds(REGAIN_SEEDS / 10); seed++) {
         struct exact_case a;
         begin_full(pages, 0, &a);
         f.target.seed = seed;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uses of a block that are wrong though they race with nobody. */
+/* Uses of a block that are wrong though they race with nobody: of a block of 16 bytes, or, the last two, of all that
+ * there is of one. */
 #ifndef QUARRY_TESTS_BLOCK_KERNELS_H
 #define QUARRY_TESTS_BLOCK_KERNELS_H
 
@@ -12,7 +13,9 @@ enum block_misuse {
     BLOCK_READ_UNWRITTEN,
     BLOCK_READ_FREED,
     BLOCK_WRITE_FREED,
-    BLOCK_ADD_FREED /* by an atomic */
+    BLOCK_ADD_FREED, /* by an atomic */
+    BLOCK_READ_UNWRITTEN_END,
+    BLOCK_WRITE_FREED_END
 };
 
 struct block_case {

@@ -342,7 +342,8 @@ static void a_report_says_who_where_and_why_and_its_seed_replays_it(void **state
 /* Over and over in one small heap, so that what one launch freed the next gets. */
 static void blocks_are_written_before_they_are_read_and_left_alone_when_freed(void **state)
 {
-    static const char *const found[] = {NULL, NULL, "reads at ", "reads at ", "writes at ", "writes at "};
+    static const char *const found[] = {NULL,         NULL,         "reads at ", "reads at ",
+                                        "writes at ", "writes at ", "reads at ", "writes at "};
     static uint32_t sum;
     struct quarry_grid grid = {1, 1, 0};
     int allocators = quarry_allocator_count();
@@ -358,12 +359,12 @@ static void blocks_are_written_before_they_are_read_and_left_alone_when_freed(vo
         target.seed = (uint64_t)i + 1;
         options.target = target;
         options.allocator = info.name;
-        options.page_bytes = 16;
+        options.page_bytes = 256;
         options.pages = 64;
         assert_ok(quarry_heap_create(&heap, &options));
         a.heap = quarry_heap_handle(heap);
         for (uint32_t turn = 0; turn < 20; turn++)
-            for (a.misuse = BLOCK_SOUND; a.misuse <= BLOCK_ADD_FREED; a.misuse++) {
+            for (a.misuse = BLOCK_SOUND; a.misuse <= BLOCK_WRITE_FREED_END; a.misuse++) {
                 enum quarry_status status = quarry_launch(&block_misuse, &target, grid, &a);
                 const char *report = quarry_error_detail();
                 assert_int_equal(status, found[a.misuse] ? QUARRY_ERROR_RACE : QUARRY_OK);
@@ -373,8 +374,8 @@ static void blocks_are_written_before_they_are_read_and_left_alone_when_freed(vo
                     printf("%s\n", report);
                 assert_non_null(strstr(report, found[a.misuse]));
                 assert_non_null(strstr(report, "block_kernels.c:"));
-                assert_non_null(strstr(report, a.misuse == BLOCK_READ_UNWRITTEN ? "nobody has written"
-                                                                                : "that was freed"));
+                int unwritten = a.misuse == BLOCK_READ_UNWRITTEN || a.misuse == BLOCK_READ_UNWRITTEN_END;
+                assert_non_null(strstr(report, unwritten ? "nobody has written" : "that was freed"));
             }
         assert_ok(quarry_heap_reset(heap));
         assert_ok(quarry_heap_destroy(heap));

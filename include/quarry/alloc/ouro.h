@@ -453,7 +453,6 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
     if (parks) {
         struct quarry_chunk_pages parking = quarry_ouro_parking(h, w.class_);
         quarry_chunk_enter(&parking, group, parks, w.chunk);
-        simt_sync(group);
     }
 }
 

@@ -138,8 +138,8 @@ SIMT_FN int quarry_chunk_hold(const struct quarry_chunk_pages *p, uint32_t at, u
 {
     if (!quarry_index_queue_remove(&p->tokens, at, chunk))
         return 0;
-    /* acquire: what others freed; release: the chunk's next life */
-    uint64_t word = simt_sub_u64(&p->table->word[chunk], QUARRY_CHUNK_QUEUED, acq_rel);
+    /* acquire: what others freed.  No release: its token, or the chunk, goes on by one */
+    uint64_t word = simt_sub_u64(&p->table->word[chunk], QUARRY_CHUNK_QUEUED, acquire);
     *whole = quarry_chunk_count(word) == p->pages;
     return 1;
 }
@@ -159,8 +159,8 @@ SIMT_FN uint64_t quarry_chunk_place(const struct quarry_chunk_pages *p, uint32_t
         quarry_index_queue_rest(vain);
     }
     quarry_index_queue_add(&p->tokens, 1);
-    /* release, acquire: `place`, from who puts to who removes; what was done to pages, to who gives them away */
-    return simt_add_u64(&t->word[chunk], QUARRY_CHUNK_QUEUED, acq_rel) + QUARRY_CHUNK_QUEUED;
+    /* release: `place`, and what was done to pages.  Who is to give them away acquires, in quarry_chunk_hold */
+    return simt_add_u64(&t->word[chunk], QUARRY_CHUNK_QUEUED, release) + QUARRY_CHUNK_QUEUED;
 }
 
 /* The holder of a token puts it into the queue, or, if the chunk is whole, gives that to the store.

@@ -81,6 +81,7 @@
  * For mode weak of the CPU backend, which finds uses of what was freed or never written; else nothing
  *   void  simt_note_block(const void *block, uint64_t bytes)   a heap gives this block out; 0 bytes: takes it
  *                                                   back.  NULL is a no-op
+ *   void  simt_note_usable(const void *block, uint64_t bytes)  the owner of a block was told that so many are its
  */
 #ifndef QUARRY_SIMT_SIMT_H
 #define QUARRY_SIMT_SIMT_H
