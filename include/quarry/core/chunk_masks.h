@@ -19,48 +19,49 @@
  *             gets them it makes count 0 and the class none, by one compare-exchange, and returns the chunk
  *
  * An entry is a hint.  It says nothing that the word does not say better: a subtraction tells class and count of that
- * very instant.  If the chunk is now of another class the count was not the caller's business, and it adds back what it
- * has subtracted.  So a chunk that is recycled between look and subtraction does no harm, and no generation is needed.
- * Most entries are looked at where they are.  An entry may stay when the chunk goes to the store, and serve it again
- * should it come back to this class.  Who takes an entry out puts it back, unless the word says that there is nothing: then
- * it clears the bit, by a compare-exchange of that very word.
+ * very instant.  If the chunk is now of another class the count was not the caller's business, and it adds back what
+ * it has subtracted.  So a chunk that is recycled between look and subtraction does no harm, and no generation is
+ * needed. Most entries are looked at where they are.  An entry may stay when the chunk goes to the store, and serve it
+ * again should it come back to this class.  Who takes an entry out puts it back, unless the word says that there is
+ * nothing: then it clears the bit, by a compare-exchange of that very word.
  *
  * A chunk with pages has an entry.  Whoever adds to count and takes it from 0 or less to more than 0 sets the bit
  * `queued`, and puts the entry if that was clear.  All additions do so: a free, a new chunk, and one that undoes a
  * subtraction.  So a free that comes between a subtraction and its undoing, and sees no 0, is not missed: the undoing
  * crosses 0.  The bit is cleared only while count is 0 or less, or the class another one.
  *
- * No page is lost or given twice.  A subtraction has got what count had above 0.  Bits are set before they are counted,
- * and won after they were claimed, so there are at least as many as counted and claimed: who has claimed some finds
- * them.  A bit is won by an AND.
+ * No page is lost or given twice.  A subtraction has got what count had above 0.  Bits are set before they are
+ * counted, and won after they were claimed, so there are at least as many as counted and claimed: who has claimed some
+ * finds them.  A bit is won by an AND.
  *
  * Who gives a chunk to the store.  When count is all of its pages, nobody has claimed one, nobody has subtracted in
  * error, and nobody has a page.  Whoever has made it so takes as many units as it has pages.  All units of a class are
- * worth the same, so it does not matter whose they are; there are never more units than pages counted.
- * The compare-exchange fails if somebody claims a page meanwhile, or subtracts in error.  Then the units are signalled
+ * worth the same, so it does not matter whose they are; there are never more units than pages counted. The
+ * compare-exchange fails if somebody claims a page meanwhile, or subtracts in error.  Then the units are signalled
  * again, once.  The chunk will be whole again by an addition, and who makes that tries again.
  *
  * If units are short the chunk stays, and is *late*: others have reserved them, or have counted pages and not
  * signalled them yet.  Those who have reserved some may take other pages, and then nobody would look at this chunk
- * again.  So whoever has signalled units, and who finds the store empty, recalls the late chunks: each that is still whole
- * is tried again.
+ * again.  So whoever has signalled units, and who finds the store empty, recalls the late chunks: each that is still
+ * whole is tried again.
  *
  * While somebody tries, and while it recalls, units or chunks are in its hands that nobody sees.  All this is in
  * transit for the store (core/chunks.h): who would be refused meanwhile looks again.
  *
- * Where to look.  The queue is dense: entries leave at its front only.  The first look is at a random place, so that warps
- * which come together take of many chunks, and leave all entries there.  Who finds too little there takes entries out at
- * the front, as many as it needs, and at each further time twice as many.  So entries of no use are gone soon.
+ * Where to look.  The queue is dense: entries leave at its front only.  The first look is at a random place, so that
+ * warps which come together take of many chunks, and leave all entries there.  Who finds too little there takes
+ * entries out at the front, as many as it needs, and at each further time twice as many.  So entries of no use are
+ * gone soon.
  *
  * A take ends.  There are never more units granted, and not served, than pages counted or about to be.  Who has looked
  * everywhere looks again; each time it was unlucky another got on.  Waits are for lanes that have an entry in their
  * hands, or are about to put one.
  *
  * Order.  A page: its bit is set with release and won with acquire.  A chunk: pages are counted with release; a claim
- * acquires, and so does the compare-exchange that gives the chunk away.  All changes of a word are
- * read-modify-writes, so each continues the release sequences before it.  A claim comes after all that the chunk was in
- * earlier lives.  Entries are relaxed.  A late chunk was put before the transit in which that was done has ended
- * (release), and is looked for after the store's word was read (acquire). */
+ * acquires, and so does the compare-exchange that gives the chunk away.  All changes of a word are read-modify-writes,
+ * so each continues the release sequences before it.  A claim comes after all that the chunk was in earlier lives.
+ * Entries are relaxed.  A late chunk was put before the transit in which that was done has ended (release), and is
+ * looked for after the store's word was read (acquire). */
 #ifndef QUARRY_CORE_CHUNK_MASKS_H
 #define QUARRY_CORE_CHUNK_MASKS_H
 
