@@ -94,8 +94,6 @@ plant ouro 300 chunk_masks.h 'late chunks are not recalled' \
     '/^SIMT_FN int quarry_mask_recall/,/^}/s/if \(late <= 0\)/if (1)/'
 plant ouro 300 chunk_masks.h 'a chunk that could not go is not late' \
     '/^SIMT_FN void quarry_mask_leave/,/^}/s/if \(!\(simt_or_u64.*/if (0) {/'
-plant ouro 300 chunk_masks.h 'leaving is not in transit before the units are taken' \
-    '/^SIMT_FN void quarry_mask_leave/,/^}/{s/^    quarry_chunks_begin\(m->store\);//;s/(if \(!quarry_semaphore_try\(.*\{)/int has = quarry_semaphore_try(units, pages); quarry_chunks_begin(m->store); if (!has) {/}'
 plant seeds 5000 chunk_masks.h 'the pages that the maker keeps are counted, too' \
     '/^SIMT_FN void quarry_mask_deal/,/^}/s/taken < each \? each - taken : 0/each/'
 plant seeds 5000 chunk_masks.h 'who has claimed some takes all bits of a field' \
