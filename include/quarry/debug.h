@@ -321,11 +321,16 @@ SIMT_NOINLINE_FN void *quarry_debug_malloc(struct quarry_debug *d, void *block, 
 {
     struct quarry_span span = {(unsigned char *)block, 0}; /* of a block that is found */
     unsigned char *user = span.begin + QUARRY_DEBUG_HEADER_BYTES;
-    quarry_dispatch_find(&d->heap, block, &span);
+    const uint64_t least = QUARRY_DEBUG_HEADER_BYTES + bytes;
+    if (quarry_dispatch_find(&d->heap, block, &span) != QUARRY_PLACE_LIVE || span.begin != block ||
+        span.bytes < least) { /* a wrong free has come between */
+        span.begin = (unsigned char *)block;
+        span.bytes = least;
+    }
     for (uint64_t at = 0; at < span.bytes; at += d->unit)
         quarry_debug_note_free(d, span.begin + at);
     quarry_debug_fill(user, bytes, QUARRY_DEBUG_FRESH);
-    quarry_debug_fill(user + bytes, span.bytes - QUARRY_DEBUG_HEADER_BYTES - bytes, QUARRY_DEBUG_REDZONE);
+    quarry_debug_fill(user + bytes, span.bytes - least, QUARRY_DEBUG_REDZONE);
     quarry_debug_write(span.begin, QUARRY_DEBUG_LIVE, bytes, quarry_debug_caller(d), quarry_debug_nobody(),
                        0);
     return user;

@@ -77,7 +77,7 @@ done
 plant ouro 60 chunk_masks.h 'a chunk recycled between look and subtraction' \
     '/^SIMT_FN uint32_t quarry_mask_claim/,/^}/s/(\*count = )quarry_mask_here\((.*), class_\);/\1(uint32_t)quarry_mask_count(\2); if (*count >> 31) *count = 0;/'
 plant seeds 5000 chunk_masks.h 'who undoes a subtraction misses a free' \
-    '/^SIMT_FN uint32_t quarry_mask_claim/,/^}/s/quarry_mask_add\(m, chunk, n - got\)/(void)simt_add_u64(word, (n - got) * QUARRY_MASK_PAGE, relaxed)/'
+    '/^SIMT_FN uint32_t quarry_mask_claim/,/^}/s/quarry_mask_add\(m, chunk, n - got\)/simt_add_u64(word, (n - got) * QUARRY_MASK_PAGE, relaxed)/'
 plant ouro 60 chunk_masks.h 'a chunk that could not go is signalled twice' \
     '/^SIMT_FN void quarry_mask_leave/,/^}/s/quarry_semaphore_signal\(units, pages\);/& &/'
 plant ouro 60 chunk_masks.h 'units of a chunk that could not go are lost' \
@@ -86,27 +86,19 @@ plant ouro 60 chunk_masks.h 'a chunk goes without a compare-exchange' \
     '/^SIMT_FN void quarry_mask_leave/,/^}/s/if \(before == now\)/if (simt_exchange_u64(word, now - pages * QUARRY_MASK_PAGE - (class_ + 1u) * QUARRY_CHUNK_CLASS, acquire) | 1u)/'
 plant ouro 60 semaphore.h 'a batch that failed is still expected' \
     's/\*owed \* QUARRY_SEMAPHORE_UNIT - part, relaxed/*owed * QUARRY_SEMAPHORE_UNIT, relaxed/'
-plant seeds 5000 index_queue.h 'an entry is taken out whatever it is' \
-    '/^SIMT_FN int quarry_index_queue_pick/,/^}/s/simt_cas_u32\((.*), index, (QUARRY_NO_INDEX), acquire\)/simt_exchange_u32(\1, \2, acquire)/'
+plant ouro 60 index_queue.h 'an entry is put over another' \
+    '/^SIMT_FN int quarry_index_queue_put_try/,/^}/s/simt_cas_u32\((.*), QUARRY_NO_INDEX, index, release\) == QUARRY_NO_INDEX/simt_exchange_u32(\1, index, release) | 1/'
 plant seeds 5000 chunk_masks.h 'an entry is dropped though pages came' \
-    '/^SIMT_FN void quarry_mask_drop/,/^}/s/if \(quarry_mask_here\(now, class_\)\)/if (0)/'
-plant ouro 60 chunk_masks.h 'late chunks are not recalled' \
+    '/^SIMT_FN void quarry_mask_keep/,/^}/s/if \(before == now\)/if (simt_and_u64(word, ~quarry_mask_queued(class_), relaxed) | 1u)/'
+plant ouro 300 chunk_masks.h 'late chunks are not recalled' \
     '/^SIMT_FN int quarry_mask_recall/,/^}/s/if \(late <= 0\)/if (1)/'
-plant ouro 60 chunk_masks.h 'a chunk that could not go is not late' \
+plant ouro 300 chunk_masks.h 'a chunk that could not go is not late' \
     '/^SIMT_FN void quarry_mask_leave/,/^}/s/if \(!\(simt_or_u64.*/if (0) {/'
-plant ouro 60 chunk_masks.h 'a recall is not in transit' \
-    '/^SIMT_FN int quarry_mask_recall/,/^}/{s/quarry_chunks_begin\(m->store\);//;s/quarry_chunks_end\(m->store\);//}'
-plant ouro 60 chunk_masks.h 'leaving is not in transit before the units are taken' \
-    '/^SIMT_FN void quarry_mask_leave/,/^}/{s/^    quarry_chunks_begin\(m->store\);//;s/(if \(!quarry_semaphore_try\(.*\{)/int has = quarry_semaphore_try(units, pages); quarry_chunks_begin(m->store); if (!has) {/}'
-plant ouro 60 chunk_masks.h 'pages are counted before they are signalled' \
-    '/^SIMT_FN void quarry_mask_free/,/^}/{
-         /quarry_semaphore_signal/s/.*/        (void)all;/
-         s/^    simt_sync\(group\); \/\* and counted.*/    if (simt_rank(group) == 0 \&\& all) quarry_semaphore_signal(\&m->class_[class_].units, all);/
-     }'
 plant seeds 5000 chunk_masks.h 'the pages that the maker keeps are counted, too' \
     '/^SIMT_FN void quarry_mask_deal/,/^}/s/taken < each \? each - taken : 0/each/'
 plant seeds 5000 chunk_masks.h 'who has claimed some takes all bits of a field' \
     '/^SIMT_FN uint32_t quarry_mask_win/,/^}/s/some \&= last < 31u.*/(void)last;/'
+
 
 echo "$planted bugs, $failures failures"
 [ "$failures" -eq 0 ]

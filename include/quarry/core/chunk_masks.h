@@ -12,54 +12,56 @@
  *     late    the same, of the queue of chunks that were whole and could not go to the store
  *     parked  a bit for each page: it is free, and here
  *
- *     free    sets the bits, signals the units, then adds to count
+ *     free    sets the bits, adds to count, then signals the units
  *     take    has units.  Looks at entries of the queue of its class, subtracts what it needs from the count of
  *             a chunk that has some, and adds back what it did not get.  Then it wins as many bits
  *     whole   who adds to count and makes it all of the chunk's pages, takes their units from the semaphore.  If it
  *             gets them it makes count 0 and the class none, by one compare-exchange, and returns the chunk
  *
  * An entry is a hint.  It says nothing that the word does not say better: a subtraction tells class and count of that
- * very instant.  If the chunk is now of another class the count was not the caller's business, and it adds back what it
- * has subtracted.  So a chunk that is recycled between look and subtraction does no harm, and no generation is needed.
- * Most entries are looked at where they are.  An entry may stay when the chunk goes to the store, and serve it again
- * should it come back to this class.  Who takes an entry out puts it back, unless the word says that there is nothing: then
- * it clears the bit, by a compare-exchange of that very word.
+ * very instant.  If the chunk is now of another class the count was not the caller's business, and it adds back what
+ * it has subtracted.  So a chunk that is recycled between look and subtraction does no harm, and no generation is
+ * needed. Most entries are looked at where they are.  An entry may stay when the chunk goes to the store, and serve it
+ * again should it come back to this class.  Who takes an entry out puts it back, unless the word says that there is
+ * nothing: then it clears the bit, by a compare-exchange of that very word.
  *
  * A chunk with pages has an entry.  Whoever adds to count and takes it from 0 or less to more than 0 sets the bit
  * `queued`, and puts the entry if that was clear.  All additions do so: a free, a new chunk, and one that undoes a
  * subtraction.  So a free that comes between a subtraction and its undoing, and sees no 0, is not missed: the undoing
  * crosses 0.  The bit is cleared only while count is 0 or less, or the class another one.
  *
- * No page is lost or given twice.  A subtraction has got what count had above 0.  Bits are set before they are counted,
- * and won after they were claimed, so there are at least as many as counted and claimed: who has claimed some finds
- * them.  A bit is won by an AND.
+ * No page is lost or given twice.  A subtraction has got what count had above 0.  Bits are set before they are
+ * counted, and won after they were claimed, so there are at least as many as counted and claimed: who has claimed some
+ * finds them.  A bit is won by an AND.
  *
  * Who gives a chunk to the store.  When count is all of its pages, nobody has claimed one, nobody has subtracted in
- * error, and nobody has a page.  Units are signalled before pages are counted, so those of a whole chunk are there, or
- * somebody has reserved them.  (The price: who has a unit may wait for a lane between signal and count.) The compare-
- * exchange fails if somebody claims a page meanwhile, or subtracts in error.  The units are signalled again, once. The
- * chunk will be whole again by an addition, and who makes that tries again.
+ * error, and nobody has a page.  Whoever has made it so takes as many units as it has pages.  All units of a class are
+ * worth the same, so it does not matter whose they are; there are never more units than pages counted. The
+ * compare-exchange fails if somebody claims a page meanwhile, or subtracts in error.  Then the units are signalled
+ * again, once.  The chunk will be whole again by an addition, and who makes that tries again.
  *
- * If units are short the chunk stays, and is *late*.  For those who have reserved them may take other pages, and then
- * nobody would look at this chunk again.  So who finds the store empty recalls the late chunks first: each that is
- * still whole is tried again.
+ * If units are short the chunk stays, and is *late*: others have reserved them, or have counted pages and not
+ * signalled them yet.  Those who have reserved some may take other pages, and then nobody would look at this chunk
+ * again.  So whoever has signalled units, and who finds the store empty, recalls the late chunks: each that is still
+ * whole is tried again.
  *
  * While somebody tries, and while it recalls, units or chunks are in its hands that nobody sees.  All this is in
  * transit for the store (core/chunks.h): who would be refused meanwhile looks again.
  *
- * Where to look.  The queue is dense: entries leave at its front only.  The first look is at a random place, so that warps
- * which come together take of many chunks, and leave all entries there.  Who finds too little there takes entries out at
- * the front, as many as it needs, and at each further time twice as many.  So entries of no use are gone soon.
+ * Where to look.  The queue is dense: entries leave at its front only.  The first look is at a random place, so that
+ * warps which come together take of many chunks, and leave all entries there.  Who finds too little there takes
+ * entries out at the front, as many as it needs, and at each further time twice as many.  So entries of no use are
+ * gone soon.
  *
  * A take ends.  There are never more units granted, and not served, than pages counted or about to be.  Who has looked
- * everywhere looks again; each time it was unlucky another got on.  Waits are for lanes between a signal and
- * a count, and for those that have an entry in their hands.
+ * everywhere looks again; each time it was unlucky another got on.  Waits are for lanes that have an entry in their
+ * hands, or are about to put one.
  *
  * Order.  A page: its bit is set with release and won with acquire.  A chunk: pages are counted with release; a claim
- * acquires, and so does the compare-exchange that gives the chunk away.  All changes of a word are
- * read-modify-writes, so each continues the release sequences before it.  A claim comes after all that the chunk was in
- * earlier lives.  Entries are relaxed.  A late chunk was put before the transit in which that was done has ended
- * (release), and is looked for after the store's word was read (acquire). */
+ * acquires, and so does the compare-exchange that gives the chunk away.  All changes of a word are read-modify-writes,
+ * so each continues the release sequences before it.  A claim comes after all that the chunk was in earlier lives.
+ * Entries are relaxed.  A late chunk was put before the transit in which that was done has ended (release), and is
+ * looked for after the store's word was read (acquire). */
 #ifndef QUARRY_CORE_CHUNK_MASKS_H
 #define QUARRY_CORE_CHUNK_MASKS_H
 
@@ -202,20 +204,24 @@ SIMT_FN void quarry_mask_enter(const struct quarry_chunk_masks *m, uint32_t clas
         quarry_mask_put(m, class_, chunk);
 }
 
-/* Adds pages to the count of a chunk that has been the class's, or is none or another's by now.  Never waits for
- * pages. */
-SIMT_FN void quarry_mask_add(const struct quarry_chunk_masks *m, uint32_t chunk, uint32_t n)
+/* Is a chunk whole, by a value of its word?
+ *   class_   of it then */
+SIMT_FN int quarry_mask_is_whole(const struct quarry_chunk_masks *m, uint64_t word, uint32_t class_)
+{
+    return class_ < m->sizes->whole && quarry_mask_here(word, class_) == quarry_class_pages(m->sizes, class_);
+}
+
+/* Adds pages to the count of a chunk.  Never waits.
+ * Returns its word. */
+SIMT_FN uint64_t quarry_mask_add(const struct quarry_chunk_masks *m, uint32_t chunk, uint32_t n)
 {
     /* release: pairs with the acquires of claims, and in quarry_mask_leave */
     uint64_t word =
         simt_add_u64(&m->table->word[chunk], n * QUARRY_MASK_PAGE, release) + n * QUARRY_MASK_PAGE;
     uint32_t class_ = quarry_chunk_class(word) - 1u, here = quarry_mask_here(word, class_);
-    if (class_ >= m->sizes->whole || here == 0)
-        return;
-    if (here <= n)
+    if (class_ < m->sizes->whole && here - 1u < n)
         quarry_mask_enter(m, class_, chunk, word);
-    if (here == quarry_class_pages(m->sizes, class_))
-        quarry_mask_leave(m, chunk, class_);
+    return word;
 }
 
 /* Tries the late chunks again.
@@ -232,8 +238,7 @@ SIMT_FN int quarry_mask_recall(const struct quarry_chunk_masks *m)
         uint32_t chunk = quarry_index_queue_take(&m->late, quarry_index_queue_front(&m->late, 1));
         uint64_t word = simt_and_u64(&m->table->word[chunk], ~QUARRY_MASK_LATE, relaxed);
         uint32_t class_ = quarry_chunk_class(word) - 1u;
-        if (class_ < m->sizes->whole &&
-            quarry_mask_here(word, class_) == quarry_class_pages(m->sizes, class_))
+        if (quarry_mask_is_whole(m, word, class_))
             quarry_mask_leave(m, chunk, class_);
     }
     quarry_chunks_end(m->store);
@@ -278,17 +283,24 @@ SIMT_FN uint32_t quarry_mask_claim(const struct quarry_chunk_masks *m, uint32_t 
     /* acquire: pairs with the releases of those who counted its pages */
     *count = quarry_mask_here(simt_sub_u64(word, n * QUARRY_MASK_PAGE, acquire), class_);
     uint32_t got = *count < n ? *count : n;
-    if (got < n)
-        quarry_mask_add(m, chunk, n - got);
+    if (got < n) {
+        uint64_t now = quarry_mask_add(m, chunk, n - got);
+        uint32_t its = quarry_chunk_class(now) - 1u;
+        if (quarry_mask_is_whole(m, now, its))
+            quarry_mask_leave(m, chunk, its);
+    }
     return got;
 }
 
-/* Wins bits of a field, up to n of those that it has. */
+/* Wins bits of a field, up to n of those that it has.
+ *   pages   of the chunk: wrong frees may have set other bits */
 SIMT_FN uint32_t quarry_mask_win(const struct quarry_chunk_masks *m, uint32_t chunk, uint32_t field,
-                                 uint32_t n)
+                                 uint32_t n, uint32_t pages)
 {
     uint32_t *bits = quarry_chunk_field(m->table, m->table->parked, chunk, field * 32u);
-    uint32_t some = simt_load_u32(bits, relaxed), last = some ? quarry_kth_set_u32(some, n) : 32u;
+    uint32_t here = pages - field * 32u, some = simt_load_u32(bits, relaxed);
+    some &= here < 32u ? (1u << here) - 1u : ~0u;
+    uint32_t last = some ? quarry_kth_set_u32(some, n) : 32u;
     some &= last < 31u ? (2u << last) - 1u : ~0u;
     /* acquire: pairs with the release in quarry_mask_free */
     return some ? simt_and_u32(bits, ~some, acquire) & some : 0;
@@ -307,7 +319,8 @@ SIMT_FN uint32_t quarry_mask_share(const struct quarry_chunk_masks *m, uint32_t 
 {
     uint32_t field = got ? (count - 1u) / 32u : 0;
     while (simt_any(group, got != 0)) {
-        uint32_t won = got ? quarry_mask_win(m, chunk, field, got) : 0, n = simt_popc_u32(won);
+        uint32_t won = got ? quarry_mask_win(m, chunk, field, got, quarry_class_pages(m->sizes, class_)) : 0,
+                 n = simt_popc_u32(won);
         uint32_t sum = quarry_scan_add_u32(group, n), order = simt_rank(left);
         uint32_t from = quarry_lane_of_rank(group, quarry_scan_find_u32(group, sum, order));
         uint32_t all = simt_shuffle_u32(group, sum, 31u - simt_clz_u32(group));
@@ -399,16 +412,30 @@ SIMT_FN void quarry_mask_free(const struct quarry_chunk_masks *m, uint32_t class
         n = simt_popc_u32(bits & ~before);
         QUARRY_ASSERT_LIVE(n == simt_popc_u32(same));
     }
-    uint32_t all = simt_reduce_add_u32(group, n);
-    simt_sync(group); /* all bits are set */
-    if (simt_rank(group) == 0 && all)
-        quarry_semaphore_signal(&m->class_[class_].units, all);
-    simt_sync(group); /* and signalled */
     same = simt_match_u32(group, chunk);
     n = simt_reduce_add_u32(same, n);
-    if (simt_rank(same) == 0 && n)
-        quarry_mask_add(m, chunk, n);
-    simt_sync(group); /* and counted, before any lane asks again */
+    simt_sync(group); /* all bits are set */
+    uint64_t word = 0;
+    n = simt_rank(same) == 0 ? n : 0;
+    if (n) {
+        word = quarry_mask_add(m, chunk, n);
+        if (quarry_chunk_class(word) !=
+            class_ + 1u) { /* it was no block: the chunk has become something else */
+            QUARRY_ASSERT_LIVE(0);
+            (void)simt_sub_u64(&m->table->word[chunk], n * QUARRY_MASK_PAGE, relaxed);
+            n = 0;
+        }
+    }
+    n = simt_reduce_add_u32(group, n);
+    simt_sync(group); /* and counted */
+    if (simt_rank(group) == 0 && n) {
+        quarry_semaphore_signal(&m->class_[class_].units, n);
+        (void)quarry_mask_recall(m);
+    }
+    simt_sync(group); /* and signalled, before any lane asks again */
+    if (quarry_mask_is_whole(m, word, class_))
+        quarry_mask_leave(m, chunk, class_);
+    simt_sync(group);
 }
 
 /* ---- new chunks ---- */
