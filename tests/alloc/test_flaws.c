@@ -27,7 +27,8 @@ struct flaw {
 
 #define FLAW_PAGES 70u /* the last word of a bitmap of 32 or 64 pages has bits past the last */
 #define SCATTER(class_, low) ((uint64_t)(class_) << QUARRY_SCATTER_CLASS_SHIFT | (low))
-#define OWED (~(uint64_t)0) /* units of a semaphore, and where its balance is */
+#define TREE(states) ((uint64_t)(states) << 32) /* of the first pages of a word of tbuddy's tree */
+#define OWED (~(uint64_t)0)                     /* units of a semaphore, and where its balance is */
 #define BALANCE (offsetof(struct quarry_semaphore, balance) / 8)
 #define WIDE_BYTES 1024u /* of a page with two fields at its end */
 #define WIDE_CELLS 63u
@@ -83,14 +84,14 @@ static const struct flaw flaws[] = {
     {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 4)}}}, /* of no block */
     {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_INNER, 0)}}},
     {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(QUARRY_SCATTER_BUSY, 0)}}}, /* a malloc under way */
-    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(4, 0)}}},      /* not empty, and no cell lives */
-    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(4, 16)}}},     /* a cell past the last */
-    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(5, 1)}}},      /* cells of less than 16 bytes */
-    {"tbuddy", FLAW_EMPTY, {{"tree", 64, 4, QUARRY_BUDDY_LOCKED}}}, /* of pages 0 and 1 of a free block */
-    {"tbuddy", FLAW_EMPTY, {{"tree", 64, 4, QUARRY_BUDDY_AVAILABLE << 1}}},
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(4, 0)}}},     /* not empty, and no cell lives */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(4, 16)}}},    /* a cell past the last */
+    {"scatter", FLAW_EMPTY, {{"words", 4, 8, SCATTER(5, 1)}}},     /* cells of less than 16 bytes */
+    {"tbuddy", FLAW_EMPTY, {{"tree", 1, 8, QUARRY_BUDDY_LOCKED}}}, /* of pages 0 to 15 of a free block */
+    {"tbuddy", FLAW_EMPTY, {{"tree", 1, 8, TREE(QUARRY_BUDDY_AVAILABLE)}}},
     {"tbuddy",
      FLAW_FULL,
-     {{"tree", 64, 4, QUARRY_BUDDY_AVAILABLE << 1 | QUARRY_BUDDY_AVAILABLE << 3}}}, /* not joined */
+     {{"tree", 1, 8, TREE(QUARRY_BUDDY_AVAILABLE | QUARRY_BUDDY_AVAILABLE << 2)}}}, /* not joined */
     {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}},      /* a unit that nobody knows of */
     {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},  /* a page of a chunk that has none */
     {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}}, /* a page that nobody knows of, */

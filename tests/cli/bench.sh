@@ -9,7 +9,7 @@ quarry=$1
 testing=$2
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
-allocators=$("$quarry" list --long | grep -Ec '^ +(blocks are pages|blocks smaller)') # those that are measured unless others are named
+allocators=$("$quarry" list --long | grep -Ec '^ +blocks (are|smaller|of) ') # those that are measured unless others are named
 
 # ---- table ----
 
