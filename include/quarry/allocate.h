@@ -29,9 +29,11 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
 {
     struct quarry_request request;
     const int composed = QUARRY_IS_COMPOSED(heap);
-    const int fits = quarry_fits(&heap) && bytes - 1 < heap.max_block;
+    const int fits = bytes - 1 < heap.max_block;
     void *block = SIMT_NULL;
     int asks = 1;
+    if (!quarry_fits_or_tell(&heap))
+        return SIMT_NULL;
     if (composed && fits)
         asks = quarry_request_begin(heap.policy, &request, bytes);
     while (fits) {
@@ -48,12 +50,9 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
         }
         asks = 1;
     }
-    if (!block && bytes != 0) {
-        if (!quarry_fits_or_tell(&heap) || !heap.counters)
-            return SIMT_NULL;
+    if (!block && bytes != 0 && heap.counters)
         quarry_null_count(fits ? &heap.counters->failed : &heap.counters->refused, &heap.counters->last_bytes,
                           bytes);
-    }
     return block;
 }
 

@@ -292,6 +292,7 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
             simt_backoff();
         idle = idle < QUARRY_SWEEP_PATIENCE ? 2 * idle : idle;
     }
+    simt_sync(group); /* for speed: lanes go on together, also those that need no sweep */
     return page;
 }
 
