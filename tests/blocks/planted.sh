@@ -74,7 +74,7 @@ plant() {
     failures=$((failures + 1))
 }
 
-for test in semaphore srcu buddy; do
+for test in semaphore srcu buddy segments; do
     fresh
     { build $test && run $test 20; } || { echo "FAILED: $test without a bug"; head "$scratch/log" "$scratch/out"; failures=$((failures + 1)); }
 done
@@ -196,6 +196,31 @@ plant buddy 1000 buddy.h 'what is shared is not TAKEN in the words below' 's/if 
 plant buddy 1000 buddy.h 'a refusal of a large block is one of all' 's/if \(plan.units == 0 && each == 0\)/if (plan.units == 0)/'
 plant buddy 1000 buddy.h 'who gives up leaves its promise' '/uint32_t quarry_buddy_unit\(/,/^\}/s/promised = QUARRY_BUDDY_BATCH;/promised = 1;/'
 plant buddy 1000 buddy.h 'a shrunk block signals nothing' '/void quarry_buddy_shrink\(/,/^\}/s/while \(height-- > kept\)/while (0)/'
+
+# Queues in segments.
+plant segments 100 segments.h 'a take is counted before the slot is read' \
+    '/uint32_t quarry_segments_take\(/,/^\}/{
+         /while \(\(index = simt_load_u32/{N;N;h;s/.*/;/}
+         /^    return index;/{x;s/^/    if (mine) { uint32_t *slot = quarry_segments_slot_of(q, chunk, ticket);/;s/$/ }/;G}
+     }
+     s/^SIMT_FN uint32_t quarry_segments_take\(/SIMT_FN uint32_t *quarry_segments_slot_of(const struct quarry_segments *q, uint32_t chunk, uint32_t ticket) { return \&quarry_segments_slots(q, chunk)[ticket \& ((1u << q->shift) - 1u)]; }\n&/'
+plant segments 100 segments.h 'takes are counted before all lanes have read' 's/simt_sync\(group\); \/\* all have read.*//'
+plant segments 100 segments.h 'a segment is retired with one slot to read' 's/n, acq_rel\) \+ n == size/n, acq_rel) + n == size - 1u/'
+plant segments 100 segments.h 'a segment is written over one that lives' \
+    's/simt_cas_u64\(entry, none, (quarry_segments_pair.*), acq_rel\)/simt_exchange_u64(entry, \1, acq_rel) * 0 + none/'
+plant segments 500 segments.h 'numbers do not wrap with positions' 's/\(number \+ 1u\) & .*;/number + 1u;/'
+plant segments 100 segments.h 'slots are not emptied' 's/simt_store_u32\(&slot\[i\], QUARRY_NO_INDEX, relaxed\)/(void)slot/'
+plant segments 500 segments.h 'there is room before the segment is there' \
+    '/int quarry_segments_install\(/,/^\}/{/\(void\)simt_add_u64\(&q->ends->room/d;s/installed = quarry/(void)simt_add_u64(\&q->ends->room, (uint64_t)1 << q->shift, relaxed); &/}'
+plant segments 100 segments.h 'a chunk that found no entry is kept' \
+    '/int quarry_segments_install\(/,/^\}/s/quarry_chunks_return\((&q->store), chunk\)/quarry_chunks_end(\1)/'
+plant segments 100 segments.h 'what was reserved too much is not given back' 's/\(void\)simt_add_u64\(room, n - got, relaxed\)/(void)got/'
+plant segments 500 segments.h 'nobody helps who has entered a segment' 's/found == none \|\| \(uint32_t\)\(found >> 32\) == number/found == none/'
+plant segments 4000 segments.h 'a link is followed, wherever it is by now' 's/if \(\(\*link \^ .*\) != 0 \|\| /if (/'
+plant segments 100 segments.h 'a segment goes with its link open' 's/link = simt_cas_u64\(&q->link\[chunk\], open, closed, acq_rel\) == open \? closed : 0/link = closed/'
+plant segments 100 segments.h 'a segment of a list goes before it is finished' 's/acq_rel\) != 1u << q->shift\)/acq_rel) == 0)/'
+plant segments 100 segments.h 'only the first finished segment goes' \
+    '/void quarry_segments_leave\(/,/^\}/s/quarry_chunks_return\(&q->store, chunk\);/& return;/'
 
 echo "$planted bugs, $failures failures"
 [ "$failures" -eq 0 ]

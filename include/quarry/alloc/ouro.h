@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ouro-p-s, ouro-c-s: queues of free pages, or of chunks with free pages, one for each size, that grow by chunks.
+/* ouro-p-s, ouro-p-va, ouro-p-vl, ouro-c-s: queues of free pages, or of chunks with free pages, one for each size, that
+ * grow by chunks.
  *
  * M. Winter, D. Mlakar, M. Parger, M. Steinberger, "Ouroboros: Virtualized Queues for Dynamic Memory Management on
  * GPUs", ICS 2020.  Two constants tell the family's allocators apart:
  *
  *     payload   P: the queues have pages.  C: they have chunks with free pages
  *     backing   S: a queue is an array of a fixed length
+ *               VA: its slots lie in segments, which are chunks, and an array says where (core/segments.h)
+ *               VL: the same, and the segments are a list
  *
  *     pool     | store | class 0, 1, ... | words | places | parked | live | returned | tokens | queues | chunk 0 | ...
  *     class    a bulk semaphore, whose units are the free pages of the class; the ends of its two queues
@@ -29,6 +32,12 @@
  *     parked   who finds no page at its ticket looks whether some are parked.  A chunk that is parked whole goes
  *              back to the store
  *
+ * VA and VL.  A put finds no place if the store has no chunk for a segment, or an array is full: then the page is
+ * parked, too.  So a free needs no memory.  A malloc that was refused while there were segments brings their chunks
+ * back (drain), and asks again: it takes all pages out of all queues and parks them, and uses up the places that are
+ * left.  A segment's chunk has class 0, as those in the store: whoever counts takes it as free, for it can be had.
+ * They are in the tests only so far, in tests/alloc/extra.def: docs/reference/alloc/ouro.md says why.
+ *
  * Nothing is lost.  A unit is signalled when its page is in the queue, or marked as parked; so who has a unit finds
  * a page in the end (core/index_queue.h, core/chunk_pages.h).
  *
@@ -43,7 +52,9 @@
  * the store's word no chunk is left, none on its way.  (2) The semaphore refuses: at one place of the order of
  * `balance` more pages are reserved than there, and expected from others.  That counts parked ones.  (3) The
  * store's word is still what it was, so at (2) there was no chunk either, and nobody made pages of one.  If it is
- * not, the lane asks again.
+ * not, the lane asks again.  VA, VL: between (1) and (3) it has seen that no queue has a segment, so no chunk was one
+ * at (2): segments are counted while somebody is in transit.  Who drains is in transit, too, as long as it has pages in
+ * hands that may make a chunk whole.
  * That the places of two words are one instant is true of the order in which a GPU does them, and of a lane that
  * has acquired what others did before (docs/design/full-heap.md).  Pages of other classes serve nobody here.  But C
  * gives chunks back whose pages are all free: before (1) it has recalled the late ones. */
@@ -56,16 +67,19 @@
 #include "quarry/core/chunks.h"
 #include "quarry/core/classes.h"
 #include "quarry/core/index_queue.h"
+#include "quarry/core/segments.h"
 #include "quarry/core/semaphore.h"
 #include "quarry/core/share.h"
 
-enum quarry_ouro_backing { QUARRY_OURO_STANDARD };
+enum quarry_ouro_backing { QUARRY_OURO_STANDARD, QUARRY_OURO_ARRAY, QUARRY_OURO_LIST };
 enum quarry_ouro_payload { QUARRY_OURO_PAGES, QUARRY_OURO_CHUNKS };
 
 #define QUARRY_OURO_PAGE_BYTES 8192u /* of a chunk: the paper's */
 #define QUARRY_OURO_DEBUG_UNIT 128u  /* with what debug mode adds, and 16 bytes: layout.h */
 #define QUARRY_OURO_QUEUE_SHARE 16u  /* all queues have at most this part of the chunks' bytes */
 #define QUARRY_OURO_QUEUE_LEAST 32u  /* slots */
+#define QUARRY_OURO_UNPROVEN 0x80000000u
+#define QUARRY_OURO_AGAIN QUARRY_SEGMENTS_SKIP /* no page: there are segments, so ask again after a drain */
 
 #define QUARRY_OURO_PAGES_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS)
 #define QUARRY_OURO_CHUNKS_CAN (QUARRY_OURO_PAGES_CAN | QUARRY_CAN_REUSE_SPACE)
@@ -90,7 +104,9 @@ struct quarry_ouro {
     struct quarry_chunks store;
     uint32_t queue_slots, token_slots; /* of each class; of C: a queue has token_slots */
     uint32_t unit;
-    enum quarry_ouro_payload payload; /* for quarry_ouro_sections */
+    struct quarry_segments segments;  /* VA, VL; in debug mode, which watches chunks, all pages are parked */
+    enum quarry_ouro_backing backing; /* for quarry_ouro_sections */
+    enum quarry_ouro_payload payload;
 };
 
 SIMT_FN struct quarry_index_queue quarry_ouro_queue(const struct quarry_ouro *h, uint32_t class_)
@@ -133,22 +149,30 @@ SIMT_FN struct quarry_semaphore *quarry_ouro_units(enum quarry_ouro_payload payl
 SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                               const struct quarry_ouro *h, uint64_t thread, uint64_t threads)
 {
-    (void)backing;
     quarry_chunks_init(&h->store, thread, threads);
     if (payload == QUARRY_OURO_CHUNKS) {
         struct quarry_chunk_masks masks = quarry_ouro_masks(h);
         quarry_chunk_masks_init(&masks, thread, threads);
         return;
     }
+    if (backing != QUARRY_OURO_STANDARD && thread == 0)
+        *h->segments.segments = 0;
+    for (uint64_t i = thread; backing == QUARRY_OURO_LIST && h->segments.base && i < h->chunks.count;
+         i += threads)
+        h->segments.link[i] = 0;
     quarry_chunk_table_init(&h->table, h->chunks.count, thread, threads);
     for (uint64_t i = thread; i < (uint64_t)h->chunks.count * h->table.fields; i += threads)
         h->live[i] = 0;
     for (uint32_t k = 0; k < h->sizes.whole; k++) {
-        struct quarry_index_queue queue = quarry_ouro_queue(h, k);
         struct quarry_chunk_pages parking = quarry_ouro_parking(h, k);
         if (thread == 0)
             quarry_semaphore_init(&h->class_[k].units, 0);
-        quarry_index_queue_init(&queue, 0, thread, threads);
+        if (backing == QUARRY_OURO_STANDARD) {
+            struct quarry_index_queue queue = quarry_ouro_queue(h, k);
+            quarry_index_queue_init(&queue, 0, thread, threads);
+        } else {
+            quarry_segments_init(&h->segments, k, thread, threads);
+        }
         quarry_index_queue_init(&parking.tokens, 0, thread, threads);
     }
 }
@@ -159,7 +183,8 @@ SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro
  *   has   those lanes, not none
  * Returns the caller's index, or QUARRY_NO_INDEX if it is not among them.  Scope: group, reconverged.
  * Progress: waits for lanes between a signal and a count (core/chunk_pages.h). */
-SIMT_FN uint32_t quarry_ouro_take(const struct quarry_ouro *h, uint32_t class_, uint32_t group, uint32_t has)
+SIMT_FN uint32_t quarry_ouro_take_ring(const struct quarry_ouro *h, uint32_t class_, uint32_t group,
+                                       uint32_t has)
 {
     struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
     uint32_t ticket = 0, index = QUARRY_NO_INDEX;
@@ -184,11 +209,39 @@ SIMT_FN uint32_t quarry_ouro_take(const struct quarry_ouro *h, uint32_t class_, 
     }
 }
 
-SIMT_FN uint32_t quarry_ouro_find_pages(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
-                                        uint32_t class_, uint32_t group, uint32_t has)
+/* The same of a queue in segments. */
+SIMT_FN uint32_t quarry_ouro_take_segments(const struct quarry_ouro *h, uint32_t class_, uint32_t group,
+                                           uint32_t has)
+{
+    uint32_t index = QUARRY_NO_INDEX;
+    for (uint32_t left = has;; simt_backoff()) {
+        uint32_t took = quarry_segments_take(&h->segments, class_, group, left);
+        index = left >> simt_lane() & 1u ? took : index;
+        left = simt_ballot(group, (left >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
+        if (left == 0)
+            return index;
+        struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
+        took = quarry_chunk_take(&parking, group, left);
+        index = left >> simt_lane() & 1u ? took : index;
+        left = simt_ballot(group, (left >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
+        if (left == 0)
+            return index;
+    }
+}
+
+SIMT_FN uint32_t quarry_ouro_take(enum quarry_ouro_backing backing, const struct quarry_ouro *h,
+                                  uint32_t class_, uint32_t group, uint32_t has)
+{
+    return backing == QUARRY_OURO_STANDARD ? quarry_ouro_take_ring(h, class_, group, has)
+                                           : quarry_ouro_take_segments(h, class_, group, has);
+}
+
+SIMT_FN uint32_t quarry_ouro_find_pages(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                        const struct quarry_ouro *h, uint32_t class_, uint32_t group,
+                                        uint32_t has)
 {
     if (payload == QUARRY_OURO_PAGES)
-        return quarry_ouro_take(h, class_, group, has);
+        return quarry_ouro_take(backing, h, class_, group, has);
     struct quarry_chunk_masks masks = quarry_ouro_masks(h);
     return quarry_mask_take(&masks, class_, group, has);
 }
@@ -200,52 +253,84 @@ struct quarry_ouro_ask {
     uint32_t promised; /* units that it has promised to make */
 };
 
-/* The calling lane puts a free page into the queue, or marks it as parked if its ticket's slot is taken.
- * Returns whether it is parked: after the signal it must be counted. */
-SIMT_FN int quarry_ouro_put(const struct quarry_ouro *h, uint32_t class_, uint32_t ticket, uint32_t chunk,
-                            uint32_t page)
+/* Reserves places for n pages of a group in the queue.  Returns them, the same in all lanes. */
+SIMT_FN struct quarry_segments_lot quarry_ouro_reserve(enum quarry_ouro_backing backing,
+                                                       const struct quarry_ouro *h, uint32_t class_,
+                                                       uint32_t group, uint32_t n)
 {
-    struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
-    if (quarry_index_queue_put_try(&queue, ticket & queue.mask, chunk << h->table.page_bits | page))
+    struct quarry_segments_lot lot = {0, n};
+    if (backing != QUARRY_OURO_STANDARD) {
+        return quarry_segments_reserve(&h->segments, class_, group, n);
+    }
+    if (simt_rank(group) == 0) {
+        struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
+        lot.ticket = quarry_index_queue_back(&queue, n);
+    }
+    lot.ticket = simt_shuffle_u32(group, lot.ticket, simt_ctz_u32(group));
+    return lot;
+}
+
+/* The calling lane puts a free page into the queue, or marks it as parked: if there is no place for it.
+ *   place   number of the page among those of the lot
+ * Returns whether it is parked: after the signal it must be counted. */
+SIMT_FN int quarry_ouro_put(enum quarry_ouro_backing backing, const struct quarry_ouro *h, uint32_t class_,
+                            struct quarry_segments_lot lot, uint32_t place, uint32_t chunk, uint32_t page)
+{
+    uint32_t index = chunk << h->table.page_bits | page;
+    if (backing == QUARRY_OURO_STANDARD) {
+        struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
+        if (quarry_index_queue_put_try(&queue, (lot.ticket + place) & queue.mask, index))
+            return 0;
+    } else if (place < lot.got) {
+        quarry_segments_put(&h->segments, class_, lot.ticket + place, index);
         return 0;
+    }
     struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
     quarry_chunk_mark(&parking, chunk, page);
     return 1;
+}
+
+/* All pages of a lot are in the queue: the first lane says so, before they are signalled. */
+SIMT_FN void quarry_ouro_are_put(enum quarry_ouro_backing backing, const struct quarry_ouro *h,
+                                 uint32_t class_, struct quarry_segments_lot lot)
+{
+    if (backing != QUARRY_OURO_STANDARD) {
+        quarry_segments_add(&h->segments, class_, lot.got);
+    }
 }
 
 /* Puts the pages of new chunks into the queue.
  *   chunk   of the first `made` lanes: a new chunk
  *   kept    the first so many pages are not put
  * They are not signalled.  Returns with those marked that found no place: to be counted after the signal. */
-SIMT_FN void quarry_ouro_put_new(const struct quarry_ouro *h, uint32_t class_, uint32_t group, uint32_t chunk,
-                                 uint32_t made, uint32_t kept)
+SIMT_FN void quarry_ouro_put_new(enum quarry_ouro_backing backing, const struct quarry_ouro *h,
+                                 uint32_t class_, uint32_t group, uint32_t chunk, uint32_t made,
+                                 uint32_t kept)
 {
-    uint32_t rank = simt_rank(group), width = simt_popc_u32(group), ticket = 0;
+    uint32_t rank = simt_rank(group), width = simt_popc_u32(group);
     uint32_t each = quarry_class_pages(&h->sizes, class_), pages = made * each;
     if (rank < made) /* `queued` may go on from an earlier life */
         (void)simt_add_u64(&h->table.word[chunk], (class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
-    if (rank == 0) {
-        struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
-        ticket = quarry_index_queue_back(&queue, pages - kept);
-    }
+    struct quarry_segments_lot lot = quarry_ouro_reserve(backing, h, class_, group, pages - kept);
     simt_sync(group); /* the chunks have their class before their pages are put */
-    ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) - kept;
     for (uint32_t n = kept; n < pages; n += width) {
         uint32_t mine = n + rank;
         uint32_t from =
             simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, mine < pages ? mine / each : 0));
-        if (mine < pages && quarry_ouro_put(h, class_, ticket + mine, from, mine % each))
+        if (mine < pages && quarry_ouro_put(backing, h, class_, lot, mine - kept, from, mine % each))
             (void)simt_add_u64(&h->table.word[from], QUARRY_CHUNK_MARKED, relaxed);
     }
     simt_sync(group); /* all pages are in the queue, or marked */
+    if (rank == 0)
+        quarry_ouro_are_put(backing, h, class_, lot);
 }
 
 /* Deals the pages of new chunks: to lanes of the group, and to whoever takes them.
  *   chunk   of the first `made` lanes: a new chunk
  * Else as quarry_ouro_grow. */
-SIMT_FN void quarry_ouro_deal(enum quarry_ouro_payload payload, const struct quarry_ouro *h, uint32_t class_,
-                              uint32_t group, uint32_t needs, uint32_t chunk, uint32_t made,
-                              struct quarry_ouro_ask *a, uint32_t *index)
+SIMT_FN void quarry_ouro_deal(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                              const struct quarry_ouro *h, uint32_t class_, uint32_t group, uint32_t needs,
+                              uint32_t chunk, uint32_t made, struct quarry_ouro_ask *a, uint32_t *index)
 {
     struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group);
@@ -256,7 +341,7 @@ SIMT_FN void quarry_ouro_deal(enum quarry_ouro_payload payload, const struct qua
         struct quarry_chunk_masks masks = quarry_ouro_masks(h);
         quarry_mask_deal(&masks, class_, group, chunk, made, kept);
     } else {
-        quarry_ouro_put_new(h, class_, group, chunk, made, kept);
+        quarry_ouro_put_new(backing, h, class_, group, chunk, made, kept);
     }
     uint32_t order = simt_rank(needs) - got; /* those before have units, and find pages elsewhere */
     int keeps = (needs >> simt_lane() & 1u) && order < kept;
@@ -284,14 +369,47 @@ SIMT_FN uint32_t quarry_ouro_chunks(enum quarry_ouro_payload payload, const stru
     return quarry_mask_chunks(&masks, group, needs, deals, seen);
 }
 
+/* Before NULL: brings the chunks of all segments back, by parking all pages that are in queues.
+ * Scope: group, reconverged.  Progress: waits for lanes in the middle of a put, which wait for nobody. */
+SIMT_FN void quarry_ouro_drain(const struct quarry_ouro *h, uint32_t group)
+{
+    uint32_t leader = simt_ctz_u32(group), some = 0;
+    if (simt_rank(group) == 0)
+        quarry_chunks_begin(&h->store); /* pages in hands are chunks on their way */
+    for (uint32_t k = 0; k < h->sizes.whole;) {
+        if (simt_rank(group) == 0)
+            some = (uint32_t)quarry_segments_has_some(&h->segments, k);
+        if (!simt_shuffle_u32(group, some, leader)) {
+            k++;
+            continue;
+        }
+        quarry_segments_shut(&h->segments, k, group);
+        struct quarry_chunk_pages parking = quarry_ouro_parking(h, k);
+        uint32_t index = quarry_segments_take(&h->segments, k, group, group);
+        uint32_t parks = simt_ballot(group, index != QUARRY_NO_INDEX), chunk = index >> h->table.page_bits;
+        if (index != QUARRY_NO_INDEX)
+            quarry_chunk_mark(&parking, chunk, index & ((1u << h->table.page_bits) - 1u));
+        simt_sync(group);
+        if (parks)
+            quarry_chunk_enter(&parking, group, parks, chunk);
+        simt_sync(group);
+    }
+    if (simt_rank(group) == 0) {
+        quarry_chunks_end(&h->store);
+        simt_backoff(); /* segments that are left wait for others */
+    }
+    simt_sync(group);
+}
+
 /* Makes of what was promised as much as it gets chunks for at once.
  *   needs   lanes of the group without a page
  *   a       the first lane's, with its `promised` in all, which is not 0; then less is promised
  *   index   in, out: the caller's page
- * Returns how many of `needs` are refused: the last ones.  Scope: group, reconverged. */
-SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
-                                  uint32_t class_, uint32_t group, uint32_t needs, struct quarry_ouro_ask *a,
-                                  uint32_t *index)
+ * Returns how many of `needs` are refused: the last ones; with QUARRY_OURO_UNPROVEN, as there are segments.
+ * Scope: group, reconverged. */
+SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                  const struct quarry_ouro *h, uint32_t class_, uint32_t group,
+                                  uint32_t needs, struct quarry_ouro_ask *a, uint32_t *index)
 {
     struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t rank = simt_rank(group), each = quarry_class_pages(&h->sizes, class_), refused = 0;
@@ -301,10 +419,14 @@ SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_payload payload, const struct
     uint32_t made =
         simt_popc_u32(simt_ballot(group, chunk != QUARRY_NO_INDEX)); /* the first so many lanes have one */
     if (made)
-        quarry_ouro_deal(payload, h, class_, group, needs, chunk, made, a, index);
+        quarry_ouro_deal(backing, payload, h, class_, group, needs, chunk, made, a, index);
     if (rank == 0 && made == 0) {
+        /* before it is refused, while the store's word says that no chunk comes or goes */
+        int some = backing != QUARRY_OURO_STANDARD && quarry_segments_any(h->segments.segments);
         refused = quarry_semaphore_failed(units, &a->owed, a->promised, &a->promised);
-        if (refused && !quarry_chunks_is_same(&h->store, seen)) { /* no proof: ask again */
+        if (some) {
+            refused = refused ? refused | QUARRY_OURO_UNPROVEN : 0;
+        } else if (refused && !quarry_chunks_is_same(&h->store, seen)) { /* no proof: ask again */
             uint32_t got = quarry_semaphore_ask(units, refused);
             a->got += got;
             a->owed += refused - got;
@@ -316,8 +438,9 @@ SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_payload payload, const struct
 
 /* A page for each lane of the group, or QUARRY_NO_INDEX.  Scope: group, reconverged.
  * Progress: as the semaphore, which waits for lanes that make batches; those wait for nobody. */
-SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
-                                   struct quarry_context *context, uint32_t class_, uint32_t group)
+SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                   const struct quarry_ouro *h, struct quarry_context *context,
+                                   uint32_t class_, uint32_t group)
 {
     struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), needs = group, index = QUARRY_NO_INDEX;
@@ -331,7 +454,7 @@ SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_payload payload, const struc
         quarry_step(context);
         if (got) {
             uint32_t has = simt_ballot(group, (needs >> simt_lane() & 1u) && simt_rank(needs) < got);
-            uint32_t page = quarry_ouro_find_pages(payload, h, class_, group, has);
+            uint32_t page = quarry_ouro_find_pages(backing, payload, h, class_, group, has);
             index = has >> simt_lane() & 1u ? page : index;
             needs &= ~has;
             a.got = 0;
@@ -344,9 +467,11 @@ SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_payload payload, const struc
             a.got = owed - a.owed;
         }
         while ((a.promised = simt_shuffle_u32(group, a.promised, leader)) != 0) {
-            uint32_t refused = quarry_ouro_grow(payload, h, class_, group, needs, &a, &index);
+            uint32_t refused = quarry_ouro_grow(backing, payload, h, class_, group, needs, &a, &index);
             needs = simt_ballot(group, (needs >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
-            uint32_t left = simt_popc_u32(needs) - refused;
+            uint32_t left = simt_popc_u32(needs) - (refused & ~QUARRY_OURO_UNPROVEN);
+            if ((refused & QUARRY_OURO_UNPROVEN) && (needs >> simt_lane() & 1u) && simt_rank(needs) >= left)
+                index = QUARRY_OURO_AGAIN;
             needs = simt_ballot(group, (needs >> simt_lane() & 1u) && simt_rank(needs) < left);
         }
     }
@@ -365,23 +490,46 @@ SIMT_FN int quarry_ouro_mark(enum quarry_ouro_payload payload, const struct quar
     return sets != ((before & bit) != 0);
 }
 
+/* A whole chunk for each lane of the group, or QUARRY_NO_INDEX, or QUARRY_OURO_AGAIN.  Scope: group, reconverged. */
+SIMT_FN uint32_t quarry_ouro_whole(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                   const struct quarry_ouro *h, uint32_t group)
+{
+    uint64_t seen = 0;
+    uint32_t chunk = quarry_ouro_chunks(payload, h, group, group, 0, &seen), proven = 0;
+    if (backing == QUARRY_OURO_STANDARD || !simt_any(group, chunk == QUARRY_NO_INDEX))
+        return chunk;
+    if (simt_rank(group) == 0)
+        proven = !quarry_segments_any(h->segments.segments) && quarry_chunks_is_same(&h->store, seen);
+    proven = simt_shuffle_u32(group, proven, simt_ctz_u32(group));
+    return chunk == QUARRY_NO_INDEX && !proven ? QUARRY_OURO_AGAIN : chunk;
+}
+
 SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                                  const struct quarry_ouro *h, struct quarry_context *context, uint64_t bytes)
 {
     uint32_t class_ = quarry_class_of(&h->sizes, bytes), chunk, page = 0;
     uint32_t group = quarry_group(quarry_ouro_units(payload, h, class_), QUARRY_SITE_OURO_MALLOC);
-    (void)backing;
+    uint32_t index;
+    for (;;) {
+        if (class_ == h->sizes.whole) {
+            quarry_step(context);
+            index = quarry_ouro_whole(backing, payload, h, group);
+        } else {
+            index = quarry_ouro_pages(backing, payload, h, context, class_, group);
+        }
+        if (backing == QUARRY_OURO_STANDARD)
+            break;
+        group = simt_ballot(group, index == QUARRY_OURO_AGAIN);
+        if (index != QUARRY_OURO_AGAIN)
+            break;
+        quarry_ouro_drain(h, group);
+    }
+    if (index == QUARRY_NO_INDEX)
+        return SIMT_NULL;
+    chunk = index;
     if (class_ == h->sizes.whole) {
-        uint64_t seen;
-        quarry_step(context);
-        chunk = quarry_ouro_chunks(payload, h, group, group, 0, &seen);
-        if (chunk == QUARRY_NO_INDEX)
-            return SIMT_NULL;
         (void)simt_add_u64(&h->table.word[chunk], (class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
     } else {
-        uint32_t index = quarry_ouro_pages(payload, h, context, class_, group);
-        if (index == QUARRY_NO_INDEX)
-            return SIMT_NULL;
         chunk = index >> h->table.page_bits;
         page = index & ((1u << h->table.page_bits) - 1u);
     }
@@ -420,9 +568,8 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
                               const struct quarry_ouro *h, void *block)
 {
     struct quarry_ouro_where w = quarry_ouro_locate(h, block);
-    uint32_t group, ticket = 0, n, parks;
+    uint32_t group, n, parks;
     int live = w.class_ <= h->sizes.whole;
-    (void)backing;
     if (live && (payload == QUARRY_OURO_PAGES || w.class_ == h->sizes.whole))
         live = quarry_ouro_mark(payload, h, w.chunk, w.page, 0);
     QUARRY_ASSERT_LIVE(live);
@@ -440,15 +587,13 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
         quarry_mask_free(&masks, w.class_, group, w.chunk, w.page);
         return;
     }
-    if (simt_rank(group) == 0) {
-        struct quarry_index_queue queue = quarry_ouro_queue(h, w.class_);
-        ticket = quarry_index_queue_back(&queue, n);
-    }
-    ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) + simt_rank(group);
-    parks = simt_ballot(group, quarry_ouro_put(h, w.class_, ticket, w.chunk, w.page));
+    struct quarry_segments_lot lot = quarry_ouro_reserve(backing, h, w.class_, group, n);
+    parks = simt_ballot(group, quarry_ouro_put(backing, h, w.class_, lot, simt_rank(group), w.chunk, w.page));
     simt_sync(group); /* all pages are in the queue, or marked */
-    if (simt_rank(group) == 0)
+    if (simt_rank(group) == 0) {
+        quarry_ouro_are_put(backing, h, w.class_, lot);
         quarry_semaphore_signal(&h->class_[w.class_].units, n);
+    }
     simt_sync(group); /* and signalled, before any lane asks again */
     if (parks) {
         struct quarry_chunk_pages parking = quarry_ouro_parking(h, w.class_);
@@ -549,17 +694,52 @@ SIMT_FN uint32_t quarry_ouro_slot_faults(const struct quarry_ouro *h, uint32_t c
     return taken >> page % 32u & 1u;
 }
 
+/* Likewise of a queue in segments.  Returns how many it has. */
+SIMT_FN uint32_t quarry_ouro_segment_faults(const struct quarry_ouro *h, uint32_t class_,
+                                            const struct quarry_census_share *share,
+                                            struct quarry_census *sum)
+{
+    const struct quarry_segments *q = &h->segments;
+    const struct quarry_segments_ends *ends = &q->ends[class_];
+    uint32_t front = ends->queue.front, back = ends->queue.back, size = 1u << q->shift, segments = 0;
+    uint32_t at = front - front % size; /* the first position of a segment */
+    for (uint64_t pair = quarry_segments_first(q, class_); (uint32_t)pair != QUARRY_NO_INDEX;
+         segments++, at += size) {
+        if ((uint32_t)(pair >> 32) != at >> q->shift || (uint32_t)pair >= h->chunks.count ||
+            segments > h->chunks.count) {
+            sum->faults += share->thread == 0;
+            break;
+        }
+        const uint32_t *slot = quarry_segments_slots(q, (uint32_t)pair);
+        for (uint64_t i = share->thread; i < size; i += share->threads) {
+            uint32_t index = slot[i], ticket = at + (uint32_t)i;
+            if ((int32_t)(ticket - back) >= 0)
+                sum->faults += index != QUARRY_NO_INDEX;
+            else if ((int32_t)(ticket - front) >= 0 && index != QUARRY_SEGMENTS_SKIP)
+                sum->faults += index == QUARRY_NO_INDEX || quarry_ouro_slot_faults(h, class_, index);
+        }
+        pair = quarry_segments_second(q, class_, pair);
+    }
+    if (share->thread == 0)
+        sum->faults +=
+            ends->queue.count != back - front || quarry_segments_room(ends->room) != (int32_t)(at - back);
+    return segments;
+}
+
 /* Likewise of what all chunks share. */
-SIMT_FN uint32_t quarry_ouro_shared_faults(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
-                                           const struct quarry_census_share *share)
+SIMT_FN uint32_t quarry_ouro_shared_faults(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                           const struct quarry_ouro *h,
+                                           const struct quarry_census_share *share, struct quarry_census *sum)
 {
     int chunks = payload == QUARRY_OURO_CHUNKS;
-    uint64_t slots = chunks ? h->token_slots : h->queue_slots;
-    uint32_t faults = 0;
+    uint64_t slots = chunks ? h->token_slots : backing == QUARRY_OURO_STANDARD ? h->queue_slots : 0;
+    uint32_t faults = 0, segments = 0;
     for (uint32_t k = 0; k < h->sizes.whole + (chunks ? 1u : 0u); k++) {
         for (uint64_t i = share->thread; i < slots; i += share->threads)
             faults += chunks ? quarry_ouro_entry_faults(h, k, h->tokens[k * slots + i])
                              : quarry_ouro_slot_faults(h, k, h->queue[k * slots + i]);
+        if (backing != QUARRY_OURO_STANDARD)
+            segments += quarry_ouro_segment_faults(h, k, share, sum);
         const struct quarry_semaphore *units = quarry_ouro_units(payload, h, k);
         if (share->thread == 0 && k < h->sizes.whole)
             faults += (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
@@ -567,7 +747,8 @@ SIMT_FN uint32_t quarry_ouro_shared_faults(enum quarry_ouro_payload payload, con
     if (share->thread == 0)
         faults += (h->store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
                   quarry_chunks_left(h->store.head->word) > h->chunks.count ||
-                  h->store.head->fresh > h->chunks.count;
+                  h->store.head->fresh > h->chunks.count ||
+                  (backing != QUARRY_OURO_STANDARD && *h->segments.segments != segments);
     return faults;
 }
 
@@ -576,7 +757,6 @@ SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ou
                                 const struct quarry_census_share *share, struct quarry_census *sum)
 {
     uint32_t wanted = bytes ? quarry_class_of(&h->sizes, bytes) : 0, size;
-    (void)backing;
     for (uint64_t i = share->thread; i < h->chunks.count; i += share->threads) {
         uint32_t chunk = (uint32_t)i, live = 0, pages = 0;
         uint32_t class_ = quarry_chunk_class(simt_load_u64(&h->table.word[chunk], relaxed)) - 1u;
@@ -602,7 +782,7 @@ SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ou
         sum->slots += bytes && class_ == wanted ? pages - live : 0;
     }
     if (share->idle)
-        sum->faults += quarry_ouro_shared_faults(payload, h, share);
+        sum->faults += quarry_ouro_shared_faults(backing, payload, h, share, sum);
 }
 
 #define quarry_ouro_settle QUARRY_NOTHING_TO_SETTLE
@@ -621,6 +801,13 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     uint32_t fields = (quarry_classes_most_pages(&h->sizes) + 31u) / 32u;
     int pages = h->payload == QUARRY_OURO_PAGES;
     uint64_t slots = pages ? l->option[QUARRY_OPTION_ouro_queue_slots] : 0;
+    uint64_t all = slots ? slots : l->pages * quarry_classes_most_pages(&h->sizes);
+    uint32_t shift = 2, entries = h->backing == QUARRY_OURO_LIST && !l->debug ? QUARRY_SEGMENTS_HINTS : 2;
+    while (8u << shift <= l->page_bytes)
+        shift++;
+    while (h->backing == QUARRY_OURO_ARRAY && !l->debug && entries < all >> shift &&
+           entries << shift < 1u << 30)
+        entries *= 2;
     if (slots) {
         h->queue_slots = (uint32_t)quarry_round_up_to_power(slots);
     } else {
@@ -666,10 +853,28 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     h->tokens = (uint32_t *)quarry_layout_section(
         l, "tokens", (uint64_t)h->token_slots * (classes + (pages ? 0 : 1u)) * sizeof *h->tokens,
         QUARRY_SECTION_ALIGN);
-    if (pages)
+    if (h->backing != QUARRY_OURO_STANDARD) {
+        struct quarry_segments *q = &h->segments;
+        q->ends = (struct quarry_segments_ends *)quarry_layout_section(
+            l, "directory", classes * (sizeof *q->ends + (uint64_t)entries * sizeof *q->directory),
+            QUARRY_SECTION_ALIGN);
+        q->directory = (uint64_t *)(void *)(q->ends + classes);
+        q->mask = entries - 1u;
+        q->list = h->backing == QUARRY_OURO_LIST;
+        if (q->list && !l->debug)
+            q->link = (uint64_t *)quarry_layout_section(l, "links", l->pages * sizeof *q->link,
+                                                        QUARRY_SECTION_ALIGN);
+        q->taken = (uint32_t *)quarry_layout_section(l, "taken", (l->pages + 1u) * sizeof *q->taken,
+                                                     QUARRY_SECTION_ALIGN);
+        q->segments = q->taken + l->pages;
+        q->store = h->store;
+        q->shift = shift;
+    } else if (pages)
         h->queue = (uint32_t *)quarry_layout_section(
             l, "queues", (uint64_t)h->queue_slots * classes * sizeof *h->queue, QUARRY_SECTION_ALIGN);
     h->chunks = quarry_layout_pages(l);
+    h->segments.base = l->debug ? SIMT_NULL : h->chunks.base;
+    h->segments.stride = h->chunks.page_bytes;
     if (l->pages >= QUARRY_CHUNKS_MOST)
         l->used_bytes = UINT64_MAX;
 }
@@ -681,7 +886,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ouro_layout(enum quarry_ouro_backi
     uint32_t unit = l->alignment > QUARRY_PAGE_UNIT ? (uint32_t)l->alignment : QUARRY_PAGE_UNIT;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_OURO_PAGE_BYTES);
     uint64_t page_bytes = l->page_bytes;
-    (void)backing;
+    h->backing = backing;
     h->payload = payload;
     if (result != QUARRY_LAYOUT_OK)
         return result;

@@ -161,6 +161,18 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
     return chunk;
 }
 
+/* Takes one chunk for the calling lane, if one is left.  Then it is in transit: quarry_chunks_end or
+ * quarry_chunks_return must follow.  Returns it, or QUARRY_NO_INDEX, which proves nothing.  Never waits. */
+SIMT_FN uint32_t quarry_chunks_try(const struct quarry_chunks *s)
+{
+    if (quarry_chunks_left(simt_load_u64(&s->head->word, relaxed)) == 0)
+        return QUARRY_NO_INDEX;
+    struct quarry_chunks_grant g = quarry_chunks_claim(s, 1, 1);
+    if (g.returned)
+        return quarry_index_queue_take(&s->returned, g.ticket);
+    return g.fresh ? g.first : QUARRY_NO_INDEX;
+}
+
 /* Has `word` been the same since it proved that there is no chunk?  Progress: as quarry_chunks_take. */
 SIMT_FN int quarry_chunks_is_same(const struct quarry_chunks *s, uint64_t seen)
 {

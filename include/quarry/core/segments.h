@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A queue of numbers without an end: its slots lie in segments, which are chunks of a store (core/chunks.h).
+ *
+ * Ouroboros (core/index_queue.h has the source), section 5: the virtualized array, and the virtualized list.
+ *
+ *     directory   one for each queue, of a power of two entries
+ *                 entry   63 ........ 32 | 31 ... 0
+ *                         segment number | chunk, or QUARRY_NO_INDEX: none yet
+ *                 segment k is in entry k modulo their number.  A list has 64, which are hints
+ *     segment     a chunk: 2^shift slots.  Position p is slot p mod 2^shift of segment p >> shift
+ *     taken       of each chunk, while it is a segment: how many of its slots are done with
+ *     room        63 .... 32 | 31 .............. 0
+ *                 asked for  | slots that are there, and that nobody has reserved; biased, as it falls below 0
+ *     tail        array: number of the next segment
+ *     head        list: number and chunk of the first segment; QUARRY_NO_INDEX: none, and that number comes next
+ *     link        list, of each chunk: 63 .. 57 | 56 ........... 27 | 26 ........................ 0
+ *                                      queue    | number of the next | its chunk; open; or closed
+ *     count, front, back   as in core/index_queue.h: the same tickets; a ticket is a position
+ *
+ * A put reserves slots in `room`, draws as many tickets of `back`, stores its numbers, and then adds to `count`.
+ * A take claims numbers from `count`, draws as many tickets of `front`, waits until the slots are not empty,
+ * reads them, and then adds to `taken`.  So each position has one writer and one reader, and is used once: a put is
+ * a store and a take is a load, with no read-modify-write of a slot.
+ *
+ * Slots are reserved before tickets are drawn.  In the paper every ticket is good, and who has it waits for its
+ * segment.  A free must not wait for memory.  So who finds no room does not draw, and must put its number elsewhere.
+ * No ticket is ever without a segment: tickets drawn are never more than slots reserved, those never more than slots
+ * installed, and segments are installed in the order of their numbers.
+ *
+ * Who installs.  As in the paper one segment for each 2^shift slots that are asked for, by who asks for the
+ * first of them; so many can be installed at once.  Not while enough are there.  Who finds no room looks a few times
+ * (QUARRY_SEGMENTS_PATIENCE) and then installs one itself, so nobody waits for one who stands still.
+ *     install   take a chunk; empty its slots with all lanes; write it into the entry of number `tail`, by a
+ *               compare-exchange with "number tail, none yet"; raise tail, or help who did not yet; add to room
+ * An entry holds k until k is retired, and then k + entries, none yet.  So a segment is never written over one that
+ * lives: then the queue is full.  Who can't install gives the chunk back.
+ *
+ * Who retires.  Whoever makes `taken` 2^shift: then every position of the segment had its writer and its reader, and
+ * both are done.  Only they look at an entry for that number, so nobody will look at the segment again.  It goes to
+ * the store at once.  The paper has counters A of puts and B of numbers there; a take waits for its put, so the number
+ * of takes tells all.
+ *
+ * The list.  A new segment is written into the link of the last one by a compare-exchange with "open", or, if there is
+ * none, into head.  Who finishes a segment moves head over all finished ones at the beginning, each by a
+ * compare-exchange, and returns the chunk if that was its own.  If the last of all is finished, its link is closed
+ * first, so that nobody links to a segment that goes.  Who finishes a segment that is not the first leaves it: whoever
+ * makes it the first looks at its count.  Each of the two changes one word and then reads the other's, both by
+ * read-modify-writes that are acq_rel, so one of them sees what the other did.
+ *
+ * Who looks for a segment begins at head and goes from link to link.  Meanwhile the one on which he stands may go and
+ * become something else.  The paper lets it rest, for a time that is guessed.  Here links lie beside the chunks, and
+ * each names its queue and the number to which it leads.  While a chunk is segment k of a queue, its link says "that
+ * queue, k + 1", and before that it did not.  So who reads anything else begins again, and what he reads is true at any
+ * time: where segment k + 1 was, or is.  The one for which he looks is there, as he has a position of it.  (Modulo 2^32
+ * positions in one step of one walk.)
+ *
+ * Walks over many segments take long when many fill at once.  So whoever installs or finds a segment also writes it
+ * into the directory, where the next one looks first.  The hint is good if it has the number.
+ *
+ * Shutting.  A segment whose slots were not all used is not retired, and a full heap lacks its chunk.  `shut`
+ * reserves what is left, and puts QUARRY_SEGMENTS_SKIP there.  Who takes that looks elsewhere.  When nothing is left
+ * in the queue, and no room, all its segments are retired.  `segments` counts those of all queues.
+ *
+ * In transit.  Who installs is in transit for the store from the claim of the chunk until the segment is in
+ * `segments` and in room; who retires, from before it subtracts from `segments` until the chunk is returned.  So
+ * with the store's word the same at two places, none left and none in transit, and no segment in between, there
+ * was no chunk anywhere.
+ *
+ * Wrap.  Positions, and what is asked for, have 32 bits and wrap.  2^shift divides 2^32, so slots and entries go on.
+ * An entry's number is told from the next one's modulo 2^(32 - shift): more than entries there are.  Queues begin
+ * shortly before the wrap, so that every one passes it.
+ *
+ * Order.
+ * - Emptying a segment happens-before every access to its slots: the compare-exchange of the entry, or of the link,
+ *   releases, who looks at it acquires.  A hint is written with release by who has acquired.
+ * - What was done before a put happens-before what is done after its take: release and acquire of the slot.
+ * - Reads of slots happen-before the chunk's next use: additions to `taken` are acq_rel, and a sync comes before.
+ * - All else is relaxed.  Who has a ticket may look at the entry before it sees it written; it was written before
+ *   the ticket was drawn, so it looks again. */
+#ifndef QUARRY_CORE_SEGMENTS_H
+#define QUARRY_CORE_SEGMENTS_H
+
+#include "quarry/core/chunks.h"
+#include "quarry/core/index_queue.h"
+#include "quarry/core/share.h"
+#include "quarry/simt/simt.h"
+
+#define QUARRY_SEGMENTS_SKIP 0xfffffffeu /* in a slot: no number, look elsewhere */
+#define QUARRY_SEGMENTS_PATIENCE 16u
+#define QUARRY_SEGMENTS_BEFORE_WRAP 4u /* segments: there a queue begins */
+#define QUARRY_SEGMENTS_HINTS 64u      /* entries of a list's directory */
+#define QUARRY_SEGMENTS_NUMBER_BITS 30u
+#define QUARRY_SEGMENTS_TO_BITS 27u
+#define QUARRY_SEGMENTS_OPEN ((1u << QUARRY_SEGMENTS_TO_BITS) - 1u)   /* of a link: no next one yet */
+#define QUARRY_SEGMENTS_CLOSED ((1u << QUARRY_SEGMENTS_TO_BITS) - 2u) /* and there will be none */
+SIMT_STATIC_ASSERT(QUARRY_CHUNKS_MOST <= QUARRY_SEGMENTS_CLOSED, "a link has room for a chunk");
+#define QUARRY_SEGMENTS_ROOM_BIAS ((uint32_t)1 << 31)
+#define QUARRY_SEGMENTS_ASKED ((uint64_t)1 << 32) /* of room: one slot was asked for */
+
+/* Of one queue.  What many threads change at once lies 256 bytes apart. */
+struct quarry_segments_ends {
+    struct quarry_index_queue_ends queue;
+    uint64_t room;
+    uint64_t unused[31];
+    uint32_t tail; /* of the array */
+    uint32_t unused_too[63];
+    uint64_t head; /* of the list, and of its last segment that was seen */
+    uint64_t last;
+    uint64_t unused_as_well[30];
+};
+
+/* All queues that share a store.  Functions take one by its number. */
+struct quarry_segments {
+    struct quarry_segments_ends *ends; /* of each queue */
+    uint64_t *directory;               /* all of them */
+    uint32_t mask;                     /* entries of a queue's - 1 */
+    uint32_t list;                     /* lists, 127 of them at most; else arrays */
+    uint64_t *link;                    /* of each chunk; of lists */
+    uint32_t *taken;                   /* of each chunk */
+    uint32_t *segments;                /* that are in queues */
+    struct quarry_chunks store;
+    unsigned char *base; /* of chunk 0; NULL: chunks may not be used, so there is never any room */
+    uint64_t stride;     /* bytes from one chunk to the next */
+    uint32_t shift;
+};
+
+/* The queue's tickets. */
+SIMT_FN struct quarry_index_queue quarry_segments_tickets(const struct quarry_segments *q, uint32_t queue)
+{
+    struct quarry_index_queue tickets = {&q->ends[queue].queue, SIMT_NULL, 0};
+    return tickets;
+}
+
+SIMT_FN uint64_t *quarry_segments_entry(const struct quarry_segments *q, uint32_t queue, uint32_t number)
+{
+    return &q->directory[(uint64_t)queue * (q->mask + 1u) + (number & q->mask)];
+}
+
+/* The first position. */
+SIMT_FN uint32_t quarry_segments_start(const struct quarry_segments *q)
+{
+    return 0u - (QUARRY_SEGMENTS_BEFORE_WRAP << q->shift);
+}
+
+/* Makes an empty queue.  Thread `thread` of `threads` does its share; nothing else runs. */
+SIMT_FN void quarry_segments_init(const struct quarry_segments *q, uint32_t queue, uint64_t thread,
+                                  uint64_t threads)
+{
+    uint32_t ticket = quarry_segments_start(q), first = ticket >> q->shift;
+    if (thread == 0) {
+        q->ends[queue].queue.count = 0;
+        q->ends[queue].queue.front = ticket;
+        q->ends[queue].queue.back = ticket;
+        q->ends[queue].room = (uint64_t)ticket << 32 | QUARRY_SEGMENTS_ROOM_BIAS;
+        q->ends[queue].tail = first;
+        q->ends[queue].head = (uint64_t)first << 32 | QUARRY_NO_INDEX;
+        q->ends[queue].last = q->ends[queue].head;
+    }
+    for (uint64_t i = thread; i <= q->mask; i += threads) { /* of the first numbers, each in its entry */
+        uint32_t number = (first + (uint32_t)i) & (~0u >> q->shift);
+        *quarry_segments_entry(q, queue, number) = (uint64_t)number << 32 | QUARRY_NO_INDEX;
+    }
+}
+
+SIMT_FN uint32_t *quarry_segments_slots(const struct quarry_segments *q, uint32_t chunk)
+{
+    return (uint32_t *)(void *)(q->base + chunk * q->stride);
+}
+
+/* Number and chunk in one word, as in an entry of a directory. */
+SIMT_FN uint64_t quarry_segments_pair(uint32_t number, uint32_t chunk)
+{
+    return (uint64_t)number << 32 | chunk;
+}
+
+SIMT_FN uint32_t quarry_segments_next(const struct quarry_segments *q, uint32_t number)
+{
+    return (number + 1u) & (~0u >> q->shift);
+}
+
+/* ---- the list ---- */
+
+/* The link of a segment, to segment `number`.
+ *   to   its chunk, or QUARRY_SEGMENTS_OPEN, or QUARRY_SEGMENTS_CLOSED */
+SIMT_FN uint64_t quarry_segments_link(uint32_t queue, uint32_t number, uint32_t to)
+{
+    return ((uint64_t)(queue + 1u) << QUARRY_SEGMENTS_NUMBER_BITS | number) << QUARRY_SEGMENTS_TO_BITS | to;
+}
+
+/* Goes on from a segment to the next one.
+ *   pair   in, out: number and chunk
+ *   link   out: as it was read
+ * Returns whether it did: not if the link is open or closed, or if it is another segment's by now. */
+SIMT_FN int quarry_segments_walk(const struct quarry_segments *q, uint32_t queue, uint64_t *pair,
+                                 uint64_t *link)
+{
+    uint32_t number = quarry_segments_next(q, (uint32_t)(*pair >> 32)), to;
+    /* acquire: pairs with the release in quarry_segments_append */
+    *link = simt_load_u64(&q->link[(uint32_t)*pair], acquire);
+    to = (uint32_t)*link & QUARRY_SEGMENTS_OPEN;
+    if ((*link ^ quarry_segments_link(queue, number, to)) != 0 || to >= QUARRY_SEGMENTS_CLOSED)
+        return 0;
+    *pair = quarry_segments_pair(number, to);
+    return 1;
+}
+
+/* The calling lane makes a chunk, whose slots are empty, the next segment of a list.  Lock-free.
+ * Returns its number. */
+SIMT_FN uint32_t quarry_segments_append(const struct quarry_segments *q, uint32_t queue, uint32_t chunk)
+{
+    uint64_t pair = simt_load_u64(&q->ends[queue].last, acquire), link;
+    for (;;) {
+        uint32_t number = (uint32_t)(pair >> 32);
+        if ((uint32_t)pair == QUARRY_NO_INDEX) { /* the list is empty */
+            uint64_t mine = quarry_segments_pair(number, chunk);
+            simt_store_u64(&q->link[chunk],
+                           quarry_segments_link(queue, quarry_segments_next(q, number), QUARRY_SEGMENTS_OPEN),
+                           relaxed);
+            /* acq_rel: pairs with the acquires of who reads it */
+            if (simt_cas_u64(&q->ends[queue].head, pair, mine, acq_rel) == pair) {
+                simt_store_u64(&q->ends[queue].last, mine, release);
+                return number;
+            }
+        } else {
+            while (quarry_segments_walk(q, queue, &pair, &link))
+                ;
+            number = quarry_segments_next(q, (uint32_t)(pair >> 32));
+            uint64_t open = quarry_segments_link(queue, number, QUARRY_SEGMENTS_OPEN);
+            if (link == open) {
+                simt_store_u64(
+                    &q->link[chunk],
+                    quarry_segments_link(queue, quarry_segments_next(q, number), QUARRY_SEGMENTS_OPEN),
+                    relaxed);
+                /* acq_rel: pairs with the acquires of who reads it */
+                if (simt_cas_u64(&q->link[(uint32_t)pair], open, quarry_segments_link(queue, number, chunk),
+                                 acq_rel) == open) {
+                    simt_store_u64(&q->ends[queue].last, quarry_segments_pair(number, chunk), release);
+                    return number;
+                }
+                continue;
+            }
+        }
+        pair = simt_load_u64(&q->ends[queue].head, acquire);
+    }
+}
+
+/* A segment of a list has been finished.  All that are so at the beginning go to the store, in their order. */
+SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t queue)
+{
+    for (;;) {
+        /* acq_rel, and an addition: either who finishes a segment sees that it is the first, or who makes it the
+         * first sees that it is finished. */
+        uint64_t head = simt_add_u64(&q->ends[queue].head, 0, acq_rel), after = head, link;
+        uint32_t chunk = (uint32_t)head;
+        if (chunk == QUARRY_NO_INDEX || simt_add_u32(&q->taken[chunk], 0, acq_rel) != 1u << q->shift)
+            return;
+        uint32_t number = quarry_segments_next(q, (uint32_t)(head >> 32));
+        uint64_t closed = quarry_segments_link(queue, number, QUARRY_SEGMENTS_CLOSED);
+        if (!quarry_segments_walk(q, queue, &after, &link)) {
+            uint64_t open = quarry_segments_link(queue, number, QUARRY_SEGMENTS_OPEN);
+            if (link == open) /* nobody links to a segment that goes */
+                link = simt_cas_u64(&q->link[chunk], open, closed, acq_rel) == open ? closed : 0;
+            if (link != closed)
+                continue; /* it was linked, or has gone */
+            after = quarry_segments_pair(number, QUARRY_NO_INDEX);
+        }
+        quarry_chunks_begin(&q->store);
+        if (simt_cas_u64(&q->ends[queue].head, head, after, acq_rel) == head) {
+            /* release: pairs with the acquire in quarry_segments_any; the transit was begun before */
+            (void)simt_sub_u32(q->segments, 1, release);
+            quarry_chunks_return(&q->store, chunk);
+        } else {
+            quarry_chunks_end(&q->store);
+        }
+    }
+}
+
+/* ---- where a segment is ---- */
+
+/* Who has not found an entry at once: it is not seen yet, or the list knows more. */
+SIMT_FN uint32_t quarry_segments_search(const struct quarry_segments *q, uint32_t queue, uint32_t number)
+{
+    uint64_t *entry = quarry_segments_entry(q, queue, number), pair, link;
+    for (;; simt_backoff()) {
+        if (q->list) {
+            pair = simt_load_u64(&q->ends[queue].head, acquire);
+            while ((uint32_t)pair != QUARRY_NO_INDEX && (uint32_t)(pair >> 32) != number)
+                if (!quarry_segments_walk(q, queue, &pair, &link))
+                    break;
+        } else {
+            pair = simt_load_u64(entry, acquire);
+        }
+        if ((uint32_t)pair != QUARRY_NO_INDEX && (uint32_t)(pair >> 32) == number) {
+            if (q->list)
+                simt_store_u64(entry, pair, release);
+            return (uint32_t)pair;
+        }
+    }
+}
+
+/* The chunk of segment `number`, of which the caller has a position. */
+SIMT_FN uint32_t quarry_segments_chunk(const struct quarry_segments *q, uint32_t queue, uint32_t number)
+{
+    /* acquire: pairs with the release in quarry_segments_enter.  Mostly this finds it (Order). */
+    uint64_t entry = simt_load_u64(quarry_segments_entry(q, queue, number), acquire);
+    if ((uint32_t)(entry >> 32) == number && (uint32_t)entry != QUARRY_NO_INDEX)
+        return (uint32_t)entry;
+    return quarry_segments_search(q, queue, number);
+}
+
+/* ---- segments come ---- */
+
+/* The calling lane makes a chunk, whose slots are empty, the next segment.
+ * Returns whether it did.  Lock-free. */
+SIMT_FN int quarry_segments_enter(const struct quarry_segments *q, uint32_t queue, uint32_t chunk)
+{
+    uint32_t *tail = &q->ends[queue].tail;
+    if (q->list) {
+        uint32_t number = quarry_segments_append(q, queue, chunk);
+        simt_store_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(number, chunk), release);
+        return 1;
+    }
+    for (;;) {
+        /* acquire: who finds a tail finds the entries of all numbers before it */
+        uint32_t number = simt_load_u32(tail, acquire);
+        uint64_t *entry = quarry_segments_entry(q, queue, number);
+        uint64_t none = quarry_segments_pair(number, QUARRY_NO_INDEX);
+        /* acq_rel: pairs with the acquires in quarry_segments_chunk, and with those of who finds it there */
+        uint64_t found = simt_cas_u64(entry, none, quarry_segments_pair(number, chunk), acq_rel);
+        if (found == none || (uint32_t)(found >> 32) == number) /* mine, or another's who stands still */
+            (void)simt_cas_u32(tail, number, quarry_segments_next(q, number), acq_rel);
+        else if (simt_load_u32(tail, relaxed) == number)
+            return 0; /* an older one lives there */
+        if (found == none)
+            return 1;
+    }
+}
+
+/* Installs a segment.  Scope: group, reconverged.  Never waits but for the group.
+ * Returns whether it did: not if there is no chunk, or if the directory is full. */
+SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t queue, uint32_t group)
+{
+    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), width = simt_popc_u32(group);
+    uint32_t chunk = QUARRY_NO_INDEX;
+    int installed = 0;
+    if (rank == 0)
+        chunk = quarry_chunks_try(&q->store);
+    simt_sync(group); /* what the chunk was before, all know */
+    chunk = simt_shuffle_u32(group, chunk, leader);
+    if (chunk == QUARRY_NO_INDEX)
+        return 0;
+    uint32_t *slot = quarry_segments_slots(q, chunk);
+    for (uint32_t i = rank; i < 1u << q->shift; i += width)
+        simt_store_u32(&slot[i], QUARRY_NO_INDEX, relaxed);
+    simt_sync(group); /* all are empty */
+    if (rank == 0) {
+        simt_store_u32(&q->taken[chunk], 0, relaxed);
+        (void)simt_add_u32(q->segments, 1, relaxed);
+        installed = quarry_segments_enter(q, queue, chunk);
+        if (installed) {
+            (void)simt_add_u64(&q->ends[queue].room, (uint64_t)1 << q->shift, relaxed);
+            quarry_chunks_end(&q->store);
+        } else {
+            (void)simt_sub_u32(q->segments, 1, relaxed);
+            quarry_chunks_return(&q->store, chunk);
+        }
+    }
+    return (int)simt_shuffle_u32(group, (uint32_t)installed, leader);
+}
+
+/* Are there segments in any queue? */
+SIMT_FN int quarry_segments_any(const uint32_t *segments)
+{
+    return simt_load_u32(segments, acquire) != 0; /* pairs with the release in quarry_segments_retire */
+}
+
+/* Slots that nobody has reserved; below 0 for a moment. */
+SIMT_FN int32_t quarry_segments_room(uint64_t word)
+{
+    return (int32_t)((uint32_t)word - QUARRY_SEGMENTS_ROOM_BIAS);
+}
+
+/* ---- puts ---- */
+
+/* Reserves up to n slots.
+ *   asks   to be counted among what is asked for
+ *   word   out: room, before
+ * Returns how many.  Never waits. */
+SIMT_FN uint32_t quarry_segments_get(const struct quarry_segments *q, uint32_t queue, uint32_t n, int asks,
+                                     uint64_t *word)
+{
+    uint64_t *room = &q->ends[queue].room;
+    *word = simt_add_u64(room, (asks ? n * QUARRY_SEGMENTS_ASKED : 0u) - n, relaxed);
+    int32_t there = quarry_segments_room(*word);
+    uint32_t got = there <= 0 ? 0 : (uint32_t)there < n ? (uint32_t)there : n;
+    if (got < n)
+        (void)simt_add_u64(room, n - got, relaxed);
+    return got;
+}
+
+/* Slots that a group has reserved: the positions from `ticket` on. */
+struct quarry_segments_lot {
+    uint32_t ticket, got;
+};
+
+/* The leader has not got all that it asked for, or is to install: the rest of quarry_segments_reserve.
+ *   got       so many it has
+ *   installs  so many it is to install
+ * Returns how many it has then. */
+SIMT_FN uint32_t quarry_segments_more(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                      uint32_t n, uint32_t got, uint32_t installs)
+{
+    uint32_t leader = simt_ctz_u32(group);
+    for (uint32_t vain = 0;; vain++) {
+        int failed = q->base == SIMT_NULL;
+        for (; installs && !failed; installs--)
+            failed = !quarry_segments_install(q, queue, group);
+        installs = 0;
+        if (simt_rank(group) == 0) {
+            uint64_t word = simt_load_u64(&q->ends[queue].room, relaxed);
+            if (got < n && quarry_segments_room(word) > 0)
+                got += quarry_segments_get(q, queue, n - got, 0, &word);
+            if (quarry_chunks_left(simt_load_u64(&q->store.head->word, relaxed)) == 0)
+                failed = 1; /* others have segments in hands, or nobody */
+            installs = got < n && vain % QUARRY_SEGMENTS_PATIENCE == QUARRY_SEGMENTS_PATIENCE - 1u;
+            if (got < n && !failed)
+                simt_backoff();
+        }
+        uint32_t state = simt_shuffle_u32(group, got << 2 | installs << 1 | (uint32_t)failed, leader);
+        got = state >> 2;
+        installs = state >> 1 & 1u;
+        if (got == n || (state & 1u))
+            return got;
+    }
+}
+
+/* Reserves slots for n numbers of a group, and installs segments if they are short.
+ * Returns as many as it got: fewer only if no chunk is left or the directory is full.  The same in all lanes.
+ * Then: quarry_segments_put for each, a sync, quarry_segments_add.
+ * Scope: group, reconverged.  Never waits for who stands still. */
+SIMT_FN struct quarry_segments_lot quarry_segments_reserve(const struct quarry_segments *q, uint32_t queue,
+                                                           uint32_t group, uint32_t n)
+{
+    struct quarry_segments_lot lot = {0, 0};
+    struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
+    uint32_t leader = simt_ctz_u32(group), size = 1u << q->shift, installs = 0;
+    if (simt_rank(group) == 0) {
+        uint64_t word;
+        lot.got = quarry_segments_get(q, queue, n, 1, &word);
+        uint32_t asked = (uint32_t)(word >> 32), begun = (0u - asked) & (size - 1u);
+        int32_t rest = quarry_segments_room(word) - (int32_t)n;
+        if (n > begun && rest < (int32_t)size) /* the first of all installs one more, to be ahead */
+            installs = 1u + (n - begun - 1u) / size + (asked == quarry_segments_start(q));
+        if (lot.got == n && installs == 0)
+            lot.ticket = quarry_index_queue_back(&tickets, n);
+    }
+    uint32_t state = simt_shuffle_u32(group, lot.got << 16 | installs, leader);
+    lot.got = state >> 16;
+    if (lot.got < n || (state & 0xffffu)) {
+        lot.got = quarry_segments_more(q, queue, group, n, lot.got, state & 0xffffu);
+        if (simt_rank(group) == 0)
+            lot.ticket = quarry_index_queue_back(&tickets, lot.got);
+    }
+    lot.ticket = simt_shuffle_u32(group, lot.ticket, leader);
+    return lot;
+}
+
+/* The slot of a position. */
+SIMT_FN uint32_t *quarry_segments_slot(const struct quarry_segments *q, uint32_t queue, uint32_t ticket,
+                                       uint32_t *chunk)
+{
+    *chunk = quarry_segments_chunk(q, queue, ticket >> q->shift);
+    return &quarry_segments_slots(q, *chunk)[ticket & ((1u << q->shift) - 1u)];
+}
+
+/* Stores a number at a position that the caller has reserved. */
+SIMT_FN void quarry_segments_put(const struct quarry_segments *q, uint32_t queue, uint32_t ticket,
+                                 uint32_t index)
+{
+    uint32_t chunk;
+    /* release: pairs with the acquire in quarry_segments_take */
+    simt_store_u32(quarry_segments_slot(q, queue, ticket, &chunk), index, release);
+}
+
+/* So many numbers can be had.  One lane says it, after a sync of those who put them. */
+SIMT_FN void quarry_segments_add(const struct quarry_segments *q, uint32_t queue, uint32_t n)
+{
+    struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
+    if (n)
+        quarry_index_queue_add(&tickets, n);
+}
+
+/* ---- takes ---- */
+
+/* All positions of the calling lane's segment are done with: its chunk goes to the store. */
+SIMT_FN void quarry_segments_retire(const struct quarry_segments *q, uint32_t queue, uint32_t number,
+                                    uint32_t chunk)
+{
+    uint32_t next = (number + q->mask + 1u) & (~0u >> q->shift);
+    if (q->list) {
+        quarry_segments_leave(q, queue);
+        return;
+    }
+    quarry_chunks_begin(&q->store);
+    /* release: who installs the next one there has acquired it */
+    simt_store_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(next, QUARRY_NO_INDEX),
+                   release);
+    /* release: pairs with the acquire in quarry_segments_any; the transit was begun before */
+    (void)simt_sub_u32(q->segments, 1, release);
+    quarry_chunks_return(&q->store, chunk);
+}
+
+/* Takes numbers for lanes of a group.
+ *   takes   those lanes
+ * Returns the caller's: QUARRY_NO_INDEX if there are too few at this moment, or if it was QUARRY_SEGMENTS_SKIP.
+ * Scope: group, reconverged.  Progress: waits for puts that have a ticket, which wait for nobody. */
+SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                      uint32_t takes)
+{
+    struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
+    uint32_t got = 0, ticket = 0, index = QUARRY_NO_INDEX, chunk = 0, leader = simt_ctz_u32(group);
+    uint32_t rank = simt_rank(takes), size = 1u << q->shift;
+    if (simt_rank(group) == 0) {
+        got = quarry_index_queue_claim(&tickets, simt_popc_u32(takes));
+        if (got)
+            ticket = quarry_index_queue_front(&tickets, got);
+    }
+    got = simt_shuffle_u32(group, got, leader);
+    if (got == 0)
+        return index;
+    ticket = simt_shuffle_u32(group, ticket, leader) + rank;
+    int mine = (takes >> simt_lane() & 1u) && rank < got;
+    if (mine) {
+        uint32_t *slot = quarry_segments_slot(q, queue, ticket, &chunk);
+        /* acquire: pairs with the release in quarry_segments_put */
+        while ((index = simt_load_u32(slot, acquire)) == QUARRY_NO_INDEX)
+            simt_backoff();
+        index = index == QUARRY_SEGMENTS_SKIP ? QUARRY_NO_INDEX : index;
+    }
+    simt_sync(group); /* all have read: only then it is counted */
+    uint32_t at = ticket & (size - 1u);
+    if (mine && (rank == 0 || at == 0)) { /* for all lanes with slots of this segment */
+        uint32_t n = got - rank < size - at ? got - rank : size - at;
+        /* acq_rel: who retires the segment has all their reads behind it */
+        if (simt_add_u32(&q->taken[chunk], n, acq_rel) + n == size)
+            quarry_segments_retire(q, queue, ticket >> q->shift, chunk);
+    }
+    return index;
+}
+
+/* Is a slot left, or a number there? */
+SIMT_FN int quarry_segments_has_some(const struct quarry_segments *q, uint32_t queue)
+{
+    return (int32_t)simt_load_u32(&q->ends[queue].queue.count, relaxed) > 0 ||
+           quarry_segments_room(simt_load_u64(&q->ends[queue].room, relaxed)) > 0;
+}
+
+/* ---- looking at a queue that nobody uses ---- */
+
+/* The first segment and its chunk; QUARRY_NO_INDEX: there is none. */
+SIMT_FN uint64_t quarry_segments_first(const struct quarry_segments *q, uint32_t queue)
+{
+    uint32_t number = q->ends[queue].queue.front >> q->shift;
+    if (q->list)
+        return q->ends[queue].head;
+    uint64_t entry = *quarry_segments_entry(q, queue, number);
+    return number == q->ends[queue].tail ? quarry_segments_pair(number, QUARRY_NO_INDEX) : entry;
+}
+
+/* Likewise the one after another. */
+SIMT_FN uint64_t quarry_segments_second(const struct quarry_segments *q, uint32_t queue, uint64_t pair)
+{
+    uint32_t number = quarry_segments_next(q, (uint32_t)(pair >> 32));
+    uint64_t link;
+    if (!q->list && number != q->ends[queue].tail)
+        return *quarry_segments_entry(q, queue, number);
+    if (q->list && quarry_segments_walk(q, queue, &pair, &link))
+        return pair;
+    return quarry_segments_pair(number, QUARRY_NO_INDEX);
+}
+
+/* ---- emptying a queue ---- */
+
+/* Uses up slots that are left, as many as the group has lanes.  Whoever takes a number may meet them.
+ * Scope: group, reconverged. */
+SIMT_FN void quarry_segments_shut(const struct quarry_segments *q, uint32_t queue, uint32_t group)
+{
+    struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
+    uint32_t got = 0, ticket = 0, leader = simt_ctz_u32(group);
+    if (simt_rank(group) == 0) {
+        uint64_t word = simt_load_u64(&q->ends[queue].room, relaxed);
+        if (quarry_segments_room(word) > 0)
+            got = quarry_segments_get(q, queue, simt_popc_u32(group), 0, &word);
+        if (got)
+            ticket = quarry_index_queue_back(&tickets, got);
+    }
+    got = simt_shuffle_u32(group, got, leader);
+    ticket = simt_shuffle_u32(group, ticket, leader);
+    if (simt_rank(group) < got)
+        quarry_segments_put(q, queue, ticket + simt_rank(group), QUARRY_SEGMENTS_SKIP);
+    simt_sync(group);
+    if (simt_rank(group) == 0)
+        quarry_segments_add(q, queue, got);
+}
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "blocks/segments_kernels.h"
+
+SIMT_KERNEL(segments_start, struct segments_case, a)
+{
+    quarry_chunks_init(&a.queues.store, simt_thread(), simt_threads());
+    if (simt_thread() == 0)
+        *a.queues.segments = 0;
+    for (uint32_t k = 0; k < SEGMENTS_QUEUES; k++)
+        quarry_segments_init(&a.queues, k, simt_thread(), simt_threads());
+}
+
+SIMT_FN void wrong(const struct segments_case *a, int is)
+{
+    if (is)
+        (void)simt_add_u32(&a->counts[SEGMENTS_WRONG], 1, relaxed);
+}
+
+/* The caller has a number. */
+SIMT_FN void have(const struct segments_case *a, uint32_t number)
+{
+    (void)simt_add_u32(&a->counts[SEGMENTS_TAKEN], 1, relaxed);
+    if (number >= a->numbers * SEGMENTS_QUEUES || simt_exchange_u32(&a->holder[number], 1, relaxed) != 0) {
+        wrong(a, 1);
+        return;
+    }
+    a->visits[number]++;
+    for (uint32_t i = 0; i < a->hold; i++)
+        (void)simt_load_u32(&a->holder[number], relaxed);
+}
+
+/* Puts the caller's number.  Returns what it has then: that, if there was no room. */
+SIMT_FN uint32_t put(const struct segments_case *a, uint32_t queue, uint32_t number)
+{
+    uint32_t group = simt_match_u32(simt_active(), queue);
+    struct quarry_segments_lot lot = quarry_segments_reserve(&a->queues, queue, group, simt_popc_u32(group));
+    if (simt_rank(group) < lot.got) {
+        simt_store_u32(&a->holder[number], 0, relaxed);
+        quarry_segments_put(&a->queues, queue, lot.ticket + simt_rank(group), number);
+        number = QUARRY_NO_INDEX;
+    } else {
+        (void)simt_add_u32(&a->counts[SEGMENTS_FULL], 1, relaxed);
+    }
+    simt_sync(group);
+    if (simt_rank(group) == 0)
+        quarry_segments_add(&a->queues, queue, lot.got);
+    return number;
+}
+
+SIMT_FN uint32_t take(const struct segments_case *a, uint32_t queue, int shuts)
+{
+    uint32_t group = simt_match_u32(simt_active(), queue * 2u + (uint32_t)shuts);
+    if (shuts)
+        quarry_segments_shut(&a->queues, queue, group);
+    uint32_t number = quarry_segments_take(&a->queues, queue, group, group);
+    if (number == QUARRY_NO_INDEX)
+        (void)simt_add_u32(&a->counts[SEGMENTS_NONE], 1, relaxed);
+    else
+        have(a, number);
+    return number;
+}
+
+/* A chunk is the caller's: nobody else writes there. */
+SIMT_FN void use(const struct segments_case *a)
+{
+    uint32_t chunk = quarry_chunks_try(&a->queues.store), *word, size = 1u << a->queues.shift;
+    if (chunk == QUARRY_NO_INDEX)
+        return;
+    word = quarry_segments_slots(&a->queues, chunk);
+    (void)simt_add_u32(&a->counts[SEGMENTS_USED], 1, relaxed);
+    for (uint32_t i = 0; i < size; i++)
+        word[i] = simt_thread() + i;
+    for (uint32_t i = 0; i < a->hold; i++)
+        (void)simt_load_u32(a->counts, relaxed);
+    for (uint32_t i = 0; i < size; i++)
+        wrong(a, word[i] != simt_thread() + i);
+    quarry_chunks_return(&a->queues.store, chunk);
+}
+
+/* Each lane has at most one number. */
+SIMT_KERNEL(segments_rounds, struct segments_case, a)
+{
+    uint32_t thread = simt_thread(), number = QUARRY_NO_INDEX;
+    if (thread >= a.threads)
+        return;
+    if (thread < a.numbers * SEGMENTS_QUEUES) {
+        number = thread;
+        have(&a, number);
+    }
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        uint32_t queue = (thread / 3u + round / 2u) % SEGMENTS_QUEUES;
+        if (a.chunks && (thread + round) % a.chunks == 0)
+            use(&a);
+        if (number != QUARRY_NO_INDEX)
+            number = put(&a, queue, number);
+        else
+            number = take(&a, queue, a.shuts && (thread / 2u + round) % a.shuts == 0);
+    }
+    a.kept[thread] = number;
+}
+
+SIMT_KERNEL(segments_empty, struct segments_case, a)
+{
+    for (uint32_t k = 0; k < SEGMENTS_QUEUES; k++) {
+        while (simt_any(SIMT_ALL_LANES, quarry_segments_has_some(&a.queues, k))) {
+            uint32_t number;
+            quarry_segments_shut(&a.queues, k, SIMT_ALL_LANES);
+            number = quarry_segments_take(&a.queues, k, SIMT_ALL_LANES, SIMT_ALL_LANES);
+            if (number != QUARRY_NO_INDEX)
+                have(&a, number);
+            simt_sync(SIMT_ALL_LANES);
+        }
+    }
+}

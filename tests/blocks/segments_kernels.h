@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes that take numbers out of queues in segments and put them back, while others use the same chunks. */
+#ifndef QUARRY_TESTS_SEGMENTS_KERNELS_H
+#define QUARRY_TESTS_SEGMENTS_KERNELS_H
+
+#include "quarry/core/segments.h"
+#include "quarry/simt/kernel.h"
+
+#define SEGMENTS_QUEUES 2u
+
+enum segments_count {
+    SEGMENTS_WRONG, /* numbers that two lanes had at once, or that never were; chunks that others wrote to */
+    SEGMENTS_TAKEN, /* how often a number was taken */
+    SEGMENTS_NONE,  /* takes in vain */
+    SEGMENTS_FULL,  /* puts in vain */
+    SEGMENTS_USED,  /* chunks that lanes had */
+    SEGMENTS_COUNTS
+};
+
+struct segments_case {
+    struct quarry_segments queues; /* SEGMENTS_QUEUES */
+    uint32_t *holder;              /* of number i: 0 or 1; atomic */
+    uint32_t *visits;              /* how often number i was had; no atomic */
+    uint32_t *kept;                /* of each thread: the number that it has in the end */
+    uint32_t *counts;              /* SEGMENTS_COUNTS */
+    uint32_t numbers;              /* of each queue, at first with as many threads */
+    uint32_t threads;
+    uint32_t rounds;
+    uint32_t hold;   /* atomics while a lane has something */
+    uint32_t shuts;  /* every so many-th round a lane uses up slots; 0: never */
+    uint32_t chunks; /* every so many-th round a lane uses a chunk; 0: never */
+};
+
+SIMT_KERNEL_DECLARE(segments_start);
+SIMT_KERNEL_DECLARE(segments_rounds);
+SIMT_KERNEL_DECLARE(segments_empty); /* one warp: all that is in the queues */
+
+#endif

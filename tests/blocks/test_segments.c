@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues in segments: no number is lost or had twice, no segment is used by anybody else, positions wrap, and an empty
+ * queue gives all its chunks back. */
+#include "blocks/segments_kernels.h"
+#include "blocks/seeds.h"
+
+static struct quarry_target target;
+
+struct segments_after {
+    uint32_t counts[SEGMENTS_COUNTS];
+    struct quarry_chunks_head head;
+    uint32_t segments;
+};
+
+static void *zeros(const struct quarry_target *plain, size_t bytes)
+{
+    void *memory = test_memory(plain, bytes);
+    assert_ok(quarry_memory_fill(plain, memory, 0, bytes));
+    return memory;
+}
+
+/* Runs the case with so many chunks of so many slots, and looks at what is left.
+ *   entries   of each directory */
+static struct segments_after run(struct segments_case c, uint32_t chunks, uint32_t shift, uint32_t entries,
+                                 uint32_t blocks, uint32_t threads)
+{
+    struct quarry_target plain = target;
+    struct segments_after after;
+    struct quarry_chunks *store = &c.queues.store;
+    uint32_t numbers = c.numbers * SEGMENTS_QUEUES, all = blocks * threads, ring = 1, had = 0, kept = 0;
+    uint32_t *visits = malloc(sizeof *visits * numbers), *keeps = malloc(sizeof *keeps * all);
+    assert_non_null(visits);
+    assert_non_null(keeps);
+    plain.seed = 0;
+    plain.bug_depth = 0;
+    while (ring < chunks)
+        ring *= 2;
+    c.threads = all;
+    store->head = zeros(&plain, sizeof *store->head);
+    store->returned.ends = &store->head->returned;
+    store->returned.slot = zeros(&plain, sizeof(uint32_t) * ring);
+    store->returned.mask = ring - 1;
+    store->count = chunks;
+    c.holder = zeros(&plain, sizeof *c.holder * numbers);
+    c.visits = zeros(&plain, sizeof *c.visits * numbers);
+    c.kept = zeros(&plain, sizeof *c.kept * all);
+    c.counts = zeros(&plain, sizeof after.counts);
+    struct quarry_segments *q = &c.queues;
+    q->link = zeros(&plain, sizeof *q->link * chunks);
+    q->taken = zeros(&plain, sizeof *q->taken * chunks);
+    q->segments = zeros(&plain, sizeof *q->segments);
+    q->base = zeros(&plain, (size_t)chunks << (shift + 2));
+    q->stride = (uint64_t)4 << shift;
+    q->shift = shift;
+    q->mask = entries - 1;
+    q->ends = zeros(&plain, sizeof *q->ends * SEGMENTS_QUEUES);
+    q->directory = zeros(&plain, sizeof *q->directory * entries * SEGMENTS_QUEUES);
+    test_run(&segments_start, &plain, 1, 32, 0, &c);
+    test_run(&segments_rounds, &target, blocks, threads, 0, &c);
+    assert_ok(quarry_memory_copy(&plain, keeps, c.kept, sizeof *keeps * all));
+    for (uint32_t i = 0; i < all; i++)
+        kept += keeps[i] != QUARRY_NO_INDEX;
+    assert_ok(quarry_memory_copy(&plain, after.counts, c.counts, sizeof after.counts));
+    had = after.counts[SEGMENTS_TAKEN];
+    test_run(&segments_empty, &plain, 1, 32, 0, &c);
+    assert_ok(quarry_memory_copy(&plain, after.counts, c.counts, sizeof after.counts));
+    assert_ok(quarry_memory_copy(&plain, &after.head, store->head, sizeof after.head));
+    assert_ok(quarry_memory_copy(&plain, &after.segments, q->segments, sizeof after.segments));
+    assert_ok(quarry_memory_copy(&plain, visits, c.visits, sizeof *visits * numbers));
+    assert_int_equal(after.counts[SEGMENTS_WRONG], 0);
+    assert_int_equal(kept + after.counts[SEGMENTS_TAKEN] - had, numbers < all ? numbers : all);
+    for (uint32_t i = 0, sum = 0; i < numbers; i++) {
+        sum += visits[i];
+        assert_true(i + 1 < numbers || sum == after.counts[SEGMENTS_TAKEN]);
+    }
+    assert_int_equal(after.segments, 0);
+    assert_int_equal(quarry_chunks_left(after.head.word), chunks);
+    assert_int_equal(after.head.word & QUARRY_CHUNKS_TRANSIT, 0);
+    free(visits);
+    free(keeps);
+    test_memory_free(&plain, q->ends, 0);
+    test_memory_free(&plain, q->directory, 0);
+    test_memory_free(&plain, q->link, 0);
+    test_memory_free(&plain, q->taken, 0);
+    test_memory_free(&plain, q->segments, 0);
+    test_memory_free(&plain, q->base, 0);
+    test_memory_free(&plain, store->head, 0);
+    test_memory_free(&plain, store->returned.slot, 0);
+    test_memory_free(&plain, c.holder, 0);
+    test_memory_free(&plain, c.visits, 0);
+    test_memory_free(&plain, c.kept, 0);
+    test_memory_free(&plain, c.counts, 0);
+    return after;
+}
+
+static struct segments_case small(uint64_t seed)
+{
+    struct segments_case c = {0};
+    c.rounds = 4 + (uint32_t)(seed / 5 % 23);
+    c.hold = (uint32_t)(seed / 3 % 4);
+    c.queues.list = (uint32_t)(seed / 2 % 2);
+    return c;
+}
+
+/* Chunks for all: no put is in vain.  Segments of 4 or 8 slots come and go; the fifth begins at position 0. */
+static void enough(uint64_t seed)
+{
+    struct segments_case c = small(seed);
+    uint32_t threads = 3 + (uint32_t)(seed % 9);
+    c.numbers = (threads + 1) / 2;
+    c.chunks = (uint32_t)(seed / 2 % 3);
+    struct segments_after after = run(c, 200, 2 + (uint32_t)(seed / 4 % 2), 64, 1, threads);
+    assert_int_equal(after.counts[SEGMENTS_FULL], 0);
+}
+
+static void segments_come_and_go(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, enough, 3000);
+}
+
+/* Few chunks, directories that are full, slots that are used up, and chunks in the hands of others. */
+static void scarce(uint64_t seed)
+{
+    struct segments_case c = small(seed);
+    uint32_t threads = 3 + (uint32_t)(seed % 9);
+    c.numbers = 1 + (uint32_t)(seed / 9 % threads) / 2;
+    c.shuts = (uint32_t)(seed / 2 % 4);
+    c.chunks = (uint32_t)(seed / 8 % 3);
+    (void)run(c, 1 + (uint32_t)(seed / 11 % 5), 2, 2, 1, threads);
+}
+
+static void a_full_heap_and_a_full_directory_lose_nothing(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, scarce, 3000);
+}
+
+/* Lists whose directories have one entry, so that most look for their segments, while few chunks turn over fast. */
+static void walks(uint64_t seed)
+{
+    struct segments_case c = small(seed);
+    uint32_t threads = 4 + (uint32_t)(seed % 9);
+    c.numbers = 1 + threads / 3;
+    c.rounds = 20 + (uint32_t)(seed / 9 % 30);
+    c.shuts = 1 + (uint32_t)(seed / 2 % 3);
+    c.queues.list = 1;
+    (void)run(c, 2 + (uint32_t)(seed / 11 % 5), 2, 1, 1, threads);
+}
+
+static void who_walks_over_a_list_meets_no_other_segment(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, walks, 3000);
+}
+
+static void many(void **state)
+{
+    struct segments_case c = {0};
+    uint32_t blocks = test_on_cuda(&target) ? 512 : 8;
+    (void)state;
+    c.rounds = 40;
+    c.numbers = blocks * 64;
+    for (uint32_t i = 0; i < 8; i++) {
+        c.shuts = i % 2 * 5;
+        c.chunks = i / 2 % 2 * 3;
+        c.queues.list = i / 4;
+        (void)run(c, blocks * 8, i % 2 ? 6 : 4, i % 2 ? 4 : 1024, blocks, 128);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_with_seeds(segments_come_and_go, &target),
+        test_with_seeds(a_full_heap_and_a_full_directory_lose_nothing, &target),
+        test_with_seeds(who_walks_over_a_list_meets_no_other_segment, &target),
+        cmocka_unit_test(many),
+    };
+    target = test_target();
+    return cmocka_run_group_tests_name("segments", tests, NULL, NULL) != 0;
+}
