@@ -447,14 +447,14 @@ enum quarry_status quarry_heap_check(quarry_heap *heap)
                            "the heap was full, and %" PRIu64 " malloc%s trapped, one of %" PRIu64 " bytes",
                            heap->policy.trap->count, heap->policy.trap->count == 1 ? "" : "s",
                            heap->policy.trap->bytes);
-    header.census.faults += header.census.odds != 0;
-    if (status == QUARRY_OK && header.census.faults != 0)
+    uint64_t faults = status == QUARRY_OK ? header.census.faults + (header.census.odds != 0) : 0;
+    if (faults)
         status =
             quarry_fail(QUARRY_ERROR_CORRUPT,
                         "the heap's structures contradict themselves in %" PRIu64
                         " place%s: most likely memory outside a live block was written, or a kernel ended "
                         "in the middle of a malloc or free",
-                        header.census.faults, header.census.faults == 1 ? "" : "s");
+                        faults, faults == 1 ? "" : "s");
     if (status == QUARRY_OK && heap->handle.debug) {
         struct quarry_debug debug;
         status = inspect(heap, HEAP_DEBUG_CHECK, &debug);
