@@ -161,16 +161,17 @@ SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t byte
  * Eckert, mallocMC, section 4.3.5. */
 SIMT_FN uint64_t quarry_available_slots(struct quarry_handle heap, size_t bytes)
 {
+    const struct quarry_handle copy = heap; /* nvcc 13.0 gives `heap`, if its address goes out, the place of `sum` */
     struct quarry_census sum = {0, 0, 0, 0, 0, 0, 0};
     struct quarry_census_share share;
-    if (bytes - 1 >= heap.max_block || !quarry_fits_or_tell(&heap))
+    if (bytes - 1 >= heap.max_block || !quarry_fits_or_tell(&copy))
         return 0;
     share.group = simt_match_u64(quarry_group(heap.counters, QUARRY_SITE_SLOTS), bytes);
     share.idle = 0;
     share.thread = simt_rank(share.group);
     share.threads = simt_popc_u32(share.group);
     simt_sync(share.group); /* what each of them has freed, all see */
-    quarry_dispatch_census(&heap, heap.policy ? quarry_request_alone(heap.policy, bytes) : bytes, &share,
+    quarry_dispatch_census(&copy, heap.policy ? quarry_request_alone(heap.policy, bytes) : bytes, &share,
                            &sum);
     return simt_reduce_add_u64(share.group, sum.slots);
 }
