@@ -11,102 +11,14 @@
  * carries, besides its own view, that of the store it read: the release sequence goes on. */
 #include "cpu/weak_run.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SLOT_BITS 12u
-#define CHUNK_BYTES ((size_t)256 << 10)
-
-/* ---- memory of a launch ---- */
-
-struct weak_chunk {
-    struct weak_chunk *next;
-    size_t bytes;
-    _Alignas(16) unsigned char memory[];
-};
-
-/* Out of memory there is nothing to go on with, and the lane that asks is in the middle of an access. */
-static void *or_abort(void *memory)
-{
-    if (!memory)
-        abort();
-    return memory;
-}
-
-void *weak_take(struct weak *weak, size_t bytes)
-{
-    bytes = (bytes + 15) / 16 * 16;
-    while (weak->chunk && weak->chunk_used + bytes > weak->chunk->bytes && weak->chunk->next) {
-        weak->chunk = weak->chunk->next;
-        weak->chunk_used = 0;
-    }
-    if (!weak->chunk || weak->chunk_used + bytes > weak->chunk->bytes) {
-        size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-        struct weak_chunk *made = or_abort(malloc(sizeof *made + size));
-        made->next = NULL;
-        made->bytes = size;
-        if (weak->chunk)
-            weak->chunk->next = made;
-        else
-            weak->chunks = made;
-        weak->chunk = made;
-        weak->chunk_used = 0;
-    }
-    void *memory = weak->chunk->memory + weak->chunk_used;
-    weak->chunk_used += bytes;
-    return memset(memory, 0, bytes);
-}
-
-static uint64_t random_next_weak(struct weak *weak)
+uint64_t weak_random(struct weak *weak)
 {
     uint64_t x = weak->random += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
-}
-
-/* ---- cells ---- */
-
-static struct weak_slot *slot_of(const struct weak *weak, uintptr_t key)
-{
-    uint32_t mask = (1u << weak->slot_bits) - 1u;
-    uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> (64u - weak->slot_bits));
-    while (weak->slots[at].launch == weak->launch && weak->slots[at].key != key)
-        at = (at + 1u) & mask;
-    return &weak->slots[at];
-}
-
-static void more_slots(struct weak *weak)
-{
-    struct weak_slot *old = weak->slots;
-    uint32_t count = 1u << weak->slot_bits;
-    weak->slot_bits++;
-    weak->slots = or_abort(calloc((size_t)2 * count, sizeof *old));
-    for (uint32_t i = 0; i < count; i++)
-        if (old[i].launch == weak->launch)
-            *slot_of(weak, old[i].key) = old[i];
-    free(old);
-}
-
-struct weak_cell *weak_cell_if_any(const struct weak *weak, uintptr_t address)
-{
-    const struct weak_slot *slot = slot_of(weak, address / 8);
-    return slot->launch == weak->launch ? slot->cell : NULL;
-}
-
-struct weak_cell *weak_cell_of(struct weak *weak, uintptr_t address)
-{
-    struct weak_slot *slot = slot_of(weak, address / 8);
-    if (slot->launch == weak->launch)
-        return slot->cell;
-    if (++weak->slots_used > 1u << (weak->slot_bits - 1u)) {
-        more_slots(weak);
-        slot = slot_of(weak, address / 8);
-    }
-    slot->key = address / 8;
-    slot->launch = weak->launch;
-    return slot->cell = weak_take(weak, sizeof *slot->cell);
 }
 
 /* ---- clocks and views ---- */
@@ -383,7 +295,7 @@ static uint32_t choose(struct weak_lane *me, const struct weak_past *past, uint3
     uint32_t oldest = oldest_for(me, past, halves);
     if (oldest == newest)
         return newest;
-    uint64_t random = random_next_weak(me->weak);
+    uint64_t random = weak_random(me->weak);
     if ((random & 7u) >= me->weak->stale_of_8)
         return newest;
     return oldest + (uint32_t)(((random >> 32) * (newest - oldest + 1)) >> 32);
@@ -511,68 +423,7 @@ void weak_fence(struct weak_lane *me, int order)
     }
 }
 
-/* ---- launches, and lanes that meet ---- */
-
-static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct weak *idle;
-
-struct weak *simt_weak_begin(struct worker *w, uint32_t lanes, uint64_t seed)
-{
-    pthread_mutex_lock(&idle_lock);
-    struct weak *weak = idle;
-    if (weak)
-        idle = weak->next;
-    pthread_mutex_unlock(&idle_lock);
-    if (!weak) {
-        weak = calloc(1, sizeof *weak);
-        if (!weak)
-            return NULL;
-        weak->slot_bits = FIRST_SLOT_BITS;
-        weak->slots = calloc((size_t)1 << FIRST_SLOT_BITS, sizeof *weak->slots);
-    }
-    size_t numbers = (size_t)lanes * (2 * (size_t)lanes + 2);
-    if (numbers > weak->clock_room) {
-        free(weak->clocks);
-        weak->clocks = malloc(numbers * sizeof *weak->clocks);
-        weak->clock_room = weak->clocks ? numbers : 0;
-    }
-    weak->worker = w;
-    weak->launch++;
-    weak->slots_used = 0;
-    weak->lanes = lanes;
-    weak->random = seed * 0x9e3779b97f4a7c15u;
-    weak->stale_of_8 = 1u + 3u * (uint32_t)(random_next_weak(weak) % 3u); /* 1, 4 or 7 */
-    weak->met_count = 0;
-    weak->spare_views = NULL;
-    weak->chunk = weak->chunks;
-    weak->chunk_used = 0;
-    if (!weak->slots || !weak->clocks) {
-        simt_weak_end(weak);
-        return NULL;
-    }
-    memset(weak->clocks, 0, numbers * sizeof *weak->clocks);
-    weak->meeting = weak->clocks + (size_t)lanes * 2 * lanes;
-    weak->seq_cst = weak->meeting + lanes;
-    weak->lane = weak_take(weak, lanes * sizeof *weak->lane);
-    weak->met = weak_take(weak, lanes * sizeof(struct weak_lane *));
-    for (uint32_t i = 0; i < lanes; i++) {
-        weak->lane[i].weak = weak;
-        weak->lane[i].index = i;
-        weak->lane[i].clock = weak->clocks + (size_t)2 * i * lanes;
-        weak->lane[i].pending = weak->lane[i].clock + lanes;
-    }
-    return weak;
-}
-
-void simt_weak_end(struct weak *weak)
-{
-    if (!weak)
-        return;
-    pthread_mutex_lock(&idle_lock);
-    weak->next = idle;
-    idle = weak;
-    pthread_mutex_unlock(&idle_lock);
-}
+/* ---- lanes that meet ---- */
 
 void simt_weak_start(struct weak *weak, uint32_t index, struct lane *lane)
 {
@@ -616,15 +467,4 @@ void simt_weak_wait(const struct lane *lane)
 {
     if (lane->weak)
         lane->weak->waited++;
-}
-
-void simt_weak_forget(struct weak *weak, const void *memory, uint64_t bytes)
-{
-    static const struct weak_cell none;
-    uintptr_t from = (uintptr_t)memory / 8 * 8, to = (uintptr_t)memory + bytes;
-    for (; weak && from < to; from += 8) {
-        struct weak_cell *cell = weak_cell_if_any(weak, from);
-        if (cell)
-            *cell = none;
-    }
 }

@@ -4,8 +4,9 @@
  *
  * Device code is compiled with -fsanitize=thread, which puts a call before each access and in the place of each
  * atomic.  weak_entry.c has what it calls, in the place of the sanitizer's runtime.  weak.c is the model:
- * clocks, and the latest stores of each word.  weak_races.c has who accessed what without an atomic,
- * weak_blocks.c what was never written or was freed, and weak_place.c says in which line a call stands.
+ * clocks, and the latest stores of each word.  weak_launch.c has the memory of a launch, weak_races.c who
+ * accessed what without an atomic, weak_blocks.c what was never written or was freed, and weak_place.c says in
+ * which line a call stands.
  *
  * All of a launch happens in one thread, so nothing here is locked. */
 #ifndef QUARRY_CPU_WEAK_H

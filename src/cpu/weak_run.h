@@ -135,11 +135,16 @@ static inline int weak_is_before(const struct weak_lane *me, uint32_t lane, uint
     return lane != WEAK_NOBODY && me->clock[lane] >= epoch;
 }
 
-/* ---- weak.c ---- */
+/* ---- weak_launch.c ---- */
 
 void *weak_take(struct weak *weak, size_t bytes); /* zeroed memory, until the launch ends */
+/* The cell of the word at this address: a new one if there is none, or NULL. */
 struct weak_cell *weak_cell_of(struct weak *weak, uintptr_t address);
 struct weak_cell *weak_cell_if_any(const struct weak *weak, uintptr_t address);
+
+/* ---- weak.c ---- */
+
+uint64_t weak_random(struct weak *weak); /* the next number of the launch's seed */
 
 enum weak_rmw { WEAK_EXCHANGE, WEAK_ADD, WEAK_SUB, WEAK_AND, WEAK_OR, WEAK_XOR, WEAK_NAND };
 
