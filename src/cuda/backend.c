@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA backend's table.  Plain C on the runtime API: the kernels themselves are nvcc's business.
- *
- * Every function that needs a device makes it current and gives the caller's back.  Errors that a call
- * returns are taken out of the runtime's last-error slot, so that the caller's own next
- * cudaGetLastError() does not see them; those that break the context stay with it, and come back from
- * every later call. */
-#include "host/backend.h"
-#include "host/internal.h"
-#include "host/machine.h"
+/* The CUDA backend's table.  Plain C on the runtime API: the kernels themselves are nvcc's business. */
+#include "cuda/devices.h"
 
-#include <cuda_runtime_api.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -27,17 +19,6 @@
 #define SERVICE_BLOCK_BYTES ((uint64_t)64 << 10) /* of pool, for which one more block is worth its start */
 
 /* ---- devices ---- */
-
-struct device {
-    int ordinal; /* CUDA's number: devices that can't run the library's kernels have none here */
-    int capability;
-    int multiprocessors;
-    int clock_khz;
-    int shared_bytes; /* largest of a block */
-    int has_pools;
-    int has_managed;
-    int reaches_pageable; /* kernels can use any host memory */
-};
 
 /* Filled once: the devices of a process don't change. */
 static struct {
@@ -95,14 +76,14 @@ static int cuda_device_count(void)
     return pthread_once(&table.once, fill_table) == 0 ? table.count : 0;
 }
 
-static const struct device *device_of(const struct quarry_target *target)
+const struct device *quarry_cudart_device_of(const struct quarry_target *target)
 {
     return &table.devices[target->device];
 }
 
 /* ---- errors and the current device ---- */
 
-static enum quarry_status check(cudaError_t error, const char *call)
+enum quarry_status quarry_cudart_check(cudaError_t error, const char *call)
 {
     if (error == cudaSuccess)
         return QUARRY_OK;
@@ -111,8 +92,7 @@ static enum quarry_status check(cudaError_t error, const char *call)
                        "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-/* The same for the calls that allocate: they fail in several ways when asked for the impossible. */
-static enum quarry_status check_memory(cudaError_t error, const char *call, uint64_t bytes)
+enum quarry_status quarry_cudart_check_memory(cudaError_t error, const char *call, uint64_t bytes)
 {
     size_t available = 0;
     size_t total = 0;
@@ -121,36 +101,30 @@ static enum quarry_status check_memory(cudaError_t error, const char *call, uint
     (void)cudaGetLastError();
     if (cudaMemGetInfo(&available, &total) != cudaSuccess) {
         (void)cudaGetLastError();
-        return check(error, call);
+        return quarry_cudart_check(error, call);
     }
     if (error != cudaErrorMemoryAllocation && bytes <= total)
-        return check(error, call);
+        return quarry_cudart_check(error, call);
     return quarry_fail(QUARRY_ERROR_MEMORY,
                        "%s of %" PRIu64 " bytes: %s (the device has %zu bytes, of which %zu are free)", call,
                        bytes, cudaGetErrorString(error), total, available);
 }
 
-/* Makes the target's device current; *previous is what leave() goes back to. */
-static enum quarry_status enter(const struct quarry_target *target, int *previous)
+enum quarry_status quarry_cudart_enter(const struct quarry_target *target, int *previous)
 {
-    int ordinal = device_of(target)->ordinal;
-    enum quarry_status status = check(cudaGetDevice(previous), "cudaGetDevice");
+    int ordinal = quarry_cudart_device_of(target)->ordinal;
+    enum quarry_status status = quarry_cudart_check(cudaGetDevice(previous), "cudaGetDevice");
     if (status == QUARRY_OK && *previous != ordinal)
-        status = check(cudaSetDevice(ordinal), "cudaSetDevice");
+        status = quarry_cudart_check(cudaSetDevice(ordinal), "cudaSetDevice");
     return status;
 }
 
-/* Passes `status` on: what went wrong before matters more than whether this works. */
-static enum quarry_status leave(const struct quarry_target *target, int previous, enum quarry_status status)
+enum quarry_status quarry_cudart_leave(const struct quarry_target *target, int previous,
+                                       enum quarry_status status)
 {
-    if (previous != device_of(target)->ordinal && cudaSetDevice(previous) != cudaSuccess)
+    if (previous != quarry_cudart_device_of(target)->ordinal && cudaSetDevice(previous) != cudaSuccess)
         (void)cudaGetLastError();
     return status;
-}
-
-static cudaStream_t stream_of(const struct quarry_target *target)
-{
-    return (cudaStream_t)target->stream;
 }
 
 /* ---- targets ---- */
@@ -197,23 +171,24 @@ static void describe_driver(char *text, size_t size)
 
 static uint32_t cuda_multiprocessors(const struct quarry_target *target)
 {
-    return (uint32_t)device_of(target)->multiprocessors;
+    return (uint32_t)quarry_cudart_device_of(target)->multiprocessors;
 }
 
 static enum quarry_status cuda_describe(const struct quarry_target *target, struct quarry_device_info *info)
 {
-    const struct device *device = device_of(target);
+    const struct device *device = quarry_cudart_device_of(target);
     struct cudaDeviceProp properties;
     size_t available = 0;
     size_t total = 0;
     int previous;
-    enum quarry_status status = enter(target, &previous);
+    enum quarry_status status = quarry_cudart_enter(target, &previous);
     if (status != QUARRY_OK)
         return status;
-    status = check(cudaGetDeviceProperties(&properties, device->ordinal), "cudaGetDeviceProperties");
+    status =
+        quarry_cudart_check(cudaGetDeviceProperties(&properties, device->ordinal), "cudaGetDeviceProperties");
     if (status == QUARRY_OK)
-        status = check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
-    leave(target, previous, status);
+        status = quarry_cudart_check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+    quarry_cudart_leave(target, previous, status);
     if (status != QUARRY_OK)
         return status;
 
@@ -231,224 +206,6 @@ static enum quarry_status cuda_describe(const struct quarry_target *target, stru
     return QUARRY_OK;
 }
 
-/* ---- memory ---- */
-
-/* Host memory that is not there gets a process killed rather than a call refused. */
-static enum quarry_status check_host_memory(const char *call, uint64_t bytes, uint64_t device_bytes)
-{
-    uint64_t available = quarry_machine_memory().available_bytes;
-    if (bytes <= device_bytes || bytes - device_bytes <= available)
-        return QUARRY_OK;
-    return quarry_fail(QUARRY_ERROR_MEMORY,
-                       "%s of %" PRIu64 " bytes: only %" PRIu64 " bytes of host memory%s are available", call,
-                       bytes, available, device_bytes ? " beside the device's" : "");
-}
-
-static enum quarry_status create_managed(const struct device *device, uint64_t bytes, void **out)
-{
-    size_t available = 0;
-    size_t total = 0;
-    if (!device->has_managed)
-        return quarry_fail(QUARRY_ERROR_COMBINATION, "this device has no managed memory: use another pool");
-    enum quarry_status status = check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
-    if (status == QUARRY_OK)
-        status = check_host_memory("cudaMallocManaged", bytes, available);
-    if (status == QUARRY_OK)
-        status = check_memory(cudaMallocManaged(out, (size_t)bytes, cudaMemAttachGlobal), "cudaMallocManaged",
-                              bytes);
-    return status;
-}
-
-static enum quarry_status create_pinned(uint64_t bytes, void **out)
-{
-    void *host = NULL;
-    enum quarry_status status = check_host_memory("cudaHostAlloc", bytes, 0);
-    if (status == QUARRY_OK)
-        status =
-            check_memory(cudaHostAlloc(&host, (size_t)bytes, cudaHostAllocMapped | cudaHostAllocPortable),
-                         "cudaHostAlloc", bytes);
-    if (status != QUARRY_OK)
-        return status;
-    status = check(cudaHostGetDevicePointer(out, host, 0), "cudaHostGetDevicePointer");
-    /* With unified addressing, which every 64-bit platform has, both addresses are one, and the caller's
-     * pointer is the one to free.  Without it this library could not tell them apart later. */
-    if (status == QUARRY_OK && *out != host)
-        status = quarry_fail(QUARRY_ERROR_COMBINATION,
-                             "this device does not share the host's addresses: use another pool than pinned");
-    if (status != QUARRY_OK) {
-        (void)cudaFreeHost(host);
-        *out = NULL;
-    }
-    return status;
-}
-
-static enum quarry_status cuda_memory_create(const struct quarry_target *target, enum quarry_pool pool,
-                                             uint64_t bytes, void **out)
-{
-    const struct device *device = device_of(target);
-    int previous;
-    enum quarry_status status = enter(target, &previous);
-    if (status != QUARRY_OK)
-        return status;
-    switch (pool) {
-    case QUARRY_POOL_DEVICE:
-        status = check_memory(cudaMalloc(out, (size_t)bytes), "cudaMalloc", bytes);
-        break;
-    case QUARRY_POOL_STREAM:
-        if (device->has_pools)
-            status = check_memory(cudaMallocAsync(out, (size_t)bytes, stream_of(target)), "cudaMallocAsync",
-                                  bytes);
-        else
-            status = quarry_fail(QUARRY_ERROR_COMBINATION,
-                                 "this device has no stream-ordered memory pools: use another pool");
-        break;
-    case QUARRY_POOL_MANAGED:
-        status = create_managed(device, bytes, out);
-        break;
-    case QUARRY_POOL_PINNED:
-        status = create_pinned(bytes, out);
-        break;
-    case QUARRY_POOL_BUFFER:
-    case QUARRY_POOL_MALLOC:
-        status = quarry_fail(QUARRY_ERROR_ARGUMENT, "this memory is not the runtime's to make");
-        break;
-    }
-    if (status != QUARRY_OK)
-        *out = NULL;
-    return leave(target, previous, status);
-}
-
-static enum quarry_status cuda_memory_destroy(const struct quarry_target *target, enum quarry_pool pool,
-                                              void *memory)
-{
-    int previous;
-    enum quarry_status status = enter(target, &previous);
-    if (status != QUARRY_OK)
-        return status;
-    switch (pool) {
-    case QUARRY_POOL_DEVICE:
-    case QUARRY_POOL_MANAGED:
-        status = check(cudaFree(memory), "cudaFree");
-        break;
-    case QUARRY_POOL_STREAM:
-        status = check(cudaFreeAsync(memory, stream_of(target)), "cudaFreeAsync");
-        break;
-    case QUARRY_POOL_PINNED:
-        status = check(cudaFreeHost(memory), "cudaFreeHost");
-        break;
-    case QUARRY_POOL_BUFFER:
-    case QUARRY_POOL_MALLOC:
-        break;
-    }
-    return leave(target, previous, status);
-}
-
-/* The heap of device malloc has the size of cudaLimitMallocHeapSize, for the whole context, from when the
- * first module that calls device malloc is loaded: with lazy loading, before its first kernel runs.  The
- * limit can't be set after that (CUDA C++ Programming Guide, "Heap Memory Allocation"). */
-static enum quarry_status cuda_platform_heap(const struct quarry_target *target, uint64_t bytes)
-{
-    size_t limit = 0;
-    size_t available = 0;
-    size_t total = 0;
-    int previous;
-    enum quarry_status status = enter(target, &previous);
-    if (status != QUARRY_OK)
-        return status;
-    status = check(cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize), "cudaDeviceGetLimit");
-    if (status == QUARRY_OK && bytes > limit) {
-        status = check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
-        if (status == QUARRY_OK && bytes > available)
-            status = quarry_fail(QUARRY_ERROR_MEMORY,
-                                 "a heap of %" PRIu64
-                                 " bytes for device malloc: the device has %zu bytes, of which %zu are free",
-                                 bytes, total, available);
-        if (status == QUARRY_OK &&
-            cudaDeviceSetLimit(cudaLimitMallocHeapSize, (size_t)bytes) != cudaSuccess) {
-            (void)cudaGetLastError();
-            status =
-                quarry_fail(QUARRY_ERROR_POOL,
-                            "the heap of device malloc has %zu bytes and can't grow to %" PRIu64
-                            " any more: a kernel that calls it has been loaded; make the largest heap of "
-                            "allocator cuda before any kernel runs",
-                            limit, bytes);
-        }
-    }
-    return leave(target, previous, status);
-}
-
-/* Checks that kernels on the device reach one byte, and finds its address there. */
-static enum quarry_status map_byte(const struct device *device, unsigned char *byte, unsigned char **mapped)
-{
-    struct cudaPointerAttributes attributes;
-    enum quarry_status status =
-        check(cudaPointerGetAttributes(&attributes, byte), "cudaPointerGetAttributes");
-    if (status != QUARRY_OK)
-        return status;
-    *mapped = attributes.devicePointer;
-    if (attributes.type == cudaMemoryTypeUnregistered) {
-        *mapped = byte;
-        if (!device->reaches_pageable)
-            return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                               "buffer: %p is host memory that this device can't reach: register it with "
-                               "cudaHostRegister, or take it from CUDA",
-                               (void *)byte);
-    } else if (attributes.type == cudaMemoryTypeDevice && attributes.device != device->ordinal) {
-        return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                           "buffer: %p is memory of CUDA device %d, but the heap's is CUDA device %d",
-                           (void *)byte, attributes.device, device->ordinal);
-    } else if (!attributes.devicePointer) {
-        return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                           "buffer: %p is host memory that is not mapped for this device", (void *)byte);
-    }
-    return QUARRY_OK;
-}
-
-static enum quarry_status cuda_buffer_map(const struct quarry_target *target, void *buffer, uint64_t bytes,
-                                          void **mapped)
-{
-    unsigned char *first = NULL;
-    unsigned char *last = NULL;
-    int previous;
-    enum quarry_status status = enter(target, &previous);
-    if (status != QUARRY_OK)
-        return status;
-    status = map_byte(device_of(target), buffer, &first);
-    if (status == QUARRY_OK)
-        status = map_byte(device_of(target), (unsigned char *)buffer + (bytes - 1), &last);
-    if (status == QUARRY_OK && (uint64_t)(last - first) != bytes - 1)
-        status = quarry_fail(QUARRY_ERROR_ARGUMENT,
-                             "the %" PRIu64 " bytes of the buffer at %p are not one piece of memory", bytes,
-                             buffer);
-    *mapped = first;
-    return leave(target, previous, status);
-}
-
-static enum quarry_status cuda_copy(const struct quarry_target *target, void *to, const void *from,
-                                    uint64_t bytes)
-{
-    int previous;
-    enum quarry_status status = enter(target, &previous);
-    if (status != QUARRY_OK)
-        return status;
-    status = check(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDefault, stream_of(target)),
-                   "cudaMemcpyAsync");
-    if (status == QUARRY_OK)
-        status = check(cudaStreamSynchronize(stream_of(target)), "cudaStreamSynchronize");
-    return leave(target, previous, status);
-}
-
-static enum quarry_status cuda_fill(const struct quarry_target *target, void *memory, int byte,
-                                    uint64_t bytes)
-{
-    int previous;
-    enum quarry_status status = enter(target, &previous);
-    if (status != QUARRY_OK)
-        return status;
-    status = check(cudaMemsetAsync(memory, byte, (size_t)bytes, stream_of(target)), "cudaMemsetAsync");
-    return leave(target, previous, status);
-}
-
 /* ---- launching ---- */
 
 static enum quarry_status not_for_cuda(const struct simt_kernel *kernel)
@@ -464,21 +221,21 @@ static enum quarry_status cuda_kernel_describe(const struct simt_kernel *kernel,
     int previous;
     if (!kernel->cuda)
         return not_for_cuda(kernel);
-    enum quarry_status status = enter(target, &previous);
+    enum quarry_status status = quarry_cudart_enter(target, &previous);
     if (status != QUARRY_OK)
         return status;
-    status = check(cudaFuncGetAttributes(&attributes, *kernel->cuda), "cudaFuncGetAttributes");
+    status = quarry_cudart_check(cudaFuncGetAttributes(&attributes, *kernel->cuda), "cudaFuncGetAttributes");
     if (status == QUARRY_OK) {
         info->registers = (uint32_t)attributes.numRegs;
         info->local_bytes = (uint32_t)attributes.localSizeBytes;
     }
-    return leave(target, previous, status);
+    return quarry_cudart_leave(target, previous, status);
 }
 
 static enum quarry_status cuda_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                       struct quarry_grid grid, const void *argument)
 {
-    const struct device *device = device_of(target);
+    const struct device *device = quarry_cudart_device_of(target);
     const dim3 blocks = {grid.blocks, 1, 1};
     const dim3 threads = {grid.threads, 1, 1};
     /* cudaLaunchKernel copies the argument; its parameter is not const for want of a better prototype. */
@@ -493,34 +250,36 @@ static enum quarry_status cuda_launch(const struct simt_kernel *kernel, const st
         return quarry_fail(QUARRY_ERROR_ARGUMENT,
                            "%s: %" PRIu32 " bytes of block-shared memory: this device has at most %d",
                            kernel->name, grid.shared_bytes, device->shared_bytes);
-    enum quarry_status status = enter(target, &previous);
+    enum quarry_status status = quarry_cudart_enter(target, &previous);
     if (status != QUARRY_OK)
         return status;
     if (grid.shared_bytes > PLAIN_SHARED_BYTES)
-        status = check(cudaFuncSetAttribute(*kernel->cuda, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            (int)grid.shared_bytes),
-                       "cudaFuncSetAttribute");
+        status = quarry_cudart_check(cudaFuncSetAttribute(*kernel->cuda,
+                                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                          (int)grid.shared_bytes),
+                                     "cudaFuncSetAttribute");
     if (status == QUARRY_OK)
-        status = check(
-            cudaLaunchKernel(*kernel->cuda, blocks, threads, arguments, grid.shared_bytes, stream_of(target)),
-            "cudaLaunchKernel");
-    return leave(target, previous, status);
+        status = quarry_cudart_check(cudaLaunchKernel(*kernel->cuda, blocks, threads, arguments,
+                                                      grid.shared_bytes, quarry_cudart_stream_of(target)),
+                                     "cudaLaunchKernel");
+    return quarry_cudart_leave(target, previous, status);
 }
 
 static enum quarry_status cuda_symbol_address(const struct quarry_target *target, const void *symbol,
                                               void **address)
 {
     int previous;
-    enum quarry_status status = enter(target, &previous);
+    enum quarry_status status = quarry_cudart_enter(target, &previous);
     if (status != QUARRY_OK)
         return status;
-    status = check(cudaGetSymbolAddress(address, symbol), "cudaGetSymbolAddress");
-    return leave(target, previous, status);
+    status = quarry_cudart_check(cudaGetSymbolAddress(address, symbol), "cudaGetSymbolAddress");
+    return quarry_cudart_leave(target, previous, status);
 }
 
 static struct quarry_grid cuda_service_grid(const struct quarry_target *target, uint64_t bytes)
 {
-    struct quarry_grid grid = {(uint32_t)device_of(target)->multiprocessors * SERVICE_BLOCKS_EACH,
+    struct quarry_grid grid = {(uint32_t)quarry_cudart_device_of(target)->multiprocessors *
+                                   SERVICE_BLOCKS_EACH,
                                SERVICE_BLOCK_THREADS, 0};
     uint64_t useful = bytes / SERVICE_BLOCK_BYTES + 1;
     if (useful < grid.blocks)
@@ -531,11 +290,12 @@ static struct quarry_grid cuda_service_grid(const struct quarry_target *target, 
 static enum quarry_status cuda_wait(const struct quarry_target *target)
 {
     int previous;
-    enum quarry_status status = enter(target, &previous);
+    enum quarry_status status = quarry_cudart_enter(target, &previous);
     if (status != QUARRY_OK)
         return status;
-    status = check(cudaStreamSynchronize(stream_of(target)), "cudaStreamSynchronize");
-    return leave(target, previous, status);
+    status =
+        quarry_cudart_check(cudaStreamSynchronize(quarry_cudart_stream_of(target)), "cudaStreamSynchronize");
+    return quarry_cudart_leave(target, previous, status);
 }
 
 /* ---- timing ---- */
@@ -544,50 +304,52 @@ static enum quarry_status cuda_event_create(quarry_event *event)
 {
     cudaEvent_t native = NULL;
     int previous;
-    enum quarry_status status = enter(&event->target, &previous);
+    enum quarry_status status = quarry_cudart_enter(&event->target, &previous);
     if (status != QUARRY_OK)
         return status;
-    status = check(cudaEventCreate(&native), "cudaEventCreate");
+    status = quarry_cudart_check(cudaEventCreate(&native), "cudaEventCreate");
     event->native = native;
-    return leave(&event->target, previous, status);
+    return quarry_cudart_leave(&event->target, previous, status);
 }
 
 static enum quarry_status cuda_event_destroy(quarry_event *event)
 {
     int previous;
-    enum quarry_status status = enter(&event->target, &previous);
+    enum quarry_status status = quarry_cudart_enter(&event->target, &previous);
     if (status != QUARRY_OK)
         return status;
-    status = check(cudaEventDestroy((cudaEvent_t)event->native), "cudaEventDestroy");
-    return leave(&event->target, previous, status);
+    status = quarry_cudart_check(cudaEventDestroy((cudaEvent_t)event->native), "cudaEventDestroy");
+    return quarry_cudart_leave(&event->target, previous, status);
 }
 
 static enum quarry_status cuda_event_record(quarry_event *event)
 {
     int previous;
-    enum quarry_status status = enter(&event->target, &previous);
+    enum quarry_status status = quarry_cudart_enter(&event->target, &previous);
     if (status != QUARRY_OK)
         return status;
-    status = check(cudaEventRecord((cudaEvent_t)event->native, stream_of(&event->target)), "cudaEventRecord");
-    return leave(&event->target, previous, status);
+    status = quarry_cudart_check(
+        cudaEventRecord((cudaEvent_t)event->native, quarry_cudart_stream_of(&event->target)),
+        "cudaEventRecord");
+    return quarry_cudart_leave(&event->target, previous, status);
 }
 
 static enum quarry_status cuda_event_elapsed(quarry_event *begin, quarry_event *end, double *microseconds)
 {
     float milliseconds = 0;
     int previous;
-    enum quarry_status status = enter(&begin->target, &previous);
+    enum quarry_status status = quarry_cudart_enter(&begin->target, &previous);
     if (status != QUARRY_OK)
         return status;
-    status = check(cudaEventSynchronize((cudaEvent_t)begin->native), "cudaEventSynchronize");
+    status = quarry_cudart_check(cudaEventSynchronize((cudaEvent_t)begin->native), "cudaEventSynchronize");
     if (status == QUARRY_OK)
-        status = check(cudaEventSynchronize((cudaEvent_t)end->native), "cudaEventSynchronize");
+        status = quarry_cudart_check(cudaEventSynchronize((cudaEvent_t)end->native), "cudaEventSynchronize");
     if (status == QUARRY_OK)
-        status =
-            check(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)begin->native, (cudaEvent_t)end->native),
-                  "cudaEventElapsedTime");
+        status = quarry_cudart_check(
+            cudaEventElapsedTime(&milliseconds, (cudaEvent_t)begin->native, (cudaEvent_t)end->native),
+            "cudaEventElapsedTime");
     *microseconds = (double)milliseconds * 1000.0;
-    return leave(&begin->target, previous, status);
+    return quarry_cudart_leave(&begin->target, previous, status);
 }
 
 const struct backend_ops quarry_backend_cuda = {
@@ -595,12 +357,12 @@ const struct backend_ops quarry_backend_cuda = {
     .target_check = cuda_target_check,
     .multiprocessors = cuda_multiprocessors,
     .describe = cuda_describe,
-    .memory_create = cuda_memory_create,
-    .memory_destroy = cuda_memory_destroy,
-    .platform_heap = cuda_platform_heap,
-    .buffer_map = cuda_buffer_map,
-    .copy = cuda_copy,
-    .fill = cuda_fill,
+    .memory_create = quarry_cudart_memory_create,
+    .memory_destroy = quarry_cudart_memory_destroy,
+    .platform_heap = quarry_cudart_platform_heap,
+    .buffer_map = quarry_cudart_buffer_map,
+    .copy = quarry_cudart_copy,
+    .fill = quarry_cudart_fill,
     .launch = cuda_launch,
     .kernel_describe = cuda_kernel_describe,
     .symbol_address = cuda_symbol_address,

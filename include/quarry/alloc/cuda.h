@@ -6,7 +6,7 @@
  * Nothing is added to either call.  So the heap's pool has nothing of this allocator, its blocks lie
  * elsewhere, and nobody counts them: no slots, no census, no reset, no debug mode, no find.  Its line in
  * list.def says so by QUARRY_HAS_PLATFORM_BLOCKS.  The layout's used_bytes are how much the platform's heap
- * must be able to hold (src/cuda/backend.c sees to it).
+ * must be able to hold (src/cuda/memory.c sees to it).
  *
  * Order.  What was written to a block before its free happens-before its reuse, says the platform. */
 #ifndef QUARRY_ALLOC_CUDA_H
