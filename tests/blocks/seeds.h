@@ -25,6 +25,14 @@ static inline void test_for_seeds(struct quarry_target *target, void (*body)(uin
     target->bug_depth = 0;
 }
 
+/* The target without a seed, for what comes before and after the kernel that a test is about. */
+static inline struct quarry_target test_plain(struct quarry_target target)
+{
+    target.seed = 0;
+    target.bug_depth = 0;
+    return target;
+}
+
 /* After a test: says with which seed it failed.  With QUARRY_TEST_STOP=1 the others then do not run.  *state is the
  * target. */
 static inline int test_tell_seed(void **state)

@@ -15,10 +15,8 @@ struct queue_after {
 static struct queue_after run(const struct simt_kernel *start, const struct simt_kernel *kernel,
                               struct queue_case c, uint32_t slots, uint32_t blocks, uint32_t threads)
 {
-    struct quarry_target plain = target;
+    struct quarry_target plain = test_plain(target);
     struct queue_after after;
-    plain.seed = 0;
-    plain.bug_depth = 0;
     uint32_t *slot = test_memory(&plain, sizeof *slot * slots), *left = malloc(sizeof *left * slots);
     uint32_t *visits = malloc(sizeof *visits * c.numbers), all = 0, there = 0;
     assert_non_null(left);
@@ -34,9 +32,6 @@ static struct queue_after run(const struct simt_kernel *start, const struct simt
     c.holder = test_memory(&plain, sizeof *c.holder * c.numbers);
     c.visits = test_memory(&plain, sizeof *c.visits * c.numbers);
     c.counts = test_memory(&plain, sizeof after.counts);
-    assert_ok(quarry_memory_fill(&plain, c.holder, 0, sizeof *c.holder * c.numbers));
-    assert_ok(quarry_memory_fill(&plain, c.visits, 0, sizeof *c.visits * c.numbers));
-    assert_ok(quarry_memory_fill(&plain, c.counts, 0, sizeof after.counts));
     test_run(start, &plain, 1, 32, 0, &c);
     test_run(kernel, &target, blocks, threads, 0, &c);
     assert_ok(quarry_memory_copy(&plain, after.counts, c.counts, sizeof after.counts));

@@ -15,13 +15,11 @@ struct semaphore_after {
 static struct semaphore_after run_kernel(const struct simt_kernel *kernel, struct semaphore_case c,
                                          uint32_t blocks, uint32_t threads)
 {
-    struct quarry_target plain = target;
+    struct quarry_target plain = test_plain(target);
     struct semaphore_after after;
     uint32_t units = c.initial + c.batches * c.batch, tried;
     uint64_t bytes = units * sizeof *c.unit, free;
     struct quarry_semaphore semaphore;
-    plain.seed = 0;
-    plain.bug_depth = 0;
     c.semaphore = test_memory(&plain, sizeof semaphore);
     c.unit = test_memory(&plain, bytes);
     c.holders = test_memory(&plain, bytes);

@@ -14,22 +14,16 @@ struct srcu_after {
 static struct srcu_after run(const struct simt_kernel *kernel, struct srcu_case c, uint32_t blocks,
                              uint32_t threads)
 {
-    struct quarry_target plain = target;
+    struct quarry_target plain = test_plain(target);
     struct srcu_after after;
     uint64_t bytes = (c.element_count + 1) * sizeof *c.element;
     struct quarry_srcu srcu;
-    plain.seed = 0;
-    plain.bug_depth = 0;
     c.element = test_memory(&plain, bytes);
     c.list = test_memory(&plain, sizeof *c.list);
     c.srcu = test_memory(&plain, sizeof *c.srcu);
     c.mutex = test_memory(&plain, sizeof *c.mutex);
     c.counts = test_memory(&plain, sizeof after.counts);
     c.plain = test_memory(&plain, sizeof *c.plain);
-    assert_ok(quarry_memory_fill(&plain, c.srcu, 0, sizeof *c.srcu));
-    assert_ok(quarry_memory_fill(&plain, c.mutex, 0, sizeof *c.mutex));
-    assert_ok(quarry_memory_fill(&plain, c.counts, 0, sizeof after.counts));
-    assert_ok(quarry_memory_fill(&plain, c.plain, 0, sizeof *c.plain));
     test_run(&srcu_start, &plain, 1, 32, 0, &c);
     test_run(kernel, &target, blocks, threads, 0, &c);
     assert_ok(quarry_memory_copy(&plain, after.counts, c.counts, sizeof after.counts));

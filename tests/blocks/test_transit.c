@@ -10,10 +10,8 @@ static void run(const struct simt_kernel *start, const struct simt_kernel *kerne
                 uint32_t threads)
 {
     struct transit_case c = {0};
-    struct quarry_target plain = target;
+    struct quarry_target plain = test_plain(target);
     uint32_t slots = 32, wrong;
-    plain.seed = 0;
-    plain.bug_depth = 0;
     c.store.head = test_memory(&plain, sizeof *c.store.head);
     c.store.returned.ends = &c.store.head->returned;
     c.store.returned.slot = test_memory(&plain, sizeof *c.store.returned.slot * slots);
@@ -22,9 +20,6 @@ static void run(const struct simt_kernel *start, const struct simt_kernel *kerne
     c.made = test_memory(&plain, sizeof *c.made);
     c.wrong = test_memory(&plain, sizeof *c.wrong);
     c.over = test_memory(&plain, sizeof *c.over);
-    assert_ok(quarry_memory_fill(&plain, c.made, 0, sizeof *c.made));
-    assert_ok(quarry_memory_fill(&plain, c.wrong, 0, sizeof *c.wrong));
-    assert_ok(quarry_memory_fill(&plain, c.over, 0, sizeof *c.over));
     test_run(start, &plain, 1, 32, 0, &c);
     target.workers = test_on_cuda(&target) ? 0 : 2; /* blocks wait for each other */
     test_run(kernel, &target, 2, threads, 0, &c);
