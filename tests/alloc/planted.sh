@@ -4,75 +4,18 @@
 # the deterministic scheduler as stated here, and nothing in the copy without a bug.
 #
 #   planted.sh CC LIBRARY-FLAGS    the compiler, and what links a program of tests with the library
-set -u
-cc=$1
-flags=$2
-cd "$(dirname "$0")/../.." || exit 1
-root=$PWD
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-planted=0
+# shellcheck source=tests/planted.sh
+. "$(dirname "$0")/../planted.sh"
+export QUARRY_TEST_ALLOCATOR=ouro-c-s
+failed_seed='s/.*ouro-c-s.*, seed ([0-9]+).*/\1/p'
 
-# compile FILE: an object of a file of the tests, with the copy's headers.
-compile() {
-    # shellcheck disable=SC2086 # words
-    "$cc" -std=c11 -D_GNU_SOURCE -O1 -I"$scratch/copy" -Iinclude -Itests $flags -c "tests/$1.c" \
-        -o "$scratch/$(basename "$1").o" 2>"$scratch/log"
-}
-
-# build: the tests of the copy.  Their host's part is the same for all copies.
 build() {
-    compile alloc/promise_kernels || return
-    for test in ouro seeds; do
-        # shellcheck disable=SC2086 # words
-        "$cc" "$scratch/test_$test.o" "$scratch/promises.o" "$scratch/chosen.o" "$scratch/promise_kernels.o" $flags \
-            -o "$scratch/$test" 2>"$scratch/log" || return
-    done
+    compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
+        compile alloc/promise_kernels && link "test_$1.o" promises.o chosen.o promise_kernels.o
 }
 
-# fresh: a copy of the blocks.
-fresh() {
-    rm -rf "$scratch/copy"
-    mkdir -p "$scratch/copy/quarry"
-    cp -r include/quarry/core "$scratch/copy/quarry/"
-}
-
-# run TEST SEEDS: its exit code.
-run() {
-    QUARRY_TEST_BACKEND=cpu QUARRY_TEST_ALLOCATOR=ouro-c-s QUARRY_TEST_SEEDS=$2 timeout 300 "$scratch/$1" >"$scratch/out" 2>&1
-}
-
-# plant TEST SEEDS FILE WHAT SED-PROGRAM: the change is there, compiles, and the test fails.
-plant() {
-    planted=$((planted + 1))
-    fresh
-    file=$scratch/copy/quarry/core/$3
-    sed -i -E "$5" "$file"
-    if cmp -s "$file" "$root/include/quarry/core/$3"; then
-        echo "FAILED: $3: $4: the change applies nowhere"
-    elif ! build; then
-        echo "FAILED: $3: $4: does not compile"
-        head -5 "$scratch/log"
-    elif run "$1" "$2"; then
-        echo "FAILED: $3: $4: not found within $2 seeds"
-    elif ! grep -q 'ouro-c-s.*seed [0-9]' "$scratch/out"; then
-        echo "FAILED: $3: $4: the test failed in another way"
-        tail -5 "$scratch/out"
-    else
-        echo "$3: $4: $(sed -nE 's/.*ouro-c-s.*, (seed [0-9]+).*/\1/p' "$scratch/out" | head -1)"
-        return
-    fi
-    failures=$((failures + 1))
-}
-
-fresh
-for file in alloc/test_ouro alloc/test_seeds alloc/promises chosen; do
-    compile $file || { head -5 "$scratch/log"; exit 1; }
-done
-for test in ouro:60 seeds:5000; do
-    { build && run ${test%:*} ${test#*:}; } || { echo "FAILED: ${test%:*} without a bug"; head "$scratch/log" "$scratch/out"; failures=$((failures + 1)); }
-done
+sound ouro 60
+sound seeds 5000
 
 plant ouro 60 chunk_masks.h 'a chunk recycled between look and subtraction' \
     '/^SIMT_FN uint32_t quarry_mask_claim/,/^}/s/(\*count = )quarry_mask_here\((.*), class_\);/\1(uint32_t)quarry_mask_count(\2); if (*count >> 31) *count = 0;/'
@@ -99,6 +42,4 @@ plant seeds 5000 chunk_masks.h 'the pages that the maker keeps are counted, too'
 plant seeds 5000 chunk_masks.h 'who has claimed some takes all bits of a field' \
     '/^SIMT_FN uint32_t quarry_mask_win/,/^}/s/some \&= last < 31u.*/(void)last;/'
 
-
-echo "$planted bugs, $failures failures"
-[ "$failures" -eq 0 ]
+finish

@@ -7,80 +7,24 @@
 #   planted.sh CC LIBRARY-FLAGS weak    with a library of mode weak: orders of memory that are missing
 #
 # QUARRY_PLANTED names the tests whose bugs are planted, with commas: of semaphore, srcu, buddy and segments.
-set -u
+# shellcheck source=tests/planted.sh
+. "$(dirname "$0")/../planted.sh"
 tests=${QUARRY_PLANTED:-semaphore,srcu,buddy,segments}
-cc=$1
-flags=$2
 mode=${3:-}
-kernel_flags=()
 if [ "$mode" = weak ]; then # as CMakeLists.txt has them
     export QUARRY_WEAK=1
     kernel_flags=(-g -DSIMT_CPU_WEAK=1 -fsanitize=thread)
     "$cc" --version | grep -q clang && kernel_flags+=(-fno-builtin)
 fi
-cd "$(dirname "$0")/../.." || exit 1
-root=$PWD
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-planted=0
+export QUARRY_TEST_STOP=1 # the first failure is enough
+failed_seed='s/^failed with seed //p'
 
-# compile FILE: an object of a file of the copy.
-compile() {
-    # shellcheck disable=SC2086 # words
-    "$cc" -std=c11 -D_GNU_SOURCE -O1 "${kernel_flags[@]}" -I"$scratch/copy" -I"$root/include" -I"$root/tests" $flags \
-        -c "$scratch/copy/blocks/$1.c" -o "$scratch/$1.o" 2>"$scratch/log"
-}
-
-# build TEST: the test of the copy in $scratch/copy.  Its host's part is the same for all copies.
 build() {
-    [ -e "$scratch/test_$1.o" ] || compile "test_$1" || return
-    compile "$1_kernels" || return
-    # shellcheck disable=SC2086 # words
-    "$cc" "$scratch/test_$1.o" "$scratch/$1_kernels.o" $flags -o "$scratch/test" 2>"$scratch/log"
-}
-
-# fresh: a copy of the blocks and their tests.
-fresh() {
-    rm -rf "$scratch/copy"
-    mkdir -p "$scratch/copy/quarry"
-    cp -r include/quarry/core "$scratch/copy/quarry/"
-    cp -r tests/blocks "$scratch/copy/"
-}
-
-# run TEST SEEDS: its exit code.  The first failure is enough.
-run() {
-    QUARRY_TEST_BACKEND=cpu QUARRY_TEST_STOP=1 QUARRY_TEST_SEEDS=$2 timeout 120 "$scratch/test" >"$scratch/out" 2>&1
-}
-
-# plant TEST SEEDS FILE WHAT SED-PROGRAM: the change is there, compiles, and the test fails with a seed of 1 to SEEDS.
-plant() {
-    [[ ,$tests, == *,$1,* ]] || return
-    planted=$((planted + 1))
-    fresh
-    case $3 in *_kernels.c) file=$scratch/copy/blocks/$3 ;; *) file=$scratch/copy/quarry/core/$3 ;; esac
-    cp "$file" "$scratch/before"
-    sed -i -E "$5" "$file"
-    if cmp -s "$file" "$scratch/before"; then
-        echo "FAILED: $3: $4: the change applies nowhere"
-    elif ! build "$1"; then
-        echo "FAILED: $3: $4: does not compile"
-        head -5 "$scratch/log"
-    elif run "$1" "$2"; then
-        echo "FAILED: $3: $4: not found within $2 seeds"
-    elif ! grep -q '^failed with seed ' "$scratch/out"; then
-        echo "FAILED: $3: $4: the test failed in another way"
-        tail -5 "$scratch/out"
-    else
-        echo "$3: $4: seed $(sed -n 's/^failed with seed //p' "$scratch/out" | sort -n | head -1)"
-        return
-    fi
-    failures=$((failures + 1))
+    compile_once "blocks/test_$1" && compile "blocks/$1_kernels" && link "test_$1.o" "$1_kernels.o"
 }
 
 for test in ${tests//,/ }; do
-    fresh
-    { build "$test" && run "$test" 20; } || { echo "FAILED: $test without a bug"; head "$scratch/log" "$scratch/out"; failures=$((failures + 1)); }
+    sound "$test" 20
 done
 
 # Relaxed, one after the other.  Not here: the two of `waiting`, as a lane of mode weak goes in the order of its program
@@ -105,9 +49,7 @@ if [ "$mode" = weak ]; then
     relaxed srcu list.h 'remove releases nothing' 'quarry_list_remove\(' release
     plant srcu 1000 srcu.h 'enter without the sync' '/quarry_srcu_enter\(/,/^\}/s/simt_sync\(group\);//'
     plant srcu 1000 srcu.h 'leave without the sync' '/quarry_srcu_leave\(/,/^\}/s/simt_sync\(group\);//'
-    echo "$planted bugs, $failures failures"
-    [ "$failures" -eq 0 ]
-    exit
+    finish
 fi
 
 # The semaphore.
@@ -226,5 +168,4 @@ plant segments 100 segments.h 'a segment of a list goes before it is finished' '
 plant segments 100 segments.h 'only the first finished segment goes' \
     '/void quarry_segments_leave\(/,/^\}/s/quarry_chunks_return\(&q->store, chunk\);/& return;/'
 
-echo "$planted bugs, $failures failures"
-[ "$failures" -eq 0 ]
+finish
