@@ -30,6 +30,7 @@ struct flaw {
 #define TREE(states) ((uint64_t)(states) << 32) /* of the first pages of a word of tbuddy's tree */
 #define OWED (~(uint64_t)0)                     /* units of a semaphore, and where its balance is */
 #define BALANCE (offsetof(struct quarry_semaphore, balance) / 8)
+#define STORE(field) (offsetof(struct quarry_chunks_head, field) / 4)
 #define WIDE_BYTES 1024u /* of a page with two fields at its end */
 #define WIDE_CELLS 63u
 #define WIDE_FIELD(page, i) (((page) + 1u) * WIDE_BYTES / 4u - 1u - (i))
@@ -123,6 +124,27 @@ static const struct flaw flaws[] = {
      {{"words", 4, 8, SCATTER(WIDE_CELLS, 0)},
       {"pages", WIDE_FIELD(4, 0), 4, 0},
       {"pages", WIDE_FIELD(4, 1), 4, 0x80000000}}},
+    {"ouro-p-s",
+     FLAW_EMPTY,
+     {{"store", STORE(word) / 2, 8, FLAW_PAGES *QUARRY_CHUNKS_LEFT + 1}}}, /* in transit */
+    {"ouro-c-s", FLAW_EMPTY, {{"store", STORE(word) / 2, 8, FLAW_PAGES *QUARRY_CHUNKS_LEFT + 1}}},
+    {"ouro-c-s",
+     FLAW_EMPTY,
+     {{"store", STORE(word) / 2, 8, (FLAW_PAGES + 1) * QUARRY_CHUNKS_LEFT}}}, /* more than all */
+    {"ouro-c-s", FLAW_EMPTY, {{"store", STORE(fresh), 4, FLAW_PAGES + 1}}},
+    {"ouro-c-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}}, /* a page that nobody knows of, */
+    {"ouro-c-s",
+     FLAW_EMPTY,
+     {{"classes", 0, 8, OWED}, {"classes", BALANCE, 8, OWED *QUARRY_SEMAPHORE_UNIT}}}, /* or owes */
+    {"ouro-c-s", FLAW_EMPTY, {{"words", 3, 8, QUARRY_MASK_PAGE}}}, /* counts a page without having a size */
+    {"ouro-c-s", FLAW_EMPTY, {{"words", 3, 8, 9 * QUARRY_CHUNK_CLASS}}}, /* a size that there is not */
+    {"ouro-c-s",
+     FLAW_EMPTY,
+     {{"words", 3, 8, QUARRY_CHUNK_CLASS + QUARRY_MASK_PAGE}}}, /* all its pages live */
+    /* A page is free and counted, but the chunk is in no queue. */
+    {"ouro-c-s", FLAW_EMPTY, {{"words", 3, 8, QUARRY_CHUNK_CLASS + QUARRY_MASK_PAGE}, {"parked", 3, 4, 1}}},
+    {"ouro-c-s", FLAW_EMPTY, {{"tokens", 0, 4, 3}}},          /* a chunk that does not know its entry */
+    {"ouro-c-s", FLAW_EMPTY, {{"tokens", 0, 4, FLAW_PAGES}}}, /* a number of no chunk */
 };
 
 /* Writes a word; *before receives what was there. */
@@ -178,6 +200,7 @@ static void flaws_of(quarry_heap *heap, const char *allocator, int kind)
 
 static void check_sees_each_flaw(void **state)
 {
+    uint32_t all = 0;
     (void)state;
     for (int i = 0; i < quarry_allocator_count(); i++)
         for (int kind = 0; kind < FLAWED; kind++) {
@@ -190,6 +213,7 @@ static void check_sees_each_flaw(void **state)
                 known += flaws[k].heap == kind && strcmp(flaws[k].allocator, info.name) == 0;
             if (!known) /* the platform's, or one of the tests' */
                 continue;
+            all += known;
             options.target = base_target;
             options.allocator = info.name;
             options.pages = FLAW_PAGES;
@@ -198,6 +222,7 @@ static void check_sees_each_flaw(void **state)
             flaws_of(heap, info.name, kind);
             assert_ok(quarry_heap_destroy(heap));
         }
+    assert_int_equal(all, sizeof flaws / sizeof *flaws); /* of no allocator that has another name */
 }
 
 /* Words of a page with cells, as a test writes them, are no flaw. */
