@@ -32,14 +32,16 @@ SIMT_KERNEL(core_modulo, struct core_case, a)
     a.out[simt_thread()] = wrong;
 }
 
-/* Numbers that differ in one bit or two. */
+/* Numbers that differ in one bit or two; one bit should change half of all 32, on average. */
 SIMT_KERNEL(core_mix, struct core_case, a)
 {
-    uint32_t x = a.in[simt_thread()], mixed = quarry_mix_u32(x), wrong = 0;
-    for (uint32_t i = 0; i < 32; i++)
+    uint32_t x = a.in[simt_thread()], mixed = quarry_mix_u32(x), wrong = 0, changed = 0;
+    for (uint32_t i = 0; i < 32; i++) {
+        changed += simt_popc_u32(quarry_mix_u32(x ^ 1u << i) ^ mixed);
         for (uint32_t k = i; k < 32; k++)
             wrong += quarry_mix_u32(x ^ (1u << i | 1u << k)) == mixed;
-    a.out[simt_thread()] = wrong;
+    }
+    a.out[simt_thread()] = wrong + (changed < 32 * 12 || changed > 32 * 20);
 }
 
 /* Lane l gives 1000 + l.  The host computes what every lane must receive. */

@@ -30,10 +30,9 @@ struct core_case {
 
 SIMT_KERNEL_DECLARE(core_kth_set); /* out[t*33 + k] for word in[t], by either way, or ~0 */
 SIMT_KERNEL_DECLARE(core_divide);  /* out[t]: wrong quotients by t + 1, t + 1 + n, ... */
-SIMT_KERNEL_DECLARE(
-    core_modulo); /* out[t]: wrong remainders of in[0 .. n - 1] by in[t], whose inverse is wide[t] */
-SIMT_KERNEL_DECLARE(core_mix);   /* out[t]: pairs of numbers near in[t] that quarry_mix_u32 mixes to one */
-SIMT_KERNEL_DECLARE(core_share); /* one warp for each pair (has, needs) of in[] */
+SIMT_KERNEL_DECLARE(core_modulo);  /* out[t]: wrong remainders of in[] by in[t], whose inverse is wide[t] */
+SIMT_KERNEL_DECLARE(core_mix);     /* out[t]: what quarry_mix_u32 mixes badly near in[t] */
+SIMT_KERNEL_DECLARE(core_share);   /* one warp for each pair (has, needs) of in[] */
 SIMT_KERNEL_DECLARE(core_page_index); /* out[t]: errors at the edges of page in[t] */
 SIMT_KERNEL_DECLARE(core_is_worth);   /* out[t]: is word t of the map; + 2: is it at a malloc's first probe */
 SIMT_KERNEL_DECLARE(core_random);     /* histogram of n draws a thread in out[0..63] */
