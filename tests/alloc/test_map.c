@@ -230,20 +230,26 @@ static void sections_that_do_not_fit_are_refused(void **state)
     }
 }
 
+/* So many pages in a pool that is as large as can be; 0: as many as fit. */
+static struct quarry_layout layout_of(uint64_t pages, uint64_t page_bytes)
+{
+    struct quarry_layout layout;
+    memset(&layout, 0, sizeof layout);
+    layout.page_align = QUARRY_SECTION_ALIGN;
+    layout.page_bytes = page_bytes;
+    layout.bytes = UINT64_MAX;
+    layout.pages = pages;
+    return layout;
+}
+
 static void there_are_as_many_pages_as_numbers(void **state)
 {
     (void)state;
     for (uint32_t more = 0; more < 2; more++) {
         const enum quarry_layout_result result = more ? QUARRY_LAYOUT_PAGES : QUARRY_LAYOUT_OK;
-        struct quarry_layout layout, other;
+        struct quarry_layout layout = layout_of(QUARRY_MAX_PAGES + (uint64_t)more, 16), other = layout;
         struct quarry_rw rw;
         struct quarry_cuda cuda;
-        memset(&layout, 0, sizeof layout);
-        layout.page_align = QUARRY_SECTION_ALIGN;
-        layout.page_bytes = 16;
-        layout.bytes = UINT64_MAX;
-        layout.pages = QUARRY_MAX_PAGES + (uint64_t)more;
-        other = layout;
         assert_int_equal(result, quarry_rw_layout(&rw, &layout));
         assert_int_equal(result, quarry_cuda_layout(&cuda, &other));
     }
@@ -253,13 +259,8 @@ static void a_tree_has_no_more_pages_than_it_can_name(void **state)
 {
     (void)state;
     for (uint64_t more = 0; more < 3; more++) {
-        struct quarry_layout layout;
+        struct quarry_layout layout = layout_of(more ? QUARRY_TBUDDY_MAX_PAGES + more - 1 : 0, 16);
         struct quarry_tbuddy tbuddy;
-        memset(&layout, 0, sizeof layout);
-        layout.page_align = QUARRY_SECTION_ALIGN;
-        layout.page_bytes = 16;
-        layout.bytes = UINT64_MAX;
-        layout.pages = more ? QUARRY_TBUDDY_MAX_PAGES + more - 1 : 0; /* 0: as many as fit */
         assert_int_equal(more < 2 ? QUARRY_LAYOUT_OK : QUARRY_LAYOUT_PAGES,
                          quarry_tbuddy_layout(&tbuddy, &layout));
         assert_int_equal(layout.pages, QUARRY_TBUDDY_MAX_PAGES + (more == 2));
@@ -269,15 +270,10 @@ static void a_tree_has_no_more_pages_than_it_can_name(void **state)
 /* A sweep speaks of numbers of pages, and of classes of cells, which have a bit more. */
 static void a_scatter_block_is_no_larger_than_a_sweep_can_say(void **state)
 {
-    struct quarry_layout layout;
     struct quarry_scatter scatter;
     (void)state;
     for (uint64_t pages = QUARRY_SWEEP_CLASS - 1; pages <= (uint64_t)QUARRY_SWEEP_CLASS + 1; pages++) {
-        memset(&layout, 0, sizeof layout);
-        layout.page_align = QUARRY_PAGE_ALIGN;
-        layout.page_bytes = 4096;
-        layout.bytes = UINT64_MAX;
-        layout.pages = pages;
+        struct quarry_layout layout = layout_of(pages, 4096);
         layout.option[QUARRY_OPTION_scatter_access_blocks] = 1;
         assert_int_equal(QUARRY_LAYOUT_OK, quarry_scatter_layout(&scatter, &layout));
         assert_int_equal(QUARRY_SWEEP_CLASS - 1, scatter.block_pages);
