@@ -38,6 +38,7 @@ SIMT_FN void *quarry_tag(struct quarry_handle heap, void *block, const char *tag
 }
 
 #ifdef QUARRY_TAGS
+/* What the macros below make of the calls in a kernel: the same calls, and a tag on the block that they return. */
 SIMT_FN void *quarry_tagged_malloc(struct quarry_handle heap, size_t bytes, const char *tag)
 {
     return quarry_tag(heap, quarry_malloc(heap, bytes), tag);

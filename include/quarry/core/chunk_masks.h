@@ -104,6 +104,7 @@ SIMT_FN int32_t quarry_mask_count(uint64_t word)
     return (int32_t)((int64_t)word >> 40);
 }
 
+/* The bit of `word` that says: the queue of this class has an entry of the chunk. */
 SIMT_FN uint64_t quarry_mask_queued(uint32_t class_)
 {
     return (uint64_t)1 << class_;
@@ -116,6 +117,7 @@ SIMT_FN uint32_t quarry_mask_here(uint64_t word, uint32_t class_)
     return quarry_chunk_class(word) == class_ + 1u && count > 0 ? (uint32_t)count : 0;
 }
 
+/* The queue of a class, not that of late chunks. */
 SIMT_FN struct quarry_index_queue quarry_mask_queue(const struct quarry_chunk_masks *m, uint32_t class_)
 {
     struct quarry_index_queue q = {&m->class_[class_].queue, m->slot + (uint64_t)class_ * m->slots,
@@ -123,6 +125,7 @@ SIMT_FN struct quarry_index_queue quarry_mask_queue(const struct quarry_chunk_ma
     return q;
 }
 
+/* No chunk has a class.  Thread `thread` of `threads` does its share; nothing else runs. */
 SIMT_FN void quarry_chunk_masks_init(const struct quarry_chunk_masks *m, uint64_t thread, uint64_t threads)
 {
     for (uint64_t i = thread; i < m->store->count; i += threads)

@@ -77,11 +77,13 @@ struct quarry_chunk_pages {
     uint32_t pages;                   /* of a chunk: at least 2 */
 };
 
+/* Free pages that are counted, by a value of `word`. */
 SIMT_FN uint32_t quarry_chunk_count(uint64_t word)
 {
     return (uint32_t)word & 0xffffu;
 }
 
+/* Pages of a new chunk that have a bit and are still to be counted. */
 SIMT_FN uint32_t quarry_chunk_marked(uint64_t word)
 {
     return (uint32_t)(word / QUARRY_CHUNK_MARKED) & 0xffffffu;
@@ -93,6 +95,7 @@ SIMT_FN uint32_t quarry_chunk_class(uint64_t word)
     return (uint32_t)(word >> 16) & 0xffu;
 }
 
+/* No chunk has a class.  Thread `thread` of `threads` does its share; nothing else runs. */
 SIMT_FN void quarry_chunk_table_init(const struct quarry_chunk_table *t, uint32_t chunks, uint64_t thread,
                                      uint64_t threads)
 {

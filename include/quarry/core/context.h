@@ -14,6 +14,8 @@ struct quarry_context {
     uint32_t steps; /* probes of all mallocs with it, if compiled with QUARRY_COUNT_STEPS; else 0 */
 };
 
+/* Remembers nothing so far.
+ *   kept  1: for several calls; 0: for one */
 SIMT_FN struct quarry_context quarry_context_make(uint32_t kept)
 {
     struct quarry_context c;

@@ -83,12 +83,13 @@ SIMT_FN void quarry_index_queue_add(const struct quarry_index_queue *q, uint32_t
     (void)simt_add_u32(&q->ends->count, n, relaxed);
 }
 
-/* n tickets of takes, or of puts.  Returns the first. */
+/* Draws n tickets of takes.  Returns the first. */
 SIMT_FN uint32_t quarry_index_queue_front(const struct quarry_index_queue *q, uint32_t n)
 {
     return simt_add_u32(&q->ends->front, n, relaxed);
 }
 
+/* Draws n tickets of puts.  Returns the first. */
 SIMT_FN uint32_t quarry_index_queue_back(const struct quarry_index_queue *q, uint32_t n)
 {
     return simt_add_u32(&q->ends->back, n, relaxed);

@@ -87,6 +87,7 @@ struct quarry_census {
     uint64_t odds;
 };
 
+/* The number of `what`, which is any number: odd, and different from those of others. */
 SIMT_FN uint64_t quarry_census_key(uint32_t what)
 {
     return ((uint64_t)quarry_mix_u32(2u * what + 1u) << 32 | quarry_mix_u32(2u * what + 2u)) | 1u;

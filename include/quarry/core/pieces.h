@@ -53,6 +53,7 @@ struct quarry_pieces {
     uint32_t room;   /* bytes of the piece */
 };
 
+/* `bytes` rounded up to a multiple of a power of two. */
 SIMT_FN uint64_t quarry_pieces_round_up(uint64_t bytes, uint32_t alignment)
 {
     return (bytes + alignment - 1) & ~(uint64_t)(alignment - 1);

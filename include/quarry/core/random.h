@@ -33,6 +33,7 @@ SIMT_FN struct quarry_random quarry_random_start(void)
     return r;
 }
 
+/* The next number of the lane's sequence, uniform in 0 .. 2^32 - 1. */
 SIMT_FN uint32_t quarry_random_next(struct quarry_random *r)
 {
     r->state += r->step;

@@ -84,6 +84,7 @@ struct quarry_sweep_plan {
     int in_order;   /* turns that the group leads begin with part 0, not where the last one stopped */
 };
 
+/* Nobody sweeps, and no verdict is known.  One thread, while nothing else runs. */
 SIMT_FN void quarry_sweep_init(struct quarry_sweep *s)
 {
     s->state = 0;

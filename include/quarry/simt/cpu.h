@@ -47,6 +47,8 @@ extern "C" {
 #pragma GCC visibility push(default) /* what libquarry.so exports */
 extern __thread struct simt_cpu_state simt_cpu __attribute__((tls_model("initial-exec")));
 
+/* Calls of a lane into the executor.  preempt: its fuel is spent.  place: where the call stands in the kernel, for
+ * reports. */
 void simt_cpu_preempt(void);
 uint64_t simt_cpu_collective(enum simt_cpu_op op, uint32_t mask, uint64_t value, uint32_t source,
                              const char *place);

@@ -118,12 +118,13 @@
 #define simt_max_u64(pointer, value, order) simt_max_u64_##order(pointer, value)
 #define simt_fence(order) simt_fence_##order()
 
-/* Lanes of `mask` below the caller, and the caller's rank among them. */
+/* The lanes below the caller, as a mask. */
 SIMT_FN uint32_t simt_lanes_below(void)
 {
     return (1u << simt_lane()) - 1u;
 }
 
+/* How many lanes of `mask` are below the caller: its rank, if it is one of them. */
 SIMT_FN uint32_t simt_rank(uint32_t mask)
 {
     return simt_popc_u32(mask & simt_lanes_below());
