@@ -169,8 +169,9 @@ done
 # A pair goes to those that have it, and is there to paste if the best is one of them.
 run 0 tune --backend "$backend" --runs 1 --set probes=5 "$data/groupby.trace"
 best=$(sed -nE 's/^ +1  ([-a-z]+) .*/\1/p' "$out")
+probes=$("$quarry" list --long | awk -v name="$best" '/^  [a-z]/ { mine = $1 == name } mine && /--set probes=/')
 same "$(sed -nE 's/^quarry replay .* (--set .*)/\1/p; s/^ +(const .*)/\1/p; s/^ +(options\.set.*)/\1/p' "$out" | tr '\n' ' ')" \
-    "$(grep -qx "$best" <<<"$(printf '%s\n' ring tbuddy ouro-p-s ouro-c-s)" || echo '--set probes=5 const struct quarry_option set[] = {{"probes", 5}}; options.set = set; options.set_count = 1; ')" \
+    "$([ -z "$probes" ] || echo '--set probes=5 const struct quarry_option set[] = {{"probes", 5}}; options.set = set; options.set_count = 1; ')" \
     "options of $best to paste"
 run 2 tune --backend "$backend" --set banana=1 "$data/groupby.trace"
 says "--set: there is no option 'banana': the allocators have probes, word_bits, probe_lanes, "
