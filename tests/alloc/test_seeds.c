@@ -13,7 +13,6 @@
 #define SEEDS 5000u
 #define SEEDS_GPU 3000u
 #define MOST_PAGES 80u
-#define MOST_THREADS 192u
 
 static uint64_t noise;
 

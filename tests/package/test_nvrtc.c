@@ -8,7 +8,6 @@
 #include <nvrtc.h>
 
 #define THREADS 4096u
-#define BLOCK_BYTES 40u
 
 struct job {
     struct quarry_handle heap;
