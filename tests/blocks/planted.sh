@@ -6,10 +6,10 @@
 #   planted.sh CC LIBRARY-FLAGS         the compiler, and what links a program of tests with the library
 #   planted.sh CC LIBRARY-FLAGS weak    with a library of mode weak: orders of memory that are missing
 #
-# QUARRY_PLANTED names the tests whose bugs are planted, with commas: of semaphore, srcu, buddy and segments.
+# QUARRY_PLANTED names the tests whose bugs are planted, with commas: of semaphore, srcu, queue, transit, buddy and segments.
 # shellcheck source=tests/planted.sh
 . "$(dirname "$0")/../planted.sh"
-tests=${QUARRY_PLANTED:-semaphore,srcu,buddy,segments}
+tests=${QUARRY_PLANTED:-semaphore,srcu,queue,transit,buddy,segments}
 mode=${3:-}
 if [ "$mode" = weak ]; then # as CMakeLists.txt has them
     export QUARRY_WEAK=1
@@ -106,6 +106,25 @@ plant srcu 100 mutex.h 'the leader unlocks before the sync' '/void quarry_mutex_
 plant srcu 100 mutex.h 'lock without the sync' '/void quarry_mutex_lock\(/,/^\}/s/simt_sync\(group\);//'
 plant srcu 500 mutex.h 'a block unlocks before the barrier' '/quarry_mutex_unlock_block\(/,/^\}/s/simt_block_barrier\(\);//'
 plant srcu 500 mutex.h 'a block locks without the barrier' '/quarry_mutex_lock_block\(/,/^\}/s/simt_block_barrier\(\);//'
+
+# The queue of numbers, and the store of chunks.
+plant queue 100 index_queue.h 'a claim in vain is not given back' \
+    '/ quarry_index_queue_claim\(/,/^\}/s/\(void\)simt_add_u32\(count, n - got, relaxed\);/(void)got;/'
+plant queue 100 index_queue.h 'a claim is granted to whoever looked in time' \
+    's/before <= 0 \? 0 : \(uint32_t\)before < n \? \(uint32_t\)before : n;/n;/'
+plant queue 100 index_queue.h 'a take leaves its number in the slot' 's/simt_exchange_u32\(&q->slot\[at\], QUARRY_NO_INDEX, acquire\)/simt_load_u32(\&q->slot[at], acquire)/'
+plant queue 100 index_queue.h 'a put writes over a number' \
+    's/simt_cas_u32\(&q->slot\[at\], QUARRY_NO_INDEX, index, release\) == QUARRY_NO_INDEX/(simt_store_u32(\&q->slot[at], index, release), 1)/'
+plant queue 100 index_queue.h 'a number is taken out of the middle, whatever is there now' \
+    's/simt_cas_u32\(&q->slot\[at\], index, QUARRY_NO_INDEX, acquire\) != index/simt_exchange_u32(\&q->slot[at], QUARRY_NO_INDEX, acquire) == QUARRY_NO_INDEX/'
+plant queue 100 index_queue.h 'who takes out of the middle draws no ticket' '/\(void\)quarry_index_queue_front\(q, 1\);/d'
+plant queue 4000 chunks.h 'a fresh number in vain is not given back' 's/\(void\)simt_sub_u32\(fresh, n - got, relaxed\);/(void)got;/'
+plant transit 100 chunks.h 'the store is empty though others are in transit' 's/ && \(word & QUARRY_CHUNKS_TRANSIT\) == 0;/;/'
+plant transit 100 chunks.h 'a chunk is counted before its number is' \
+    '/ quarry_chunks_return\(/,/^\}/{/quarry_index_queue_(put|add)/{H;d};/QUARRY_CHUNKS_VERSION/G}'
+plant transit 100 chunks.h 'who makes something of a chunk is not in transit' \
+    's/ - !\(stays && got\), relaxed\)/ - 1u, relaxed)/;s/QUARRY_CHUNKS_VERSION - 1u, release/QUARRY_CHUNKS_VERSION, release/'
+plant transit 100 chunks.h 'chunks are counted before all numbers are in slots' 's/simt_sync\(group\); \/\* all numbers are in slots.*//'
 
 # The buddy tree.
 plant buddy 1000 buddy.h 'merge with merge: a block becomes AVAILABLE beside its buddy' 's/ready &= ~\(1u << \(node \^ 1u\)\);/;/'

@@ -7,9 +7,9 @@
 static struct quarry_target target;
 
 static void run(const struct simt_kernel *start, const struct simt_kernel *kernel, uint32_t chunks,
-                uint32_t threads)
+                uint32_t threads, uint32_t alone)
 {
-    struct transit_case c = {0};
+    struct transit_case c = {.alone = alone};
     struct quarry_target plain = test_plain(target);
     uint32_t slots = 32, wrong;
     c.store.head = test_memory(&plain, sizeof *c.store.head);
@@ -35,7 +35,7 @@ static void run(const struct simt_kernel *start, const struct simt_kernel *kerne
 static void make(uint64_t seed)
 {
     (void)seed;
-    run(&transit_start, &transit_make, 1, 1);
+    run(&transit_start, &transit_make, 1, 1, 0);
 }
 
 static void who_finds_nobody_in_transit_finds_what_was_made(void **state)
@@ -47,7 +47,7 @@ static void who_finds_nobody_in_transit_finds_what_was_made(void **state)
 static void give(uint64_t seed)
 {
     uint32_t threads = 2 + (uint32_t)(seed % 7);
-    run(&transit_taken, &transit_give, threads, threads);
+    run(&transit_taken, &transit_give, threads, threads, (uint32_t)(seed / 7 % 2));
 }
 
 static void chunks_are_counted_when_their_numbers_are_in_slots(void **state)

@@ -69,9 +69,14 @@ SIMT_FN void transit_counter(const struct transit_case *a)
 SIMT_KERNEL(transit_give, struct transit_case, a)
 {
     if (simt_block() == 0) {
-        uint32_t group = simt_active();
-        simt_sync(group);
-        quarry_chunks_give(&a.store, group, simt_thread());
+        if (a.alone) {
+            quarry_chunks_begin(&a.store);
+            quarry_chunks_return(&a.store, simt_thread());
+        } else {
+            uint32_t group = simt_active();
+            simt_sync(group);
+            quarry_chunks_give(&a.store, group, simt_thread());
+        }
         (void)simt_add_u32(a.over, 1, relaxed);
     } else if (simt_lane() == 0) {
         transit_counter(&a);

@@ -12,6 +12,7 @@ struct transit_case {
     uint32_t *made;  /* by who has a chunk for pages; no atomic */
     uint32_t *wrong; /* atomic */
     uint32_t *over;  /* atomic: lanes that have returned their chunks */
+    uint32_t alone;  /* each lane returns its chunk by itself */
 };
 
 SIMT_KERNEL_DECLARE(transit_start); /* one block: all chunks are left */
