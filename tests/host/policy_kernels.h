@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of test_policies.c that run out of memory. */
+/* Kernels of test_oom.c. */
 #ifndef QUARRY_TESTS_POLICY_KERNELS_H
 #define QUARRY_TESTS_POLICY_KERNELS_H
 
