@@ -66,7 +66,8 @@ sound() {
     fi
 }
 
-# plant TEST SEEDS FILE WHAT SED-PROGRAM: the change is there, compiles, and the test fails with a seed of 1 to SEEDS.
+# plant TEST SEEDS FILE WHAT SED-PROGRAM: the change is there, compiles, and the test fails within SEEDS seeds.  Seed 0 is
+# the run without one.
 plant() {
     local file seed
     [[ -z $tests || ,$tests, == *,$1,* ]] || return 0
