@@ -44,6 +44,9 @@ int main(int argc, char **argv)
     quarry_heap *heap;
     void *good;
     options.pool_bytes = 1 << 20;
+#ifdef QUARRY_ALLOCATOR /* as common.sh has it compiled */
+    options.allocator = "ring";
+#endif
     if (quarry_heap_create(&heap, &options) != QUARRY_OK ||
         quarry_memory_create(&options.target, QUARRY_POOL_DEVICE, sizeof(uint32_t), &good) != QUARRY_OK ||
         quarry_memory_fill(&options.target, good, 0, sizeof(uint32_t)) != QUARRY_OK)

@@ -31,6 +31,7 @@ int main(int argc, char **argv)
         void *good;
         std::uint32_t count = 0;
         options.pool_bytes = 1 << 20;
+        options.allocator = JOB_ALLOCATOR;
         check(quarry_heap_create(&heap, &options));
         check(quarry_memory_create(&options.target, QUARRY_POOL_DEVICE, sizeof count, &good));
         check(quarry_memory_fill(&options.target, good, 0, sizeof count));

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs that find the installed tree by find_package(quarry), or have the sources in a folder, as docs/guide/linking.md says.
 #
-#   cmake.sh cpu|cuda SETTINGS
+#   cmake.sh cpu|cuda SETTINGS [part]     part: only the sources in a folder, built as they are, which takes long
 # shellcheck source=tests/package/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -19,8 +19,15 @@ build_by_cmake() {
 both=cpu
 if [ "$WITH_CUDA" = yes ]; then both='cpu cuda'; fi
 
+if [ "${3:-}" = part ]; then
+    build_by_cmake cmake-part
+    # shellcheck disable=SC2086 # a list of words
+    runs build/app $both
+    [ ! -e build/quarry/quarry ] || fail 'cmake-part: the command was built, too'
+    exit 0
+fi
 build_by_cmake cmake-c
-# shellcheck disable=SC2086 # a list of words
+# shellcheck disable=SC2086
 runs build/app $both
 if command -v g++ >/dev/null; then
     build_by_cmake cmake-cxx
@@ -32,11 +39,6 @@ if command -v g++ >/dev/null; then
     fi
 fi
 [ "$backend" = cpu ] || exit 0
-
-build_by_cmake cmake-part
-# shellcheck disable=SC2086
-runs build/app $both
-[ ! -e build/quarry/quarry ] || fail 'cmake-part: the command was built, too'
 
 # Quarry's C is not the project's, and the toolkit that Quarry does not look for is found by the project.
 enter part
@@ -54,37 +56,37 @@ quarry_add_kernel(app kernel.c)'; then fail 'part: C in a project of C++'; fi
     fi
 fi
 
-# Kernels in a library of the user's, from a folder beside it, with a definition.
-in_library() {
-    enter "$1"
-    mkdir app
-    cp app.cpp kernel.h app/
-    printf 'int app(int, char **);\nint main(int n, char **arguments) { return app(n, arguments); }\n' >app/main.cpp
-    printf 'cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES C CXX)\nfind_package(quarry REQUIRED)\n%s\n' \
-        "$2" >app/CMakeLists.txt
-    { cmake -S app -B build -DCMAKE_PREFIX_PATH="$PREFIX" -DQUARRY_CUDA_ARCHITECTURES=90 && cmake --build build; } \
-        >log 2>&1 || { cat log; fail "$1"; }
-    # shellcheck disable=SC2086
-    runs build/app $both
-}
-kernels='quarry_add_kernel(kernels ../kernel.c)
-target_compile_definitions(kernels PUBLIC JOB_THREADS=1000u)
-target_link_libraries(kernels PUBLIC quarry::quarry)
-add_executable(app app.cpp)
-target_link_libraries(app PRIVATE kernels)'
-in_library static "add_library(kernels STATIC)
-$kernels"
-if [ "$SHARED" = yes ]; then
-    in_library shared "add_library(kernels SHARED)
-$kernels"
-fi
-# A shared library with all that uses Quarry, which may be the static one.
-in_library whole 'add_library(whole SHARED app.cpp)
+# Kernels in libraries of the user's, from a folder beside it: one with a definition, and a shared one with all that uses
+# Quarry, which may be the static one.  Each is a program's.
+enter libraries
+mkdir app
+cp app.cpp kernel.h app/
+printf 'int app(int, char **);\nint main(int n, char **arguments) { return app(n, arguments); }\n' >app/main.cpp
+cat >app/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.25)
+project(app LANGUAGES C CXX)
+find_package(quarry REQUIRED)
+foreach(type $([ "$SHARED" = no ] || echo SHARED) STATIC)
+    add_library(kernels_\${type} \${type})
+    quarry_add_kernel(kernels_\${type} ../kernel.c)
+    target_compile_definitions(kernels_\${type} PUBLIC JOB_THREADS=1000u)
+    target_link_libraries(kernels_\${type} PUBLIC quarry::quarry)
+    add_executable(app_\${type} app.cpp)
+    target_link_libraries(app_\${type} PRIVATE kernels_\${type})
+endforeach()
+add_library(whole SHARED app.cpp)
 quarry_add_kernel(whole ../kernel.c)
 target_compile_definitions(whole PRIVATE main=app)
 target_link_libraries(whole PRIVATE quarry::quarry)
-add_executable(app main.cpp)
-target_link_libraries(app PRIVATE whole)'
+add_executable(app_whole main.cpp)
+target_link_libraries(app_whole PRIVATE whole)
+END
+{ cmake -S app -B build -DCMAKE_PREFIX_PATH="$PREFIX" -DQUARRY_CUDA_ARCHITECTURES=90 && cmake --build build; } >log 2>&1 ||
+    { cat log; fail libraries; }
+for program in build/app_*; do
+    # shellcheck disable=SC2086
+    runs "$program" $both
+done
 
 # An example with a project of its own, as it is installed: one of its libraries, which is enough to see that the project
 # finds what it needs.  Quarry's own build has all of the same files (install.sh), and runs them.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the tests of the installed tree share; sourced with their arguments:
 #
-#   SCRIPT cpu|cuda SETTINGS
+#   SCRIPT cpu|cuda SETTINGS [ARGUMENT]
 #
 # SETTINGS is a file of shell variables that the build writes (tests/package/settings.sh.in).  With cuda, what
 # was built must also run on a GPU.
@@ -52,14 +52,14 @@ block() {
     cat "$scratch/block"
 }
 
-# enter NAME: goes to a fresh folder with the programs.  They have the code of one allocator, the default one, and that of
-# all in cmake-c: compilers take long for it.
+# enter NAME: goes to a fresh folder with the programs.  They have the code of one allocator, but app.c has that of all in
+# pkgconfig-c: compilers take long for it.
 enter() {
     echo "---- $1"
     mkdir "$scratch/$1"
     cp "$programs"/app.* "$programs"/kernel.* "$scratch/$1/"
     cd "$scratch/$1"
-    [ "$1" = cmake-c ] || sed -i '1i #define QUARRY_ALLOCATOR rw_malloc' app.c
+    [ "$1" = pkgconfig-c ] || sed -i '1i #define QUARRY_ALLOCATOR ring' app.c
 }
 
 # by_page NAME: runs that block of the page.

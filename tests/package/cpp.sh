@@ -19,19 +19,20 @@ grep -FA "$(($(wc -l <"$scratch/kernel") - 1))" "$(head -n 1 "$scratch/kernel")"
 # example BLOCK: compiled by it, and run if its backend is there.
 example() {
     enter "$1"
-    cp "$scratch/stacks.cpp" .
+    sed '1i #define QUARRY_ALLOCATOR rw_malloc' "$scratch/stacks.cpp" >stacks.cpp
     by_page "$1"
     [ "$2" = yes ] || return 0
     ./stacks | grep -x '10240 threads filled a stack, and 0 blocks are left' || fail "$1: another answer"
 }
-# typed NAME COMPILER...: the program, compiled by that command.
+# typed NAME COMPILER...: the program, compiled by that command, with its other source.
+values=typed_values.cpp
 typed() {
     local name=$1
     shift
     enter "$name"
     cp "$programs"/typed*.cpp .
-    # shellcheck disable=SC2046 # words
-    "$@" typed.cpp typed_values.cpp $(pkg-config --cflags --libs quarry) -o typed >log 2>&1 || { cat log; fail "$name"; }
+    # shellcheck disable=SC2046,SC2086 # words
+    "$@" typed.cpp $values $(pkg-config --cflags --libs quarry) -o typed >log 2>&1 || { cat log; fail "$name"; }
 }
 
 export PKG_CONFIG_PATH="$PREFIX/$LIBDIR/pkgconfig"
@@ -39,7 +40,8 @@ if [ "$backend" = cpu ]; then
     example gxx yes
     strict='-Wall -Wextra -Werror -DQUARRY_ALLOCATOR=rw_malloc'
     # shellcheck disable=SC2086 # words
-    for way in -std=c++17 '-std=c++17 -fno-exceptions' '-std=c++17 -DQUARRY_EXPECTED -DQUARRY_TAGS' '-std=c++2b -DQUARRY_EXPECTED'; do
+    # Errors by exceptions; by the header's own class, which it takes where there are none; by std::expected.
+    for way in -std=c++17 '-std=c++17 -fno-exceptions -DQUARRY_TAGS' '-std=c++2b -DQUARRY_EXPECTED'; do
         typed "$way" g++ $strict $way
         runs ./typed cpu
     done
@@ -47,6 +49,10 @@ fi
 # With libquarry.so nvcc would have to be told to share the CUDA runtime.
 if [ "$WITH_CUDA" = yes ] && [ "$SHARED" = no ]; then
     example nvcc "$has_gpu"
+    # The host's compiler makes an object of the source without kernels.
+    # shellcheck disable=SC2046 # words
+    g++ -std=c++17 $(pkg-config --cflags quarry) -DQUARRY_ALLOCATOR=rw_malloc -c "$programs/typed_values.cpp" -o "$scratch/values.o"
+    values="-Xlinker $scratch/values.o"
     typed cuda nvcc -x cu -std=c++17 -O2 -DNDEBUG -arch=native -DQUARRY_ALLOCATOR=rw_malloc
     runs ./typed cuda
 fi

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One allocator, the default one of a heap: nvcc takes long for all of them, which app.c has in cmake.sh. */
-#define QUARRY_ALLOCATOR rw_malloc
+/* One allocator, of little code: compilers take long for all of them, which app.c has in pkgconfig.sh. */
+#define QUARRY_ALLOCATOR ring
 #include "kernel.h"
 
 SIMT_KERNEL(job_kernel, struct job, a)

@@ -5,6 +5,8 @@
 
 #include <quarry/device.h>
 
+#define JOB_ALLOCATOR "ring" // of kernel.c
+
 #ifndef JOB_THREADS
 #define JOB_THREADS 1000u
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A program of two sources with quarry/override.h, compiled against the installed tree as docs/guide/drop-in.md says.
 #
-#   override.sh cpu|cuda SETTINGS
+#   override.sh cpu|cuda SETTINGS [thrust]     with Thrust's headers, which take a third of the time, if it may run or is asked to
 # shellcheck source=tests/package/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -12,6 +12,7 @@ if [ "$WITH_CUDA" = no ] || [ "$SHARED" = yes ]; then
     echo 'skipped: not a static library with the GPU backend'
     exit 77
 fi
+if [ "$backend" = cpu ] && [ "${3:-}" != thrust ]; then export NVCC_APPEND_FLAGS="${NVCC_APPEND_FLAGS:-} -DWITHOUT_THRUST"; fi
 for way in whole relocatable; do
     enter "$way"
     cp "$programs"/override_* .

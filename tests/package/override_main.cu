@@ -13,7 +13,18 @@
 #include <thrust/memory.h>
 #endif
 
-// Functions of these names with several arguments stay what they are.
+// Functions of these names with several arguments stay what they are, as Thrust's do.
+namespace another {
+struct tag {};
+template <class T> T *malloc(tag, size_t n)
+{
+    return static_cast<T *>(::malloc(n * sizeof(T)));
+}
+inline void free(tag, void *block)
+{
+    ::free(block);
+}
+} // namespace another
 struct arena {
     void *malloc(size_t, int stream)
     {
@@ -59,6 +70,7 @@ static int others()
     thrust::free(tag, room);
     thrust::free(thrust::host_system_tag(), thrust::malloc<int>(tag, 4));
 #endif
+    another::free(another::tag(), another::malloc<int>(another::tag(), 4));
     arena own;
     return own.free(own.malloc(sizeof(int) * 4, 3), 3);
 }

@@ -11,7 +11,7 @@ if ! command -v pkg-config >/dev/null; then
     exit 77
 fi
 if [ "$backend" = cpu ]; then
-    enter c
+    enter pkgconfig-c
     by_page pkgconfig-c
     runs ./app cpu
     if command -v g++ >/dev/null; then

@@ -23,22 +23,27 @@ same() {
 }
 
 cd "$scratch"
-# configure FOLDER OPTION...: and whether a warning would be an error.
+# configure SOURCE FOLDER OPTION...
 configure() {
-    local folder=$1
-    shift
-    cmake -S "$SOURCE" -B "$folder" -DQUARRY_CUDA=OFF -DQUARRY_TESTS=OFF "$@" >log 2>&1 || { cat log; fail "$folder"; }
-    grep -q -e '-Wall' "$folder/compile_commands.json" || fail "$folder: no warnings"
+    cmake -S "$1" -B "$2" -DQUARRY_CUDA=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "${@:3}" >log 2>&1 || { cat log; fail "$2"; }
+    grep -q -e '-Wall' "$2/compile_commands.json" || fail "$2: no warnings"
 }
-configure strict -DQUARRY_WERROR=ON
+configure "$SOURCE" strict -DQUARRY_TESTS=OFF -DQUARRY_WERROR=ON
 grep -q -e '-Werror' strict/compile_commands.json || fail 'QUARRY_WERROR=ON changes nothing'
-configure build -DBUILD_SHARED_LIBS=ON -DCMAKE_BUILD_TYPE=Debug
+# In a folder of a project, as docs/guide/linking.md says; for the CPU, where cmake.sh part takes what there is.
+enter cmake-part
+ln -s "$SOURCE" quarry
+block cmake-part >CMakeLists.txt
+configure . build -DBUILD_SHARED_LIBS=ON -DCMAKE_BUILD_TYPE=Debug
 ! grep -e '-Werror' build/compile_commands.json || fail "a stranger's compiler may warn"
-cmake --build build --target quarry >log 2>&1 || { cat log; fail 'libquarry.so'; }
+cmake --build build >log 2>&1 || { cat log; fail cmake-part; }
+runs build/app cpu
+[ ! -e build/quarry/quarry ] || fail 'cmake-part: the command was built, too'
+cd build/quarry
 
 version=$("$BUILD/quarry" --version | cut -d ' ' -f 2)
-readelf -d build/libquarry.so | grep -qF "soname: [libquarry.so.${version%.*}]" || fail 'libquarry.so: another soname'
-nm -D --defined-only build/libquarry.so | sed 's/.* //' | same libquarry.so
+readelf -d libquarry.so | grep -qF "soname: [libquarry.so.${version%.*}]" || fail 'libquarry.so: another soname'
+nm -D --defined-only libquarry.so | sed 's/.* //' | same libquarry.so
 
 [ "$SHARED" = no ] || exit 0
 nm -g --defined-only "$BUILD/libquarry.a" | sed -n 's/^[0-9a-f]* [A-Z] //p' >global
