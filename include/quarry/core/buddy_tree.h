@@ -110,7 +110,7 @@ SIMT_FN void quarry_buddy_raise(const struct quarry_buddy *b, uint32_t w, uint32
             locked = w != 0 && quarry_buddy_derive(next, 1) != quarry_buddy_derive(word, 1);
             if (locked && (word & QUARRY_BUDDY_LOCKED))
                 continue;
-            if (simt_cas_u64(&b->word[w], word, next | (uint64_t)locked, acq_rel) == word)
+            if (simt_cas_u64(&b->word[w], word, next | (uint64_t)locked, acquire) == word)
                 break;
         }
         state = quarry_buddy_derive(next, 1);
