@@ -36,7 +36,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "docs/design/orders.md"
 SOURCES = ["include/quarry", "src/device"]
 NOT = "include/quarry/simt/"  # the platform itself: what the orders mean
-NOT_YET = ("include/quarry/core/chunk_masks", "include/quarry/core/segments")  # docs/design/orders.md
+NOT_YET = ("include/quarry/core/chunk_masks", "include/quarry/core/segments",
+           "quarry_ouro_drain")  # files, and functions: docs/design/orders.md
 ORDERS = {"acquire": ["acquire"], "release": ["release"], "acq_rel": ["acquire", "release"]}
 WEAKER = {("acquire", "acquire"): "relaxed", ("release", "release"): "relaxed",
           ("acq_rel", "acquire"): "release", ("acq_rel", "release"): "acquire"}
@@ -93,6 +94,8 @@ def plant(text, file, mutants):
         inside = arguments(code[call.end():end - 1])
         name, order = call.group()[5:-1], inside[-1]
         function = [f for at, f in functions if at < call.start()][-1]
+        if function in NOT_YET:
+            continue
         if name in ("sync", "block_barrier", "fence"):
             made = [("-fence" if name == "fence" else "-sync", "(void)0")]
         else:
