@@ -28,7 +28,7 @@ SIMT_FN void buddy_check(const struct buddy_case *a, uint32_t page, uint32_t ord
 {
     uint32_t found;
     buddy_wrong(a, quarry_buddy_find(&a->buddy, page + (1u << order) - 1u, &found) != QUARRY_BUDDY_TAKEN);
-    buddy_wrong(a, found != order || page % (1u << order) != 0);
+    buddy_wrong(a, found != order || (page & ((1u << order) - 1u)) != 0);
 }
 
 SIMT_KERNEL(buddy_rounds, struct buddy_case, a)

@@ -73,7 +73,7 @@ SIMT_KERNEL(masks_new, struct masks_case, a)
 SIMT_KERNEL(masks_recall, struct masks_case, a)
 {
     struct quarry_chunk_masks m = masks_of(&a);
-    uint64_t seen;
+    uint64_t seen = 0;
     if (simt_block() == 0)
         (void)quarry_mask_recall(&m);
     else
@@ -101,7 +101,7 @@ SIMT_KERNEL(masks_refuse, struct masks_case, a)
 SIMT_KERNEL(masks_free, struct masks_case, a)
 {
     struct quarry_chunk_masks m = masks_of(&a);
-    uint64_t seen;
+    uint64_t seen = 0;
     quarry_mask_free(&m, 0, 3u, 0, simt_lane());
     if (simt_lane() == 1)
         masks_wrong(&a, masks_chunk(&m, &seen) == QUARRY_NO_INDEX);
