@@ -44,12 +44,25 @@ SIMT_KERNEL(masks_late, struct masks_case, a)
     quarry_mask_leave(&m, 0, 0);
 }
 
+SIMT_FN void masks_units_come(const struct masks_case *a, const struct quarry_chunk_masks *m)
+{
+    masks_begin(a, m, 0);
+    quarry_mask_leave(m, 0, 0);
+    quarry_semaphore_signal(&m->class_[0].units, quarry_class_pages(&a->sizes, 0));
+}
+
 SIMT_KERNEL(masks_units, struct masks_case, a)
 {
     struct quarry_chunk_masks m = masks_of(&a);
-    masks_begin(&a, &m, 0);
-    quarry_mask_leave(&m, 0, 0);
-    quarry_semaphore_signal(&m.class_[0].units, quarry_class_pages(&a.sizes, 0));
+    masks_units_come(&a, &m);
+}
+
+SIMT_KERNEL(masks_both, struct masks_case, a)
+{
+    struct quarry_chunk_masks m = masks_of(&a);
+    masks_units_come(&a, &m);
+    quarry_chunks_begin(m.store);
+    quarry_chunks_return(m.store, 1);
 }
 
 SIMT_KERNEL(masks_had, struct masks_case, a)
@@ -78,6 +91,13 @@ SIMT_KERNEL(masks_recall, struct masks_case, a)
         (void)quarry_mask_recall(&m);
     else
         masks_wrong(&a, masks_chunk(&m, &seen) == QUARRY_NO_INDEX);
+}
+
+SIMT_KERNEL(masks_want, struct masks_case, a)
+{
+    struct quarry_chunk_masks m = masks_of(&a);
+    uint64_t seen = 0;
+    masks_wrong(&a, quarry_mask_chunks(&m, 3u, 3u, 0, &seen) == QUARRY_NO_INDEX);
 }
 
 SIMT_KERNEL(masks_refuse, struct masks_case, a)

@@ -32,11 +32,13 @@ struct masks_case {
 /* One thread: no chunk is left.  Chunk 0 is whole, and was found to be so when its units were not there. */
 SIMT_KERNEL_DECLARE(masks_late);
 SIMT_KERNEL_DECLARE(masks_units); /* the same, and then its units came */
+SIMT_KERNEL_DECLARE(masks_both);  /* likewise, and chunk 1 is left */
 SIMT_KERNEL_DECLARE(masks_had);   /* somebody has all pages of chunk 0 */
 SIMT_KERNEL_DECLARE(masks_new); /* chunk 0 is new, and was something else before.  Chunk 1 has a free page */
 
 SIMT_KERNEL_DECLARE(
-    masks_recall); /* of masks_units: while a block recalls the chunk the other one wants it */
+    masks_recall);               /* of masks_units: while a block recalls the chunk the other one wants it */
+SIMT_KERNEL_DECLARE(masks_want); /* of masks_both: two lanes want a chunk */
 SIMT_KERNEL_DECLARE(masks_refuse); /* of masks_late: who is refused knows what was done in transit */
 SIMT_KERNEL_DECLARE(masks_free); /* of masks_had: two lanes free all pages, and one of them wants the chunk */
 SIMT_KERNEL_DECLARE(masks_deal); /* of masks_new: a page of it is taken while two lanes deal it */

@@ -46,6 +46,18 @@ static void a_chunk_that_is_recalled_is_not_missed(void **state)
     test_for_seeds(&target, recall, 2000);
 }
 
+static void want(uint64_t seed)
+{
+    (void)seed;
+    run(&masks_both, &masks_want, 2, 1, 2);
+}
+
+static void a_chunk_is_recalled_for_who_still_needs_one(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, want, 100);
+}
+
 static void refuse(uint64_t seed)
 {
     (void)seed;
@@ -86,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test_with_seeds(a_chunk_that_is_recalled_is_not_missed, &target),
+        test_with_seeds(a_chunk_is_recalled_for_who_still_needs_one, &target),
         test_with_seeds(who_is_refused_knows_what_was_made, &target),
         test_with_seeds(what_lanes_have_freed_they_can_have, &target),
         test_with_seeds(a_page_that_is_dealt_is_had_once, &target),
