@@ -78,7 +78,7 @@ SIMT_KERNEL(buddy_some, struct buddy_case, a)
             buddy_wrong(&a, !quarry_buddy_give(&a.buddy, i << a.size));
 }
 
-/* The lanes of block 0 give their pages, which all merge with others.  Who counts meanwhile sees never less than what was
+/* The lanes of block 0 give their pages, which all merge with others.  Who counts meanwhile never sees less than was
  * free before. */
 SIMT_KERNEL(buddy_counted, struct buddy_case, a)
 {
