@@ -36,7 +36,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "docs/design/orders.md"
 SOURCES = ["include/quarry", "src/device"]
 NOT = "include/quarry/simt/"  # the platform itself: what the orders mean
-NOT_YET = ("include/quarry/core/buddy", "include/quarry/core/chunk_masks", "include/quarry/core/segments")  # docs/design/orders.md
+NOT_YET = ("include/quarry/core/segments", "quarry_ouro_drain")  # files, and functions: docs/design/orders.md
 ORDERS = {"acquire": ["acquire"], "release": ["release"], "acq_rel": ["acquire", "release"]}
 WEAKER = {("acquire", "acquire"): "relaxed", ("release", "release"): "relaxed",
           ("acq_rel", "acquire"): "release", ("acq_rel", "release"): "acquire"}
@@ -93,6 +93,8 @@ def plant(text, file, mutants):
         inside = arguments(code[call.end():end - 1])
         name, order = call.group()[5:-1], inside[-1]
         function = [f for at, f in functions if at < call.start()][-1]
+        if function in NOT_YET:
+            continue
         if name in ("sync", "block_barrier", "fence"):
             made = [("-fence" if name == "fence" else "-sync", "(void)0")]
         else:
@@ -185,7 +187,9 @@ def all_tests():
     listed = (ROOT / "include/quarry/alloc/list.def").read_text()
     allocators = [a for a in re.findall(r"QUARRY_ALLOCATOR_ENTRY\((\w+),", listed) if a != "cuda"]  # the C library's blocks
     return [Test("semaphore", None, 200, 4000), Test("srcu", None, 200, 6000), Test("queue", None, 200, 4000),
-            Test("transit", None, 200, 2000), Test("core"), Test("ouro", None, 10, 100),
+            Test("transit", None, 200, 2000), Test("buddy", None, 200, 4000), Test("masks", None, 200, 4000),
+            Test("core"),
+            *(Test("ouro", a, 10, 100) for a in ("ouro-p-s", "ouro-c-s", "ouro-p-va", "ouro-p-vl")),
             *(Test("seeds", a, 400, 2000) for a in allocators),
             Test("seeds", "rw_malloc", 200, 2000, QUARRY_TEST_DISTRIBUTION="warp"),
             Test("scatter", None, 2, 20),

@@ -93,9 +93,13 @@ static const struct flaw flaws[] = {
     {"tbuddy",
      FLAW_FULL,
      {{"tree", 1, 8, TREE(QUARRY_BUDDY_AVAILABLE | QUARRY_BUDDY_AVAILABLE << 2)}}}, /* not joined */
-    {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}},      /* a unit that nobody knows of */
-    {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},  /* a page of a chunk that has none */
-    {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}}, /* a page that nobody knows of, */
+    {"tbuddy", FLAW_EMPTY, {{"tree", 1, 8, TREE(QUARRY_BUDDY_TAKEN)}}}, /* a block inside of another one */
+    {"tbuddy",
+     FLAW_FULL,
+     {{"tree", 1, 8, TREE(0xffffffff) | QUARRY_BUDDY_TAKEN << 8}}}, /* likewise, in a word */
+    {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}},                    /* a unit that nobody knows of */
+    {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},                /* a page of a chunk that has none */
+    {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}},               /* a page that nobody knows of, */
     {"ouro-p-s",
      FLAW_EMPTY,
      {{"classes", 0, 8, OWED}, {"classes", BALANCE, 8, OWED *QUARRY_SEMAPHORE_UNIT}}}, /* or owes */

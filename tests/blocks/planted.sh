@@ -149,7 +149,7 @@ plant buddy 1000 buddy_tree.h 'stale propagation: a word is unlocked before the 
 plant buddy 1000 buddy_tree.h 'who changes a locked word does not wait' \
     '/int quarry_buddy_change\(/,/^\}/s/if \(locks && \(seen & QUARRY_BUDDY_LOCKED\)\)/if (0)/'
 plant buddy 1000 buddy.h 'a merge out of a word does not wait for its lock' 's/if \(node < 4 && \(word & QUARRY_BUDDY_LOCKED\)\)/if (0)/
-     s/simt_cas_u64\(&b->word\[g->w\], word, word & ~quarry_buddy_fields\(below\), acq_rel\)/simt_cas_u64(\&b->word[g->w], word, word \& ~(uint64_t)1 \& ~quarry_buddy_fields(below), acq_rel)/'
+     s/simt_cas_u64\(&b->word\[g->w\], word, word & ~quarry_buddy_fields\(below\), acquire\)/simt_cas_u64(\&b->word[g->w], word, word \& ~(uint64_t)1 \& ~quarry_buddy_fields(below), acquire)/'
 plant buddy 1000 buddy.h 'the order of a free is one too few' '/int quarry_buddy_give_together\(/,/^\}/s/^    index = has/    order -= has \&\& order; &/'
 plant buddy 1000 buddy_tree.h 'find stops at the uppermost node of a word' 's/if \(w == 0\)$/if (1)/'
 plant buddy 1000 buddy.h 'a half that is left over is not signalled' 's/while \(height-- > plan.order\)/while (height-- > plan.order + 1)/'

@@ -20,29 +20,58 @@ static void copy(struct buddy_state *to, const struct quarry_buddy *b)
     assert_ok(quarry_memory_copy(&target, to->units, b->units, sizeof *b->units * (b->top + 1u)));
 }
 
-/* Returns how many takes got nothing. */
-static uint32_t run(struct buddy_case c, uint32_t pages, uint32_t blocks, uint32_t threads)
+static struct quarry_target plainly(void)
 {
     struct quarry_target plain = target;
-    static struct buddy_state before, after;
-    uint32_t counts[BUDDY_COUNTS];
     plain.seed = 0;
     plain.bug_depth = 0;
-    quarry_buddy_size(&c.buddy, pages);
-    assert_true(c.buddy.words <= MOST_WORDS);
-    c.buddy.word = test_memory(&plain, sizeof *c.buddy.word * c.buddy.words);
-    c.buddy.units = test_memory(&plain, sizeof *c.buddy.units * (c.buddy.top + 1u));
-    c.holder = test_memory(&plain, sizeof *c.holder * pages);
-    c.counts = test_memory(&plain, sizeof counts);
-    assert_ok(quarry_memory_fill(&plain, c.buddy.units, 0, sizeof *c.buddy.units * (c.buddy.top + 1u)));
-    assert_ok(quarry_memory_fill(&plain, c.holder, 0, sizeof *c.holder * pages));
-    assert_ok(quarry_memory_fill(&plain, c.counts, 0, sizeof counts));
+    return plain;
+}
+
+static void *zeros(uint64_t bytes)
+{
+    struct quarry_target plain = plainly();
+    void *memory = test_memory(&plain, bytes);
+    assert_ok(quarry_memory_fill(&plain, memory, 0, bytes));
+    return memory;
+}
+
+static void begin(struct buddy_case *c, uint32_t pages)
+{
+    quarry_buddy_size(&c->buddy, pages);
+    assert_true(c->buddy.words <= MOST_WORDS);
+    c->buddy.word = zeros(sizeof *c->buddy.word * c->buddy.words);
+    c->buddy.units = zeros(sizeof *c->buddy.units * (c->buddy.top + 1u));
+    c->holder = zeros(sizeof *c->holder * pages);
+    c->visits = zeros(sizeof *c->visits * pages);
+    c->counts = zeros(sizeof *c->counts * BUDDY_COUNTS);
+}
+
+/* Returns how many takes got nothing. */
+static uint32_t end(const struct buddy_case *c)
+{
+    struct quarry_target plain = plainly();
+    uint32_t counts[BUDDY_COUNTS];
+    assert_ok(quarry_memory_copy(&plain, counts, c->counts, sizeof counts));
+    assert_int_equal(counts[BUDDY_WRONG], 0);
+    test_memory_free(&plain, c->buddy.word, sizeof *c->buddy.word * c->buddy.words);
+    test_memory_free(&plain, c->buddy.units, sizeof *c->buddy.units * (c->buddy.top + 1u));
+    test_memory_free(&plain, c->holder, sizeof *c->holder * c->buddy.pages);
+    test_memory_free(&plain, c->visits, sizeof *c->visits * c->buddy.pages);
+    test_memory_free(&plain, c->counts, sizeof counts);
+    return counts[BUDDY_REFUSED];
+}
+
+/* Rounds of takes and gives, after which all is again what it was.  Returns how many takes got nothing. */
+static uint32_t run(struct buddy_case c, uint32_t pages, uint32_t blocks, uint32_t threads)
+{
+    struct quarry_target plain = plainly();
+    static struct buddy_state before, after;
+    begin(&c, pages);
     test_run(&buddy_start, &plain, 1, 32, 0, &c);
     copy(&before, &c.buddy);
     test_run(&buddy_rounds, &target, blocks, threads, 0, &c);
     copy(&after, &c.buddy);
-    assert_ok(quarry_memory_copy(&plain, counts, c.counts, sizeof counts));
-    assert_int_equal(counts[BUDDY_WRONG], 0);
     for (uint32_t i = 0; i < c.buddy.words; i++)
         if (before.word[i] != after.word[i])
             fail_msg("seed %llu: %u pages: word %u is %llx, and was %llx", (unsigned long long)target.seed,
@@ -55,11 +84,7 @@ static uint32_t run(struct buddy_case c, uint32_t pages, uint32_t blocks, uint32
                      (long long)quarry_semaphore_free(after.units[i].balance),
                      (long long)quarry_semaphore_expected(after.units[i].balance),
                      (long long)before.units[i].units);
-    test_memory_free(&plain, c.buddy.word, sizeof *c.buddy.word * c.buddy.words);
-    test_memory_free(&plain, c.buddy.units, sizeof *c.buddy.units * (c.buddy.top + 1u));
-    test_memory_free(&plain, c.holder, sizeof *c.holder * pages);
-    test_memory_free(&plain, c.counts, sizeof counts);
-    return counts[BUDDY_REFUSED];
+    return end(&c);
 }
 
 static struct buddy_case draw(uint64_t seed)
@@ -122,6 +147,76 @@ static void a_warp_shares_a_block(void **state)
     test_for_seeds(&target, warps, 300);
 }
 
+/* ---- trees of which some is taken for good ---- */
+
+static uint32_t once(struct buddy_case c, const struct simt_kernel *kernel, uint32_t pages, uint32_t blocks,
+                     uint32_t threads)
+{
+    struct quarry_target plain = plainly();
+    begin(&c, pages);
+    test_run(&buddy_some, &plain, 1, 1, 0, &c);
+    test_run(kernel, &target, blocks, threads, 0, &c);
+    return end(&c);
+}
+
+/* Two blocks that are no buddies: who has the unit of one may find the other one. */
+static void words(uint64_t seed)
+{
+    struct buddy_case c = draw(seed);
+    c.size = 5;
+    c.free = 5;
+    c.least = 3;
+    c.together = 1;
+    assert_int_equal(once(c, &buddy_rounds, 96, 2, 4), 0);
+}
+
+static void lanes_store_words_that_others_have_stored(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, words, 2000);
+}
+
+static void joined(uint64_t seed)
+{
+    struct buddy_case c = draw(seed);
+    c.free = 0xfffefffe;
+    (void)once(c, &buddy_joined, 32, 2, 2);
+}
+
+static void who_goes_on_with_a_block_knows_it(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, joined, 2000);
+}
+
+static void counted(uint64_t seed)
+{
+    struct buddy_case c = draw(seed);
+    uint32_t threads = 1u << seed % 5;
+    c.free = 0xaaaaaaaa;
+    c.rounds = 20;
+    (void)once(c, &buddy_counted, 2 * threads, 2, threads);
+}
+
+static void a_count_misses_nothing_that_merges(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, counted, 2000);
+}
+
+static void divided(uint64_t seed)
+{
+    struct buddy_case c = draw(seed);
+    c.size = 5;
+    (void)once(c, &buddy_divided, 33, 3, 1);
+}
+
+static void what_is_divided_is_known_before_it_is_signalled(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, divided, 2000);
+}
+
 int main(void)
 {
     target = test_target();
@@ -129,6 +224,10 @@ int main(void)
         test_with_seeds(null_never_comes_while_a_page_is_free, &target),
         test_with_seeds(all_is_again_what_it_was, &target),
         test_with_seeds(a_warp_shares_a_block, &target),
+        test_with_seeds(lanes_store_words_that_others_have_stored, &target),
+        test_with_seeds(who_goes_on_with_a_block_knows_it, &target),
+        test_with_seeds(a_count_misses_nothing_that_merges, &target),
+        test_with_seeds(what_is_divided_is_known_before_it_is_signalled, &target),
     };
     return cmocka_run_group_tests_name("buddy", tests, NULL, NULL) != 0;
 }

@@ -49,11 +49,12 @@
  * waits for others with a node AVAILABLE and not signalled: lanes of a group that give blocks look, signal what
  * has become AVAILABLE, and only then wait.  Waiting for a lock is no such wait: who has one waits for locks only.
  *
- * Order.  Every change of a word is acq_rel, or a release by who owns all of it.  A node becomes AVAILABLE by a
- * release of its word and is taken by an acquire of that; merging acquires the word, and releases
- * the one above.  A lane that changes a word for others of its group stands between two syncs of it.  So what was
- * done to a page before give happens-before what its next owner does.  Loads on the way down are relaxed: what they
- * saw is tried by a compare-exchange.
+ * Order.  A node becomes AVAILABLE by a release of its word, and is taken by an acquire of that.  Who merges acquires
+ * the word, and releases that in which the block becomes AVAILABLE.  Locks acquire, and are given up by a release.  A
+ * lane that changes a word for others of its group, or goes on with what another one has merged, stands between two
+ * syncs of the group.  So what was done to a page before give happens-before what its next owner does.  The same
+ * holds for the words below a block.  Loads on the way down are relaxed: what they saw is tried by a
+ * compare-exchange.
  *
  * NULL is exact: then, at some instant during the call, no block of that order or a larger one was AVAILABLE, but
  * for those that others have claims to.  For a refusal needs for each order an instant at which less units
@@ -243,7 +244,7 @@ SIMT_FN uint32_t quarry_buddy_take(const struct quarry_buddy *b, struct quarry_r
             /* A lower word is all TAKEN. */
             if (plan.order / QUARRY_BUDDY_LEVELS > order / QUARRY_BUDDY_LEVELS && index % nodes == 0)
                 simt_store_u64(&b->word[quarry_buddy_word(b, order, index)],
-                               (((uint64_t)1 << 2u * nodes) - 1u) << 2u * nodes, release);
+                               (((uint64_t)1 << 2u * nodes) - 1u) << 2u * nodes, relaxed);
         }
         simt_sync(group); /* nodes are in the tree before they are signalled or given back */
         if (simt_lane() == leader)
@@ -360,7 +361,7 @@ SIMT_FN int quarry_buddy_merge(const struct quarry_buddy *b, struct quarry_buddy
                 simt_backoff(); /* who has locked it changes node 1 */
                 continue;
             }
-            if (simt_cas_u64(&b->word[g->w], word, word & ~quarry_buddy_fields(below), acq_rel) != word)
+            if (simt_cas_u64(&b->word[g->w], word, word & ~quarry_buddy_fields(below), acquire) != word)
                 continue;
             if (g->announced >> (node ^ 1u) & 1u)
                 quarry_semaphore_retract(units, 1);
@@ -393,7 +394,7 @@ SIMT_FN int quarry_buddy_give_step(const struct quarry_buddy *b, struct quarry_b
                 g->taken &= ~(rest & (0u - rest));
     blocks = quarry_buddy_fold(b, g);
     if (blocks == QUARRY_BUDDY_ABOVE) {
-        if ((word & QUARRY_BUDDY_LOCKED) || simt_cas_u64(&b->word[g->w], word, 0, acq_rel) != word)
+        if ((word & QUARRY_BUDDY_LOCKED) || simt_cas_u64(&b->word[g->w], word, 0, acquire) != word)
             return 0;
         quarry_buddy_climb(g);
         return 1;
@@ -434,7 +435,7 @@ SIMT_FN int quarry_buddy_give_step(const struct quarry_buddy *b, struct quarry_b
 SIMT_FN void quarry_buddy_signal(const struct quarry_buddy *b, uint32_t group,
                                  const struct quarry_buddy_given *g)
 {
-    simt_sync(group); /* nodes are in the tree before they are signalled */
+    simt_sync(group); /* the lane that signals them, and the one that goes on with them, know all nodes */
     for (uint32_t rest = simt_ballot(group, g->units != 0); rest;) {
         uint32_t words = simt_shuffle_u32(group, g->group, simt_ctz_u32(rest));
         uint32_t order = words * QUARRY_BUDDY_LEVELS, mine = g->units && g->group == words;

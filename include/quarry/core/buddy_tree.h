@@ -110,7 +110,7 @@ SIMT_FN void quarry_buddy_raise(const struct quarry_buddy *b, uint32_t w, uint32
             locked = w != 0 && quarry_buddy_derive(next, 1) != quarry_buddy_derive(word, 1);
             if (locked && (word & QUARRY_BUDDY_LOCKED))
                 continue;
-            if (simt_cas_u64(&b->word[w], word, next | (uint64_t)locked, acq_rel) == word)
+            if (simt_cas_u64(&b->word[w], word, next | (uint64_t)locked, acquire) == word)
                 break;
         }
         state = quarry_buddy_derive(next, 1);
@@ -253,22 +253,37 @@ SIMT_FN uint32_t quarry_buddy_find(const struct quarry_buddy *b, uint32_t page, 
     }
 }
 
+/* Is word w a part of a block, available or taken? */
+SIMT_FN int quarry_buddy_is_inside(const struct quarry_buddy *b, uint32_t w)
+{
+    while (w != 0) {
+        uint32_t node = quarry_buddy_above_node(w);
+        w = quarry_buddy_above(w);
+        for (uint64_t word = simt_load_u64(&b->word[w], relaxed); node > 1; node /= 2u)
+            if (quarry_buddy_state(word, node) >= QUARRY_BUDDY_AVAILABLE)
+                return 1;
+    }
+    return 0;
+}
+
 /* Is something wrong with word w of a tree that nobody uses? */
 SIMT_FN int quarry_buddy_is_wrong(const struct quarry_buddy *b, uint32_t w, uint64_t word)
 {
     uint64_t available = word >> 1 & ~word & QUARRY_BUDDY_NODES;
     int wrong = (word & QUARRY_BUDDY_LOCKED) || (available & available >> 2 & 0x1111111111111111u);
+    wrong |= word != 0 && quarry_buddy_is_inside(b, w);
     for (uint32_t node = 1; node < QUARRY_BUDDY_WAYS; node++) {
-        uint32_t state = quarry_buddy_derive(word, node);
+        uint32_t state = quarry_buddy_derive(word, node), bits = 4;
         if (node > 1)
             state = quarry_buddy_state(word, node);
         else if (w != 0)
             state = quarry_buddy_state(simt_load_u64(&b->word[quarry_buddy_above(w)], relaxed),
                                        quarry_buddy_above_node(w));
-        if (state == QUARRY_BUDDY_AVAILABLE || state == QUARRY_BUDDY_TAKEN)
-            wrong |= (word >> 4u * node & 15u) != 0;
-        else
+        if (state < QUARRY_BUDDY_AVAILABLE)
             wrong |= state != quarry_buddy_derive(word, node);
+        else
+            for (uint32_t below = 2u * node; below < 2u * QUARRY_BUDDY_WAYS; below *= 2u, bits *= 2u)
+                wrong |= (word >> 2u * below & (((uint64_t)1 << bits) - 1u)) != 0;
     }
     return wrong;
 }

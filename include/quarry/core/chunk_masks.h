@@ -69,6 +69,7 @@
 #include "quarry/core/chunks.h"
 #include "quarry/core/classes.h"
 #include "quarry/core/index_queue.h"
+#include "quarry/core/pages.h"
 #include "quarry/core/random.h"
 #include "quarry/core/semaphore.h"
 #include "quarry/core/share.h"
