@@ -36,7 +36,7 @@ SIMT_FN uint32_t put(const struct segments_case *a, uint32_t queue, uint32_t num
     struct quarry_segments_lot lot = quarry_segments_reserve(&a->queues, queue, group, simt_popc_u32(group));
     if (simt_rank(group) < lot.got) {
         simt_store_u32(&a->holder[number], 0, relaxed);
-        quarry_segments_put(&a->queues, queue, lot.ticket + simt_rank(group), number);
+        quarry_segments_put(&a->queues, queue, lot.ticket + simt_rank(group), number, 0);
         number = QUARRY_NO_INDEX;
     } else {
         (void)simt_add_u32(&a->counts[SEGMENTS_FULL], 1, relaxed);

@@ -104,7 +104,8 @@ struct quarry_ouro {
     struct quarry_chunks store;
     uint32_t queue_slots, token_slots; /* of each class; of C: a queue has token_slots */
     uint32_t unit;
-    struct quarry_segments segments;  /* VA, VL; in debug mode, which watches chunks, all pages are parked */
+    struct quarry_segments segments; /* VA, VL; in debug mode, which watches chunks, all pages are parked */
+    struct quarry_ouro *memory; /* VA, VL: a copy of this in the heap: what is not in line gets its address */
     enum quarry_ouro_backing backing; /* for quarry_ouro_sections */
     enum quarry_ouro_payload payload;
 };
@@ -155,8 +156,10 @@ SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro
         quarry_chunk_masks_init(&masks, thread, threads);
         return;
     }
-    if (backing != QUARRY_OURO_STANDARD && thread == 0)
+    if (backing != QUARRY_OURO_STANDARD && thread == 0) {
+        *h->memory = *h;
         *h->segments.segments = 0;
+    }
     for (uint64_t i = thread; backing == QUARRY_OURO_LIST && h->segments.base && i < h->chunks.count;
          i += threads)
         h->segments.link[i] = 0;
@@ -274,7 +277,8 @@ SIMT_FN struct quarry_segments_lot quarry_ouro_reserve(enum quarry_ouro_backing 
  *   place   number of the page among those of the lot
  * Returns whether it is parked: after the signal it must be counted. */
 SIMT_FN int quarry_ouro_put(enum quarry_ouro_backing backing, const struct quarry_ouro *h, uint32_t class_,
-                            struct quarry_segments_lot lot, uint32_t place, uint32_t chunk, uint32_t page)
+                            struct quarry_segments_lot lot, uint32_t place, uint32_t chunk, uint32_t page,
+                            int fenced)
 {
     uint32_t index = chunk << h->table.page_bits | page;
     if (backing == QUARRY_OURO_STANDARD) {
@@ -282,7 +286,7 @@ SIMT_FN int quarry_ouro_put(enum quarry_ouro_backing backing, const struct quarr
         if (quarry_index_queue_put_try(&queue, (lot.ticket + place) & queue.mask, index))
             return 0;
     } else if (place < lot.got) {
-        quarry_segments_put(&h->segments, class_, lot.ticket + place, index);
+        quarry_segments_put(&h->segments, class_, lot.ticket + place, index, fenced);
         return 0;
     }
     struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
@@ -313,11 +317,13 @@ SIMT_FN void quarry_ouro_put_new(enum quarry_ouro_backing backing, const struct 
         (void)simt_add_u64(&h->table.word[chunk], (class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
     struct quarry_segments_lot lot = quarry_ouro_reserve(backing, h, class_, group, pages - kept);
     simt_sync(group); /* the chunks have their class before their pages are put */
+    if (backing != QUARRY_OURO_STANDARD)
+        simt_fence(acq_rel);
     for (uint32_t n = kept; n < pages; n += width) {
         uint32_t mine = n + rank;
         uint32_t from =
             simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, mine < pages ? mine / each : 0));
-        if (mine < pages && quarry_ouro_put(backing, h, class_, lot, mine - kept, from, mine % each))
+        if (mine < pages && quarry_ouro_put(backing, h, class_, lot, mine - kept, from, mine % each, 1))
             (void)simt_add_u64(&h->table.word[from], QUARRY_CHUNK_MARKED, relaxed);
     }
     simt_sync(group); /* all pages are in the queue, or marked */
@@ -588,7 +594,8 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
         return;
     }
     struct quarry_segments_lot lot = quarry_ouro_reserve(backing, h, w.class_, group, n);
-    parks = simt_ballot(group, quarry_ouro_put(backing, h, w.class_, lot, simt_rank(group), w.chunk, w.page));
+    parks =
+        simt_ballot(group, quarry_ouro_put(backing, h, w.class_, lot, simt_rank(group), w.chunk, w.page, 0));
     simt_sync(group); /* all pages are in the queue, or marked */
     if (simt_rank(group) == 0) {
         quarry_ouro_are_put(backing, h, w.class_, lot);
@@ -856,7 +863,8 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     if (h->backing != QUARRY_OURO_STANDARD) {
         struct quarry_segments *q = &h->segments;
         q->ends = (struct quarry_segments_ends *)quarry_layout_section(
-            l, "directory", classes * (sizeof *q->ends + (uint64_t)entries * sizeof *q->directory),
+            l, "directory",
+            classes * (sizeof *q->ends + (uint64_t)entries * sizeof *q->directory) + sizeof *h,
             QUARRY_SECTION_ALIGN);
         q->directory = (uint64_t *)(void *)(q->ends + classes);
         q->mask = entries - 1u;
@@ -867,6 +875,8 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
         q->taken = (uint32_t *)quarry_layout_section(l, "taken", (l->pages + 1u) * sizeof *q->taken,
                                                      QUARRY_SECTION_ALIGN);
         q->segments = q->taken + l->pages;
+        h->memory = (struct quarry_ouro *)(void *)(q->directory + (uint64_t)entries * classes);
+        q->memory = &h->memory->segments;
         q->store = h->store;
         q->shift = shift;
     } else if (pages)
