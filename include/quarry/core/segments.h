@@ -472,18 +472,18 @@ SIMT_FN uint32_t quarry_segments_get(const struct quarry_segments *q, uint32_t q
     return got;
 }
 
-/* Slots that a group has reserved: the positions from `ticket` on. */
-struct quarry_segments_lot {
-    uint32_t ticket, got;
-};
-
-/* Number of the segment that comes next. */
-SIMT_FN uint32_t quarry_segments_end(const struct quarry_segments *q, uint32_t queue)
+/* Are all slots there that were asked for, up to `until`?  As a hint.  The entry of the last segment comes first: it is
+ * not the same for all who wait, and the other word is needed by who installs. */
+SIMT_FN int quarry_segments_is_turn(const struct quarry_segments *q, uint32_t queue, uint32_t until)
 {
-    if (!q->list)
-        return simt_load_u32(&q->ends[queue].tail, relaxed);
-    uint64_t last = simt_load_u64(&q->ends[queue].last, relaxed);
-    return (uint32_t)(last >> 32) + ((uint32_t)last != QUARRY_NO_INDEX);
+    uint32_t number = (until - 1u) >> q->shift;
+    uint64_t entry = simt_load_u64(quarry_segments_entry(q, queue, number), relaxed);
+    if (entry == quarry_segments_pair(number, QUARRY_NO_INDEX) ||
+        (int32_t)(((uint32_t)(entry >> 32) - number) << q->shift) < 0)
+        return 0;
+    if (q->list)
+        return 1;
+    return (int32_t)((simt_load_u32(&q->ends[queue].tail, relaxed) << q->shift) - until) >= 0;
 }
 
 /* The leader has not got all that it asked for, or is to install: the rest of quarry_segments_reserve.
@@ -491,68 +491,71 @@ SIMT_FN uint32_t quarry_segments_end(const struct quarry_segments *q, uint32_t q
  *   state   so many it has got << 16 | so many it is to install
  * Returns how many it has then. */
 SIMT_FN uint32_t quarry_segments_more(const struct quarry_segments *q, uint32_t queue, uint32_t group,
-                                      uint32_t n, uint32_t until, uint32_t state)
+                                      uint32_t n, uint32_t left, uint32_t until, uint32_t state)
 {
     uint64_t *room = &q->ends[queue].room;
     uint32_t leader = simt_ctz_u32(group), got = state >> 16, installs = state & 0xffffu;
     for (uint32_t vain = 0;; vain++) {
         int failed = q->base == SIMT_NULL || vain == QUARRY_SEGMENTS_PATIENCE * QUARRY_SEGMENTS_PATIENCE;
+        if (simt_rank(group) == 0 && vain % 8u == 0 &&
+            quarry_chunks_left(simt_load_u64(&q->store.head->word, relaxed)) <= left)
+            failed = 1; /* others have segments in hands, or nobody */
+        failed = (int)simt_shuffle_u32(group, (uint32_t)failed, leader);
         for (; installs && !failed; installs--)
             failed = !quarry_segments_install(q, queue, group);
         installs = 0;
         if (simt_rank(group) == 0) {
             /* Those who asked first have what is there; else all would reach for it. */
-            int turn = (int32_t)((quarry_segments_end(q, queue) << q->shift) - until) >= 0;
-            uint64_t word = simt_load_u64(room, relaxed);
-            if (got < n && quarry_segments_room(word) > 0 &&
-                (turn || failed || vain >= QUARRY_SEGMENTS_PATIENCE))
+            uint64_t word;
+            if (got < n &&
+                (failed || vain >= QUARRY_SEGMENTS_PATIENCE || quarry_segments_is_turn(q, queue, until)) &&
+                quarry_segments_room(simt_load_u64(room, relaxed)) > 0)
                 got += quarry_segments_get(q, queue, n - got, 0, &word);
-            if (quarry_chunks_left(simt_load_u64(&q->store.head->word, relaxed)) == 0)
-                failed = 1; /* others have segments in hands, or nobody */
             installs = got < n && vain % QUARRY_SEGMENTS_PATIENCE == QUARRY_SEGMENTS_PATIENCE - 1u;
             if (got < n && failed) /* what it asked for is not to be waited for */
                 (void)simt_sub_u64(room, (n - got) * QUARRY_SEGMENTS_ASKED, relaxed);
             for (uint32_t i = 0; i <= vain / 4u && got < n && !failed; i++)
                 simt_backoff();
         }
-        state = simt_shuffle_u32(group, got << 2 | installs << 1 | (uint32_t)failed, leader);
-        got = state >> 2;
-        installs = state >> 1 & 1u;
-        if (got == n || (state & 1u))
+        state = simt_shuffle_u32(group, got << 1 | installs, leader);
+        got = state >> 1;
+        installs = state & 1u;
+        if (got == n || failed)
             return got;
     }
 }
 
 /* Reserves slots for n numbers of a group, and installs segments if they are short.
- * Returns as many as it got: fewer only if no chunk is left or the directory is full.  The same in all lanes.
- * Then: quarry_segments_put for each, a sync, quarry_segments_add.
+ *   left   so many chunks are to be left in the store
+ * Returns as many as it got: fewer only if chunks are short or the directory is full.  The same in all lanes.
+ * Then: quarry_segments_tickets, quarry_segments_put for each, a sync, quarry_segments_add; and quarry_segments_spare
+ * for slots that it does not use.
  * Scope: group, reconverged.  Never waits for who stands still. */
-SIMT_FN struct quarry_segments_lot quarry_segments_reserve(const struct quarry_segments *q, uint32_t queue,
-                                                           uint32_t group, uint32_t n)
+SIMT_FN uint32_t quarry_segments_reserve(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                         uint32_t n, uint32_t left)
 {
-    struct quarry_segments_lot lot = {0, 0};
-    struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
-    uint32_t leader = simt_ctz_u32(group), size = 1u << q->shift, installs = 0, asked = 0;
+    uint32_t leader = simt_ctz_u32(group), size = 1u << q->shift, state = 0, until = 0;
     if (simt_rank(group) == 0) {
         uint64_t word;
-        lot.got = quarry_segments_get(q, queue, n, 1, &word);
-        asked = (uint32_t)(word >> 32);
-        uint32_t begun = (0u - asked) & (size - 1u);
+        uint32_t got = quarry_segments_get(q, queue, n, 1, &word), asked = (uint32_t)(word >> 32);
+        uint32_t begun = (0u - asked) & (size - 1u), installs = 0;
         int32_t rest = quarry_segments_room(word) - (int32_t)n;
         if (n > begun && rest < (int32_t)size) /* the first of all installs one more, to be ahead */
             installs = 1u + (n - begun - 1u) / size + (asked == quarry_segments_start(q));
-        if (lot.got == n && installs == 0)
-            lot.ticket = quarry_index_queue_back(&tickets, n);
+        until = asked + n;
+        state = got << 16 | installs;
     }
-    uint32_t state = simt_shuffle_u32(group, lot.got << 16 | installs, leader);
-    lot.got = state >> 16;
-    if (lot.got < n || (state & 0xffffu)) {
-        lot.got = quarry_segments_more(q, queue, group, n, asked + n, state);
-        if (simt_rank(group) == 0)
-            lot.ticket = quarry_index_queue_back(&tickets, lot.got);
-    }
-    lot.ticket = simt_shuffle_u32(group, lot.ticket, leader);
-    return lot;
+    state = simt_shuffle_u32(group, state, leader);
+    if (state != n << 16)
+        return quarry_segments_more(q, queue, group, n, left, until, state);
+    return n;
+}
+
+/* Gives slots back that the caller has reserved. */
+SIMT_FN void quarry_segments_spare(const struct quarry_segments *q, uint32_t queue, uint32_t n)
+{
+    if (n)
+        (void)simt_add_u64(&q->ends[queue].room, n - n * QUARRY_SEGMENTS_ASKED, relaxed);
 }
 
 /* The slot of a position. */
