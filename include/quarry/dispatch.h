@@ -21,6 +21,11 @@
 #define QUARRY_NUMBER_OF(heap) ((heap)->allocator)
 #endif
 
+/* The same for malloc and free.  They are large: where the code of one line serves another, the switch has one case.
+ * QUARRY_LIST_OF_CODE takes the other out of the list. */
+#define QUARRY_CODE_OF(heap)                                                                                 \
+    (QUARRY_NUMBER_OF(heap) == QUARRY_NUMBER_ouro_p_vl ? QUARRY_NUMBER_ouro_p_va : QUARRY_NUMBER_OF(heap))
+
 /* The family's struct in a heap. */
 #define QUARRY_AS(heap, family) &(heap)->as.family
 
@@ -30,11 +35,13 @@
 #define QUARRY_DISPATCH_FN SIMT_FN
 #endif
 
+#define QUARRY_LIST_OF_CODE
+
 /* The allocator's malloc. */
 QUARRY_DISPATCH_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap,
                                                 struct quarry_context *context, uint64_t bytes)
 {
-    switch (QUARRY_NUMBER_OF(heap)) {
+    switch (QUARRY_CODE_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
         return quarry_##family##_malloc(constants QUARRY_AS(heap, family), context, bytes);
@@ -47,7 +54,7 @@ QUARRY_DISPATCH_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap
 /* The allocator's free. */
 QUARRY_DISPATCH_FN void quarry_dispatch_free(const struct quarry_handle *heap, void *block)
 {
-    switch (QUARRY_NUMBER_OF(heap)) {
+    switch (QUARRY_CODE_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
     case QUARRY_NUMBER_##id:                                                                                 \
         quarry_##family##_free(constants QUARRY_AS(heap, family), block);                                    \
@@ -57,6 +64,8 @@ QUARRY_DISPATCH_FN void quarry_dispatch_free(const struct quarry_handle *heap, v
         break;
     }
 }
+
+#undef QUARRY_LIST_OF_CODE
 
 /* The allocator's trim: of a block only the pages that have some of the user's bytes stay.  No switch: most of
  * its cases would be alike, and empty. */

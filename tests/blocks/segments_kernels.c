@@ -33,17 +33,21 @@ SIMT_FN void have(const struct segments_case *a, uint32_t number)
 SIMT_FN uint32_t put(const struct segments_case *a, uint32_t queue, uint32_t number)
 {
     uint32_t group = simt_match_u32(simt_active(), queue);
-    struct quarry_segments_lot lot = quarry_segments_reserve(&a->queues, queue, group, simt_popc_u32(group));
-    if (simt_rank(group) < lot.got) {
+    struct quarry_index_queue tickets = quarry_segments_tickets(&a->queues, queue);
+    uint32_t got = quarry_segments_reserve(&a->queues, queue, group, simt_popc_u32(group), 0), ticket = 0;
+    if (simt_rank(group) == 0)
+        ticket = quarry_index_queue_back(&tickets, got);
+    ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group));
+    if (simt_rank(group) < got) {
         simt_store_u32(&a->holder[number], 0, relaxed);
-        quarry_segments_put(&a->queues, queue, lot.ticket + simt_rank(group), number);
+        quarry_segments_put(&a->queues, queue, ticket + simt_rank(group), number, 0);
         number = QUARRY_NO_INDEX;
     } else {
         (void)simt_add_u32(&a->counts[SEGMENTS_FULL], 1, relaxed);
     }
     simt_sync(group);
     if (simt_rank(group) == 0)
-        quarry_segments_add(&a->queues, queue, lot.got);
+        quarry_segments_add(&a->queues, queue, got);
     return number;
 }
 

@@ -141,7 +141,7 @@ SIMT_KERNEL(simt_atomic_order, struct simt_case, a)
         else {
             simt_fence(acq_rel);
             if (pair % 4)
-                simt_store_u32(&a.out[pair], 1, relaxed);
+                simt_store_u32(&a.out[pair], 1, fenced);
             else
                 (void)simt_exchange_u32(&a.out[pair], 1, fenced);
         }

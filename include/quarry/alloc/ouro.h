@@ -104,7 +104,8 @@ struct quarry_ouro {
     struct quarry_chunks store;
     uint32_t queue_slots, token_slots; /* of each class; of C: a queue has token_slots */
     uint32_t unit;
-    struct quarry_segments segments;  /* VA, VL; in debug mode, which watches chunks, all pages are parked */
+    struct quarry_segments segments; /* VA, VL; in debug mode, which watches chunks, all pages are parked */
+    struct quarry_ouro *memory; /* VA, VL: a copy of this in the heap: what is not in line gets its address */
     enum quarry_ouro_backing backing; /* for quarry_ouro_sections */
     enum quarry_ouro_payload payload;
 };
@@ -155,8 +156,10 @@ SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro
         quarry_chunk_masks_init(&masks, thread, threads);
         return;
     }
-    if (backing != QUARRY_OURO_STANDARD && thread == 0)
+    if (backing != QUARRY_OURO_STANDARD && thread == 0) {
+        *h->memory = *h;
         *h->segments.segments = 0;
+    }
     for (uint64_t i = thread; backing == QUARRY_OURO_LIST && h->segments.base && i < h->chunks.count;
          i += threads)
         h->segments.link[i] = 0;
@@ -253,19 +256,24 @@ struct quarry_ouro_ask {
     uint32_t promised; /* units that it has promised to make */
 };
 
-/* Reserves places for n pages of a group in the queue.  Returns them, the same in all lanes. */
-SIMT_FN struct quarry_segments_lot quarry_ouro_reserve(enum quarry_ouro_backing backing,
-                                                       const struct quarry_ouro *h, uint32_t class_,
-                                                       uint32_t group, uint32_t n)
+/* Pages of a group that are to be put into the queue. */
+struct quarry_ouro_lot {
+    uint32_t ticket; /* of the first */
+    uint32_t got;    /* VA, VL: so many have a slot; the others are to be parked */
+};
+
+/* Tickets for pages of a group.
+ *   got   so many have a slot, that is reserved; S: so many there are */
+SIMT_FN struct quarry_ouro_lot quarry_ouro_tickets(enum quarry_ouro_backing backing,
+                                                   const struct quarry_ouro *h, uint32_t class_,
+                                                   uint32_t group, uint32_t got)
 {
-    struct quarry_segments_lot lot = {0, n};
-    if (backing != QUARRY_OURO_STANDARD) {
-        return quarry_segments_reserve(&h->segments, class_, group, n);
-    }
-    if (simt_rank(group) == 0) {
-        struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
-        lot.ticket = quarry_index_queue_back(&queue, n);
-    }
+    struct quarry_index_queue queue = backing == QUARRY_OURO_STANDARD
+                                          ? quarry_ouro_queue(h, class_)
+                                          : quarry_segments_tickets(&h->segments, class_);
+    struct quarry_ouro_lot lot = {0, got};
+    if (simt_rank(group) == 0)
+        lot.ticket = quarry_index_queue_back(&queue, got);
     lot.ticket = simt_shuffle_u32(group, lot.ticket, simt_ctz_u32(group));
     return lot;
 }
@@ -274,7 +282,8 @@ SIMT_FN struct quarry_segments_lot quarry_ouro_reserve(enum quarry_ouro_backing 
  *   place   number of the page among those of the lot
  * Returns whether it is parked: after the signal it must be counted. */
 SIMT_FN int quarry_ouro_put(enum quarry_ouro_backing backing, const struct quarry_ouro *h, uint32_t class_,
-                            struct quarry_segments_lot lot, uint32_t place, uint32_t chunk, uint32_t page)
+                            struct quarry_ouro_lot lot, uint32_t place, uint32_t chunk, uint32_t page,
+                            int fenced)
 {
     uint32_t index = chunk << h->table.page_bits | page;
     if (backing == QUARRY_OURO_STANDARD) {
@@ -282,7 +291,7 @@ SIMT_FN int quarry_ouro_put(enum quarry_ouro_backing backing, const struct quarr
         if (quarry_index_queue_put_try(&queue, (lot.ticket + place) & queue.mask, index))
             return 0;
     } else if (place < lot.got) {
-        quarry_segments_put(&h->segments, class_, lot.ticket + place, index);
+        quarry_segments_put(&h->segments, class_, lot.ticket + place, index, fenced);
         return 0;
     }
     struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
@@ -292,7 +301,7 @@ SIMT_FN int quarry_ouro_put(enum quarry_ouro_backing backing, const struct quarr
 
 /* All pages of a lot are in the queue: the first lane says so, before they are signalled. */
 SIMT_FN void quarry_ouro_are_put(enum quarry_ouro_backing backing, const struct quarry_ouro *h,
-                                 uint32_t class_, struct quarry_segments_lot lot)
+                                 uint32_t class_, struct quarry_ouro_lot lot)
 {
     if (backing != QUARRY_OURO_STANDARD) {
         quarry_segments_add(&h->segments, class_, lot.got);
@@ -302,22 +311,29 @@ SIMT_FN void quarry_ouro_are_put(enum quarry_ouro_backing backing, const struct 
 /* Puts the pages of new chunks into the queue.
  *   chunk   of the first `made` lanes: a new chunk
  *   kept    the first so many pages are not put
+ *   slots   VA, VL: so many are reserved
  * They are not signalled.  Returns with those marked that found no place: to be counted after the signal. */
 SIMT_FN void quarry_ouro_put_new(enum quarry_ouro_backing backing, const struct quarry_ouro *h,
                                  uint32_t class_, uint32_t group, uint32_t chunk, uint32_t made,
-                                 uint32_t kept)
+                                 uint32_t kept, uint32_t slots)
 {
     uint32_t rank = simt_rank(group), width = simt_popc_u32(group);
     uint32_t each = quarry_class_pages(&h->sizes, class_), pages = made * each;
     if (rank < made) /* `queued` may go on from an earlier life */
         (void)simt_add_u64(&h->table.word[chunk], (class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
-    struct quarry_segments_lot lot = quarry_ouro_reserve(backing, h, class_, group, pages - kept);
+    uint32_t got = backing == QUARRY_OURO_STANDARD || slots > pages - kept ? pages - kept : slots;
+    struct quarry_ouro_lot lot = quarry_ouro_tickets(backing, h, class_, group, got);
     simt_sync(group); /* the chunks have their class before their pages are put */
+    if (backing != QUARRY_OURO_STANDARD) {
+        if (rank == 0)
+            quarry_segments_spare(&h->segments, class_, slots - got);
+        simt_fence(acq_rel);
+    }
     for (uint32_t n = kept; n < pages; n += width) {
         uint32_t mine = n + rank;
         uint32_t from =
             simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, mine < pages ? mine / each : 0));
-        if (mine < pages && quarry_ouro_put(backing, h, class_, lot, mine - kept, from, mine % each))
+        if (mine < pages && quarry_ouro_put(backing, h, class_, lot, mine - kept, from, mine % each, 1))
             (void)simt_add_u64(&h->table.word[from], QUARRY_CHUNK_MARKED, relaxed);
     }
     simt_sync(group); /* all pages are in the queue, or marked */
@@ -327,10 +343,12 @@ SIMT_FN void quarry_ouro_put_new(enum quarry_ouro_backing backing, const struct 
 
 /* Deals the pages of new chunks: to lanes of the group, and to whoever takes them.
  *   chunk   of the first `made` lanes: a new chunk
+ *   slots   VA, VL: so many are reserved in the queue
  * Else as quarry_ouro_grow. */
 SIMT_FN void quarry_ouro_deal(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                               const struct quarry_ouro *h, uint32_t class_, uint32_t group, uint32_t needs,
-                              uint32_t chunk, uint32_t made, struct quarry_ouro_ask *a, uint32_t *index)
+                              uint32_t chunk, uint32_t made, uint32_t slots, struct quarry_ouro_ask *a,
+                              uint32_t *index)
 {
     struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group);
@@ -341,7 +359,7 @@ SIMT_FN void quarry_ouro_deal(enum quarry_ouro_backing backing, enum quarry_ouro
         struct quarry_chunk_masks masks = quarry_ouro_masks(h);
         quarry_mask_deal(&masks, class_, group, chunk, made, kept);
     } else {
-        quarry_ouro_put_new(backing, h, class_, group, chunk, made, kept);
+        quarry_ouro_put_new(backing, h, class_, group, chunk, made, kept, slots);
     }
     uint32_t order = simt_rank(needs) - got; /* those before have units, and find pages elsewhere */
     int keeps = (needs >> simt_lane() & 1u) && order < kept;
@@ -403,24 +421,33 @@ SIMT_FN void quarry_ouro_drain(const struct quarry_ouro *h, uint32_t group)
 
 /* Makes of what was promised as much as it gets chunks for at once.
  *   needs   lanes of the group without a page
+ *   reserves   VA, VL: there may be new segments for it
  *   a       the first lane's, with its `promised` in all, which is not 0; then less is promised
  *   index   in, out: the caller's page
  * Returns how many of `needs` are refused: the last ones; with QUARRY_OURO_UNPROVEN, as there are segments.
  * Scope: group, reconverged. */
 SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                                   const struct quarry_ouro *h, uint32_t class_, uint32_t group,
-                                  uint32_t needs, struct quarry_ouro_ask *a, uint32_t *index)
+                                  uint32_t needs, int reserves, struct quarry_ouro_ask *a, uint32_t *index)
 {
     struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t rank = simt_rank(group), each = quarry_class_pages(&h->sizes, class_), refused = 0;
-    uint32_t wanted = (a->promised + each - 1u) / each;
+    uint32_t wanted = (a->promised + each - 1u) / each, slots = 0;
     uint64_t seen = 0;
+    if (backing != QUARRY_OURO_STANDARD && reserves) {
+        uint32_t pages = wanted * each, kept = a->owed < pages ? a->owed : pages;
+        pages -= simt_shuffle_u32(group, kept, simt_ctz_u32(group));
+        if (pages)
+            slots = quarry_segments_reserve(&h->segments, class_, group, pages, wanted);
+    }
     uint32_t chunk = quarry_ouro_chunks(payload, h, group, simt_ballot(group, rank < wanted), 1, &seen);
     uint32_t made =
         simt_popc_u32(simt_ballot(group, chunk != QUARRY_NO_INDEX)); /* the first so many lanes have one */
     if (made)
-        quarry_ouro_deal(backing, payload, h, class_, group, needs, chunk, made, a, index);
+        quarry_ouro_deal(backing, payload, h, class_, group, needs, chunk, made, slots, a, index);
     if (rank == 0 && made == 0) {
+        if (backing != QUARRY_OURO_STANDARD)
+            quarry_segments_spare(&h->segments, class_, slots);
         /* before it is refused, while the store's word says that no chunk comes or goes */
         int some = backing != QUARRY_OURO_STANDARD && quarry_segments_any(h->segments.segments);
         refused = quarry_semaphore_failed(units, &a->owed, a->promised, &a->promised);
@@ -440,16 +467,23 @@ SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_backing backing, enum quarry_
  * Progress: as the semaphore, which waits for lanes that make batches; those wait for nobody. */
 SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                                    const struct quarry_ouro *h, struct quarry_context *context,
-                                   uint32_t class_, uint32_t group)
+                                   uint32_t class_, uint32_t group, int reserves)
 {
     struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), needs = group, index = QUARRY_NO_INDEX;
     struct quarry_ouro_ask a = {0, 0, 0};
+    volatile uint32_t kept; /* as in quarry_ouro_malloc */
+    if (backing != QUARRY_OURO_STANDARD)
+        kept = class_;
     if (rank == 0) {
         a.got = quarry_semaphore_ask(units, simt_popc_u32(group));
         a.owed = simt_popc_u32(group) - a.got;
     }
     for (;;) {
+        if (backing != QUARRY_OURO_STANDARD) {
+            class_ = kept;
+            units = quarry_ouro_units(payload, h, class_);
+        }
         uint32_t got = simt_shuffle_u32(group, a.got, leader);
         quarry_step(context);
         if (got) {
@@ -467,7 +501,10 @@ SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_backing backing, enum quarry
             a.got = owed - a.owed;
         }
         while ((a.promised = simt_shuffle_u32(group, a.promised, leader)) != 0) {
-            uint32_t refused = quarry_ouro_grow(backing, payload, h, class_, group, needs, &a, &index);
+            if (backing != QUARRY_OURO_STANDARD)
+                class_ = kept;
+            uint32_t refused =
+                quarry_ouro_grow(backing, payload, h, class_, group, needs, reserves, &a, &index);
             needs = simt_ballot(group, (needs >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
             uint32_t left = simt_popc_u32(needs) - (refused & ~QUARRY_OURO_UNPROVEN);
             if ((refused & QUARRY_OURO_UNPROVEN) && (needs >> simt_lane() & 1u) && simt_rank(needs) >= left)
@@ -510,12 +547,17 @@ SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_o
     uint32_t class_ = quarry_class_of(&h->sizes, bytes), chunk, page = 0;
     uint32_t group = quarry_group(quarry_ouro_units(payload, h, class_), QUARRY_SITE_OURO_MALLOC);
     uint32_t index;
-    for (;;) {
+    volatile uint32_t kept; /* in memory: else what depends on it is computed once, and lives in registers */
+    if (backing != QUARRY_OURO_STANDARD)
+        kept = class_;
+    for (int reserves = 1;; reserves = 0) { /* a segment must not take what it has drained */
+        if (backing != QUARRY_OURO_STANDARD)
+            class_ = kept;
         if (class_ == h->sizes.whole) {
             quarry_step(context);
             index = quarry_ouro_whole(backing, payload, h, group);
         } else {
-            index = quarry_ouro_pages(backing, payload, h, context, class_, group);
+            index = quarry_ouro_pages(backing, payload, h, context, class_, group, reserves);
         }
         if (backing == QUARRY_OURO_STANDARD)
             break;
@@ -587,8 +629,12 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
         quarry_mask_free(&masks, w.class_, group, w.chunk, w.page);
         return;
     }
-    struct quarry_segments_lot lot = quarry_ouro_reserve(backing, h, w.class_, group, n);
-    parks = simt_ballot(group, quarry_ouro_put(backing, h, w.class_, lot, simt_rank(group), w.chunk, w.page));
+    uint32_t got = n;
+    if (backing != QUARRY_OURO_STANDARD)
+        got = quarry_segments_reserve(&h->segments, w.class_, group, n, 0);
+    struct quarry_ouro_lot lot = quarry_ouro_tickets(backing, h, w.class_, group, got);
+    parks =
+        simt_ballot(group, quarry_ouro_put(backing, h, w.class_, lot, simt_rank(group), w.chunk, w.page, 0));
     simt_sync(group); /* all pages are in the queue, or marked */
     if (simt_rank(group) == 0) {
         quarry_ouro_are_put(backing, h, w.class_, lot);
@@ -856,7 +902,8 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     if (h->backing != QUARRY_OURO_STANDARD) {
         struct quarry_segments *q = &h->segments;
         q->ends = (struct quarry_segments_ends *)quarry_layout_section(
-            l, "directory", classes * (sizeof *q->ends + (uint64_t)entries * sizeof *q->directory),
+            l, "directory",
+            classes * (sizeof *q->ends + (uint64_t)entries * sizeof *q->directory) + sizeof *h,
             QUARRY_SECTION_ALIGN);
         q->directory = (uint64_t *)(void *)(q->ends + classes);
         q->mask = entries - 1u;
@@ -867,6 +914,8 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
         q->taken = (uint32_t *)quarry_layout_section(l, "taken", (l->pages + 1u) * sizeof *q->taken,
                                                      QUARRY_SECTION_ALIGN);
         q->segments = q->taken + l->pages;
+        h->memory = (struct quarry_ouro *)(void *)(q->directory + (uint64_t)entries * classes);
+        q->memory = &h->memory->segments;
         q->store = h->store;
         q->shift = shift;
     } else if (pages)

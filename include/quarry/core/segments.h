@@ -102,11 +102,13 @@ struct quarry_segments_ends {
     struct quarry_index_queue_ends queue;
     uint64_t room;
     uint64_t unused[31];
-    uint32_t tail; /* of the array */
+    uint32_t tail; /* of the array, as the next three */
     uint32_t unused_too[63];
+    uint32_t next, spare, reach;
+    uint32_t unused_as_well[61];
     uint64_t head; /* of the list, and of its last segment that was seen */
     uint64_t last;
-    uint64_t unused_as_well[30];
+    uint64_t unused_at_last[30];
 };
 
 /* All queues that share a store.  Functions take one by its number. */
@@ -122,6 +124,7 @@ struct quarry_segments {
     unsigned char *base; /* of chunk 0; NULL: chunks may not be used, so there is never any room */
     uint64_t stride;     /* bytes from one chunk to the next */
     uint32_t shift;
+    struct quarry_segments *memory; /* a copy of this in the heap: what is not in line gets its address */
 };
 
 /* The queue's tickets. */
@@ -148,11 +151,15 @@ SIMT_FN void quarry_segments_init(const struct quarry_segments *q, uint32_t queu
 {
     uint32_t ticket = quarry_segments_start(q), first = ticket >> q->shift;
     if (thread == 0) {
+        *q->memory = *q;
         q->ends[queue].queue.count = 0;
         q->ends[queue].queue.front = ticket;
         q->ends[queue].queue.back = ticket;
         q->ends[queue].room = (uint64_t)ticket << 32 | QUARRY_SEGMENTS_ROOM_BIAS;
         q->ends[queue].tail = first;
+        q->ends[queue].next = first;
+        q->ends[queue].reach = first;
+        q->ends[queue].spare = q->mask + 1u;
         q->ends[queue].head = (uint64_t)first << 32 | QUARRY_NO_INDEX;
         q->ends[queue].last = q->ends[queue].head;
     }
@@ -173,9 +180,15 @@ SIMT_FN uint64_t quarry_segments_pair(uint32_t number, uint32_t chunk)
     return (uint64_t)number << 32 | chunk;
 }
 
+/* Number of the segment that comes n after another. */
+SIMT_FN uint32_t quarry_segments_after(const struct quarry_segments *q, uint32_t number, uint32_t n)
+{
+    return (number + n) & (~0u >> q->shift);
+}
+
 SIMT_FN uint32_t quarry_segments_next(const struct quarry_segments *q, uint32_t number)
 {
-    return (number + 1u) & (~0u >> q->shift);
+    return quarry_segments_after(q, number, 1);
 }
 
 /* ---- the list ---- */
@@ -310,30 +323,93 @@ SIMT_FN uint32_t quarry_segments_chunk(const struct quarry_segments *q, uint32_t
 
 /* ---- segments come ---- */
 
-/* The calling lane makes a chunk, whose slots are empty, the next segment.
- * Returns whether it did.  Lock-free. */
-SIMT_FN int quarry_segments_enter(const struct quarry_segments *q, uint32_t queue, uint32_t chunk)
+/* The lowest rank of a group's lanes of which something is not true; none: how many lanes it has. */
+SIMT_FN uint32_t quarry_segments_run(uint32_t group, int is)
 {
-    uint32_t *tail = &q->ends[queue].tail;
+    uint32_t not_ = simt_ballot(group, !is);
+    return simt_popc_u32(not_ ? group & ((not_ & (0u - not_)) - 1u) : group);
+}
+
+/* The array's next number, for a segment that the caller has ready.
+ *   number   out, in the first lane
+ * Returns whether there is one: its entry is free.  Scope: group, reconverged.  Lock-free. */
+SIMT_FN int quarry_segments_draw(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                 uint32_t *number)
+{
+    struct quarry_segments_ends *ends = &q->ends[queue];
+    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), drawn = 0, reach = 0;
+    for (;;) {
+        if (rank == 0) {
+            /* acquire: pairs with the release below; so the segment before in this entry has been retired */
+            drawn = (int32_t)simt_sub_u32(&ends->spare, 1, acquire) > 0;
+            if (drawn)
+                *number = quarry_segments_after(q, simt_add_u32(&ends->next, 1, relaxed), 0);
+            else
+                (void)simt_add_u32(&ends->spare, 1, relaxed);
+            reach = simt_load_u32(&ends->reach, relaxed);
+        }
+        if (simt_shuffle_u32(group, drawn, leader))
+            return 1;
+        reach = simt_shuffle_u32(group, reach, leader);
+        uint32_t its = quarry_segments_after(q, reach, rank);
+        /* acquire: pairs with the release in quarry_segments_retire */
+        int gone = rank <= q->mask &&
+                   (uint32_t)(simt_load_u64(quarry_segments_entry(q, queue, its), acquire) >> 32) != its;
+        uint32_t n = quarry_segments_run(group, gone);
+        if (n == 0)
+            return 0;
+        simt_sync(group); /* one lane releases what all have acquired */
+        if (rank == 0 &&
+            simt_cas_u32(&ends->reach, reach, quarry_segments_after(q, reach, n), relaxed) == reach)
+            (void)simt_add_u32(&ends->spare, n, release);
+    }
+}
+
+/* Makes room of segments that are in the array's entries, from the first one on.
+ * Scope: group, reconverged.  Lock-free. */
+SIMT_FN void quarry_segments_publish(const struct quarry_segments *q, uint32_t queue, uint32_t group)
+{
+    struct quarry_segments_ends *ends = &q->ends[queue];
+    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), width = simt_popc_u32(group), done = 0;
+    while (!simt_shuffle_u32(group, done, leader)) {
+        /* acq_rel, and an addition: of two who write entries one sees the other's */
+        uint32_t tail = rank == 0 ? simt_add_u32(&ends->tail, 0, acq_rel) : 0;
+        simt_sync(group); /* what it has acquired all know */
+        tail = simt_shuffle_u32(group, tail, leader);
+        uint32_t its = quarry_segments_after(q, tail, rank);
+        uint64_t entry = simt_load_u64(quarry_segments_entry(q, queue, its), relaxed);
+        uint32_t n = quarry_segments_run(group, rank <= q->mask && (uint32_t)(entry >> 32) == its &&
+                                                    (uint32_t)entry != QUARRY_NO_INDEX);
+        done = n == 0;
+        if (rank == 0 && n &&
+            simt_cas_u32(&ends->tail, tail, quarry_segments_after(q, tail, n), acq_rel) == tail) {
+            (void)simt_add_u64(&ends->room, (uint64_t)n << q->shift, relaxed);
+            done = n < width; /* who writes the next entry does so after it has seen tail, and looks itself */
+        }
+    }
+}
+
+/* Makes a chunk, whose slots are empty, the next segment.  Scope: group, reconverged.  Lock-free.
+ * Returns whether it did. */
+SIMT_FN int quarry_segments_enter(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                  uint32_t chunk)
+{
+    uint32_t number = 0;
     if (q->list) {
-        uint32_t number = quarry_segments_append(q, queue, chunk);
-        simt_store_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(number, chunk), release);
+        if (simt_rank(group) == 0) {
+            number = quarry_segments_append(q, queue, chunk);
+            simt_store_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(number, chunk),
+                           release);
+            (void)simt_add_u64(&q->ends[queue].room, (uint64_t)1 << q->shift, relaxed);
+        }
         return 1;
     }
-    for (;;) {
-        /* acquire: who finds a tail finds the entries of all numbers before it */
-        uint32_t number = simt_load_u32(tail, acquire);
-        uint64_t *entry = quarry_segments_entry(q, queue, number);
-        uint64_t none = quarry_segments_pair(number, QUARRY_NO_INDEX);
-        /* acq_rel: pairs with the acquires in quarry_segments_chunk, and with those of who finds it there */
-        uint64_t found = simt_cas_u64(entry, none, quarry_segments_pair(number, chunk), acq_rel);
-        if (found == none || (uint32_t)(found >> 32) == number) /* mine, or another's who stands still */
-            (void)simt_cas_u32(tail, number, quarry_segments_next(q, number), acq_rel);
-        else if (simt_load_u32(tail, relaxed) == number)
-            return 0; /* an older one lives there */
-        if (found == none)
-            return 1;
-    }
+    if (!quarry_segments_draw(q, queue, group, &number))
+        return 0;
+    if (simt_rank(group) == 0) /* release: pairs with the acquires in quarry_segments_chunk */
+        simt_store_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(number, chunk), release);
+    quarry_segments_publish(q, queue, group);
+    return 1;
 }
 
 /* Installs a segment.  Scope: group, reconverged.  Never waits but for the group.
@@ -342,7 +418,6 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
 {
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), width = simt_popc_u32(group);
     uint32_t chunk = QUARRY_NO_INDEX;
-    int installed = 0;
     if (rank == 0)
         chunk = quarry_chunks_try(&q->store);
     simt_sync(group); /* what the chunk was before, all know */
@@ -352,20 +427,19 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
     uint32_t *slot = quarry_segments_slots(q, chunk);
     for (uint32_t i = rank; i < 1u << q->shift; i += width)
         simt_store_u32(&slot[i], QUARRY_NO_INDEX, relaxed);
-    simt_sync(group); /* all are empty */
     if (rank == 0) {
         simt_store_u32(&q->taken[chunk], 0, relaxed);
         (void)simt_add_u32(q->segments, 1, relaxed);
-        installed = quarry_segments_enter(q, queue, chunk);
-        if (installed) {
-            (void)simt_add_u64(&q->ends[queue].room, (uint64_t)1 << q->shift, relaxed);
-            quarry_chunks_end(&q->store);
-        } else {
-            (void)simt_sub_u32(q->segments, 1, relaxed);
-            quarry_chunks_return(&q->store, chunk);
-        }
     }
-    return (int)simt_shuffle_u32(group, (uint32_t)installed, leader);
+    simt_sync(group); /* all are empty */
+    int installed = quarry_segments_enter(q, queue, group, chunk);
+    if (rank == 0 && installed) {
+        quarry_chunks_end(&q->store);
+    } else if (rank == 0) {
+        (void)simt_sub_u32(q->segments, 1, relaxed);
+        quarry_chunks_return(&q->store, chunk);
+    }
+    return installed;
 }
 
 /* Are there segments in any queue? */
@@ -398,71 +472,90 @@ SIMT_FN uint32_t quarry_segments_get(const struct quarry_segments *q, uint32_t q
     return got;
 }
 
-/* Slots that a group has reserved: the positions from `ticket` on. */
-struct quarry_segments_lot {
-    uint32_t ticket, got;
-};
+/* Are all slots there that were asked for, up to `until`?  As a hint.  The entry of the last segment comes first: it is
+ * not the same for all who wait, and the other word is needed by who installs. */
+SIMT_FN int quarry_segments_is_turn(const struct quarry_segments *q, uint32_t queue, uint32_t until)
+{
+    uint32_t number = (until - 1u) >> q->shift;
+    uint64_t entry = simt_load_u64(quarry_segments_entry(q, queue, number), relaxed);
+    if (entry == quarry_segments_pair(number, QUARRY_NO_INDEX) ||
+        (int32_t)(((uint32_t)(entry >> 32) - number) << q->shift) < 0)
+        return 0;
+    if (q->list)
+        return 1;
+    return (int32_t)((simt_load_u32(&q->ends[queue].tail, relaxed) << q->shift) - until) >= 0;
+}
 
 /* The leader has not got all that it asked for, or is to install: the rest of quarry_segments_reserve.
- *   got       so many it has
- *   installs  so many it is to install
+ *   until   of the leader: what was asked for, up to this
+ *   state   so many it has got << 16 | so many it is to install
  * Returns how many it has then. */
 SIMT_FN uint32_t quarry_segments_more(const struct quarry_segments *q, uint32_t queue, uint32_t group,
-                                      uint32_t n, uint32_t got, uint32_t installs)
+                                      uint32_t n, uint32_t left, uint32_t until, uint32_t state)
 {
-    uint32_t leader = simt_ctz_u32(group);
+    uint64_t *room = &q->ends[queue].room;
+    uint32_t leader = simt_ctz_u32(group), got = state >> 16, installs = state & 0xffffu;
     for (uint32_t vain = 0;; vain++) {
-        int failed = q->base == SIMT_NULL;
+        int failed = q->base == SIMT_NULL || vain == QUARRY_SEGMENTS_PATIENCE * QUARRY_SEGMENTS_PATIENCE;
+        if (simt_rank(group) == 0 && vain % 8u == 0 &&
+            quarry_chunks_left(simt_load_u64(&q->store.head->word, relaxed)) <= left)
+            failed = 1; /* others have segments in hands, or nobody */
+        failed = (int)simt_shuffle_u32(group, (uint32_t)failed, leader);
         for (; installs && !failed; installs--)
             failed = !quarry_segments_install(q, queue, group);
         installs = 0;
         if (simt_rank(group) == 0) {
-            uint64_t word = simt_load_u64(&q->ends[queue].room, relaxed);
-            if (got < n && quarry_segments_room(word) > 0)
+            /* Those who asked first have what is there; else all would reach for it. */
+            uint64_t word;
+            if (got < n &&
+                (failed || vain >= QUARRY_SEGMENTS_PATIENCE || quarry_segments_is_turn(q, queue, until)) &&
+                quarry_segments_room(simt_load_u64(room, relaxed)) > 0)
                 got += quarry_segments_get(q, queue, n - got, 0, &word);
-            if (quarry_chunks_left(simt_load_u64(&q->store.head->word, relaxed)) == 0)
-                failed = 1; /* others have segments in hands, or nobody */
             installs = got < n && vain % QUARRY_SEGMENTS_PATIENCE == QUARRY_SEGMENTS_PATIENCE - 1u;
-            if (got < n && !failed)
+            if (got < n && failed) /* what it asked for is not to be waited for */
+                (void)simt_sub_u64(room, (n - got) * QUARRY_SEGMENTS_ASKED, relaxed);
+            for (uint32_t i = 0; i <= vain / 4u && got < n && !failed; i++)
                 simt_backoff();
         }
-        uint32_t state = simt_shuffle_u32(group, got << 2 | installs << 1 | (uint32_t)failed, leader);
-        got = state >> 2;
-        installs = state >> 1 & 1u;
-        if (got == n || (state & 1u))
+        state = simt_shuffle_u32(group, got << 1 | installs, leader);
+        got = state >> 1;
+        installs = state & 1u;
+        if (got == n || failed)
             return got;
     }
 }
 
 /* Reserves slots for n numbers of a group, and installs segments if they are short.
- * Returns as many as it got: fewer only if no chunk is left or the directory is full.  The same in all lanes.
- * Then: quarry_segments_put for each, a sync, quarry_segments_add.
+ *   left   so many chunks are to be left in the store
+ * Returns as many as it got: fewer only if chunks are short or the directory is full.  The same in all lanes.
+ * Then: quarry_segments_tickets, quarry_segments_put for each, a sync, quarry_segments_add; and quarry_segments_spare
+ * for slots that it does not use.
  * Scope: group, reconverged.  Never waits for who stands still. */
-SIMT_FN struct quarry_segments_lot quarry_segments_reserve(const struct quarry_segments *q, uint32_t queue,
-                                                           uint32_t group, uint32_t n)
+SIMT_FN uint32_t quarry_segments_reserve(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                         uint32_t n, uint32_t left)
 {
-    struct quarry_segments_lot lot = {0, 0};
-    struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
-    uint32_t leader = simt_ctz_u32(group), size = 1u << q->shift, installs = 0;
+    uint32_t leader = simt_ctz_u32(group), size = 1u << q->shift, state = 0, until = 0;
     if (simt_rank(group) == 0) {
         uint64_t word;
-        lot.got = quarry_segments_get(q, queue, n, 1, &word);
-        uint32_t asked = (uint32_t)(word >> 32), begun = (0u - asked) & (size - 1u);
+        uint32_t got = quarry_segments_get(q, queue, n, 1, &word), asked = (uint32_t)(word >> 32);
+        uint32_t begun = (0u - asked) & (size - 1u), installs = 0;
         int32_t rest = quarry_segments_room(word) - (int32_t)n;
         if (n > begun && rest < (int32_t)size) /* the first of all installs one more, to be ahead */
             installs = 1u + (n - begun - 1u) / size + (asked == quarry_segments_start(q));
-        if (lot.got == n && installs == 0)
-            lot.ticket = quarry_index_queue_back(&tickets, n);
+        until = asked + n;
+        state = got << 16 | installs;
     }
-    uint32_t state = simt_shuffle_u32(group, lot.got << 16 | installs, leader);
-    lot.got = state >> 16;
-    if (lot.got < n || (state & 0xffffu)) {
-        lot.got = quarry_segments_more(q, queue, group, n, lot.got, state & 0xffffu);
-        if (simt_rank(group) == 0)
-            lot.ticket = quarry_index_queue_back(&tickets, lot.got);
-    }
-    lot.ticket = simt_shuffle_u32(group, lot.ticket, leader);
-    return lot;
+    state = simt_shuffle_u32(group, state, leader);
+    if (state != n << 16)
+        return quarry_segments_more(q, queue, group, n, left, until, state);
+    return n;
+}
+
+/* Gives slots back that the caller has reserved. */
+SIMT_FN void quarry_segments_spare(const struct quarry_segments *q, uint32_t queue, uint32_t n)
+{
+    if (n)
+        (void)simt_add_u64(&q->ends[queue].room, n - n * QUARRY_SEGMENTS_ASKED, relaxed);
 }
 
 /* The slot of a position. */
@@ -473,13 +566,17 @@ SIMT_FN uint32_t *quarry_segments_slot(const struct quarry_segments *q, uint32_t
     return &quarry_segments_slots(q, *chunk)[ticket & ((1u << q->shift) - 1u)];
 }
 
-/* Stores a number at a position that the caller has reserved. */
+/* Stores a number at a position that the caller has reserved.
+ *   fenced   the caller has fenced what the number is for */
 SIMT_FN void quarry_segments_put(const struct quarry_segments *q, uint32_t queue, uint32_t ticket,
-                                 uint32_t index)
+                                 uint32_t index, int fenced_)
 {
-    uint32_t chunk;
+    uint32_t chunk, *slot = quarry_segments_slot(q, queue, ticket, &chunk);
     /* release: pairs with the acquire in quarry_segments_take */
-    simt_store_u32(quarry_segments_slot(q, queue, ticket, &chunk), index, release);
+    if (fenced_)
+        simt_store_u32(slot, index, fenced);
+    else
+        simt_store_u32(slot, index, release);
 }
 
 /* So many numbers can be had.  One lane says it, after a sync of those who put them. */
@@ -521,7 +618,11 @@ SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t 
     uint32_t got = 0, ticket = 0, index = QUARRY_NO_INDEX, chunk = 0, leader = simt_ctz_u32(group);
     uint32_t rank = simt_rank(takes), size = 1u << q->shift;
     if (simt_rank(group) == 0) {
-        got = quarry_index_queue_claim(&tickets, simt_popc_u32(takes));
+        uint32_t n = simt_popc_u32(takes);
+        int32_t before = (int32_t)simt_sub_u32(&tickets.ends->count, n, relaxed);
+        got = before <= 0 ? 0 : (uint32_t)before < n ? (uint32_t)before : n;
+        if (got < n) /* as quarry_index_queue_claim, without a look before */
+            quarry_index_queue_add(&tickets, n - got);
         if (got)
             ticket = quarry_index_queue_front(&tickets, got);
     }
@@ -591,13 +692,14 @@ SIMT_FN void quarry_segments_shut(const struct quarry_segments *q, uint32_t queu
         uint64_t word = simt_load_u64(&q->ends[queue].room, relaxed);
         if (quarry_segments_room(word) > 0)
             got = quarry_segments_get(q, queue, simt_popc_u32(group), 0, &word);
+        (void)simt_add_u64(&q->ends[queue].room, got * QUARRY_SEGMENTS_ASKED, relaxed);
         if (got)
             ticket = quarry_index_queue_back(&tickets, got);
     }
     got = simt_shuffle_u32(group, got, leader);
     ticket = simt_shuffle_u32(group, ticket, leader);
     if (simt_rank(group) < got)
-        quarry_segments_put(q, queue, ticket + simt_rank(group), QUARRY_SEGMENTS_SKIP);
+        quarry_segments_put(q, queue, ticket + simt_rank(group), QUARRY_SEGMENTS_SKIP, 0);
     simt_sync(group);
     if (simt_rank(group) == 0)
         quarry_segments_add(q, queue, got);

@@ -248,6 +248,12 @@ SIMT_CPU_OWN SIMT_FN void simt_cpu_point(void)
         __atomic_store_n(pointer, value, __ATOMIC_RELEASE);                                                  \
         simt_cpu_changed(1);                                                                                 \
     }                                                                                                        \
+    SIMT_FN void simt_store_##T##_fenced(type *pointer, type value)                                         \
+    {                                                                                                        \
+        simt_cpu_point();                                                                                    \
+        __atomic_store_n(pointer, value, SIMT_CPU_FENCED);                                                   \
+        simt_cpu_changed(1);                                                                                 \
+    }                                                                                                        \
     SIMT_CPU_ORDERED(T, type, relaxed, __ATOMIC_RELAXED, __ATOMIC_RELAXED)                                   \
     SIMT_CPU_ORDERED(T, type, acquire, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)                                   \
     SIMT_CPU_ORDERED(T, type, release, __ATOMIC_RELEASE, __ATOMIC_RELAXED)                                   \

@@ -190,6 +190,7 @@ SIMT_FN void *simt_shared(void)
     SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, acquire, "acquire")                                              \
     SIMT_CUDA_STORE(T, type, C, WHERE, BITS, relaxed, "relaxed")                                             \
     SIMT_CUDA_STORE(T, type, C, WHERE, BITS, release, "release")                                             \
+    SIMT_CUDA_STORE(T, type, C, WHERE, BITS, fenced, "relaxed")                                              \
     SIMT_CUDA_ORDERED(T, type, C, WHERE, BITS, relaxed, "relaxed")                                           \
     SIMT_CUDA_ORDERED(T, type, C, WHERE, BITS, acquire, "acquire")                                           \
     SIMT_CUDA_ORDERED(T, type, C, WHERE, BITS, release, "release")                                           \

@@ -40,8 +40,8 @@
  * Atomics: device scope, on naturally aligned words, T = u32 or u64; words of 64 bits are in global memory:
  * neither in a block's shared memory nor variables of a lane.  Where nobody uses the value before, a GPU
  * does not wait for it.  `order` is one of the bare words relaxed, acquire, release, acq_rel, and, for what
- * reads and writes at once, fenced: a release that relies on a simt_fence(acq_rel) of the caller between it
- * and what it releases.  Several may rely on one.
+ * writes, fenced: a release that relies on a simt_fence(acq_rel) of the caller between it and what it
+ * releases.  Several may rely on one.
  *   T    simt_load_T(pointer, order)                relaxed, acquire
  *   void simt_store_T(pointer, value, order)        relaxed, release
  *   T    simt_exchange_T, simt_add_T, simt_sub_T, simt_and_T, simt_or_T, simt_xor_T, simt_min_T,
