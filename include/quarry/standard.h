@@ -161,7 +161,8 @@ SIMT_FN void *quarry_realloc(struct quarry_handle heap, void *block, size_t byte
  * Eckert, mallocMC, section 4.3.5. */
 SIMT_FN uint64_t quarry_available_slots(struct quarry_handle heap, size_t bytes)
 {
-    const struct quarry_handle copy = heap; /* nvcc 13.0 gives `heap`, if its address goes out, the place of `sum` */
+    /* nvcc 13.0 gives `heap`, if its address goes out, the place of `sum`. */
+    const struct quarry_handle copy = heap;
     struct quarry_census sum = {0, 0, 0, 0, 0, 0, 0};
     struct quarry_census_share share;
     if (bytes - 1 >= heap.max_block || !quarry_fits_or_tell(&copy))
