@@ -17,7 +17,7 @@ if [ "$mode" = weak ]; then # as CMakeLists.txt has them
     "$cc" --version | grep -q clang && kernel_flags+=(-fno-builtin)
 fi
 export QUARRY_TEST_STOP=1 # the first failure is enough
-failed_seed='s/^failed with seed //p'
+failed_seed='s/.*failed with seed //p' # behind what a deadlock's report leaves of its last line
 
 build() {
     compile_once "blocks/test_$1" && compile "blocks/$1_kernels" && link "test_$1.o" "$1_kernels.o"
