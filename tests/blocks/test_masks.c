@@ -9,12 +9,9 @@ static void run(const struct simt_kernel *start, const struct simt_kernel *kerne
                 uint32_t blocks, uint32_t threads)
 {
     struct masks_case c = {0};
-    struct quarry_target plain = target;
+    struct quarry_target plain = test_plain(target);
     struct masks_memory *memory = test_memory(&plain, sizeof *memory);
     uint32_t wrong;
-    plain.seed = 0;
-    plain.bug_depth = 0;
-    assert_ok(quarry_memory_fill(&plain, memory, 0, sizeof *memory));
     c.memory = memory;
     c.sizes = quarry_classes_make(16 * pages, 16);
     c.table.word = memory->word;
