@@ -248,7 +248,7 @@ SIMT_CPU_OWN SIMT_FN void simt_cpu_point(void)
         __atomic_store_n(pointer, value, __ATOMIC_RELEASE);                                                  \
         simt_cpu_changed(1);                                                                                 \
     }                                                                                                        \
-    SIMT_FN void simt_store_##T##_fenced(type *pointer, type value)                                         \
+    SIMT_FN void simt_store_##T##_fenced(type *pointer, type value)                                          \
     {                                                                                                        \
         simt_cpu_point();                                                                                    \
         __atomic_store_n(pointer, value, SIMT_CPU_FENCED);                                                   \
