@@ -130,3 +130,22 @@ SIMT_KERNEL(buddy_divided, struct buddy_case, a)
     if (order)
         buddy_wrong(&a, !quarry_buddy_give(&a.buddy, page));
 }
+
+/* A search of order 0 goes on, and is refused: block 0 plays it.  The other comes later, and a page is free. */
+SIMT_KERNEL(buddy_early, struct buddy_case, a)
+{
+    struct quarry_semaphore *units = &a.buddy.units[0];
+    uint64_t since = 0;
+    if (simt_block() == 0) {
+        for (uint32_t k = 0; k < a.hold; k++)
+            (void)simt_load_u64(a.buddy.word, relaxed);
+        quarry_buddy_searched(units, QUARRY_BUDDY_NO_ORDER);
+        return;
+    }
+    uint32_t said = quarry_buddy_search(units, &since);
+    buddy_wrong(&a, said == QUARRY_BUDDY_NO_ORDER);
+    if (said == QUARRY_BUDDY_SEARCH) { /* the other has ended, and this one finds something */
+        quarry_buddy_searched(units, 0);
+        buddy_wrong(&a, simt_load_u64(&units->refused, relaxed) != 3);
+    }
+}

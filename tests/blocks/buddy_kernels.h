@@ -32,5 +32,6 @@ SIMT_KERNEL_DECLARE(buddy_rounds);
 SIMT_KERNEL_DECLARE(buddy_counted);
 SIMT_KERNEL_DECLARE(buddy_joined);
 SIMT_KERNEL_DECLARE(buddy_divided);
+SIMT_KERNEL_DECLARE(buddy_early);
 
 #endif

@@ -127,19 +127,26 @@ plant transit 100 chunks.h 'who makes something of a chunk is not in transit' \
 plant transit 100 chunks.h 'chunks are counted before all numbers are in slots' 's/simt_sync\(group\); \/\* all numbers are in slots.*//'
 
 # The buddy tree.
-plant buddy 1000 buddy.h 'merge with merge: a block becomes AVAILABLE beside its buddy' 's/ready &= ~\(1u << \(node \^ 1u\)\);/;/'
+plant buddy 1000 buddy.h 'merge with merge: a block becomes AVAILABLE beside its buddy' 's/^        ready &= ~\(\(free & .*/;/'
 plant buddy 1000 buddy.h 'merge with malloc: a buddy is taken without a unit' \
-    '/int quarry_buddy_merge\(/,/^\}/s/if \(quarry_semaphore_try\(units, 1\)\)/if (1)/'
+    '/int quarry_buddy_merge\(/,/^\}/s/got && !quarry_semaphore_try\(units, got\)/0/'
 plant buddy 1000 buddy.h 'merge with malloc: a unit without its node is kept' \
-    '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_signal\(units, 1\);/;/'
+    '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_signal\(units, got - joined\);/;/'
 plant buddy 1000 buddy.h 'a merge announces nothing before it takes a unit' \
-    '/int quarry_buddy_merge\(/,/^\}/{s/quarry_semaphore_announce\(units \+ 1, 1\);//
-         s/if \(quarry_semaphore_try\(units, 1\)\) \{/& quarry_semaphore_announce(units + 1, 1);/
-         s/^        (simt_fence.*on its way down.*)/        \1 quarry_semaphore_retract(units + 1, 1);/
-         s/^    quarry_semaphore_retract\(units \+ 1, 1\);//}'
+    '/int quarry_buddy_merge\(/,/^\}/{s/quarry_semaphore_announce\(units \+ 1, asked\);//
+         s/^    uint32_t served = /    if (got) quarry_semaphore_announce(units + 1, got);&/
+         s/if \(asked > joined\)/if (got > joined)/
+         s/units \+ 1, asked - joined/units + 1, got - joined/}'
 plant buddy 1000 buddy.h 'a unit that is merged on is still expected' \
-    '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_retract\(units, 1\);/;/'
-plant buddy 1000 buddy.h 'a merge in vain leaves its announcement' '/int quarry_buddy_merge\(/,/^\}/s/^    quarry_semaphore_retract\(units \+ 1, 1\);//'
+    '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_retract\(units, retracted\);/;/'
+plant buddy 1000 buddy.h 'a merge in vain leaves its announcement' \
+    '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_retract\(units \+ 1, asked - joined\);/;/'
+plant buddy 1000 buddy.h 'lanes that merge together all have the units of one' \
+    '/int quarry_buddy_merge\(/,/^\}/s/if \(simt_rank\(same\) < served\)/if (served)/'
+plant buddy 1000 buddy.h 'a refused search ends that of who came while it went on' \
+    '/uint32_t quarry_buddy_search\(/,/^\}/s/\*since = now \| 1u;/*since = now ? now - 1u : 1u;/'
+plant buddy 1000 buddy.h 'a search that got a unit is one that was refused' \
+    '/void quarry_buddy_searched\(/,/^\}/s/if \(found == QUARRY_BUDDY_NO_ORDER\)/if (1)/'
 plant buddy 2000 buddy.h 'what is announced is forgotten where both buddies are given' \
     's/for \(lost = g->announced & ~blocks;/for (lost = 0;/'
 plant buddy 1000 buddy_tree.h 'stale propagation: a word is not locked' \
@@ -154,11 +161,11 @@ plant buddy 1000 buddy.h 'the order of a free is one too few' '/int quarry_buddy
 plant buddy 1000 buddy_tree.h 'find stops at the uppermost node of a word' 's/if \(w == 0\)$/if (1)/'
 plant buddy 1000 buddy.h 'a half that is left over is not signalled' 's/while \(height-- > plan.order\)/while (height-- > plan.order + 1)/'
 plant buddy 1000 buddy.h 'a half that is left over is signalled as two' 's/QUARRY_BUDDY_BATCH, 1, QUARRY_BUDDY_BATCH\)/QUARRY_BUDDY_BATCH, 0, QUARRY_BUDDY_BATCH)/'
-plant buddy 1000 buddy.h 'blocks of a group wait for each other' 's/if \(ready == 0\)/if (ready != blocks || ready == 0)/'
+plant buddy 1000 buddy.h 'blocks of a group wait for each other' 's/if \(!done && ready\)/if (!done \&\& ready \&\& ready == blocks)/'
 plant buddy 1000 buddy.h 'signals of a group are of one word' 's/uint32_t units = simt_reduce_add_u32\(group, mine \? g->units : 0\);/uint32_t units = simt_shuffle_u32(group, g->units, simt_ctz_u32(rest));/'
 plant buddy 1000 buddy.h 'a block that two of a warp share is had by both' 's/\(index << each\) \+ \(rank - first\)/(index << each)/'
 plant buddy 1000 buddy.h 'what is shared is not TAKEN in the words below' 's/if \(plan.order \/ QUARRY_BUDDY_LEVELS > order/if (0 \&\& plan.order \/ QUARRY_BUDDY_LEVELS > order/'
-plant buddy 1000 buddy.h 'a refusal of a large block is one of all' 's/if \(plan.units == 0 && each == 0\)/if (plan.units == 0)/'
+plant buddy 12000 buddy.h 'a refusal of a large block is one of all' 's/if \(plan.units == 0 && each == 0\)/if (plan.units == 0)/'
 plant buddy 1000 buddy.h 'who gives up leaves its promise' '/uint32_t quarry_buddy_unit\(/,/^\}/s/promised = QUARRY_BUDDY_BATCH;/promised = 1;/'
 plant buddy 1000 buddy.h 'a shrunk block signals nothing' '/void quarry_buddy_shrink\(/,/^\}/s/while \(height-- > kept\)/while (0)/'
 

@@ -217,6 +217,25 @@ static void what_is_divided_is_known_before_it_is_signalled(void **state)
     test_for_seeds(&target, divided, 2000);
 }
 
+/* A refusal of a search that began before the caller came says nothing about what was freed since. */
+static void early(uint64_t seed)
+{
+    const uint64_t searches = 3; /* the first goes on */
+    struct buddy_case c = draw(seed);
+    struct quarry_target plain = plainly();
+    begin(&c, 1);
+    test_run(&buddy_start, &plain, 1, 32, 0, &c);
+    assert_ok(quarry_memory_copy(&plain, &c.buddy.units->searches, &searches, sizeof searches));
+    test_run(&buddy_early, &target, 2, 1, 0, &c);
+    (void)end(&c);
+}
+
+static void a_refusal_of_before_is_not_mine(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, early, 300);
+}
+
 int main(void)
 {
     target = test_target();
@@ -228,6 +247,7 @@ int main(void)
         test_with_seeds(who_goes_on_with_a_block_knows_it, &target),
         test_with_seeds(a_count_misses_nothing_that_merges, &target),
         test_with_seeds(what_is_divided_is_known_before_it_is_signalled, &target),
+        test_with_seeds(a_refusal_of_before_is_not_mine, &target),
     };
     return cmocka_run_group_tests_name("buddy", tests, NULL, NULL) != 0;
 }

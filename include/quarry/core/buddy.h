@@ -16,16 +16,23 @@
  * Four heights are one word: core/buddy_tree.h.  Nodes that reach past the last page are never AVAILABLE or TAKEN.
  * Units of semaphore h are AVAILABLE nodes of height h that nobody has a claim to.
  *
- * take(n)   Lanes of a warp that ask for one order do it together, and get large blocks for several of them where
- *           they can.  A leader gets units: those that are free, else one of that order or of the next that has
- *           one, by quarry_semaphore_ask and poll: so it goes up only if nobody below makes what it needs, and
- *           waits for others that do.  A lane with a unit of order m looks for an AVAILABLE node of height m, down
+ * take(n)   Lanes of a warp that ask for one order do it together.  They look at all semaphores at once, and choose
+ *           the largest blocks that several of them can share and that are there, but for those that are rare among
+ *           smaller ones: a PARTIAL node does not tell of which order the block below it is.  A leader gets units that
+ *           are free.  Where none are, one has to be made: it gets a unit of that order or of the next that has one, by
+ *           quarry_semaphore_ask and poll: so it goes up only if nobody below makes what it needs, and
+ *           waits for others that do.  If less is there and expected than reserved, it joins a search.
+ *           A lane with a unit of order m looks for an AVAILABLE node of height m, down
  *           through PARTIAL nodes; in each word a hash of the lane says in which order it looks at them.  There is
  *           one, or there will be one soon.  One compare-exchange takes it, and divides it: then it is PARTIAL and one
  *           half of it AVAILABLE, and so on down to the block that is kept.
+ * search    A heap that is full is asked by many at once, and a refusal needs a way up and down through all orders.  So
+ *           of those who find no supply one at a time goes it, and the others wait with nothing in hand.  A
+ *           search that began after they came, and was refused, is theirs, too.
  * give(x)   Blocks that lanes of a group give back at once are taken out of the tree word by word: one lane does it for
  *           all whose blocks are in its word.  Buddies that are both given become one block at once.  If the
- *           buddy is AVAILABLE, and a unit of that order free, the lane takes both and has a block of the next order.
+ *           buddy is AVAILABLE, and a unit of that order free, the lane takes both and has a block of the next order;
+ *           lanes whose blocks are of one order get these units together.
  *           What is left becomes AVAILABLE by one compare-exchange, and is signalled: for all lanes by one of them.
  *
  * Who turns a word from one with an AVAILABLE or PARTIAL child of its node 1 to one without, or back, must change that
@@ -66,7 +73,15 @@
  *     order and keeps it reserved until it comes down again.  So a merge below it finds no unit that is
  *     free, or had taken it before the lane went on, which then sees the announcement.
  * For that waiters must promise whole batches, also if batches fail: quarry_semaphore_withdraw.  And the changes
- * of two semaphores must be seen in their order: between them stand fences.  Lanes that ask together are refused
+ * of two semaphores must be seen in their order: between them stand fences.  What a look saw decides only which way
+ * a lane goes, never that it is refused.
+ *
+ * A refusal of a search holds for who waits for it.  The waiter has reserved nothing and has no claim, so what the
+ * search found to be nobody's or others' was that for the waiter, too; and all of the search lies within the waiter's
+ * call, for it began later.  "Later" is the order of changes of `searches`.  The waiter's first look at it is a
+ * change, which the next search acquires: so a block that was freed before the waiter's call is there for that search,
+ * though another lane goes it.  Who waits holds no unit and no lock, so nothing waits for it.  A search that got a
+ * unit ends, and the next who waits begins another: each makes one of them go on.  Lanes that ask together are refused
  * together: a refusal is about a single block, and what the leader could not have they could not either.  That a
  * larger block is refused, which several lanes would have shared, ends nothing: they ask for smaller ones. */
 #ifndef QUARRY_CORE_BUDDY_H
@@ -167,36 +182,93 @@ SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order)
     }
 }
 
+#define QUARRY_BUDDY_AGAIN (QUARRY_BUDDY_NO_ORDER + 1u)
+#define QUARRY_BUDDY_SEARCH (QUARRY_BUDDY_NO_ORDER + 2u)
+
+/* Lanes that see no supply: one of them searches at a time, by quarry_buddy_unit.  The others wait, and a search that
+ * began after they came, and was refused, was refused for them, too.
+ *   *since   0 at first; the number of the last search that began before the caller waited
+ * Returns QUARRY_BUDDY_SEARCH: the caller is to search, and to say the result to quarry_buddy_searched.
+ * QUARRY_BUDDY_NO_ORDER: it is refused.  QUARRY_BUDDY_AGAIN: it is to look again. */
+SIMT_FN uint32_t quarry_buddy_search(struct quarry_semaphore *units, uint64_t *since)
+{
+    uint64_t now = *since ? simt_load_u64(&units->searches, relaxed) : 0;
+    if (*since == 0) {
+        /* acq_rel, and a change: what happened before the caller came is seen by who begins after it. */
+        now = simt_add_u64(&units->searches, 0, acq_rel);
+        *since = now | 1u;
+    }
+    if (!(now & 1u) && simt_cas_u64(&units->searches, now, now + 3u, acq_rel) == now)
+        return QUARRY_BUDDY_SEARCH;
+    for (;; simt_backoff()) {
+        if (simt_load_u64(&units->refused, acquire) > *since) /* pairs with the store below */
+            return QUARRY_BUDDY_NO_ORDER;
+        if (!(simt_load_u64(&units->searches, relaxed) & 1u))
+            return QUARRY_BUDDY_AGAIN;
+    }
+}
+
+/* The caller's search has ended.
+ *   found   what quarry_buddy_unit has returned */
+SIMT_FN void quarry_buddy_searched(struct quarry_semaphore *units, uint32_t found)
+{
+    if (found == QUARRY_BUDDY_NO_ORDER) /* relaxed: the caller has changed it last */
+        simt_store_u64(&units->refused, simt_load_u64(&units->searches, relaxed), release);
+    (void)simt_sub_u64(&units->searches, 1, release);
+}
+
 /* What lanes that take together do next. */
 struct quarry_buddy_plan {
     uint32_t order; /* of the blocks that they look for */
-    uint32_t units; /* of that order, that are free; 0: one has to be made */
+    uint32_t units; /* of that order, that may be free */
+    int plenty;     /* there are larger blocks to make them from */
+    int scarce;     /* there seem to be neither */
 };
 
-/* Blocks as large as `lanes` lanes can use, if there are any; at most of order `most`. */
+/* The group's sum of the supply that each lane has seen. */
+SIMT_FN int32_t quarry_buddy_sum(uint32_t group, int64_t supply)
+{
+    supply = supply < QUARRY_BUDDY_MUCH ? supply : QUARRY_BUDDY_MUCH;
+    supply = supply > -QUARRY_BUDDY_MUCH ? supply : -QUARRY_BUDDY_MUCH;
+    return (int32_t)simt_reduce_add_u32(group, (uint32_t)supply);
+}
+
+/* Blocks as large as `lanes` lanes can use, if there are enough, or nothing to make them from; and if they are not rare
+ * among smaller ones: these are hard to find.  At most of order `most`. */
 SIMT_FN struct quarry_buddy_plan quarry_buddy_look(const struct quarry_buddy *b, uint32_t group,
                                                    uint32_t lanes, uint32_t order, uint32_t most)
 {
-    struct quarry_buddy_plan plan = {order, 0};
-    uint32_t free = 0, above = 0, largest = order + 31u - simt_clz_u32(lanes);
+    struct quarry_buddy_plan plan = {order, 0, 0, 0};
+    uint32_t size = simt_popc_u32(group), count = 0, smaller = 0;
+    uint32_t largest = order + 31u - simt_clz_u32(lanes);
+    int64_t supply = 0, large = 0; /* blocks of `order` that are there or expected, and not reserved */
     largest = largest < most ? largest : most;
-    if (largest == order && lanes == 1)
-        return plan;
-    for (uint32_t h = order + simt_rank(group); h <= b->top; h += simt_popc_u32(group)) {
+    for (uint32_t h = order + simt_rank(group); h <= b->top && (size > 1 || supply <= 0); h += size) {
         uint64_t balance = simt_load_u64(&b->units[h].balance, relaxed);
-        int64_t there = quarry_semaphore_free(balance);
-        if (there > 0 && h <= largest)
-            free |= 1u << h;
-        if (h > largest && (there > 0 || quarry_semaphore_expected(balance) > 0))
-            above = 1;
+        int64_t blocks = -quarry_semaphore_uncovered(balance) * ((int64_t)1 << (h - order));
+        supply += blocks;
+        large += h >= largest ? blocks : 0;
+        if (h <= largest)
+            count = quarry_semaphore_part(quarry_semaphore_free(balance), 1u << 24);
     }
-    free = simt_reduce_or_u32(group, free);
-    if (free) {
-        plan.order = 31u - simt_clz_u32(free);
-        plan.units = lanes >> (plan.order - order);
-    } else if (simt_any(group, above != 0)) {
+    if (size == 1) {
+        plan.scarce = supply <= 0;
+        return plan;
+    }
+    plan.plenty = quarry_buddy_sum(group, large) >> (largest - order) > 0;
+    SIMT_ROLLED
+    for (uint32_t h = order, rest = group; h <= largest; h++, rest &= rest - 1u) {
+        uint32_t units = simt_shuffle_u32(group, count, simt_ctz_u32(rest)), wanted = lanes >> (h - order);
+        if (units >= (plan.plenty ? wanted : 1u) && smaller <= QUARRY_BUDDY_RARE * units) {
+            plan.order = h;
+            plan.units = wanted;
+        }
+        smaller += units;
+    }
+    if (plan.units == 0 && plan.plenty)
         plan.order = largest;
-    }
+    else if (plan.units == 0)
+        plan.scarce = quarry_buddy_sum(group, supply) <= 0;
     return plan;
 }
 
@@ -209,21 +281,34 @@ SIMT_FN uint32_t quarry_buddy_take(const struct quarry_buddy *b, struct quarry_r
                                    uint32_t order)
 {
     uint32_t page = QUARRY_NO_PAGE, most = b->top, leader = simt_ctz_u32(group);
+    uint64_t since = 0;
     for (uint32_t needs = group; needs; needs = simt_ballot(group, page == QUARRY_NO_PAGE)) {
         struct quarry_buddy_plan plan = quarry_buddy_look(b, group, simt_popc_u32(needs), order, most);
         uint32_t height = plan.order, each = plan.order - order, said = 0; /* each unit is for 2^each lanes */
         if (simt_lane() == leader) {
-            while (plan.units && !quarry_semaphore_try(&b->units[height], plan.units))
+            int makes = plan.units == 0 || plan.plenty; /* it waits for a unit rather than looks again */
+            struct quarry_semaphore *units = &b->units[height];
+            while (plan.units && !quarry_semaphore_try(units, plan.units))
                 plan.units /= 2u;
             if (plan.units == 0) {
-                height = quarry_buddy_unit(b, height);
-                plan.units = height != QUARRY_BUDDY_NO_ORDER;
+                uint32_t found = plan.scarce ? quarry_buddy_search(units, &since)
+                                 : makes     ? QUARRY_BUDDY_SEARCH
+                                             : QUARRY_BUDDY_AGAIN;
+                if (found == QUARRY_BUDDY_SEARCH) {
+                    found = quarry_buddy_unit(b, height);
+                    if (plan.scarce)
+                        quarry_buddy_searched(units, found);
+                }
+                height = found;
+                plan.units = height < QUARRY_BUDDY_NO_ORDER;
             }
             said = plan.units | height << 8;
         }
         said = simt_shuffle_u32(group, said, leader);
         plan.units = said & 255u;
         height = said >> 8;
+        if (height == QUARRY_BUDDY_AGAIN)
+            continue;
         if (plan.units == 0 && each == 0)
             break;
         if (plan.units == 0) {
@@ -341,76 +426,75 @@ SIMT_FN void quarry_buddy_climb(struct quarry_buddy_given *g)
     g->announced = g->announced & QUARRY_BUDDY_ABOVE ? 1u << node : 0;
 }
 
-/* Takes `node`, which is AVAILABLE, and whose buddy the lane has, if a unit of its order is free.
+/* Takes `node`, which was AVAILABLE, and whose buddy the lane has; the caller has a unit of its order.
  * Returns whether: then the lane has the node above. */
-SIMT_FN int quarry_buddy_merge(const struct quarry_buddy *b, struct quarry_buddy_given *g, uint32_t node)
+SIMT_FN int quarry_buddy_join(const struct quarry_buddy *b, struct quarry_buddy_given *g, uint32_t node)
 {
-    struct quarry_semaphore *units = quarry_buddy_units(b, g, node);
     uint32_t below = quarry_buddy_below(node / 2u);
     uint64_t taken = quarry_buddy_fields(g->taken); /* still, but for frees that came twice */
-    if (quarry_semaphore_free(simt_load_u64(&units->balance, relaxed)) <= 0)
-        return 0;
-    quarry_semaphore_announce(units + 1, 1);
-    simt_fence(acq_rel); /* pairs with that of quarry_buddy_unit, on its way up */
-    if (quarry_semaphore_try(units, 1)) {
-        for (;;) {
-            uint64_t word = simt_load_u64(&b->word[g->w], relaxed);
-            if (quarry_buddy_state(word, node) != QUARRY_BUDDY_AVAILABLE || (taken & ~word))
-                break;
-            if (node < 4 && (word & QUARRY_BUDDY_LOCKED)) {
-                simt_backoff(); /* who has locked it changes node 1 */
-                continue;
-            }
-            if (simt_cas_u64(&b->word[g->w], word, word & ~quarry_buddy_fields(below), acquire) != word)
-                continue;
-            if (g->announced >> (node ^ 1u) & 1u)
-                quarry_semaphore_retract(units, 1);
-            g->taken &= ~below;
-            g->owned = (g->owned & ~below) | 1u << node / 2u;
-            g->announced = (g->announced & ~below) | 1u << node / 2u;
-            if (node < 4)
-                quarry_buddy_climb(g);
-            return 1;
+    for (;;) {
+        uint64_t word = simt_load_u64(&b->word[g->w], relaxed);
+        if (quarry_buddy_state(word, node) != QUARRY_BUDDY_AVAILABLE || (taken & ~word))
+            return 0;
+        if (node < 4 && (word & QUARRY_BUDDY_LOCKED)) {
+            simt_backoff(); /* who has locked it changes node 1 */
+            continue;
         }
-        quarry_semaphore_signal(units, 1);
-        simt_fence(acq_rel); /* pairs with that of quarry_buddy_unit, on its way down */
+        if (simt_cas_u64(&b->word[g->w], word, word & ~quarry_buddy_fields(below), acquire) == word)
+            break;
     }
-    quarry_semaphore_retract(units + 1, 1);
-    return 0;
+    g->taken &= ~below;
+    g->owned = (g->owned & ~below) | 1u << node / 2u;
+    g->announced = (g->announced & ~below) | 1u << node / 2u;
+    if (node < 4)
+        quarry_buddy_climb(g);
+    return 1;
 }
 
-/* One step: takes a buddy that is AVAILABLE, or, if it gets none, makes those blocks AVAILABLE whose buddies are not.
- * A block does not wait for another one of the group: who has a claim to its buddy may wait for that.
- *   *g   the lane's blocks; none are left in the end
- * Returns 0 if nothing could be done.  Waits for locks only. */
-SIMT_FN int quarry_buddy_give_step(const struct quarry_buddy *b, struct quarry_buddy_given *g)
+/* quarry_buddy_join for all lanes of the group, as far as units are free: those of one order get theirs together.
+ * Returns whether the lane's node was taken. */
+SIMT_FN int quarry_buddy_merge(const struct quarry_buddy *b, uint32_t group, struct quarry_buddy_given *g,
+                               uint32_t node)
 {
-    uint64_t word = simt_load_u64(&b->word[g->w], relaxed), fields = quarry_buddy_fields(g->taken);
-    uint32_t blocks, buddies, ready;
-    QUARRY_ASSERT_LIVE((fields & ~word) == 0);
-    if (fields & ~word) /* frees that came twice */
-        for (uint32_t rest = g->taken; rest; rest &= rest - 1u)
-            if (quarry_buddy_state(word, simt_ctz_u32(rest)) != QUARRY_BUDDY_TAKEN)
-                g->taken &= ~(rest & (0u - rest));
-    blocks = quarry_buddy_fold(b, g);
-    if (blocks == QUARRY_BUDDY_ABOVE) {
-        if ((word & QUARRY_BUDDY_LOCKED) || simt_cas_u64(&b->word[g->w], word, 0, acquire) != word)
-            return 0;
-        quarry_buddy_climb(g);
-        return 1;
+    uint32_t order = quarry_buddy_height(g->group, node), asked = 0, got = 0;
+    uint32_t same = group & (group - 1u) ? simt_match_u32(group, order) : group;
+    int expected = g->announced >> (node ^ 1u) & 1u, merged = 0;
+    struct quarry_semaphore *units = &b->units[order];
+    if (simt_rank(same) == 0)
+        asked = quarry_semaphore_part(quarry_semaphore_free(simt_load_u64(&units->balance, relaxed)),
+                                      simt_popc_u32(same));
+    if (asked) {
+        quarry_semaphore_announce(units + 1, asked);
+        simt_fence(acq_rel); /* pairs with that of quarry_buddy_unit, on its way up */
+        for (got = asked; got && !quarry_semaphore_try(units, got);)
+            got /= 2u;
     }
-    ready = blocks;
-    buddies = (blocks & QUARRY_BUDDY_FIRST) << 1 | (blocks >> 1 & QUARRY_BUDDY_FIRST);
-    for (; buddies; buddies &= buddies - 1u) {
-        uint32_t node = simt_ctz_u32(buddies);
-        if (quarry_buddy_state(word, node) != QUARRY_BUDDY_AVAILABLE)
-            continue;
-        if (quarry_buddy_merge(b, g, node)) /* nobody waits for the node */
-            return 1;
-        ready &= ~(1u << (node ^ 1u));
+    uint32_t served = simt_shuffle_u32(same, got, simt_ctz_u32(same));
+    simt_sync(same); /* what the leader acquired holds for all */
+    if (simt_rank(same) < served)
+        merged = quarry_buddy_join(b, g, node);
+    uint32_t joined = simt_popc_u32(simt_ballot(same, merged));
+    uint32_t retracted = simt_popc_u32(simt_ballot(same, merged & expected));
+    if (asked == 0)
+        return merged;
+    if (retracted)
+        quarry_semaphore_retract(units, retracted);
+    if (got > joined) {
+        quarry_semaphore_signal(units, got - joined);
+        simt_fence(acq_rel); /* pairs with that of quarry_buddy_unit, on its way down */
     }
-    if (ready == 0)
-        return blocks == 0;
+    if (asked > joined)
+        quarry_semaphore_retract(units + 1, asked - joined);
+    return merged;
+}
+
+/* Makes blocks AVAILABLE.
+ *   word    what the word was when they could become so
+ *   ready   the blocks
+ * Returns whether.  Waits for locks only. */
+SIMT_FN int quarry_buddy_free_up(const struct quarry_buddy *b, struct quarry_buddy_given *g, uint64_t word,
+                                 uint32_t ready)
+{
     uint64_t next = word;
     for (uint32_t rest = ready; rest; rest &= rest - 1u) {
         uint32_t node = simt_ctz_u32(rest);
@@ -429,6 +513,47 @@ SIMT_FN int quarry_buddy_give_step(const struct quarry_buddy *b, struct quarry_b
     g->owned &= ~ready;
     g->announced &= ~ready;
     return 1;
+}
+
+/* One step: takes a buddy that is AVAILABLE, or, if it gets none, makes those blocks AVAILABLE whose buddies are not.
+ * A block does not wait for another one of the group: who has a claim to its buddy may wait for that.
+ *   *g   the lane's blocks, if it has some; none are left in the end
+ * Returns 0 if the lane has blocks and nothing could be done.  Waits for locks only. */
+SIMT_FN int quarry_buddy_give_step(const struct quarry_buddy *b, uint32_t group, struct quarry_buddy_given *g)
+{
+    uint64_t word = 0;
+    uint32_t blocks = 0, ready, free = 0; /* free: buddies of blocks, AVAILABLE */
+    int done = 0;
+    if (g->taken | g->owned) {
+        word = simt_load_u64(&b->word[g->w], relaxed);
+        QUARRY_ASSERT_LIVE((quarry_buddy_fields(g->taken) & ~word) == 0);
+        if (quarry_buddy_fields(g->taken) & ~word) /* frees that came twice */
+            for (uint32_t rest = g->taken; rest; rest &= rest - 1u)
+                if (quarry_buddy_state(word, simt_ctz_u32(rest)) != QUARRY_BUDDY_TAKEN)
+                    g->taken &= ~(rest & (0u - rest));
+        blocks = quarry_buddy_fold(b, g);
+    }
+    ready = blocks;
+    if (blocks == QUARRY_BUDDY_ABOVE) {
+        ready = 0;
+        done = !(word & QUARRY_BUDDY_LOCKED) && simt_cas_u64(&b->word[g->w], word, 0, acquire) == word;
+        if (done)
+            quarry_buddy_climb(g);
+    } else {
+        uint32_t rest = (blocks & QUARRY_BUDDY_FIRST) << 1 | (blocks >> 1 & QUARRY_BUDDY_FIRST);
+        for (; rest; rest &= rest - 1u)
+            if (quarry_buddy_state(word, simt_ctz_u32(rest)) == QUARRY_BUDDY_AVAILABLE)
+                free |= rest & (0u - rest);
+        ready &= ~((free & QUARRY_BUDDY_FIRST) << 1 | (free >> 1 & QUARRY_BUDDY_FIRST));
+    }
+    for (uint32_t some; (some = simt_ballot(group, free != 0)) != 0; free &= free - 1u)
+        if (free && quarry_buddy_merge(b, some, g, simt_ctz_u32(free))) {
+            done = 1; /* nobody waits for the node */
+            free = 0;
+        }
+    if (!done && ready)
+        return quarry_buddy_free_up(b, g, word, ready);
+    return done || blocks == 0;
 }
 
 /* Signals what lanes of the group have made AVAILABLE. */
@@ -468,7 +593,6 @@ SIMT_FN int quarry_buddy_give_together(const struct quarry_buddy *b, uint32_t gr
     }
     simt_sync(group); /* what lanes did to their blocks, before one gives them back */
     while (simt_any(group, (g.taken | g.owned) != 0)) {
-        int stuck = 0;
         uint32_t same = simt_match_u32(group, g.taken | g.owned ? g.w : ~0u); /* one for all of a word */
         g.taken = simt_reduce_or_u32(same, g.taken);
         g.owned = simt_reduce_or_u32(same, g.owned);
@@ -476,10 +600,9 @@ SIMT_FN int quarry_buddy_give_together(const struct quarry_buddy *b, uint32_t gr
         g.units = g.expected = 0;
         if (simt_rank(same) != 0)
             g.taken = g.owned = g.announced = 0;
-        if (g.taken | g.owned)
-            stuck = !quarry_buddy_give_step(b, &g);
+        int moved = quarry_buddy_give_step(b, group, &g);
         quarry_buddy_signal(b, group, &g);
-        if (stuck)
+        if (!moved)
             simt_backoff();
     }
     simt_sync(group); /* all is signalled before a lane asks again */

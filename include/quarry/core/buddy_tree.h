@@ -25,6 +25,9 @@
 #define QUARRY_BUDDY_BATCH 2u   /* blocks that a block of the next order is divided into */
 #define QUARRY_BUDDY_ORDERS 32u /* at most */
 #define QUARRY_BUDDY_NO_ORDER QUARRY_BUDDY_ORDERS
+#define QUARRY_BUDDY_RARE 8u /* blocks are rare with more smaller ones than that for each */
+/* Supply that a lane has seen, at most and at least: 32 of it fit 32 bits. */
+#define QUARRY_BUDDY_MUCH ((int64_t)1 << 25)
 
 #define QUARRY_BUDDY_NODES 0x5555555555555550u /* the lower bits of the states of all nodes */
 

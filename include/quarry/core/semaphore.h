@@ -78,7 +78,10 @@ SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_UNITS_MOST > (uint64_t)80 << 26, "80 GiB of 
 struct quarry_semaphore {
     uint64_t units;   /* with a sign */
     uint64_t failing; /* not 0: the last batch could not be made */
-    uint64_t unused[30];
+    uint64_t unused[14];
+    uint64_t searches; /* of core/buddy.h: twice the number of the last search, and 1 while it goes on */
+    uint64_t refused;  /* likewise: the number of the last one that found nothing */
+    uint64_t unused_more[14];
     uint64_t balance;
     uint64_t unused_too[31];
 };
@@ -116,6 +119,7 @@ SIMT_FN void quarry_semaphore_init(struct quarry_semaphore *s, uint64_t units)
     simt_assert(units <= QUARRY_SEMAPHORE_UNITS_MOST);
     s->units = units;
     s->failing = 0;
+    s->searches = s->refused = 0;
     s->balance = units * QUARRY_SEMAPHORE_UNIT;
 }
 
