@@ -194,14 +194,14 @@ SIMT_FN uint32_t quarry_buddy_search(struct quarry_semaphore *units, uint64_t *s
 {
     uint64_t now = *since ? simt_load_u64(&units->searches, relaxed) : 0;
     if (*since == 0) {
-        /* acq_rel, and a change: what happened before the caller came is seen by who begins after it. */
-        now = simt_add_u64(&units->searches, 0, acq_rel);
+        /* release, and a change: what happened before the caller came is seen by who begins after it. */
+        now = simt_add_u64(&units->searches, 0, release);
         *since = now | 1u;
     }
-    if (!(now & 1u) && simt_cas_u64(&units->searches, now, now + 3u, acq_rel) == now)
+    if (!(now & 1u) && simt_cas_u64(&units->searches, now, now + 3u, acquire) == now)
         return QUARRY_BUDDY_SEARCH;
     for (;; simt_backoff()) {
-        if (simt_load_u64(&units->refused, acquire) > *since) /* pairs with the store below */
+        if (simt_load_u64(&units->refused, relaxed) > *since) /* nothing but the number counts */
             return QUARRY_BUDDY_NO_ORDER;
         if (!(simt_load_u64(&units->searches, relaxed) & 1u))
             return QUARRY_BUDDY_AGAIN;
@@ -212,8 +212,9 @@ SIMT_FN uint32_t quarry_buddy_search(struct quarry_semaphore *units, uint64_t *s
  *   found   what quarry_buddy_unit has returned */
 SIMT_FN void quarry_buddy_searched(struct quarry_semaphore *units, uint32_t found)
 {
-    if (found == QUARRY_BUDDY_NO_ORDER) /* relaxed: the caller has changed it last */
-        simt_store_u64(&units->refused, simt_load_u64(&units->searches, relaxed), release);
+    if (found == QUARRY_BUDDY_NO_ORDER) /* nobody has changed the number since the caller did */
+        simt_store_u64(&units->refused, simt_load_u64(&units->searches, relaxed), relaxed);
+    /* release: pairs with the acquire in quarry_buddy_search, so numbers of refused searches only grow */
     (void)simt_sub_u64(&units->searches, 1, release);
 }
 
@@ -470,7 +471,6 @@ SIMT_FN int quarry_buddy_merge(const struct quarry_buddy *b, uint32_t group, str
             got /= 2u;
     }
     uint32_t served = simt_shuffle_u32(same, got, simt_ctz_u32(same));
-    simt_sync(same); /* what the leader acquired holds for all */
     if (simt_rank(same) < served)
         merged = quarry_buddy_join(b, g, node);
     uint32_t joined = simt_popc_u32(simt_ballot(same, merged));
