@@ -104,7 +104,8 @@ struct quarry_ouro {
     uint32_t *queue, *tokens;          /* slots of all classes */
     uint32_t queue_slots, token_slots; /* of each class; of C: a queue has token_slots */
     uint32_t unit;
-    struct quarry_segments segments;  /* its store is of all; else VA, VL.  Debug mode, which watches chunks, has none */
+    struct quarry_segments
+        segments; /* its store is of all; else VA, VL.  Debug mode, which watches chunks, has none */
     enum quarry_ouro_backing backing; /* for quarry_ouro_sections */
     enum quarry_ouro_payload payload;
 };
