@@ -24,7 +24,8 @@
 /* The same for malloc and free.  They are large: where the code of one line serves another, the switch has one case.
  * QUARRY_LIST_OF_CODE takes the other out of the list. */
 #define QUARRY_CODE_OF(heap)                                                                                 \
-    (QUARRY_NUMBER_OF(heap) == QUARRY_NUMBER_ouro_p_vl ? QUARRY_NUMBER_ouro_p_va : QUARRY_NUMBER_OF(heap))
+    ((int)QUARRY_NUMBER_OF(heap) == QUARRY_NUMBER_ouro_p_vl ? (int)QUARRY_NUMBER_ouro_p_va                   \
+                                                            : (int)QUARRY_NUMBER_OF(heap))
 
 /* The family's struct in a heap. */
 #define QUARRY_AS(heap, family) &(heap)->as.family

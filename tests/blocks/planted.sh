@@ -179,18 +179,20 @@ plant segments 100 segments.h 'a take is counted before the slot is read' \
 plant segments 100 segments.h 'takes are counted before all lanes have read' 's/simt_sync\(group\); \/\* all have read.*//'
 plant segments 100 segments.h 'a segment is retired with one slot to read' 's/n, acq_rel\) \+ n == size/n, acq_rel) + n == size - 1u/'
 plant segments 100 segments.h 'a segment is written over one that lives' \
-    's/simt_cas_u64\(entry, none, (quarry_segments_pair.*), acq_rel\)/simt_exchange_u64(entry, \1, acq_rel) * 0 + none/'
-plant segments 500 segments.h 'numbers do not wrap with positions' 's/\(number \+ 1u\) & .*;/number + 1u;/'
+    's/drawn = \(int32_t\)simt_sub_u32\(&ends->spare, 1, acquire\) > 0/(void)simt_sub_u32(\&ends->spare, 1, acquire), drawn = 1/'
+plant segments 100 segments.h 'an entry is free as long as its segment lives' '/int quarry_segments_draw\(/,/^\}/s/>> 32\) != its;/>> 32) == its;/'
+plant segments 100 segments.h 'two segments have one number' 's/simt_add_u32\(&ends->next, 1, relaxed\)/simt_add_u32(\&ends->next, simt_lane() % 2u, relaxed)/'
+plant segments 500 segments.h 'numbers do not wrap with positions' 's/return \(number \+ n\) & .*;/return number + n;/'
 plant segments 100 segments.h 'slots are not emptied' 's/simt_store_u32\(&slot\[i\], QUARRY_NO_INDEX, relaxed\)/(void)slot/'
 plant segments 500 segments.h 'there is room before the segment is there' \
-    '/int quarry_segments_install\(/,/^\}/{/\(void\)simt_add_u64\(&q->ends->room/d;s/installed = quarry/(void)simt_add_u64(\&q->ends->room, (uint64_t)1 << q->shift, relaxed); &/}'
+    '/void quarry_segments_publish\(/,/^\}/s/\(uint32_t\)entry != QUARRY_NO_INDEX\);/1);/'
 plant segments 100 segments.h 'a chunk that found no entry is kept' \
     '/int quarry_segments_install\(/,/^\}/s/quarry_chunks_return\((&q->store), chunk\)/quarry_chunks_end(\1)/'
 plant segments 100 segments.h 'what was reserved too much is not given back' 's/\(void\)simt_add_u64\(room, n - got, relaxed\)/(void)got/'
-plant segments 500 segments.h 'nobody helps who has entered a segment' 's/found == none \|\| \(uint32_t\)\(found >> 32\) == number/found == none/'
+plant segments 100 segments.h 'who makes room tells it twice' '/void quarry_segments_publish\(/,/^\}/s/\(void\)simt_add_u64\(&ends->room, .*;/& &/'
 plant segments 4000 segments.h 'a link is followed, wherever it is by now' 's/if \(\(\*link \^ .*\) != 0 \|\| /if (/'
 plant segments 100 segments.h 'a segment goes with its link open' 's/link = simt_cas_u64\(&q->link\[chunk\], open, closed, acq_rel\) == open \? closed : 0/link = closed/'
-plant segments 100 segments.h 'a segment of a list goes before it is finished' 's/acq_rel\) != 1u << q->shift\)/acq_rel) == 0)/'
+plant segments 100 segments.h 'a segment of a list goes before it is finished' 's/acq_rel\) != q->size\)/acq_rel) == 0)/'
 plant segments 100 segments.h 'only the first finished segment goes' \
     '/void quarry_segments_leave\(/,/^\}/s/quarry_chunks_return\(&q->store, chunk\);/& return;/'
 

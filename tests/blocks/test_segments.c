@@ -51,10 +51,8 @@ static struct segments_after run(struct segments_case c, uint32_t chunks, uint32
     q->segments = zeros(&plain, sizeof *q->segments);
     q->base = zeros(&plain, (size_t)chunks << (shift + 2));
     q->stride = (uint64_t)4 << shift;
-    q->shift = shift;
-    q->mask = entries - 1;
+    quarry_segments_shape(q, shift, entries);
     q->ends = zeros(&plain, sizeof *q->ends * SEGMENTS_QUEUES);
-    q->memory = zeros(&plain, sizeof *q->memory);
     q->directory = zeros(&plain, sizeof *q->directory * entries * SEGMENTS_QUEUES);
     test_run(&segments_start, &plain, 1, 32, 0, &c);
     test_run(&segments_rounds, &target, blocks, threads, 0, &c);
@@ -80,7 +78,6 @@ static struct segments_after run(struct segments_case c, uint32_t chunks, uint32
     free(visits);
     free(keeps);
     test_memory_free(&plain, q->ends, 0);
-    test_memory_free(&plain, q->memory, 0);
     test_memory_free(&plain, q->directory, 0);
     test_memory_free(&plain, q->link, 0);
     test_memory_free(&plain, q->taken, 0);

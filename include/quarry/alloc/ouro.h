@@ -36,7 +36,8 @@
  * parked, too.  So a free needs no memory.  A malloc that was refused while there were segments brings their chunks
  * back (drain), and asks again: it takes all pages out of all queues and parks them, and uses up the places that are
  * left.  A segment's chunk has class 0, as those in the store: whoever counts takes it as free, for it can be had.
- * They are in the tests only so far, in tests/alloc/extra.def: docs/reference/alloc/ouro.md says why.
+ * Slots are reserved before chunks are taken for pages, while little is live in registers; what is too much is given
+ * back.  A malloc that has drained asks for no new segments: they would take what it brought back.
  *
  * Nothing is lost.  A unit is signalled when its page is in the queue, or marked as parked; so who has a unit finds
  * a page in the end (core/index_queue.h, core/chunk_pages.h).
@@ -99,13 +100,12 @@ struct quarry_ouro {
     struct quarry_chunk_table table;
     uint32_t *live; /* as many fields as table.parked */
     struct quarry_ouro_class *class_;
-    struct quarry_mask_class *masks; /* C: instead of class_ */
-    uint32_t *queue, *tokens;        /* slots of all classes */
-    struct quarry_chunks store;
+    struct quarry_mask_class *masks;   /* C: instead of class_ */
+    uint32_t *queue, *tokens;          /* slots of all classes */
     uint32_t queue_slots, token_slots; /* of each class; of C: a queue has token_slots */
     uint32_t unit;
-    struct quarry_segments segments; /* VA, VL; in debug mode, which watches chunks, all pages are parked */
-    struct quarry_ouro *memory; /* VA, VL: a copy of this in the heap: what is not in line gets its address */
+    struct quarry_segments
+        segments; /* its store is of all; else VA, VL.  Debug mode, which watches chunks, has none */
     enum quarry_ouro_backing backing; /* for quarry_ouro_sections */
     enum quarry_ouro_payload payload;
 };
@@ -121,7 +121,7 @@ SIMT_FN struct quarry_chunk_pages quarry_ouro_parking(const struct quarry_ouro *
 {
     struct quarry_chunk_pages p = {
         &h->table,
-        &h->store,
+        &h->segments.store,
         &h->class_[class_].units,
         {&h->class_[class_].tokens, h->tokens + (uint64_t)class_ * h->token_slots, h->token_slots - 1u},
         quarry_class_pages(&h->sizes, class_)};
@@ -132,7 +132,7 @@ SIMT_FN struct quarry_chunk_masks quarry_ouro_masks(const struct quarry_ouro *h)
 {
     uint32_t *late = h->tokens + (uint64_t)h->sizes.whole * h->token_slots;
     struct quarry_chunk_masks m = {&h->table,
-                                   &h->store,
+                                   &h->segments.store,
                                    &h->sizes,
                                    h->masks,
                                    h->tokens,
@@ -150,16 +150,14 @@ SIMT_FN struct quarry_semaphore *quarry_ouro_units(enum quarry_ouro_payload payl
 SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                               const struct quarry_ouro *h, uint64_t thread, uint64_t threads)
 {
-    quarry_chunks_init(&h->store, thread, threads);
+    quarry_chunks_init(&h->segments.store, thread, threads);
     if (payload == QUARRY_OURO_CHUNKS) {
         struct quarry_chunk_masks masks = quarry_ouro_masks(h);
         quarry_chunk_masks_init(&masks, thread, threads);
         return;
     }
-    if (backing != QUARRY_OURO_STANDARD && thread == 0) {
-        *h->memory = *h;
+    if (backing != QUARRY_OURO_STANDARD && thread == 0)
         *h->segments.segments = 0;
-    }
     for (uint64_t i = thread; backing == QUARRY_OURO_LIST && h->segments.base && i < h->chunks.count;
          i += threads)
         h->segments.link[i] = 0;
@@ -368,7 +366,7 @@ SIMT_FN void quarry_ouro_deal(enum quarry_ouro_backing backing, enum quarry_ouro
         *index = from << h->table.page_bits | order % each;
     if (rank == 0) {
         quarry_semaphore_produced(units, &a->owed, pages, &a->promised);
-        quarry_chunks_end(&h->store);
+        quarry_chunks_end(&h->segments.store);
     }
     simt_sync(group); /* and signalled */
     if (payload == QUARRY_OURO_PAGES && rank < made) {
@@ -382,7 +380,7 @@ SIMT_FN uint32_t quarry_ouro_chunks(enum quarry_ouro_payload payload, const stru
                                     uint32_t group, uint32_t needs, int deals, uint64_t *seen)
 {
     if (payload == QUARRY_OURO_PAGES)
-        return quarry_chunks_take(&h->store, group, needs, deals, seen);
+        return quarry_chunks_take(&h->segments.store, group, needs, deals, seen);
     struct quarry_chunk_masks masks = quarry_ouro_masks(h);
     return quarry_mask_chunks(&masks, group, needs, deals, seen);
 }
@@ -393,7 +391,7 @@ SIMT_FN void quarry_ouro_drain(const struct quarry_ouro *h, uint32_t group)
 {
     uint32_t leader = simt_ctz_u32(group), some = 0;
     if (simt_rank(group) == 0)
-        quarry_chunks_begin(&h->store); /* pages in hands are chunks on their way */
+        quarry_chunks_begin(&h->segments.store); /* pages in hands are chunks on their way */
     for (uint32_t k = 0; k < h->sizes.whole;) {
         if (simt_rank(group) == 0)
             some = (uint32_t)quarry_segments_has_some(&h->segments, k);
@@ -413,7 +411,7 @@ SIMT_FN void quarry_ouro_drain(const struct quarry_ouro *h, uint32_t group)
         simt_sync(group);
     }
     if (simt_rank(group) == 0) {
-        quarry_chunks_end(&h->store);
+        quarry_chunks_end(&h->segments.store);
         simt_backoff(); /* segments that are left wait for others */
     }
     simt_sync(group);
@@ -453,7 +451,7 @@ SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_backing backing, enum quarry_
         refused = quarry_semaphore_failed(units, &a->owed, a->promised, &a->promised);
         if (some) {
             refused = refused ? refused | QUARRY_OURO_UNPROVEN : 0;
-        } else if (refused && !quarry_chunks_is_same(&h->store, seen)) { /* no proof: ask again */
+        } else if (refused && !quarry_chunks_is_same(&h->segments.store, seen)) { /* no proof: ask again */
             uint32_t got = quarry_semaphore_ask(units, refused);
             a->got += got;
             a->owed += refused - got;
@@ -536,7 +534,8 @@ SIMT_FN uint32_t quarry_ouro_whole(enum quarry_ouro_backing backing, enum quarry
     if (backing == QUARRY_OURO_STANDARD || !simt_any(group, chunk == QUARRY_NO_INDEX))
         return chunk;
     if (simt_rank(group) == 0)
-        proven = !quarry_segments_any(h->segments.segments) && quarry_chunks_is_same(&h->store, seen);
+        proven =
+            !quarry_segments_any(h->segments.segments) && quarry_chunks_is_same(&h->segments.store, seen);
     proven = simt_shuffle_u32(group, proven, simt_ctz_u32(group));
     return chunk == QUARRY_NO_INDEX && !proven ? QUARRY_OURO_AGAIN : chunk;
 }
@@ -621,7 +620,7 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
     n = simt_popc_u32(group);
     if (w.class_ == h->sizes.whole) {
         (void)simt_sub_u64(&h->table.word[w.chunk], (w.class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
-        quarry_chunks_give(&h->store, group, w.chunk);
+        quarry_chunks_give(&h->segments.store, group, w.chunk);
         return;
     }
     if (payload == QUARRY_OURO_CHUNKS) {
@@ -747,7 +746,7 @@ SIMT_FN uint32_t quarry_ouro_segment_faults(const struct quarry_ouro *h, uint32_
 {
     const struct quarry_segments *q = &h->segments;
     const struct quarry_segments_ends *ends = &q->ends[class_];
-    uint32_t front = ends->queue.front, back = ends->queue.back, size = 1u << q->shift, segments = 0;
+    uint32_t front = ends->queue.front, back = ends->queue.back, size = q->size, segments = 0;
     uint32_t at = front - front % size; /* the first position of a segment */
     for (uint64_t pair = quarry_segments_first(q, class_); (uint32_t)pair != QUARRY_NO_INDEX;
          segments++, at += size) {
@@ -791,9 +790,9 @@ SIMT_FN uint32_t quarry_ouro_shared_faults(enum quarry_ouro_backing backing, enu
             faults += (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
     }
     if (share->thread == 0)
-        faults += (h->store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
-                  quarry_chunks_left(h->store.head->word) > h->chunks.count ||
-                  h->store.head->fresh > h->chunks.count ||
+        faults += (h->segments.store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
+                  quarry_chunks_left(h->segments.store.head->word) > h->chunks.count ||
+                  h->segments.store.head->fresh > h->chunks.count ||
                   (backing != QUARRY_OURO_STANDARD && *h->segments.segments != segments);
     return faults;
 }
@@ -873,11 +872,11 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
         h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least *= 2);
     h->table.page_bits = page_bits;
     h->table.fields = fields;
-    h->store.count = (uint32_t)l->pages;
-    h->store.returned.mask = h->token_slots - 1u;
-    h->store.head = (struct quarry_chunks_head *)quarry_layout_section(l, "store", sizeof *h->store.head,
-                                                                       QUARRY_SECTION_ALIGN);
-    h->store.returned.ends = &h->store.head->returned;
+    h->segments.store.count = (uint32_t)l->pages;
+    h->segments.store.returned.mask = h->token_slots - 1u;
+    h->segments.store.head = (struct quarry_chunks_head *)quarry_layout_section(
+        l, "store", sizeof *h->segments.store.head, QUARRY_SECTION_ALIGN);
+    h->segments.store.returned.ends = &h->segments.store.head->returned;
     if (pages)
         h->class_ = (struct quarry_ouro_class *)quarry_layout_section(
             l, "classes", classes * sizeof *h->class_, QUARRY_SECTION_ALIGN);
@@ -894,7 +893,7 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     }
     h->table.parked = (uint32_t *)quarry_layout_section(
         l, "parked", l->pages * fields * sizeof *h->table.parked, QUARRY_SECTION_ALIGN);
-    h->store.returned.slot = (uint32_t *)quarry_layout_section(
+    h->segments.store.returned.slot = (uint32_t *)quarry_layout_section(
         l, "returned", (uint64_t)h->token_slots * sizeof *h->tokens, QUARRY_SECTION_ALIGN);
     h->tokens = (uint32_t *)quarry_layout_section(
         l, "tokens", (uint64_t)h->token_slots * (classes + (pages ? 0 : 1u)) * sizeof *h->tokens,
@@ -902,11 +901,9 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     if (h->backing != QUARRY_OURO_STANDARD) {
         struct quarry_segments *q = &h->segments;
         q->ends = (struct quarry_segments_ends *)quarry_layout_section(
-            l, "directory",
-            classes * (sizeof *q->ends + (uint64_t)entries * sizeof *q->directory) + sizeof *h,
+            l, "directory", classes * (sizeof *q->ends + (uint64_t)entries * sizeof *q->directory),
             QUARRY_SECTION_ALIGN);
         q->directory = (uint64_t *)(void *)(q->ends + classes);
-        q->mask = entries - 1u;
         q->list = h->backing == QUARRY_OURO_LIST;
         if (q->list && !l->debug)
             q->link = (uint64_t *)quarry_layout_section(l, "links", l->pages * sizeof *q->link,
@@ -914,10 +911,7 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
         q->taken = (uint32_t *)quarry_layout_section(l, "taken", (l->pages + 1u) * sizeof *q->taken,
                                                      QUARRY_SECTION_ALIGN);
         q->segments = q->taken + l->pages;
-        h->memory = (struct quarry_ouro *)(void *)(q->directory + (uint64_t)entries * classes);
-        q->memory = &h->memory->segments;
-        q->store = h->store;
-        q->shift = shift;
+        quarry_segments_shape(q, shift, entries);
     } else if (pages)
         h->queue = (uint32_t *)quarry_layout_section(
             l, "queues", (uint64_t)h->queue_slots * classes * sizeof *h->queue, QUARRY_SECTION_ALIGN);

@@ -11,7 +11,10 @@
  *     taken       of each chunk, while it is a segment: how many of its slots are done with
  *     room        63 .... 32 | 31 .............. 0
  *                 asked for  | slots that are there, and that nobody has reserved; biased, as it falls below 0
- *     tail        array: number of the next segment
+ *     tail        array: number of the first segment that is not there for all
+ *     next        array: number that the next one who has a segment ready draws
+ *     spare       array: so many numbers may be drawn; below 0 for a moment
+ *     reach       array: all segments before this number have been retired
  *     head        list: number and chunk of the first segment; QUARRY_NO_INDEX: none, and that number comes next
  *     link        list, of each chunk: 63 .. 57 | 56 ........... 27 | 26 ........................ 0
  *                                      queue    | number of the next | its chunk; open; or closed
@@ -27,13 +30,23 @@
  * No ticket is ever without a segment: tickets drawn are never more than slots reserved, those never more than slots
  * installed, and segments are installed in the order of their numbers.
  *
- * Who installs.  As in the paper one segment for each 2^shift slots that are asked for, by who asks for the
- * first of them; so many can be installed at once.  Not while enough are there.  Who finds no room looks a few times
- * (QUARRY_SEGMENTS_PATIENCE) and then installs one itself, so nobody waits for one who stands still.
- *     install   take a chunk; empty its slots with all lanes; write it into the entry of number `tail`, by a
- *               compare-exchange with "number tail, none yet"; raise tail, or help who did not yet; add to room
- * An entry holds k until k is retired, and then k + entries, none yet.  So a segment is never written over one that
- * lives: then the queue is full.  Who can't install gives the chunk back.
+ * Who installs.  As in the paper one segment for each 2^shift slots that are asked for, by who asks for the first of
+ * them; so many are installed at once.  Not while enough are there.  Who finds no room waits until the slots are there
+ * that were asked for before and by it: so those who wait for different segments don't reach for the same one.  After
+ * QUARRY_SEGMENTS_PATIENCE looks it takes what there is, and installs one itself; after so many times as many it gives
+ * up.  So nobody waits for one who stands still.
+ *     install   take a chunk; empty its slots with all lanes; draw a number from `next`; write the chunk into its
+ *               entry; publish
+ *     publish   look at entries from tail on; move tail over those that are written, by a compare-exchange; then add
+ *               all their slots to room
+ * A number is drawn by who has a chunk ready, so there will be no gap.  Who writes an entry and then finds a gap before
+ * it leaves it: whoever closes the gap publishes both.  Each writes an entry and then reads tail by an addition that is
+ * acq_rel, so the last of them sees what all others wrote.
+ *
+ * An entry holds k until k is retired, and then k + entries, none yet.  A number may only be drawn when its entry is
+ * free: `spare` counts those.  Who finds none looks at entries from `reach` on, moves that over those whose segments
+ * have been retired, and adds them to `spare`.  So a segment is never written over one that lives: then the queue is
+ * full, and who can't install gives the chunk back.
  *
  * Who retires.  Whoever makes `taken` 2^shift: then every position of the segment had its writer and its reader, and
  * both are done.  Only they look at an entry for that number, so nobody will look at the segment again.  It goes to
@@ -71,8 +84,8 @@
  * shortly before the wrap, so that every one passes it.
  *
  * Order.
- * - Emptying a segment happens-before every access to its slots: the compare-exchange of the entry, or of the link,
- *   releases, who looks at it acquires.  A hint is written with release by who has acquired.
+ * - Emptying a segment happens-before every access to its slots: the store of the entry, or the compare-exchange of the
+ *   link, releases, who looks at it acquires.  A hint is written with release by who has acquired.
  * - What was done before a put happens-before what is done after its take: release and acquire of the slot.
  * - Reads of slots happen-before the chunk's next use: additions to `taken` are acq_rel, and a sync comes before.
  * - All else is relaxed.  Who has a ticket may look at the entry before it sees it written; it was written before
@@ -123,9 +136,24 @@ struct quarry_segments {
     struct quarry_chunks store;
     unsigned char *base; /* of chunk 0; NULL: chunks may not be used, so there is never any room */
     uint64_t stride;     /* bytes from one chunk to the next */
-    uint32_t shift;
-    struct quarry_segments *memory; /* a copy of this in the heap: what is not in line gets its address */
+    /* Read, not computed: a kernel would compute each once, and have a register for it all the time. */
+    uint32_t shift, size, slots; /* a segment has size = 2^shift slots; mask of a slot's number */
+    uint32_t numbers;            /* mask of a segment's number */
+    uint32_t start;              /* the first position */
+    uint32_t entries;            /* of a queue */
 };
+
+/* Fills in what follows from the numbers of slots of a segment, 2^shift, and of entries of each queue. */
+SIMT_FN void quarry_segments_shape(struct quarry_segments *q, uint32_t shift, uint32_t entries)
+{
+    q->shift = shift;
+    q->size = 1u << shift;
+    q->slots = q->size - 1u;
+    q->numbers = ~0u >> shift;
+    q->start = 0u - (QUARRY_SEGMENTS_BEFORE_WRAP << shift);
+    q->entries = entries;
+    q->mask = entries - 1u;
+}
 
 /* The queue's tickets. */
 SIMT_FN struct quarry_index_queue quarry_segments_tickets(const struct quarry_segments *q, uint32_t queue)
@@ -136,22 +164,15 @@ SIMT_FN struct quarry_index_queue quarry_segments_tickets(const struct quarry_se
 
 SIMT_FN uint64_t *quarry_segments_entry(const struct quarry_segments *q, uint32_t queue, uint32_t number)
 {
-    return &q->directory[(uint64_t)queue * (q->mask + 1u) + (number & q->mask)];
-}
-
-/* The first position. */
-SIMT_FN uint32_t quarry_segments_start(const struct quarry_segments *q)
-{
-    return 0u - (QUARRY_SEGMENTS_BEFORE_WRAP << q->shift);
+    return &q->directory[(uint64_t)queue * q->entries + (number & q->mask)];
 }
 
 /* Makes an empty queue.  Thread `thread` of `threads` does its share; nothing else runs. */
 SIMT_FN void quarry_segments_init(const struct quarry_segments *q, uint32_t queue, uint64_t thread,
                                   uint64_t threads)
 {
-    uint32_t ticket = quarry_segments_start(q), first = ticket >> q->shift;
+    uint32_t ticket = q->start, first = ticket >> q->shift;
     if (thread == 0) {
-        *q->memory = *q;
         q->ends[queue].queue.count = 0;
         q->ends[queue].queue.front = ticket;
         q->ends[queue].queue.back = ticket;
@@ -159,12 +180,12 @@ SIMT_FN void quarry_segments_init(const struct quarry_segments *q, uint32_t queu
         q->ends[queue].tail = first;
         q->ends[queue].next = first;
         q->ends[queue].reach = first;
-        q->ends[queue].spare = q->mask + 1u;
+        q->ends[queue].spare = q->entries;
         q->ends[queue].head = (uint64_t)first << 32 | QUARRY_NO_INDEX;
         q->ends[queue].last = q->ends[queue].head;
     }
     for (uint64_t i = thread; i <= q->mask; i += threads) { /* of the first numbers, each in its entry */
-        uint32_t number = (first + (uint32_t)i) & (~0u >> q->shift);
+        uint32_t number = (first + (uint32_t)i) & q->numbers;
         *quarry_segments_entry(q, queue, number) = (uint64_t)number << 32 | QUARRY_NO_INDEX;
     }
 }
@@ -183,7 +204,7 @@ SIMT_FN uint64_t quarry_segments_pair(uint32_t number, uint32_t chunk)
 /* Number of the segment that comes n after another. */
 SIMT_FN uint32_t quarry_segments_after(const struct quarry_segments *q, uint32_t number, uint32_t n)
 {
-    return (number + n) & (~0u >> q->shift);
+    return (number + n) & q->numbers;
 }
 
 SIMT_FN uint32_t quarry_segments_next(const struct quarry_segments *q, uint32_t number)
@@ -265,7 +286,7 @@ SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t que
          * first sees that it is finished. */
         uint64_t head = simt_add_u64(&q->ends[queue].head, 0, acq_rel), after = head, link;
         uint32_t chunk = (uint32_t)head;
-        if (chunk == QUARRY_NO_INDEX || simt_add_u32(&q->taken[chunk], 0, acq_rel) != 1u << q->shift)
+        if (chunk == QUARRY_NO_INDEX || simt_add_u32(&q->taken[chunk], 0, acq_rel) != q->size)
             return;
         uint32_t number = quarry_segments_next(q, (uint32_t)(head >> 32));
         uint64_t closed = quarry_segments_link(queue, number, QUARRY_SEGMENTS_CLOSED);
@@ -353,7 +374,7 @@ SIMT_FN int quarry_segments_draw(const struct quarry_segments *q, uint32_t queue
         reach = simt_shuffle_u32(group, reach, leader);
         uint32_t its = quarry_segments_after(q, reach, rank);
         /* acquire: pairs with the release in quarry_segments_retire */
-        int gone = rank <= q->mask &&
+        int gone = rank < q->entries &&
                    (uint32_t)(simt_load_u64(quarry_segments_entry(q, queue, its), acquire) >> 32) != its;
         uint32_t n = quarry_segments_run(group, gone);
         if (n == 0)
@@ -378,7 +399,7 @@ SIMT_FN void quarry_segments_publish(const struct quarry_segments *q, uint32_t q
         tail = simt_shuffle_u32(group, tail, leader);
         uint32_t its = quarry_segments_after(q, tail, rank);
         uint64_t entry = simt_load_u64(quarry_segments_entry(q, queue, its), relaxed);
-        uint32_t n = quarry_segments_run(group, rank <= q->mask && (uint32_t)(entry >> 32) == its &&
+        uint32_t n = quarry_segments_run(group, rank < q->entries && (uint32_t)(entry >> 32) == its &&
                                                     (uint32_t)entry != QUARRY_NO_INDEX);
         done = n == 0;
         if (rank == 0 && n &&
@@ -400,7 +421,7 @@ SIMT_FN int quarry_segments_enter(const struct quarry_segments *q, uint32_t queu
             number = quarry_segments_append(q, queue, chunk);
             simt_store_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(number, chunk),
                            release);
-            (void)simt_add_u64(&q->ends[queue].room, (uint64_t)1 << q->shift, relaxed);
+            (void)simt_add_u64(&q->ends[queue].room, (uint64_t)q->size, relaxed);
         }
         return 1;
     }
@@ -425,7 +446,7 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
     if (chunk == QUARRY_NO_INDEX)
         return 0;
     uint32_t *slot = quarry_segments_slots(q, chunk);
-    for (uint32_t i = rank; i < 1u << q->shift; i += width)
+    for (uint32_t i = rank; i < q->size; i += width)
         simt_store_u32(&slot[i], QUARRY_NO_INDEX, relaxed);
     if (rank == 0) {
         simt_store_u32(&q->taken[chunk], 0, relaxed);
@@ -534,14 +555,14 @@ SIMT_FN uint32_t quarry_segments_more(const struct quarry_segments *q, uint32_t 
 SIMT_FN uint32_t quarry_segments_reserve(const struct quarry_segments *q, uint32_t queue, uint32_t group,
                                          uint32_t n, uint32_t left)
 {
-    uint32_t leader = simt_ctz_u32(group), size = 1u << q->shift, state = 0, until = 0;
+    uint32_t leader = simt_ctz_u32(group), size = q->size, state = 0, until = 0;
     if (simt_rank(group) == 0) {
         uint64_t word;
         uint32_t got = quarry_segments_get(q, queue, n, 1, &word), asked = (uint32_t)(word >> 32);
-        uint32_t begun = (0u - asked) & (size - 1u), installs = 0;
+        uint32_t begun = (0u - asked) & q->slots, installs = 0;
         int32_t rest = quarry_segments_room(word) - (int32_t)n;
         if (n > begun && rest < (int32_t)size) /* the first of all installs one more, to be ahead */
-            installs = 1u + (n - begun - 1u) / size + (asked == quarry_segments_start(q));
+            installs = 1u + (n - begun - 1u) / size + (asked == q->start);
         until = asked + n;
         state = got << 16 | installs;
     }
@@ -563,7 +584,7 @@ SIMT_FN uint32_t *quarry_segments_slot(const struct quarry_segments *q, uint32_t
                                        uint32_t *chunk)
 {
     *chunk = quarry_segments_chunk(q, queue, ticket >> q->shift);
-    return &quarry_segments_slots(q, *chunk)[ticket & ((1u << q->shift) - 1u)];
+    return &quarry_segments_slots(q, *chunk)[ticket & q->slots];
 }
 
 /* Stores a number at a position that the caller has reserved.
@@ -593,7 +614,7 @@ SIMT_FN void quarry_segments_add(const struct quarry_segments *q, uint32_t queue
 SIMT_FN void quarry_segments_retire(const struct quarry_segments *q, uint32_t queue, uint32_t number,
                                     uint32_t chunk)
 {
-    uint32_t next = (number + q->mask + 1u) & (~0u >> q->shift);
+    uint32_t next = (number + q->entries) & q->numbers;
     if (q->list) {
         quarry_segments_leave(q, queue);
         return;
@@ -616,7 +637,7 @@ SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t 
 {
     struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
     uint32_t got = 0, ticket = 0, index = QUARRY_NO_INDEX, chunk = 0, leader = simt_ctz_u32(group);
-    uint32_t rank = simt_rank(takes), size = 1u << q->shift;
+    uint32_t rank = simt_rank(takes), size = q->size;
     if (simt_rank(group) == 0) {
         uint32_t n = simt_popc_u32(takes);
         int32_t before = (int32_t)simt_sub_u32(&tickets.ends->count, n, relaxed);
@@ -639,7 +660,7 @@ SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t 
         index = index == QUARRY_SEGMENTS_SKIP ? QUARRY_NO_INDEX : index;
     }
     simt_sync(group); /* all have read: only then it is counted */
-    uint32_t at = ticket & (size - 1u);
+    uint32_t at = ticket & q->slots;
     if (mine && (rank == 0 || at == 0)) { /* for all lanes with slots of this segment */
         uint32_t n = got - rank < size - at ? got - rank : size - at;
         /* acq_rel: who retires the segment has all their reads behind it */
