@@ -7,9 +7,9 @@
 
 #define MOST_PAGES (33u * 64u)
 #define HEAPS 12u
-#define MOVE_SEEDS 50u
+#define MOVE_SEEDS 20u
 #define FAIL_SEEDS 300u
-#define REGAIN_SEEDS 300u
+#define REGAIN_SEEDS 100u
 #define SWAP_SEEDS 100u
 #define HALVES_SEEDS 1000u
 #define TURNS 40u
