@@ -325,9 +325,8 @@ def main():
     if options.list:
         print("\n".join(f"{m.number} {m.name}" for m in chosen))
         return 0
-    if not (build / "CMakeCache.txt").exists():
-        subprocess.run(["cmake", "-S", copy, "-B", build, "-DQUARRY_CUDA=OFF", "-DQUARRY_TESTS=ON", "-DQUARRY_SANITIZE=weak",
-                        *options.cmake.split()], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "-S", copy, "-B", build, "-DQUARRY_CUDA=OFF", "-DQUARRY_TESTS=ON", "-DQUARRY_SANITIZE=weak",
+                    *options.cmake.split()], check=True, stdout=subprocess.DEVNULL)
     programs = sorted({"test_" + t.program for t in tests})
     made = subprocess.run(["cmake", "--build", build, "--parallel", str(options.jobs), "--target", *programs],
                           stdout=subprocess.DEVNULL)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NDEBUG
+#define NDEBUG /* a wrong free does no harm: an assertion would end it */
+#endif
 #include "blocks/masks_kernels.h"
 
 SIMT_FN struct quarry_chunk_masks masks_of(const struct masks_case *a)
@@ -125,6 +128,16 @@ SIMT_KERNEL(masks_free, struct masks_case, a)
     quarry_mask_free(&m, 0, 3u, 0, simt_lane());
     if (simt_lane() == 1)
         masks_wrong(&a, masks_chunk(&m, &seen) == QUARRY_NO_INDEX);
+}
+
+SIMT_KERNEL(masks_stray, struct masks_case, a)
+{
+    struct quarry_chunk_masks m = masks_of(&a);
+    quarry_mask_free(&m, 1, 1u, 0, 3);
+    uint64_t word = simt_load_u64(&m.table->word[0], relaxed);
+    masks_wrong(&a, quarry_mask_count(word) != 0 || quarry_chunk_class(word) != 1);
+    for (uint32_t k = 0; k < 2; k++)
+        masks_wrong(&a, simt_load_u64(&m.class_[k].units.units, relaxed) != 0);
 }
 
 /* Pages for the calling lane, as long as there are units. */

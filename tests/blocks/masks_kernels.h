@@ -41,6 +41,8 @@ SIMT_KERNEL_DECLARE(
 SIMT_KERNEL_DECLARE(masks_want); /* of masks_both: two lanes want a chunk */
 SIMT_KERNEL_DECLARE(masks_refuse); /* of masks_late: who is refused knows what was done in transit */
 SIMT_KERNEL_DECLARE(masks_free); /* of masks_had: two lanes free all pages, and one of them wants the chunk */
+SIMT_KERNEL_DECLARE(
+    masks_stray); /* of masks_had: a free of what was a page when the chunk had another class */
 SIMT_KERNEL_DECLARE(masks_deal); /* of masks_new: a page of it is taken while two lanes deal it */
 
 #endif

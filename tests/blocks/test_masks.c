@@ -79,6 +79,18 @@ static void what_lanes_have_freed_they_can_have(void **state)
     test_for_seeds(&target, free_all, 2000);
 }
 
+static void stray(uint64_t seed)
+{
+    (void)seed;
+    run(&masks_had, &masks_stray, MASKS_PAGES, 1, 1);
+}
+
+static void a_page_of_a_class_that_is_no_more_is_not_counted(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, stray, 1);
+}
+
 static void deal(uint64_t seed)
 {
     (void)seed;
@@ -98,6 +110,7 @@ int main(void)
         test_with_seeds(a_chunk_is_recalled_for_who_still_needs_one, &target),
         test_with_seeds(who_is_refused_knows_what_was_made, &target),
         test_with_seeds(what_lanes_have_freed_they_can_have, &target),
+        test_with_seeds(a_page_of_a_class_that_is_no_more_is_not_counted, &target),
         test_with_seeds(a_page_that_is_dealt_is_had_once, &target),
     };
     target = test_target();
