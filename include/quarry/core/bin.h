@@ -3,7 +3,7 @@
  *
  * Isaac Gelado, Michael Garland, "Throughput-Oriented GPU Memory Allocation", PPoPP 2019, section 4.2.  This
  * file knows where the blocks of a bin lie, and takes and gives them.  Who makes bins, lists and retires them
- * is alloc/ualloc.h.
+ * is core/arenas.h.
  *
  *     chunk   | page 0 | ... | page heads - 1 | bin | bin | ... | bin |          2^chunk_log pages
  *     page    | head: of the chunk, or unused | tail | tail | ... |              of the first `heads`
@@ -43,6 +43,7 @@
 #define QUARRY_BIN_BLOCKS_MOST 512u
 #define QUARRY_BIN_WORDS (QUARRY_BIN_BLOCKS_MOST / 32u)
 #define QUARRY_BIN_CHUNK_LOG_MOST 7u /* the chunk's head has a bit for each page */
+#define QUARRY_BIN_SPARE_WORDS ((1u << QUARRY_BIN_CHUNK_LOG_MOST) / 32u)
 
 #define QUARRY_BIN_LISTED 1u
 #define QUARRY_BIN_RETIRING 2u
@@ -61,8 +62,9 @@ struct quarry_bin {
 SIMT_STATIC_ASSERT(sizeof(struct quarry_bin) <= QUARRY_BIN_HEAD, "a bin's head fits");
 
 struct quarry_bin_chunk {
-    struct quarry_link link; /* in the list of chunks that have free bins.  First, as above */
-    uint64_t spare[2];       /* a bit for each page that is a free bin */
+    struct quarry_link link;                /* in the list of chunks that have free bins.  First, as above */
+    uint32_t spare[QUARRY_BIN_SPARE_WORDS]; /* a bit for each page that is a free bin */
+    uint32_t page;                          /* its first one's number */
     uint32_t arena;
     uint32_t retiring;
 };
@@ -105,6 +107,10 @@ SIMT_FN uint32_t quarry_bin_class(const struct quarry_bin_shape *s, uint64_t byt
     return more ? 32u - simt_clz_u32(more) : 0;
 }
 
+/* Blocks of 2^size_log bytes in a bin's own page and its tail.  A macro, as the host wants to know, too. */
+#define QUARRY_BIN_FIT(s, size_log)                                                                          \
+    ((uint32_t)(((s)->page_bytes - (s)->head_bytes) >> (size_log)) + (QUARRY_BIN_HEAD >> (size_log)))
+
 /* Blocks of 2^size_log bytes in a bin's own page. */
 SIMT_FN uint32_t quarry_bin_inside(const struct quarry_bin_shape *s, uint32_t size_log)
 {
@@ -115,7 +121,7 @@ SIMT_FN uint32_t quarry_bin_inside(const struct quarry_bin_shape *s, uint32_t si
 SIMT_FN uint32_t quarry_bin_blocks(const struct quarry_bin_shape *s, uint32_t class_)
 {
     uint32_t size_log = s->least_log + class_;
-    uint32_t blocks = quarry_bin_inside(s, size_log) + (QUARRY_BIN_HEAD >> size_log);
+    uint32_t blocks = QUARRY_BIN_FIT(s, size_log);
     return blocks < QUARRY_BIN_BLOCKS_MOST ? blocks : QUARRY_BIN_BLOCKS_MOST;
 }
 
@@ -176,6 +182,23 @@ SIMT_FN uint32_t quarry_bin_free(uint32_t word)
     return word / QUARRY_BIN_ONE;
 }
 
+/* The bits of word i of a set that stand for numbers below n. */
+SIMT_FN uint32_t quarry_bin_below(uint32_t n, uint32_t i)
+{
+    uint32_t bits = n > 32u * i ? n - 32u * i : 0;
+    return bits >= 32u ? ~0u : (1u << bits) - 1u;
+}
+
+/* Has a chunk free bins? */
+SIMT_FN int quarry_bin_has_spare(const struct quarry_bin_chunk *chunk)
+{
+    uint32_t any = 0;
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < QUARRY_BIN_SPARE_WORDS; i++)
+        any |= simt_load_u32(&chunk->spare[i], relaxed);
+    return any != 0;
+}
+
 /* Makes a bin whose first `kept` blocks are somebody's.  Nobody knows of it. */
 SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t class_, uint32_t arena,
                              uint32_t blocks, uint32_t kept)
@@ -185,10 +208,8 @@ SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t cla
     simt_store_u32(&bin->class_, class_, relaxed);
     simt_store_u32(&bin->arena, arena, relaxed);
     for (uint32_t i = 0; i < QUARRY_BIN_WORDS; i++) {
-        uint32_t low = kept > 32u * i ? kept - 32u * i : 0, high = blocks > 32u * i ? blocks - 32u * i : 0;
-        uint32_t taken = low >= 32u ? ~0u : (1u << low) - 1u;
-        uint32_t missing = high >= 32u ? 0 : ~0u << high;
-        simt_store_u32(&bin->used[i], taken | missing, relaxed);
+        uint32_t missing = ~quarry_bin_below(blocks, i);
+        simt_store_u32(&bin->used[i], quarry_bin_below(kept, i) | missing, relaxed);
     }
     simt_store_u32(&bin->word, (blocks - kept) * QUARRY_BIN_ONE | (blocks > kept ? QUARRY_BIN_LISTED : 0),
                    relaxed);
@@ -279,11 +300,11 @@ SIMT_HOST_FN struct quarry_bin_shape quarry_bin_shape_make(uint64_t page_bytes, 
     if (page_bytes < (uint64_t)s.head_bytes + QUARRY_BIN_HEAD)
         return s;
     s.tails = (uint32_t)(page_bytes - s.head_bytes) / QUARRY_BIN_HEAD;
-    while (s.heads * s.tails + s.heads < quarry_bin_chunk_pages(&s))
+    while (s.heads * s.tails + s.heads < 1u << chunk_log)
         s.heads++;
-    if (s.heads == quarry_bin_chunk_pages(&s))
+    if (s.heads == 1u << chunk_log)
         return s;
-    while (s.least_log + s.classes < 31u && quarry_bin_blocks(&s, s.classes) >= 2u)
+    while (s.least_log + s.classes < 31u && QUARRY_BIN_FIT(&s, s.least_log + s.classes) >= 2u)
         s.classes++;
     return s;
 }
