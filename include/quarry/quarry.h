@@ -176,7 +176,7 @@ struct quarry_allocator_info {
     /* A block is a page or shares one: larger requests are refused. */
     int page_parts;
 
-    /* A block has 1, 2, 4, ... pages. */
+    /* A block has 1, 2, 4, ... pages, or is such a part of one. */
     int powers;
 };
 

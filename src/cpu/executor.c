@@ -64,11 +64,13 @@ static void start_block(struct worker *w, struct block *b)
         b->warps[k] = (struct warp){
             .exists = exists, .ready = exists, .last = SIMT_LANES - 1, .lanes = b->lanes + k * SIMT_LANES};
     }
+    /* One worker runs all blocks of deterministic mode: there blocks stand for multiprocessors. */
+    uint32_t sm = deterministic(w) ? b->index : w->index;
     for (uint32_t i = 0; i < launch->threads; i++) {
         struct lane *lane = &b->lanes[i];
         struct fiber *fiber = &w->crew->stacks[slot * launch->threads + i];
-        lane->self = (struct simt_cpu_lane){i % SIMT_LANES, i / SIMT_LANES, i,        launch->threads,
-                                            b->index,       launch->blocks, w->index, b->shared};
+        lane->self = (struct simt_cpu_lane){i % SIMT_LANES, i / SIMT_LANES, i,  launch->threads,
+                                            b->index,       launch->blocks, sm, b->shared};
         lane->fiber = fiber;
         lane->block = b;
         lane->warp = &b->warps[i / SIMT_LANES];

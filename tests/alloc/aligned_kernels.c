@@ -119,11 +119,12 @@ SIMT_KERNEL(aligned_fill, struct aligned_case, a)
     uint32_t n = 0;
     if (simt_thread() != 0)
         return;
-    for (uint32_t pages = 0; pages <= 1; pages++)
+    for (uint32_t kind = 0; kind <= 2; kind++) { /* then pages, and where a part of one can be free, halves */
+        uint64_t bytes = kind ? a.page_bytes >> (kind - 1u) : a.bytes;
         do
-            a.own[n] =
-                aligned_get(&a, n / ALIGNED_HELD, pages ? 16 : a.alignment, pages ? a.page_bytes : a.bytes);
+            a.own[n] = aligned_get(&a, n / ALIGNED_HELD, kind ? 16 : a.alignment, bytes);
         while (a.own[n].block && ++n < a.count);
+    }
 }
 
 SIMT_KERNEL(aligned_play, struct aligned_case, a)

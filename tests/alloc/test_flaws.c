@@ -18,10 +18,12 @@ struct word {
 
 /* One flaw in the structures of an idle heap. */
 #define FLAW_WORDS 4u
-enum flawed { FLAW_EMPTY, FLAW_FULL, FLAW_WIDE, FLAWED };
+enum flawed { FLAW_EMPTY, FLAW_FULL, FLAW_WIDE, FLAW_BINS, FLAWED };
 struct flaw {
     const char *allocator;
-    int heap; /* enum flawed: nothing lives; FLAW_PAGES blocks of a page each; nothing, with pages of many cells */
+    /* enum flawed: nothing lives; FLAW_PAGES blocks of a page each; nothing, with pages of many cells; FLAW_BLOCKS blocks of
+     * bins of ualloc, one bin a page */
+    int heap;
     struct word word[FLAW_WORDS];
 };
 
@@ -33,6 +35,10 @@ struct flaw {
 #define STORE(field) (offsetof(struct quarry_chunks_head, field) / 4)
 #define WIDE_BYTES 1024u /* of a page with two fields at its end */
 #define WIDE_CELLS 63u
+#define FLAW_BLOCKS (8u * FLAW_PAGES) /* the heap is full */
+/* Of a bin of ualloc, which begins in the middle of a page; and of its chunk, which begins with the page. */
+#define BIN(page, field) ((((page)*2u + 1u) * WIDE_BYTES / 2u + offsetof(struct quarry_bin, field)) / 4u)
+#define CHUNK(page, field) (((page)*WIDE_BYTES + offsetof(struct quarry_bin_chunk, field)) / 4u)
 #define WIDE_FIELD(page, i) (((page) + 1u) * WIDE_BYTES / 4u - 1u - (i))
 
 static const struct flaw flaws[] = {
@@ -98,8 +104,25 @@ static const struct flaw flaws[] = {
      FLAW_FULL,
      {{"tree", 1, 8, TREE(0xffffffff) | QUARRY_BUDDY_TAKEN << 8}}}, /* likewise, in a word */
     {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}},                    /* a unit that nobody knows of */
-    {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},                /* a page of a chunk that has none */
-    {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}},               /* a page that nobody knows of, */
+    {"ualloc", FLAW_EMPTY, {{"self", 0, 8, 1}}},                    /* another struct */
+    {"ualloc", FLAW_EMPTY, {{"arenas", 0, 8, 1}}},                  /* a reader */
+    {"ualloc", FLAW_EMPTY, {{"supply", 0, 8, 1}}},                  /* a unit that nobody knows of */
+    {"ualloc", FLAW_EMPTY, {{"units", 0, 8, 1}}},
+    {"ualloc", FLAW_EMPTY, {{"tree", 1, 8, QUARRY_BUDDY_LOCKED}}},
+    {"ualloc",
+     FLAW_BINS,
+     {{"pages", BIN(5, word), 4, QUARRY_BIN_ONE}}}, /* a block is free, and no bit is clear */
+    {"ualloc", FLAW_BINS, {{"pages", BIN(5, word), 4, QUARRY_BIN_RETIRING}}},
+    {"ualloc", FLAW_BINS, {{"pages", BIN(5, used), 4, 0xfffffffe}}}, /* the other way round */
+    {"ualloc",
+     FLAW_BINS,
+     {{"pages", BIN(5, used), 4, 0xfffffffe}, {"pages", BIN(5, word), 4, QUARRY_BIN_ONE}}}, /* not listed */
+    {"ualloc", FLAW_BINS, {{"pages", BIN(5, class_), 4, QUARRY_ARENAS_CLASSES}}},
+    {"ualloc", FLAW_BINS, {{"pages", BIN(5, page), 4, 1}}},
+    {"ualloc", FLAW_BINS, {{"pages", BIN(5, arena), 4, 4096}}},
+    {"ualloc", FLAW_BINS, {{"pages", CHUNK(5, spare), 4, 2}}}, /* a free bin that nobody knows of */
+    {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},           /* a page of a chunk that has none */
+    {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}},          /* a page that nobody knows of, */
     {"ouro-p-s",
      FLAW_EMPTY,
      {{"classes", 0, 8, OWED}, {"classes", BALANCE, 8, OWED *QUARRY_SEMAPHORE_UNIT}}}, /* or owes */
@@ -172,12 +195,12 @@ static void flaws_of(quarry_heap *heap, const char *allocator, int kind)
     memset(&argument, 0, sizeof argument);
     argument.heap = quarry_heap_handle(heap);
     argument.result = test_memory(&base_target, sizeof *argument.result);
-    argument.block = test_memory(&base_target, sizeof(void *) * FLAW_PAGES);
+    argument.count = kind == FLAW_BINS ? FLAW_BLOCKS : FLAW_PAGES;
+    argument.block = test_memory(&base_target, sizeof(void *) * argument.count);
     argument.bytes = 64;
     argument.alignment = 16;
     argument.threads = THREADS;
-    argument.count = FLAW_PAGES;
-    if (kind == FLAW_FULL)
+    if (kind == FLAW_FULL || kind == FLAW_BINS)
         test_run(&promise_stride_malloc, &base_target, 4, THREADS / 4, 0, &argument);
     assert_ok(quarry_heap_describe(heap, &about));
     memset(map, 0, sizeof map);
@@ -221,7 +244,7 @@ static void check_sees_each_flaw(void **state)
             options.target = base_target;
             options.allocator = info.name;
             options.pages = FLAW_PAGES;
-            options.page_bytes = kind == FLAW_WIDE ? WIDE_BYTES : 64;
+            options.page_bytes = kind == FLAW_WIDE || kind == FLAW_BINS ? WIDE_BYTES : 64;
             assert_ok(quarry_heap_create(&heap, &options));
             flaws_of(heap, info.name, kind);
             assert_ok(quarry_heap_destroy(heap));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "blocks/buddy_kernels.h"
 
-#include "quarry/alloc/tbuddy.h"
+#include "quarry/core/buddy.h"
 
 SIMT_KERNEL(buddy_start, struct buddy_case, a)
 {
@@ -82,13 +82,12 @@ SIMT_KERNEL(buddy_some, struct buddy_case, a)
  * free before. */
 SIMT_KERNEL(buddy_counted, struct buddy_case, a)
 {
-    struct quarry_tbuddy h = {a.buddy, {0, 0, 0, 0}};
     uint32_t lane = simt_lane(), alone = 1u << lane;
     if (simt_block() == 0)
         (void)quarry_buddy_give_together(&a.buddy, a.together ? simt_active() : alone, 2 * lane);
     else if (lane == 0)
         for (uint32_t i = 0; i < a.rounds; i++)
-            buddy_wrong(&a, quarry_tbuddy_slots(&h, 1, alone) < a.buddy.pages / 2);
+            buddy_wrong(&a, quarry_buddy_slots(&a.buddy, 0, alone) < a.buddy.pages / 2);
 }
 
 /* Two lanes give the last page of a word each.  One goes on with both words' blocks, and block 1 gets all. */

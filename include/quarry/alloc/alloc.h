@@ -43,7 +43,7 @@
  *       block came from quarry_F_malloc of this heap, is live, and its malloc happens-before this call.
  *       It may be any address less than layout->free_reach bytes behind that (quarry_aligned_alloc).
  *       What the caller wrote before happens-before what the next owner does.  Never waits for memory, and
- *       mostly for nobody; tbuddy waits for bounded sections of others.
+ *       mostly for nobody; tbuddy and ualloc wait for bounded sections of others.
  *       A debug build asserts that the block is live, as far as its structures tell.  In any build an
  *       address that is no live block's, whatever it is, leads to no write outside them and to no
  *       endless loop.
@@ -113,7 +113,7 @@ enum quarry_capability {
     /* A block is a page or a part of one: max_block is page_bytes. */
     QUARRY_HAS_PAGE_PARTS = 128,
 
-    /* A block has 2^n pages, and begins at a multiple of so many behind the first page. */
+    /* A block has 2^n pages, and begins at a multiple of so many behind the first page; n may be below 0. */
     QUARRY_HAS_POWERS = 256
 };
 

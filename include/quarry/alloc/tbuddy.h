@@ -60,16 +60,12 @@ SIMT_FN void quarry_tbuddy_free(const struct quarry_tbuddy *h, void *block)
     (void)live;
 }
 
-/* Halves the block as long as one half has all of the user's bytes.
- * Progress: as quarry_buddy_shrink. */
+/* Progress: as quarry_buddy_keep. */
 SIMT_FN void quarry_tbuddy_trim(const struct quarry_tbuddy *h, void *block, void *user, uint64_t bytes)
 {
-    uint32_t first = quarry_page_index(&h->pages, user), order;
-    uint32_t apart = first ^ quarry_page_index(&h->pages, (unsigned char *)user + bytes - 1u);
-    uint32_t kept = apart ? 32u - simt_clz_u32(apart) : 0;
     (void)block;
-    if (quarry_buddy_find(&h->buddy, first, &order) == QUARRY_BUDDY_TAKEN && kept < order)
-        quarry_buddy_shrink(&h->buddy, order, kept, first >> kept);
+    quarry_buddy_keep(&h->buddy, quarry_page_index(&h->pages, user),
+                      quarry_page_index(&h->pages, (unsigned char *)user + bytes - 1u));
 }
 
 SIMT_FN enum quarry_place quarry_tbuddy_find(const struct quarry_tbuddy *h, const void *address,
@@ -103,28 +99,12 @@ SIMT_FN void quarry_tbuddy_count(const struct quarry_tbuddy *h, uint32_t state, 
         sum->slots += (uint64_t)1 << (height - quarry_tbuddy_order(h, bytes));
 }
 
-/* Slots while others malloc and free: units that are there or expected, from the lowest order on.  A merge announces
- * its unit before it takes those below, so nothing is missed.  What is counted twice meanwhile is cut off.
- * Scope: share->group. */
-SIMT_FN uint64_t quarry_tbuddy_slots(const struct quarry_tbuddy *h, uint64_t bytes, uint32_t group)
-{
-    const struct quarry_buddy *b = &h->buddy;
-    uint32_t order = quarry_tbuddy_order(h, bytes);
-    uint64_t slots = 0;
-    for (uint32_t k = order; simt_rank(group) == 0 && k <= b->top; k++) {
-        int64_t uncovered = quarry_semaphore_uncovered(simt_load_u64(&b->units[k].balance, relaxed));
-        slots += uncovered < 0 ? (uint64_t)-uncovered << (k - order) : 0;
-        simt_fence(acq_rel); /* pairs with that of quarry_buddy_merge */
-    }
-    return slots < b->pages >> order ? slots : b->pages >> order;
-}
-
 SIMT_FN void quarry_tbuddy_census(const struct quarry_tbuddy *h, uint64_t bytes,
                                   const struct quarry_census_share *share, struct quarry_census *sum)
 {
     const struct quarry_buddy *b = &h->buddy;
     if (!share->idle) {
-        sum->slots += quarry_tbuddy_slots(h, bytes, share->group);
+        sum->slots += quarry_buddy_slots(b, quarry_tbuddy_order(h, bytes), share->group);
         return;
     }
     for (uint64_t i = share->thread; i < b->words; i += share->threads) {

@@ -633,4 +633,28 @@ SIMT_FN void quarry_buddy_shrink(const struct quarry_buddy *b, uint32_t height, 
         quarry_semaphore_signal(&b->units[height], 1);
 }
 
+/* Halves the block that the caller has as long as one half has pages `first` to `last`, and gives back the others.
+ * Progress: as quarry_buddy_shrink. */
+SIMT_FN void quarry_buddy_keep(const struct quarry_buddy *b, uint32_t first, uint32_t last)
+{
+    uint32_t apart = first ^ last, kept = apart ? 32u - simt_clz_u32(apart) : 0, order;
+    if (quarry_buddy_find(b, first, &order) == QUARRY_BUDDY_TAKEN && kept < order)
+        quarry_buddy_shrink(b, order, kept, first >> kept);
+}
+
+/* ---- looking ---- */
+
+/* Blocks of that order while others take and give: units that are there or expected, from that order on.  A merge
+ * announces its unit before it takes those below, so nothing is missed.  What is counted twice meanwhile is cut off.
+ * Returns the caller's share.  Scope: group. */
+SIMT_FN uint64_t quarry_buddy_slots(const struct quarry_buddy *b, uint32_t order, uint32_t group)
+{
+    uint64_t slots = 0;
+    for (uint32_t k = order; simt_rank(group) == 0 && k <= b->top; k++) {
+        slots += quarry_semaphore_coming(&b->units[k]) << (k - order);
+        simt_fence(acq_rel); /* pairs with that of quarry_buddy_merge */
+    }
+    return slots < b->pages >> order ? slots : b->pages >> order;
+}
+
 #endif

@@ -4,8 +4,9 @@
  * One writer at a time changes it: with a mutex held, say.  Readers follow `next` in read sections of
  * quarry_srcu.  The list is a ring through a link of its own, which is no element.
  *
- * An element that is removed keeps its `next`: a reader that stands on it goes on from there.  It may be
- * inserted again, or its memory reused, after a barrier.
+ * An element that is removed keeps its `next`: a reader that stands on it goes on from there.  Its memory may be
+ * reused after a barrier, and it may be inserted again then; or at once, but only at the front: then a reader that
+ * stands on it begins anew.
  *
  * Order.  insert: what the writer wrote to the element happens-before what is done by a reader that finds it,
  * by the release of the store that links it and the acquire of the load that follows the link.  remove: a
@@ -44,7 +45,8 @@ SIMT_FN void quarry_list_insert(struct quarry_link *at, struct quarry_link *elem
 {
     struct quarry_link *next = quarry_list_next(at);
     simt_assert(next->back == at); /* at is in the list */
-    simt_store_u64(&element->next, (uint64_t)(uintptr_t)next, relaxed);
+    /* release: for readers that stand on the element since it was in the list before */
+    simt_store_u64(&element->next, (uint64_t)(uintptr_t)next, release);
     element->back = at;
     next->back = element;
     /* release: pairs with the acquire in quarry_list_next */

@@ -104,6 +104,13 @@ SIMT_FN int64_t quarry_semaphore_uncovered(uint64_t balance)
     return -(quarry_semaphore_free(balance) + quarry_semaphore_expected(balance));
 }
 
+/* Units that are there or expected, and not reserved.  Others may use the semaphore. */
+SIMT_FN uint64_t quarry_semaphore_coming(const struct quarry_semaphore *s)
+{
+    int64_t uncovered = quarry_semaphore_uncovered(simt_load_u64(&s->balance, relaxed));
+    return uncovered < 0 ? (uint64_t)-uncovered : 0;
+}
+
 /* The most of x from 0 to n. */
 SIMT_FN uint32_t quarry_semaphore_part(int64_t x, uint32_t n)
 {

@@ -14,7 +14,7 @@
  *   uint32_t simt_block_threads()   threads of a block
  *   uint32_t simt_block()           block within the launch
  *   uint32_t simt_blocks()          blocks of the launch
- *   uint32_t simt_sm()              multiprocessor (CPU: worker) that runs the lane now; a hint
+ *   uint32_t simt_sm()              multiprocessor that runs the lane now; a hint (CPU: worker; deterministic: block)
  *
  * Collectives: every lane named in `mask` calls the same one, at the same place, with the same mask,
  * and the mask names the caller.  A lane that has returned must not be named.  They exchange values;

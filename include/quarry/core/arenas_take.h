@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How blocks are taken out of arenas (core/arenas.h).
+ *
+ * malloc.  Lanes of a warp that want blocks of one class ask its semaphore together.
+ *   - For units that they get they look through the bins of an arena's list, their own's first: lower a bin's
+ *     count, take as many clear bits, and unlist the bin if the count is 0 then.
+ *   - GROW: if more is reserved than there and expected, their leader promises the blocks of some bins.  It asks for
+ *     so many bins.  Lanes make one each, keep the blocks that the group is owed, list the bin that has more in their
+ *     own arena, and signal the others.
+ *   - Bins: units of the semaphore of bins, and then bits of a chunk of an arena's list.  GROW: a chunk from the
+ *     buddy system, which goes into the list of the lane's own arena; what the leader is not owed is signalled.
+ *
+ * A leader has promised less than a bin more than it is owed.  So of each bin that it makes it keeps a block, and
+ * only of the last less than all; and it keeps a bin of each chunk.  No bin is listed that nobody has a block of.
+ *
+ * NULL is exact: at some instant during the call no block of the class was free, no bin, and no chunk in the
+ * buddy system, but for those that others had a claim to.  The argument is that of core/buddy.h.  A lane
+ * reserves a unit at its class, then at the bins, then at the orders of a chunk and more, and gives them up in
+ * the opposite order; at each there is an instant at which less units were there and expected than reserved.
+ * Whoever moves memory down has promised what it makes of it before it gets it. Whoever moves memory up
+ * announces it above before it takes units below, which it can't where somebody has reserved them, and puts
+ * back what comes to nothing before it withdraws the announcement.  Fences stand between. */
+#ifndef QUARRY_CORE_ARENAS_TAKE_H
+#define QUARRY_CORE_ARENAS_TAKE_H
+
+#include "quarry/core/arenas.h"
+
+/* quarry_buddy_take.  Out of line, as is what malloc and the last free of a bin run: the switch over all allocators
+ * would have their registers. */
+SIMT_NOINLINE_FN uint32_t quarry_arenas_take_pages(const struct quarry_arenas *h, uint32_t group,
+                                                   uint32_t order)
+{
+    struct quarry_random r = quarry_random_start();
+    return quarry_buddy_take(&h->buddy, &r, group, order);
+}
+
+/* What a group knows of its malloc.  Volatile: it lives in memory, and not in registers that a kernel would have. */
+struct quarry_arenas_ask {
+    uint32_t class_;
+    uint32_t needs; /* lanes that have no block yet, and were not refused one */
+    void *block;    /* the caller's */
+    /* The leader's account: what semaphores owe it, and it has promised to make.  Blocks that it has promised are those
+     * of the bins that it is owed, and asks for. */
+    uint32_t owed, promised;           /* blocks */
+    uint32_t owed_bins, promised_bins; /* bins */
+};
+
+/* What a group does next, in the lowest bits; above them, how many of it. */
+enum quarry_arenas_step {
+    QUARRY_ARENAS_DONE,  /* all have a block or NULL */
+    QUARRY_ARENAS_CHUNK, /* takes a chunk */
+    QUARRY_ARENAS_BINS,  /* has units of bins */
+    QUARRY_ARENAS_UNITS, /* has units of blocks */
+    QUARRY_ARENAS_NONE,  /* lanes are refused */
+    QUARRY_ARENAS_STEPS = 8
+};
+
+/* The first arena, from `at` on, whose list seems to have something; or `at`.  Scope: group, reconverged. */
+SIMT_FN uint32_t quarry_arenas_look(const struct quarry_arenas *h, uint32_t group, uint32_t at,
+                                    uint32_t class_)
+{
+    at = simt_shuffle_u32(group, at, simt_ctz_u32(group));
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < h->count; i += simt_popc_u32(group)) {
+        uint32_t arena = (at + i + simt_rank(group)) % h->count;
+        const struct quarry_link *first = &quarry_arenas_list(h, arena, class_)->first;
+        uint32_t has = simt_ballot(group, quarry_list_next(first) != first);
+        if (has)
+            return simt_shuffle_u32(group, arena, simt_ctz_u32(has));
+    }
+    return at;
+}
+
+/* The leader lowers the count of a bin of a list by up to n, as a reader, and unlists the bin if need be.
+ *   page   out: the bin
+ * Returns by how many. */
+SIMT_FN uint32_t quarry_arenas_lower(const struct quarry_arenas *h, struct quarry_arena_list *list,
+                                     uint32_t n, uint32_t *page)
+{
+    struct quarry_link *link = quarry_list_next(&list->first);
+    SIMT_ROLLED
+    for (; link != &list->first; link = quarry_list_next(link)) {
+        struct quarry_bin *bin = (struct quarry_bin *)(void *)link;
+        uint32_t after = 0, got = quarry_bin_lower(bin, n, &after);
+        if (got == 0)
+            continue;
+        if (quarry_bin_free(after) == 0 && (after & QUARRY_BIN_LISTED))
+            quarry_arenas_unlist(h, bin);
+        *page = bin->page;
+        return got;
+    }
+    return 0;
+}
+
+/* Finds blocks for the first n lanes that need one, which have a unit each.  Scope: group, reconverged. */
+SIMT_FN void quarry_arenas_search(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a,
+                                  uint32_t group, uint32_t n)
+{
+    uint32_t has = simt_ballot(group, (a->needs >> simt_lane() & 1u) && simt_rank(a->needs) < n);
+    a->needs &= ~has;
+    for (uint32_t at = simt_sm() % h->count;; simt_backoff()) {
+        at = quarry_arenas_look(h, group, at, a->class_);
+        uint32_t section = quarry_srcu_enter(&h->arena[at].readers, group);
+        while (has) {
+            uint32_t page = 0, got = 0;
+            if (simt_rank(group) == 0)
+                got = quarry_arenas_lower(h, quarry_arenas_list(h, at, a->class_), simt_popc_u32(has), &page);
+            got = simt_shuffle_u32(group, got, simt_ctz_u32(group));
+            if (got == 0)
+                break;
+            page = simt_shuffle_u32(group, page, simt_ctz_u32(group));
+            uint32_t takers = simt_ballot(group, (has >> simt_lane() & 1u) && simt_rank(has) < got);
+            uint32_t words = (quarry_bin_blocks(&h->shape, a->class_) + 31u) / 32u;
+            uint32_t index = quarry_bin_take(quarry_arenas_bin(h, page), words, group, takers);
+            if (takers >> simt_lane() & 1u)
+                a->block = quarry_arenas_address(h, page, a->class_, index);
+            has &= ~takers;
+        }
+        quarry_srcu_leave(&h->arena[at].readers, group, section); /* what the leader acquired holds for all */
+        if (has == 0)
+            return;
+        at = at + 1u < h->count ? at + 1u : 0;
+    }
+}
+
+/* The leader takes up to n bins of a chunk.
+ *   first    out: of 32 pages, the first
+ * Returns which of these are the bins; 0: the arena has none. */
+SIMT_FN uint32_t quarry_arenas_pick(const struct quarry_arenas *h, uint32_t arena, uint32_t n,
+                                    uint32_t *first)
+{
+    struct quarry_arena_list *list = quarry_arenas_list(h, arena, h->shape.classes);
+    uint32_t bins = 0, i = 0;
+    quarry_mutex_acquire(&list->mutex);
+    struct quarry_link *link = quarry_list_next(&list->first);
+    if (link != &list->first) {
+        struct quarry_bin_chunk *chunk = (struct quarry_bin_chunk *)(void *)link;
+        while (chunk->spare[i] == 0)
+            i++;
+        bins = quarry_bin_lowest(chunk->spare[i], n);
+        *first = chunk->page + 32u * i;
+        simt_store_u32(&chunk->spare[i], chunk->spare[i] & ~bins, relaxed);
+        if (!quarry_bin_has_spare(chunk))
+            quarry_list_remove(link);
+    }
+    quarry_mutex_release(&list->mutex);
+    return bins;
+}
+
+/* Lanes make bins, one each, and give their first blocks to lanes that need one; the others they signal.
+ *   n   units that the group has of the semaphore of bins
+ * Scope: group, reconverged. */
+SIMT_FN void quarry_arenas_make_bins(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a,
+                                     uint32_t group, uint32_t n)
+{
+    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group);
+    for (uint32_t made = 0; n; n -= made) {
+        uint32_t at = quarry_arenas_look(h, group, simt_sm() % h->count, h->shape.classes);
+        uint32_t blocks = quarry_bin_blocks(&h->shape, a->class_), bins = 0, first = 0, kept = 0;
+        if (rank == 0) {
+            bins = quarry_arenas_pick(h, at, n, &first);
+            kept = simt_popc_u32(bins) * blocks < a->owed ? simt_popc_u32(bins) * blocks : a->owed;
+        }
+        simt_sync(group); /* what the leader acquired holds for all */
+        bins = simt_shuffle_u32(group, bins, leader);
+        first = simt_shuffle_u32(group, first, leader);
+        kept = simt_shuffle_u32(group, kept, leader);
+        made = simt_popc_u32(bins);
+        if (rank < made) {
+            uint32_t page = first + quarry_kth_set_u32(bins, rank + 1u), own = simt_sm() % h->count;
+            simt_assert(kept > rank * blocks);
+            uint32_t mine = kept - rank * blocks < blocks ? kept - rank * blocks : blocks;
+            struct quarry_bin *bin = quarry_arenas_bin(h, page);
+            quarry_bin_make(bin, page, a->class_, own, blocks, mine);
+            if (mine < blocks) { /* the last */
+                struct quarry_arena_list *list = quarry_arenas_list(h, own, a->class_);
+                quarry_mutex_acquire(&list->mutex);
+                quarry_list_insert(&list->first, &bin->link);
+                quarry_mutex_release(&list->mutex);
+            }
+        }
+        simt_sync(group); /* bins are made */
+        if (rank == 0 && made) {
+            uint32_t owed = a->owed, promised = a->promised;
+            quarry_semaphore_produced(&h->supply[a->class_], &owed, made * blocks, &promised);
+            a->owed = owed;
+            a->promised = promised;
+        }
+        uint32_t place = simt_rank(a->needs);
+        int needs = (a->needs >> simt_lane() & 1u) != 0;
+        if (needs && place < kept)
+            a->block = quarry_arenas_address(h, first + quarry_kth_set_u32(bins, place / blocks + 1u),
+                                             a->class_, place % blocks);
+        a->needs = simt_ballot(group, needs && place >= kept);
+        if (made == 0)
+            simt_backoff(); /* others took what was seen */
+    }
+}
+
+/* Waits until some of what the caller is owed has come, or it has promised batches.
+ * Returns how many have come; *owed is what it is still owed.  Progress: as quarry_semaphore_wait. */
+SIMT_FN uint32_t quarry_arenas_wait(struct quarry_semaphore *s, uint32_t batch, volatile uint32_t *owed,
+                                    volatile uint32_t *promised)
+{
+    uint32_t before = *owed, after = before, parts;
+    for (;; simt_backoff()) {
+        parts = quarry_semaphore_poll(s, &after, batch);
+        if (parts || after != before)
+            break;
+    }
+    *owed = after;
+    *promised = parts;
+    return before - after;
+}
+
+/* The leader says what the group does next. */
+SIMT_FN uint32_t quarry_arenas_next(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a)
+{
+    struct quarry_semaphore *units = &h->supply[a->class_], *bins = quarry_arenas_bins(h);
+    uint32_t blocks = quarry_bin_blocks(&h->shape, a->class_), got = 0;
+    if (a->promised == 0) {
+        if (a->owed == 0)
+            return QUARRY_ARENAS_DONE;
+        got = quarry_arenas_wait(units, blocks, &a->owed, &a->promised);
+        if (got)
+            return got * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_UNITS;
+    }
+    if (a->owed_bins == 0) {
+        uint32_t n = a->promised / blocks;
+        simt_fence(acq_rel); /* what the class's semaphore said comes before what this one says */
+        got = quarry_semaphore_ask(bins, n);
+        a->owed_bins = n - got;
+    }
+    if (got == 0 && a->promised_bins == 0)
+        got = quarry_arenas_wait(bins, quarry_bin_count(&h->shape), &a->owed_bins, &a->promised_bins);
+    if (got)
+        return got * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_BINS;
+    simt_fence(acq_rel); /* what this semaphore said comes before what the next one says */
+    return QUARRY_ARENAS_CHUNK;
+}
+
+/* Makes pages a chunk of the caller's arena. */
+SIMT_FN void quarry_arenas_make_chunk(const struct quarry_arenas *h, uint32_t own, uint32_t first)
+{
+    struct quarry_bin_chunk *chunk = quarry_arenas_chunk(h, first);
+    struct quarry_arena_list *list = quarry_arenas_list(h, own, h->shape.classes);
+    uint32_t number = first >> h->shape.chunk_log;
+    chunk->page = first;
+    chunk->arena = own;
+    chunk->retiring = 0;
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < QUARRY_BIN_SPARE_WORDS; i++)
+        simt_store_u32(&chunk->spare[i],
+                       quarry_bin_below(quarry_bin_chunk_pages(&h->shape), i) &
+                           ~quarry_bin_below(h->shape.heads, i),
+                       relaxed);
+    (void)simt_or_u32(&h->chunk[number / 32u], 1u << number % 32u, relaxed);
+    quarry_mutex_acquire(&list->mutex);
+    quarry_list_insert(&list->first, &chunk->link);
+    quarry_mutex_release(&list->mutex);
+}
+
+/* The leader has a chunk, or, if `first` is QUARRY_NO_PAGE, gets none.
+ * Returns what the group does next. */
+SIMT_FN uint32_t quarry_arenas_got_chunk(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a,
+                                         uint32_t first)
+{
+    struct quarry_semaphore *bins = quarry_arenas_bins(h);
+    uint32_t before = a->owed_bins, owed = before, promised = a->promised_bins, gone = 0, refused = 0;
+    if (first != QUARRY_NO_PAGE) {
+        quarry_arenas_make_chunk(h, simt_sm() % h->count, first);
+        quarry_semaphore_produced(bins, &owed, quarry_bin_count(&h->shape), &promised);
+    } else {
+        simt_fence(acq_rel); /* what the buddy system said comes before what this semaphore says */
+        gone = quarry_semaphore_withdraw(bins, &owed, promised, &promised);
+    }
+    a->owed_bins = owed;
+    a->promised_bins = promised;
+    if (first != QUARRY_NO_PAGE)
+        return (before - owed) * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_BINS;
+    if (gone) {
+        uint32_t blocks = quarry_bin_blocks(&h->shape, a->class_), part = gone * blocks;
+        uint32_t left = a->promised - part;
+        uint32_t stays = left ? left - blocks + 1u : 0; /* for bins that may still come */
+        uint32_t given_up = a->owed - stays;
+        simt_fence(acq_rel); /* what the semaphore of bins said comes before what this one says */
+        refused = quarry_semaphore_withdraw(&h->supply[a->class_], &given_up, part, &part);
+        a->owed = stays + given_up;
+        a->promised = left;
+    }
+    return refused * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_NONE;
+}
+
+/* The leader asks for blocks.
+ * Returns what the group does next. */
+SIMT_FN uint32_t quarry_arenas_begin(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a)
+{
+    uint32_t got = quarry_semaphore_ask(&h->supply[a->class_], a->owed);
+    a->owed -= got;
+    return got ? got * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_UNITS : quarry_arenas_next(h, a);
+}
+
+/* Gets blocks for the lanes of a group, until all have one or NULL, or a chunk is to be taken.
+ *   first   the chunk, if one was to be taken, or QUARRY_NO_PAGE: there is none
+ * Returns whether a chunk is to be taken.  Scope: group, reconverged. */
+SIMT_NOINLINE_FN int quarry_arenas_go_on(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a,
+                                         uint32_t group, uint32_t first)
+{
+    uint32_t said = 0;
+    if (simt_rank(group) == 0)
+        said = a->promised_bins ? quarry_arenas_got_chunk(h, a, first) : quarry_arenas_begin(h, a);
+    for (;;) {
+        said = simt_shuffle_u32(group, said, simt_ctz_u32(group));
+        uint32_t n = said / QUARRY_ARENAS_STEPS, step = said % QUARRY_ARENAS_STEPS, needs = a->needs;
+        if (step == QUARRY_ARENAS_UNITS)
+            quarry_arenas_search(h, a, group, n);
+        else if (step == QUARRY_ARENAS_BINS)
+            quarry_arenas_make_bins(h, a, group, n);
+        else if (step == QUARRY_ARENAS_NONE)
+            a->needs = simt_ballot(group, (needs >> simt_lane() & 1u) &&
+                                              simt_rank(needs) + n < simt_popc_u32(needs));
+        else
+            return step == QUARRY_ARENAS_CHUNK;
+        if (simt_rank(group) == 0)
+            said = quarry_arenas_next(h, a);
+    }
+}
+
+/* A block of that class for each lane of the group, or NULL.
+ *   h   the copy in the pool
+ * Scope: group, reconverged.  Progress: waits for lanes that make what it needs. */
+SIMT_FN void *quarry_arenas_malloc(const struct quarry_arenas *h, uint32_t group, uint32_t class_)
+{
+    uint32_t first = QUARRY_NO_PAGE;
+    volatile struct quarry_arenas_ask a;
+    a.class_ = class_;
+    a.needs = group;
+    a.block = SIMT_NULL;
+    a.owed = simt_popc_u32(group);
+    a.promised = a.owed_bins = a.promised_bins = 0;
+    while (quarry_arenas_go_on(h, &a, group, first)) {
+        first = QUARRY_NO_PAGE;
+        if (simt_rank(group) == 0)
+            first = quarry_arenas_take_pages(h, 1u << simt_lane(), h->shape.chunk_log);
+    }
+    return a.block;
+}
+
+#endif

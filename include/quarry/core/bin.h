@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bins: pages that are divided into blocks of one size, in chunks of pages.
+ *
+ * Isaac Gelado, Michael Garland, "Throughput-Oriented GPU Memory Allocation", PPoPP 2019, section 4.2.  This
+ * file knows where the blocks of a bin lie, and takes and gives them.  Who makes bins, lists and retires them
+ * is core/arenas.h.
+ *
+ *     chunk   | page 0 | ... | page heads - 1 | bin | bin | ... | bin |          2^chunk_log pages
+ *     page    | head: of the chunk, or unused | tail | tail | ... |              of the first `heads`
+ *     bin     | head | block 0 | block 1 | ...                                   its last blocks lie in its tail
+ *
+ * A head has QUARRY_BIN_HEAD bytes, and so has a tail.  A bin of small blocks goes on in its tail, so that it
+ * has as many blocks as a page without a head.  Blocks larger than a tail don't use it.  Tail t is that of bin
+ * heads + t; there are at least as many as bins.  No block begins where a page begins.
+ *
+ *     word    31 ............ 2 | 1 ........ 0
+ *             blocks free       | flags
+ *     used    a bit for each block: somebody has it; and for those that the bin has not
+ *
+ * Two stages.  Who takes blocks lowers the count first, by a compare-exchange, and then finds as many clear
+ * bits: there are always as many clear bits as are counted and as have been promised to those who lowered the
+ * count.  Who gives a block clears its bit first and then counts.
+ *
+ *     LISTED     the bin is in the list of its class
+ *     RETIRING   somebody decides whether the bin, whose blocks are all free, is retired: nobody else may
+ *
+ * Flags and count are one word.  So who adds to the count knows whether the bin was listed then, and who
+ * unlists it knows that nobody had added.
+ *
+ * Order.  Clearing a bit releases and setting one acquires: what was done to a block before it was given
+ * happens-before what its next owner does.  Adding to the count is acq_rel and lowering it acquires: so who
+ * lowered it sees bits clear that it may take, and who finds the count full, what was done to all blocks. */
+#ifndef QUARRY_CORE_BIN_H
+#define QUARRY_CORE_BIN_H
+
+#include "quarry/core/bits.h"
+#include "quarry/core/list.h"
+#include "quarry/core/share.h"
+#include "quarry/core/srcu.h"
+#include "quarry/simt/simt.h"
+
+#define QUARRY_BIN_HEAD 128u /* bytes; also of a tail */
+#define QUARRY_BIN_BLOCKS_MOST 512u
+#define QUARRY_BIN_WORDS (QUARRY_BIN_BLOCKS_MOST / 32u)
+#define QUARRY_BIN_CHUNK_LOG_MOST 7u /* the chunk's head has a bit for each page */
+#define QUARRY_BIN_SPARE_WORDS ((1u << QUARRY_BIN_CHUNK_LOG_MOST) / 32u)
+
+#define QUARRY_BIN_LISTED 1u
+#define QUARRY_BIN_RETIRING 2u
+#define QUARRY_BIN_ONE 4u /* block, in `word` */
+#define QUARRY_BIN_NOTHING 0xffffffffu
+
+struct quarry_bin {
+    struct quarry_link link; /* in the list of its class.  First: a link is the address of its bin */
+    struct quarry_srcu_callback callback;
+    uint32_t page; /* its number */
+    uint32_t word;
+    uint32_t class_;
+    uint32_t arena; /* whose list has it */
+    uint32_t used[QUARRY_BIN_WORDS];
+};
+SIMT_STATIC_ASSERT(sizeof(struct quarry_bin) <= QUARRY_BIN_HEAD, "a bin's head fits");
+
+struct quarry_bin_chunk {
+    struct quarry_link link;                /* in the list of chunks that have free bins.  First, as above */
+    uint32_t spare[QUARRY_BIN_SPARE_WORDS]; /* a bit for each page that is a free bin */
+    uint32_t page;                          /* its first one's number */
+    uint32_t arena;
+    uint32_t retiring;
+};
+SIMT_STATIC_ASSERT(sizeof(struct quarry_bin_chunk) <= QUARRY_BIN_HEAD, "a chunk's head fits");
+
+/* How chunks are divided. */
+struct quarry_bin_shape {
+    uint64_t page_bytes;
+    uint32_t head_bytes; /* where the first block of a bin begins: at least QUARRY_BIN_HEAD */
+    uint32_t chunk_log;  /* a chunk has 2^chunk_log pages */
+    uint32_t heads;      /* of them are no bins */
+    uint32_t tails;      /* that one of these has */
+    uint32_t least_log;  /* class 0 has blocks of 2^least_log bytes, each next one twice as many */
+    uint32_t classes;    /* 0: pages are too small */
+};
+
+/* ---- shape ---- */
+
+SIMT_FN uint32_t quarry_bin_chunk_pages(const struct quarry_bin_shape *s)
+{
+    return 1u << s->chunk_log;
+}
+
+/* Bins of a chunk. */
+SIMT_FN uint32_t quarry_bin_count(const struct quarry_bin_shape *s)
+{
+    return quarry_bin_chunk_pages(s) - s->heads;
+}
+
+/* Bytes of the largest blocks of bins; 0: there are none. */
+SIMT_FN uint32_t quarry_bin_most_bytes(const struct quarry_bin_shape *s)
+{
+    return s->classes ? 1u << (s->least_log + s->classes - 1u) : 0;
+}
+
+/* The class of blocks that have so many bytes: 1 to quarry_bin_most_bytes. */
+SIMT_FN uint32_t quarry_bin_class(const struct quarry_bin_shape *s, uint64_t bytes)
+{
+    uint32_t more = (uint32_t)(bytes - 1u) >> s->least_log;
+    return more ? 32u - simt_clz_u32(more) : 0;
+}
+
+/* Blocks of 2^size_log bytes in a bin's own page and its tail.  A macro, as the host wants to know, too. */
+#define QUARRY_BIN_FIT(s, size_log)                                                                          \
+    ((uint32_t)(((s)->page_bytes - (s)->head_bytes) >> (size_log)) + (QUARRY_BIN_HEAD >> (size_log)))
+
+/* Blocks of 2^size_log bytes in a bin's own page. */
+SIMT_FN uint32_t quarry_bin_inside(const struct quarry_bin_shape *s, uint32_t size_log)
+{
+    return (uint32_t)(s->page_bytes - s->head_bytes) >> size_log;
+}
+
+/* Blocks of a bin of that class. */
+SIMT_FN uint32_t quarry_bin_blocks(const struct quarry_bin_shape *s, uint32_t class_)
+{
+    uint32_t size_log = s->least_log + class_;
+    uint32_t blocks = QUARRY_BIN_FIT(s, size_log);
+    return blocks < QUARRY_BIN_BLOCKS_MOST ? blocks : QUARRY_BIN_BLOCKS_MOST;
+}
+
+/* Where block `index` of a bin begins: bytes behind the first page. */
+SIMT_FN uint64_t quarry_bin_offset(const struct quarry_bin_shape *s, uint32_t page, uint32_t class_,
+                                   uint32_t index)
+{
+    uint32_t size_log = s->least_log + class_, inside = quarry_bin_inside(s, size_log);
+    uint32_t number = page & (quarry_bin_chunk_pages(s) - 1u), at = index;
+    uint64_t place = s->head_bytes;
+    if (index >= inside) {
+        uint32_t tail = number - s->heads, of = tail / s->tails;
+        place += (tail - of * s->tails) * QUARRY_BIN_HEAD;
+        page = page - number + of;
+        at = index - inside;
+    }
+    return page * s->page_bytes + place + ((uint64_t)at << size_log);
+}
+
+/* The bin to which a byte of a chunk belongs.
+ *   page     in: where the byte is; out: the bin's
+ *   offset   in: of the byte in its page; out: in the bin, as if that had its tail behind its page's blocks; or
+ *            QUARRY_BIN_NOTHING: the byte is no block's */
+SIMT_FN void quarry_bin_locate(const struct quarry_bin_shape *s, uint32_t *page, uint32_t *offset)
+{
+    uint32_t number = *page & (quarry_bin_chunk_pages(s) - 1u), in = *offset - s->head_bytes;
+    if (*offset < s->head_bytes) {
+        *offset = QUARRY_BIN_NOTHING;
+    } else if (number >= s->heads) {
+        *offset = in;
+    } else {
+        uint32_t slot = in / QUARRY_BIN_HEAD, tail = number * s->tails + slot;
+        if (slot >= s->tails || tail >= quarry_bin_count(s)) {
+            *offset = QUARRY_BIN_NOTHING;
+            return;
+        }
+        *page += s->heads + tail - number;
+        *offset = (uint32_t)s->page_bytes - s->head_bytes + in % QUARRY_BIN_HEAD;
+    }
+}
+
+/* The block with that byte, offset as from quarry_bin_locate, of a bin of that class, or QUARRY_BIN_NOTHING. */
+SIMT_FN uint32_t quarry_bin_index(const struct quarry_bin_shape *s, uint32_t class_, uint32_t offset)
+{
+    uint32_t size_log = s->least_log + class_, inside = quarry_bin_inside(s, size_log), index;
+    uint32_t in_page = (uint32_t)s->page_bytes - s->head_bytes;
+    if (offset < in_page)
+        index = offset >> size_log < inside ? offset >> size_log : QUARRY_BIN_NOTHING;
+    else
+        index = inside + ((offset - in_page) >> size_log);
+    return index < quarry_bin_blocks(s, class_) ? index : QUARRY_BIN_NOTHING;
+}
+
+/* ---- words ---- */
+
+SIMT_FN uint32_t quarry_bin_free(uint32_t word)
+{
+    return word / QUARRY_BIN_ONE;
+}
+
+/* The bits of word i of a set that stand for numbers below n. */
+SIMT_FN uint32_t quarry_bin_below(uint32_t n, uint32_t i)
+{
+    uint32_t bits = n > 32u * i ? n - 32u * i : 0;
+    return bits >= 32u ? ~0u : (1u << bits) - 1u;
+}
+
+/* Has a chunk free bins? */
+SIMT_FN int quarry_bin_has_spare(const struct quarry_bin_chunk *chunk)
+{
+    uint32_t any = 0;
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < QUARRY_BIN_SPARE_WORDS; i++)
+        any |= simt_load_u32(&chunk->spare[i], relaxed);
+    return any != 0;
+}
+
+/* Makes a bin whose first `kept` blocks are somebody's.  Nobody knows of it. */
+SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t class_, uint32_t arena,
+                             uint32_t blocks, uint32_t kept)
+{
+    /* Atomic: find and census may look. */
+    simt_store_u32(&bin->page, page, relaxed);
+    simt_store_u32(&bin->class_, class_, relaxed);
+    simt_store_u32(&bin->arena, arena, relaxed);
+    for (uint32_t i = 0; i < QUARRY_BIN_WORDS; i++) {
+        uint32_t missing = ~quarry_bin_below(blocks, i);
+        simt_store_u32(&bin->used[i], quarry_bin_below(kept, i) | missing, relaxed);
+    }
+    simt_store_u32(&bin->word, (blocks - kept) * QUARRY_BIN_ONE | (blocks > kept ? QUARRY_BIN_LISTED : 0),
+                   relaxed);
+}
+
+/* Lowers the count by up to n.
+ *   after   out: the word then, if it was lowered
+ * Returns by how many.  A reader of the bin's list calls it.  Order: acquire. */
+SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *after)
+{
+    uint32_t word = simt_load_u32(&bin->word, relaxed);
+    for (;;) {
+        uint32_t spare = quarry_bin_free(word), got = n < spare ? n : spare, seen;
+        if (got == 0)
+            return 0;
+        *after = word - got * QUARRY_BIN_ONE;
+        /* acquire: pairs with the acq_rel in quarry_bin_raise */
+        seen = simt_cas_u32(&bin->word, word, *after, acquire);
+        if (seen == word)
+            return got;
+        word = seen;
+    }
+}
+
+/* n blocks more are free; their bits are clear.
+ * Returns the word before.  Order: acq_rel. */
+SIMT_FN uint32_t quarry_bin_raise(struct quarry_bin *bin, uint32_t n)
+{
+    return simt_add_u32(&bin->word, n * QUARRY_BIN_ONE, acq_rel);
+}
+
+/* ---- bits ---- */
+
+/* The lowest n set bits of x, or all. */
+SIMT_FN uint32_t quarry_bin_lowest(uint32_t x, uint32_t n)
+{
+    return simt_popc_u32(x) <= n ? x : x & ((2u << quarry_kth_set_u32(x, n)) - 1u);
+}
+
+/* Finds blocks for lanes that have lowered the count by as many.
+ *   words    of `used` that the bin's blocks have
+ *   takers   lanes of the group, not none
+ * Returns the caller's block, if it is a taker.  Scope: group, reconverged.  Order: the block was acquired by the
+ * group's first lane: sync before it is used. */
+SIMT_FN uint32_t quarry_bin_take(struct quarry_bin *bin, uint32_t words, uint32_t group, uint32_t takers)
+{
+    uint32_t leader = simt_ctz_u32(group), at = simt_thread() / SIMT_LANES % words, index = 0;
+    at = simt_shuffle_u32(group, at, leader);
+    for (uint32_t looks = 1; takers; looks++) {
+        uint32_t got = 0;
+        if (simt_rank(group) == 0) {
+            uint32_t pick = quarry_bin_lowest(~simt_load_u32(&bin->used[at], relaxed), simt_popc_u32(takers));
+            if (pick) /* acquire: pairs with the release in quarry_bin_give */
+                got = pick & ~simt_or_u32(&bin->used[at], pick, acquire);
+        }
+        got = simt_shuffle_u32(group, got, leader);
+        int takes = (takers >> simt_lane() & 1u) && simt_rank(takers) < simt_popc_u32(got);
+        if (takes)
+            index = at * 32u + quarry_kth_of_run_u32(got, simt_rank(takers) + 1u);
+        takers &= ~simt_ballot(group, takes);
+        at = at + 1u < words ? at + 1u : 0;
+        if (takers && looks % words == 0)
+            simt_backoff(); /* who clears bits has not counted them before */
+    }
+    return index;
+}
+
+/* Clears a block's bit.
+ * Returns whether it was set: else the block is not live.  Order: release. */
+SIMT_FN int quarry_bin_give(struct quarry_bin *bin, uint32_t index)
+{
+    uint32_t bit = 1u << index % 32u;
+    /* release: pairs with the acquire in quarry_bin_take */
+    return (simt_and_u32(&bin->used[index / 32u], ~bit, release) & bit) != 0;
+}
+
+#if SIMT_HAS_HOST
+/* Divides chunks.  No classes: such pages can't be divided.
+ *   unit   of blocks: a power of two, at least 16; where they begin and how long they are are multiples of it */
+SIMT_HOST_FN struct quarry_bin_shape quarry_bin_shape_make(uint64_t page_bytes, uint32_t chunk_log,
+                                                           uint32_t unit)
+{
+    struct quarry_bin_shape s = {page_bytes, QUARRY_BIN_HEAD, chunk_log, 1, 1, 0, 0};
+    if (unit > s.head_bytes)
+        s.head_bytes = unit;
+    while (1u << s.least_log < unit)
+        s.least_log++;
+    if (page_bytes < (uint64_t)s.head_bytes + QUARRY_BIN_HEAD)
+        return s;
+    s.tails = (uint32_t)(page_bytes - s.head_bytes) / QUARRY_BIN_HEAD;
+    while (s.heads * s.tails + s.heads < 1u << chunk_log)
+        s.heads++;
+    if (s.heads == 1u << chunk_log)
+        return s;
+    while (s.least_log + s.classes < 31u && QUARRY_BIN_FIT(&s, s.least_log + s.classes) >= 2u)
+        s.classes++;
+    return s;
+}
+#endif
+
+#endif

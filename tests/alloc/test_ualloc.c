@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the suite for all allocators does not ask of ualloc, whose tiny pages can't be divided: bins and their tails,
+ * chunks, arenas, and what becomes of them when all blocks are free.  On the CPU with QUARRY_TEST_SEEDS seeds for each
+ * case (default 60). */
+#include "alloc/promises.h"
+
+#define SEEDS 60u
+#define PAGE 512u /* bytes of a bin; with chunks of four three bins, and their tails in the first page */
+#define MOST_PAGES 128u
+#define MOST_PAGE 8192u
+
+static void choose(uint64_t seed)
+{
+    plain_options();
+    set_option("arenas", 1 + seed / 2 % 3);
+    base_target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 3) : 0;
+}
+
+/* ---- where blocks lie ---- */
+
+/* Each byte of a block leads back to it, and to no other; no block has a head's byte or begins a page. */
+static void bins_of(uint64_t page_bytes, uint32_t chunk_log, uint32_t unit)
+{
+    static unsigned char taken[MOST_PAGES * MOST_PAGE / 16];
+    struct quarry_bin_shape s = quarry_bin_shape_make(page_bytes, chunk_log, unit);
+    uint32_t pages = 1u << chunk_log;
+    for (uint32_t k = 0; k < s.classes; k++) {
+        uint64_t size = (uint64_t)1 << (s.least_log + k), blocks = 0;
+        memset(taken, 0, sizeof taken);
+        assert_true(quarry_bin_blocks(&s, k) >= 2);
+        for (uint32_t page = pages + s.heads; page < 2 * pages; page++)
+            for (uint32_t i = 0; i < quarry_bin_blocks(&s, k); i++, blocks++) {
+                uint64_t begin = quarry_bin_offset(&s, page, k, i);
+                assert_true(begin % page_bytes >= s.head_bytes && begin % page_bytes + size <= page_bytes);
+                assert_true(begin >= pages * page_bytes && begin < 2 * pages * page_bytes);
+                assert_int_equal(begin % unit, 0);
+                for (uint64_t at = begin; at < begin + size; at += 16) {
+                    uint32_t of = (uint32_t)(at / page_bytes), offset = (uint32_t)(at % page_bytes) + 15u;
+                    assert_int_equal(taken[at / 16 - pages * page_bytes / 16]++, 0);
+                    quarry_bin_locate(&s, &of, &offset);
+                    assert_int_equal(of, page);
+                    assert_int_equal(quarry_bin_index(&s, k, offset), i);
+                }
+            }
+        for (uint64_t at = pages * page_bytes; at < 2 * pages * page_bytes; at += 16) {
+            uint32_t of = (uint32_t)(at / page_bytes), offset = (uint32_t)(at % page_bytes);
+            quarry_bin_locate(&s, &of, &offset);
+            int found = offset != QUARRY_BIN_NOTHING && quarry_bin_index(&s, k, offset) != QUARRY_BIN_NOTHING;
+            assert_int_equal(found, taken[at / 16 - pages * page_bytes / 16]);
+        }
+        assert_int_equal(blocks, (uint64_t)quarry_bin_blocks(&s, k) * quarry_bin_count(&s));
+    }
+}
+
+static void each_byte_is_of_one_block(void **state)
+{
+    static const uint64_t page_bytes[] = {16, 48, 128, 240, 256, 272, 512, 1000, 1008, 4096, 4208, 8192};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof page_bytes / sizeof *page_bytes; i++)
+        for (uint32_t log = 0; log <= QUARRY_BIN_CHUNK_LOG_MOST; log++)
+            for (uint32_t unit = 16; unit <= 256; unit *= 2)
+                if (page_bytes[i] % unit == 0)
+                    bins_of(page_bytes[i], log, unit);
+    bins_of(65552, 2, 16);
+}
+
+/* The paper's: 64 pages of 4096 bytes, two of them for heads and tails. */
+static void default_sizes(void)
+{
+    static const uint32_t blocks[] = {256, 128, 64, 32, 15, 7, 3};
+    plain_options();
+    begin(1, 0, 1, 0);
+    assert_int_equal(f.about.page_bytes, 64 * 4096);
+    for (uint32_t k = 0; k < 7; k++)
+        expect_equal(slots((uint64_t)16 << k), 62 * blocks[k]);
+    expect_equal(slots(1025), 64);
+    expect_equal(slots(8192), 32);
+    end();
+}
+
+static void chunks_are_divided_as_in_the_paper(void **state)
+{
+    (void)state;
+    for_each_proof(default_sizes);
+}
+
+/* ---- what becomes of it ---- */
+
+/* Blocks as `bytes`, as many as there is room for: as many as threads, each of which holds at most one. */
+static void churn(uint32_t chunks, uint64_t bytes, uint32_t more, uint64_t seed)
+{
+    begin(chunks, (uint64_t)PAGE * 4 << seed % 2, 1u << 12, seed);
+    uint32_t threads = (uint32_t)slots(bytes);
+    f.device.bytes = bytes;
+    f.device.turns = seed ? 4 : 100;
+    f.device.hold = (uint32_t)(seed % 4) * 3;
+    expect(threads > 0);
+    if (more == 0)
+        expect_equal(run(&promise_churn, threads).nulls, 0);
+    else
+        run(&promise_churn, threads + more);
+    expect_empty();
+    expect_equal(run(&promise_malloc, threads).nulls, 0);
+    expect_equal(slots(bytes), 0);
+    run(&promise_verify, threads);
+    run(&promise_free, threads);
+    expect_empty();
+    end();
+}
+
+static void churns(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 10; seed++) {
+        choose(seed);
+        churn(1 + (uint32_t)(seed / 4 % 5), 128u >> seed % 3, 0, seed);
+    }
+    base_target.bug_depth = 0;
+}
+
+static void null_never_comes_while_a_small_block_is_free(void **state)
+{
+    (void)state;
+    for_each_proof(churns);
+}
+
+static void crowds(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 3; seed++) {
+        choose(seed);
+        churn(1 + (uint32_t)(seed / 4 % 2), 128u >> seed % 2, 1 + (uint32_t)(seed % 40), seed);
+    }
+    base_target.bug_depth = 0;
+}
+
+static void a_full_heap_of_bins_loses_nothing(void **state)
+{
+    (void)state;
+    for_each_proof(crowds);
+}
+
+/* More ask than there is: as many get a block as there are.  Then some are freed, and others ask. */
+static void fills(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 3; seed++) {
+        uint32_t more = (uint32_t)(seed % 70);
+        choose(seed);
+        begin(2 + (uint32_t)(seed / 5 % 3), (uint64_t)PAGE * 4 << seed % 2, 1u << 12, seed);
+        f.device.bytes = 128u >> seed % 4;
+        uint32_t blocks = (uint32_t)slots(f.device.bytes), threads = blocks + more;
+        for (uint32_t again = 0; again < 3; again++) {
+            expect_equal(run(&promise_malloc, threads).nulls, more);
+            expect_equal(slots(f.device.bytes), 0);
+            run(&promise_verify, threads);
+            f.device.turns = 2 + again;
+            run(&promise_sieve, threads);
+            expect_equal(run(&promise_malloc, threads).nulls, more);
+            run(&promise_free, threads);
+            expect_empty();
+        }
+        end();
+    }
+    base_target.bug_depth = 0;
+}
+
+static void a_heap_of_bins_fills_to_its_last_block(void **state)
+{
+    (void)state;
+    for_each_proof(fills);
+}
+
+/* Each thread its own program, with all sizes at once, on heaps that may be too small for them. */
+static void plays(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 5; seed++) {
+        uint32_t threads = seed % 2 ? 33 : 64;
+        choose(seed);
+        begin(1 + seed % 10, (uint64_t)PAGE * 4 << seed % 2, threads, seed);
+        f.device.held = 1 + (uint32_t)(seed % PROMISE_HELD);
+        f.device.boxes = (uint32_t)(seed % 3);
+        f.device.bytes = seed % 5 == 0 ? 2 * PAGE : 128;
+        f.device.program = (uint32_t)seed;
+        f.device.turns = seed ? 10 : 60;
+        uint32_t nulls = run(&promise_play, threads).nulls;
+        expect_equal(statistics().failed_mallocs, nulls);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+}
+
+static void sizes_may_be_mixed_in_a_heap_that_is_too_small(void **state)
+{
+    (void)state;
+    for_each_proof(plays);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_byte_is_of_one_block),
+        cmocka_unit_test(chunks_are_divided_as_in_the_paper),
+        cmocka_unit_test(null_never_comes_while_a_small_block_is_free),
+        cmocka_unit_test(a_full_heap_of_bins_loses_nothing),
+        cmocka_unit_test(a_heap_of_bins_fills_to_its_last_block),
+        cmocka_unit_test(sizes_may_be_mixed_in_a_heap_that_is_too_small),
+    };
+    base_target = test_target();
+    if (!getenv("QUARRY_TEST_ALLOCATOR"))
+        setenv("QUARRY_TEST_ALLOCATOR", "ualloc", 1);
+    return cmocka_run_group_tests_name("ualloc", tests, NULL, NULL) != 0;
+}
