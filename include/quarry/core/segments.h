@@ -143,8 +143,9 @@ struct quarry_segments {
     uint32_t entries;            /* of a queue */
 };
 
+#if SIMT_HAS_HOST
 /* Fills in what follows from the numbers of slots of a segment, 2^shift, and of entries of each queue. */
-SIMT_FN void quarry_segments_shape(struct quarry_segments *q, uint32_t shift, uint32_t entries)
+SIMT_HOST_FN void quarry_segments_shape(struct quarry_segments *q, uint32_t shift, uint32_t entries)
 {
     q->shift = shift;
     q->size = 1u << shift;
@@ -154,6 +155,7 @@ SIMT_FN void quarry_segments_shape(struct quarry_segments *q, uint32_t shift, ui
     q->entries = entries;
     q->mask = entries - 1u;
 }
+#endif
 
 /* The queue's tickets. */
 SIMT_FN struct quarry_index_queue quarry_segments_tickets(const struct quarry_segments *q, uint32_t queue)
