@@ -188,7 +188,7 @@ def all_tests():
     allocators = [a for a in re.findall(r"QUARRY_ALLOCATOR_ENTRY\((\w+),", listed) if a != "cuda"]  # the C library's blocks
     return [Test("semaphore", None, 200, 4000), Test("srcu", None, 200, 6000), Test("queue", None, 200, 4000),
             Test("transit", None, 200, 2000), Test("buddy", None, 200, 4000), Test("masks", None, 200, 4000),
-            Test("core"),
+            Test("hierarchy", None, 200, 4000), Test("slots", None, 400, 20000), Test("core"),
             *(Test("ouro", a, 10, 100) for a in ("ouro-p-s", "ouro-c-s", "ouro-p-va", "ouro-p-vl")),
             *(Test("seeds", a, 400, 2000) for a in allocators),
             Test("seeds", "rw_malloc", 200, 2000, QUARRY_TEST_DISTRIBUTION="warp"),
