@@ -36,9 +36,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "docs/design/orders.md"
 SOURCES = ["include/quarry", "src/device"]
 NOT = "include/quarry/simt/"  # the platform itself: what the orders mean
-# files, and functions: docs/design/orders.md
+# Files, and functions: docs/design/orders.md
 NOT_YET = ("include/quarry/core/segments", "quarry_ouro_drain", "include/quarry/alloc/ualloc", "include/quarry/core/arenas",
-           "include/quarry/core/bin.h")
+           "include/quarry/core/bin.h", "include/quarry/alloc/objects")
 ORDERS = {"acquire": ["acquire"], "release": ["release"], "acq_rel": ["acquire", "release"]}
 WEAKER = {("acquire", "acquire"): "relaxed", ("release", "release"): "relaxed",
           ("acq_rel", "acquire"): "release", ("acq_rel", "release"): "acquire"}
@@ -190,7 +190,7 @@ def all_tests():
     allocators = [a for a in re.findall(r"QUARRY_ALLOCATOR_ENTRY\((\w+),", listed) if a != "cuda"]  # the C library's blocks
     return [Test("semaphore", None, 200, 4000), Test("srcu", None, 200, 6000), Test("queue", None, 200, 4000),
             Test("transit", None, 200, 2000), Test("buddy", None, 200, 4000), Test("masks", None, 200, 4000),
-            Test("core"),
+            Test("hierarchy", None, 200, 4000), Test("slots", None, 400, 20000), Test("core"),
             *(Test("ouro", a, 10, 100) for a in ("ouro-p-s", "ouro-c-s", "ouro-p-va", "ouro-p-vl")),
             *(Test("seeds", a, 400, 2000) for a in allocators),
             Test("seeds", "rw_malloc", 200, 2000, QUARRY_TEST_DISTRIBUTION="warp"),

@@ -6,10 +6,11 @@
 #   planted.sh CC LIBRARY-FLAGS         the compiler, and what links a program of tests with the library
 #   planted.sh CC LIBRARY-FLAGS weak    with a library of mode weak: orders of memory that are missing
 #
-# QUARRY_PLANTED names the tests whose bugs are planted, with commas: of semaphore, srcu, queue, transit, buddy and segments.
+# QUARRY_PLANTED names the tests whose bugs are planted, with commas: of semaphore, srcu, queue, transit, buddy, segments,
+# hierarchy and slots.
 # shellcheck source=tests/planted.sh
 . "$(dirname "$0")/../planted.sh"
-tests=${QUARRY_PLANTED:-semaphore,srcu,queue,transit,buddy,segments}
+tests=${QUARRY_PLANTED:-semaphore,srcu,queue,transit,buddy,segments,hierarchy,slots}
 mode=${3:-}
 if [ "$mode" = weak ]; then # as CMakeLists.txt has them
     export QUARRY_WEAK=1
@@ -47,6 +48,15 @@ if [ "$mode" = weak ]; then
     relaxed srcu list.h 'who follows a link acquires nothing' 'quarry_list_next\(' acquire
     relaxed srcu list.h 'insert releases nothing' 'quarry_list_insert\(' release
     relaxed srcu list.h 'remove releases nothing' 'quarry_list_remove\(' release
+    relaxed hierarchy hierarchy.h 'put releases nothing' 'quarry_hierarchy_put\(' release
+    relaxed hierarchy hierarchy.h 'claim acquires nothing' 'quarry_hierarchy_claim\(' acquire
+    relaxed slots blocks.h 'a give releases nothing' 'quarry_blocks_give\(' release
+    relaxed slots blocks.h 'a take acquires nothing' 'quarry_blocks_take_from\(' acquire
+    relaxed slots blocks.h 'slots are published before the type' 'quarry_blocks_claim\(' release
+    relaxed slots blocks.h 'a thief acquires nothing' 'quarry_blocks_unmake\(' acquire
+    relaxed slots flights.h 'the end of a flight releases nothing' 'quarry_flights_end\(' release
+    relaxed slots flights.h 'who waits for flights acquires nothing' 'quarry_flights_begun\(' acquire
+    plant slots 1000 blocks.h 'lanes take without the sync' '/quarry_blocks_new\(/,/^\}/s/simt_sync\(group\);//'
     plant srcu 1000 srcu.h 'enter without the sync' '/quarry_srcu_enter\(/,/^\}/s/simt_sync\(group\);//'
     plant srcu 1000 srcu.h 'leave without the sync' '/quarry_srcu_leave\(/,/^\}/s/simt_sync\(group\);//'
     finish
@@ -195,5 +205,36 @@ plant segments 100 segments.h 'a segment goes with its link open' 's/link = simt
 plant segments 100 segments.h 'a segment of a list goes before it is finished' 's/acq_rel\) != q->size\)/acq_rel) == 0)/'
 plant segments 100 segments.h 'only the first finished segment goes' \
     '/void quarry_segments_leave\(/,/^\}/s/quarry_chunks_return\(&q->store, chunk\);/& return;/'
+
+# Hierarchical bitmaps.
+plant hierarchy 100 hierarchy.h 'bits are set and cleared, not toggled' \
+    '/quarry_hierarchy_carry\(/,/^\}/s/simt_xor_u64\(&words\[w\], bit, relaxed\)/after ? simt_or_u64(\&words[w], bit, relaxed) : simt_and_u64(\&words[w], ~bit, relaxed)/'
+plant hierarchy 100 hierarchy.h 'the level above the second is not toggled' '/quarry_hierarchy_carry\(/,/^\}/s/while \(w != 0/if (w != 0/'
+plant hierarchy 100 hierarchy.h 'a claim does not toggle the level above' '/quarry_hierarchy_claim\(/,/^\}/s/quarry_hierarchy_carry\(.*/;/'
+plant hierarchy 100 hierarchy.h 'a claim has what another has taken' '/quarry_hierarchy_claim\(/,/^\}/s/return \(before \& bit\) != 0/return 1/'
+plant hierarchy 100 hierarchy.h 'the next number is looked for in one word' '/quarry_hierarchy_next\(/,/^\}/s/\} else if \(w == 0\)/} else if (1)/'
+
+# Blocks of slots.  Not here, as no few schedules come to them: slots that are published before the type, and slots of
+# another type that are not announced.  blocks_model.py has them.
+plant slots 500 blocks.h 'slots of another type are kept after they were given back' '/quarry_blocks_take_from\(/,/^\}/s/got = 0;$/;/'
+plant slots 1000 blocks.h 'the toggle is of the type that was asked for' 's/quarry_blocks_active\(b, found\), block/quarry_blocks_active(b, kind), block/'
+plant slots 4000 blocks.h 'a block is emptied by the type of who deletes' \
+    's/quarry_blocks_unmake\(b, block\)/quarry_blocks_unmake(b, block, kind)/;s/(void quarry_blocks_unmake\(.*)\)$/\1, uint32_t kind)/
+     /void quarry_blocks_unmake\(/,/^\}/s/uint32_t kind = simt_load_u32.*/;/'
+plant slots 500 blocks.h 'empty is: all but one were free' \
+    's/\(before \| slots\) == all && before != all/before != 0 \&\& simt_popc_u64(before) == quarry_blocks_capacity(kind) - 1u/'
+plant slots 4000 blocks.h 'what was stolen is stored back' 's/simt_or_u64\(&b->slots\[block\], stolen, release\)/simt_exchange_u64(\&b->slots[block], stolen, release)/'
+plant slots 20000 blocks.h 'nobody looks whether a block is empty after that' 's/if \(\(others \| stolen\) != all\)/if (1)/'
+plant slots 4000 blocks.h 'nobody toggles after that' 's/if \(others != 0\)/if (0)/'
+plant slots 500 hierarchy.h 'bits are set and cleared, not toggled' \
+    '/quarry_hierarchy_toggle\(/,/^\}/s/simt_xor_u64\(&words\[w\], bit, relaxed\)/simt_load_u64(\&words[w], relaxed) \& bit ? simt_and_u64(\&words[w], ~bit, relaxed) : simt_or_u64(\&words[w], bit, relaxed)/'
+plant slots 4000 slots_kernels.c 'a delete reads the type after it' \
+    's/uint32_t kind = simt_load_u32\(&a->blocks.kind\[block\], relaxed\);/uint32_t kind = 0;/
+     s/quarry_blocks_give\(&a->blocks, block, (.*), kind\)/late(\&a->blocks, block, \1)/
+     s/^SIMT_FN void give\(/SIMT_FN uint64_t late(const struct quarry_blocks *b, uint32_t block, uint64_t slots) { uint64_t before = simt_or_u64(\&b->slots[block], slots, release); uint32_t kind = simt_load_u32(\&b->kind[block], relaxed); uint64_t all = quarry_blocks_all(kind); if (before == 0) quarry_hierarchy_toggle(\&b->shape, quarry_blocks_active(b, kind), block); if ((before | slots) == all) quarry_blocks_unmake(b, block); return before \& slots; }\n&/'
+plant slots 4000 blocks.h 'a claim is not announced' '/ quarry_blocks_claim\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
+plant slots 4000 blocks.h 'what is stolen is not announced' '/ quarry_blocks_unmake\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
+plant slots 4000 flights.h 'nobody waits for flights' 's/while \(land && /while (0 \&\& /'
+plant slots 4000 flights.h 'flights that began since are not counted' '/quarry_flights_begun\(/,/^\}/s/sum \+= /sum += 0 */'
 
 finish

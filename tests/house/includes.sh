@@ -131,7 +131,8 @@ violations() {
         for header in include/quarry/alloc/*.h; do
             name=${header##*/}
             name=${name%.h}
-            [ "$name" = alloc ] || grep -q "\"quarry/alloc/$name\.h\"" include/quarry/alloc/list.def ||
+            [ "$name" = alloc ] ||
+                grep -q "\"quarry/alloc/$name\.h\"" include/quarry/alloc/list.def tests/alloc/extra.def ||
                 echo "$header: is not in list.def"
         done
     )
@@ -219,6 +220,8 @@ while awk -F '\t' -v round=$round '++n[$1] == round' "$scratch/plants" >"$scratc
     mkdir "$scratch/tree"
     # shellcheck disable=SC2086 # a list of words
     cp -r $parts "$scratch/tree/"
+    mkdir -p "$scratch/tree/tests/alloc"
+    cp tests/alloc/extra.def "$scratch/tree/tests/alloc/"
     while IFS='	' read -r file text; do
         mkdir -p "$(dirname "$scratch/tree/$file")"
         printf '%s\n' "$text" >>"$scratch/tree/$file"

@@ -33,6 +33,19 @@ SIMT_FN uint32_t quarry_kth_of_run_u32(uint32_t x, uint32_t k)
     return (~(x >> first) & run) == 0 ? first + k - 1u : quarry_kth_set_u32(x, k);
 }
 
+/* Index of the k-th set bit of x, which has as many.
+ *   k   from 1 */
+SIMT_FN uint32_t quarry_kth_set_u64(uint64_t x, uint32_t k)
+{
+    uint32_t half = (uint32_t)x, below = simt_popc_u32(half), first = 0;
+    if (k > below) {
+        half = (uint32_t)(x >> 32);
+        k -= below;
+        first = 32;
+    }
+    return first + quarry_kth_set_u32(half, k);
+}
+
 /* a / b, in five instructions of a GPU, where a division of 32 bits takes some 17.
  *   a   below 2^21
  *   b   not 0

@@ -34,6 +34,8 @@ enum quarry_site {
     QUARRY_SITE_ARENAS_FREE,
     QUARRY_SITE_OURO_MALLOC,
     QUARRY_SITE_OURO_FREE,
+    QUARRY_SITE_OBJECTS_MALLOC,
+    QUARRY_SITE_OBJECTS_FREE,
     QUARRY_SITES
 };
 #define QUARRY_ADDRESS_BITS 56u /* of user space, at most: 57-bit addresses whose highest bit is 0 */

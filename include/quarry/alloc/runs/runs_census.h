@@ -75,7 +75,7 @@ SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes,
     uint64_t page_bytes = h->pages.page_bytes, open = 0; /* as in quarry_runs_find_run */
     int foreign = from > 0 && !(quarry_runs_load(h, from - 1u) >> 31 & 1u);
     foreign = simt_any(group, foreign); /* lanes may have read different values */
-    for (uint64_t i = share->thread; i < QUARRY_RUNS_FLIGHTS; i += share->threads)
+    for (uint64_t i = share->thread; i < QUARRY_FLIGHTS; i += share->threads)
         sum->faults += (uint32_t)simt_load_u64(&h->flights[i], relaxed) != 0;
     if (share->thread == 0 && (simt_load_u64(&h->sweep->state, relaxed) & 1u))
         sum->faults++;

@@ -7,9 +7,7 @@
  *              |    end     |   taken    |   taken bit b of word i: page i*32 + b is part of a block
  *               end bit b: and is the last page of its block
  *               Taken bits past the last page are set for ever, their end bits never.
- *     flights   counters of 64 bits, each for some of the warps:
- *               63        32 31         0
- *              |   begun    | in flight  |   claims that ever began, modulo 2^32; those under way
+ *     flights   core/flights.h: a flight is a claim
  *
  * A block is nothing but its bits: a free finds how long it is by looking for the next end bit, in words that
  * hold its own pages, and clears both.  That costs 2 bits a page, wherever blocks begin and however many
@@ -28,18 +26,10 @@
  * free jointly sync before, so that the leader's release is that of all, and after, so that none goes on
  * whose block still looks taken.
  *
- * Full heap.  Who claims first adds to its warp's counter (acquire), and takes itself off it (release) when
- * the claim has succeeded or what it set is cleared again.  A group sweeps the words with everybody else who
- * does (core/sweep.h).  A turn about runs of n pages has three passes.  First: for each counter wait until
- * nobody is in flight, and read how many have begun.  Second: read all words; nowhere may be n free pages
- * together.  Third: read each counter by a read-modify-write that changes nothing (ADD of 0, release).  The
- * sums of claims begun must be equal.  Then there were no n free pages together when the first pass ended.
- * For each claim that the first pass saw begun had ended, and its end, a release that the first pass has
- * acquired (what follows in a counter are read-modify-writes), happens-before the second pass.  Any other
- * claim is not in the sum of the third pass: it came later in its counter, so its acquire synchronises with
- * the third pass's ADD, its CASes happen after the second pass, and nobody reads what is yet to be written.
- * So from the end of the first pass to the end of the second bits were only cleared: a page that was seen
- * taken had been taken all the time. (2^32 claims of a counter during one turn aside.)
+ * Full heap.  A claim is a flight (core/flights.h), which ends when it has succeeded or what it set is cleared
+ * again.  A group sweeps the words with everybody else who does (core/sweep.h): in the second pass of a turn about
+ * runs of n pages there may nowhere be n free pages together.  What gives space back outside of flights are frees,
+ * which clear bits.
  *
  * Rejected: a version in each word, which needs half of it; and sums alone, as bits of claims that fail are
  * set for a moment and would make others' NULL wrong.
@@ -54,19 +44,18 @@
 #ifndef QUARRY_ALLOC_RUNS_MAP_H
 #define QUARRY_ALLOC_RUNS_MAP_H
 
+#include "quarry/core/flights.h"
 #include "quarry/core/layout.h"
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"
 #include "quarry/alloc/runs/runs_view.h"
 #include "quarry/core/sweep.h"
 
-#define QUARRY_RUNS_FLIGHTS 256u  /* counters */
 #define QUARRY_RUNS_MIXED 16u     /* of so many words one with free and taken pages makes a heap split */
 #define QUARRY_RUNS_BATCH 8u      /* words that a lane has in flight when it sweeps */
 #define QUARRY_RUNS_FREE_BATCH 4u /* and when it frees */
 #define QUARRY_RUNS_JOINT 3u   /* of a block's pages, and its end, at most, for a warp to free it jointly */
 #define QUARRY_RUNS_PART 2048u /* words of a sweep's part */
-#define QUARRY_RUNS_BEGUN ((uint64_t)1 << 32)
 
 struct quarry_runs {
     struct quarry_sweep *sweep;
@@ -99,27 +88,24 @@ SIMT_FN void quarry_runs_init(const struct quarry_runs *h, uint64_t thread, uint
         quarry_sweep_init(h->sweep);
     for (uint64_t i = thread; i < h->word_count; i += threads)
         h->words[i] = quarry_runs_empty(h, (uint32_t)i);
-    for (uint64_t i = thread; i < QUARRY_RUNS_FLIGHTS; i += threads)
+    for (uint64_t i = thread; i < QUARRY_FLIGHTS; i += threads)
         h->flights[i] = 0;
 }
 
 /* ---- claims ---- */
 
-/* The group's leader announces claims of any lane of it; before the first CAS comes a simt_sync(group).
- * Full heap: if it comes after the third pass's ADD, its acquire synchronises with that. */
+/* The group's leader announces claims of any lane of it; before the first CAS comes a simt_sync(group). */
 SIMT_FN void quarry_runs_begin(const struct quarry_runs *h, uint32_t group)
 {
     if (h->parts && simt_rank(group) == 0) /* else nobody ever asks */
-        (void)simt_add_u64(&h->flights[simt_thread() / SIMT_LANES % QUARRY_RUNS_FLIGHTS],
-                           QUARRY_RUNS_BEGUN + 1u, acquire);
+        quarry_flights_begin(h->flights);
 }
 
-/* They have succeeded, or are taken back.  After a simt_sync(group).  Full heap: the release pairs with the
- * first pass's load. */
+/* They have succeeded, or are taken back.  After a simt_sync(group). */
 SIMT_FN void quarry_runs_end(const struct quarry_runs *h, uint32_t group)
 {
     if (h->parts && simt_rank(group) == 0)
-        (void)simt_sub_u64(&h->flights[simt_thread() / SIMT_LANES % QUARRY_RUNS_FLIGHTS], 1u, release);
+        quarry_flights_end(h->flights);
 }
 
 /* Sets `part` in a word that was read as `seen`, unless a page of it is taken by now.  Returns 1 if it
@@ -544,28 +530,6 @@ SIMT_FN void quarry_runs_trim(const struct quarry_runs *h, void *block, void *us
 
 /* ---- full heap ---- */
 
-enum quarry_runs_kind { QUARRY_RUNS_LANDED, QUARRY_RUNS_WORDS, QUARRY_RUNS_BEGUN_SINCE, QUARRY_RUNS_KINDS };
-
-/* The caller's share of the claims begun in the part's counters.  With `land`, waits until each was once
- * without a claim in flight. */
-SIMT_FN uint64_t quarry_runs_begun(const struct quarry_runs *h, uint32_t group, uint32_t part, int land)
-{
-    uint32_t end = quarry_sweep_cut(QUARRY_RUNS_FLIGHTS, part + 1, h->parts);
-    uint64_t sum = 0;
-    for (uint32_t i = quarry_sweep_cut(QUARRY_RUNS_FLIGHTS, part, h->parts) + simt_rank(group); i < end;
-         i += simt_popc_u32(group)) {
-        /* Full heap: the first pass waits until nobody is in flight; the third reads by an ADD of 0. */
-        uint64_t seen =
-            land ? simt_load_u64(&h->flights[i], acquire) : simt_add_u64(&h->flights[i], 0, release);
-        while (land && (uint32_t)seen != 0) {
-            simt_backoff();
-            seen = simt_load_u64(&h->flights[i], acquire);
-        }
-        sum += seen / QUARRY_RUNS_BEGUN;
-    }
-    return sum;
-}
-
 /* What a lane of a sweep looks for. */
 struct quarry_runs_need {
     const struct quarry_runs *map;
@@ -582,8 +546,8 @@ SIMT_FN uint64_t quarry_runs_sweep_part(const void *heap, struct quarry_random *
     uint32_t from = quarry_sweep_cut(h->word_count, part, h->parts);
     uint32_t to = quarry_sweep_cut(h->word_count, part + 1, h->parts);
     (void)r;
-    if (kind != QUARRY_RUNS_WORDS)
-        return quarry_runs_begun(h, group, part, kind == QUARRY_RUNS_LANDED);
+    if (kind != QUARRY_FLIGHTS_SPACE)
+        return quarry_flights_begun(h->flights, group, part, h->parts, kind);
     while (from < to) {
         uint32_t mine = simt_reduce_min_u32(group, *page == QUARRY_NO_PAGE ? need->pages : QUARRY_NO_PAGE);
         uint32_t wanted = !*dirty && size < mine ? size : mine;
@@ -618,7 +582,7 @@ SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_r
     plan.heap = &need;
     plan.sweep_part = quarry_runs_sweep_part;
     plan.parts = h->parts;
-    plan.kinds = QUARRY_RUNS_KINDS;
+    plan.kinds = QUARRY_FLIGHTS_PASSES;
     plan.size = pages;
     plan.in_order = 0;
     return quarry_sweep_search(&plan, r, group, page);
@@ -633,7 +597,7 @@ SIMT_HOST_FN void quarry_runs_sections(void *heap, struct quarry_layout *l)
         (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *h->sweep, QUARRY_SECTION_ALIGN);
     h->words =
         (uint64_t *)quarry_layout_section(l, "words", h->word_count * sizeof *h->words, QUARRY_SECTION_ALIGN);
-    h->flights = (uint64_t *)quarry_layout_section(l, "flights", QUARRY_RUNS_FLIGHTS * sizeof *h->flights,
+    h->flights = (uint64_t *)quarry_layout_section(l, "flights", QUARRY_FLIGHTS * sizeof *h->flights,
                                                    QUARRY_SECTION_ALIGN);
     h->pages = quarry_layout_pages(l);
 }

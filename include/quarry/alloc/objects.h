@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* objects: blocks of slots, whose type is a size class.
+ *
+ * M. Springer, H. Masuhara, "DynaSOAr: A Parallel Memory Allocator for Object-oriented Programming on GPUs with
+ * Efficient Memory Access", ECOOP 2019.  The algorithm, its order, and why NULL is only returned from a full heap:
+ * core/blocks.h.  Here: which bytes a slot is, and which slot a byte.
+ *
+ *     pool   | sweep | flights | slots | kinds | maps | page 0 | page 1 | ...
+ *     slots, kinds, maps, flights   core/blocks.h; a block is a page
+ *     page   slot 0, slot 1, ...; what is behind the last is left unused
+ *
+ * Types are the classes of core/classes.h, from the smallest of which a page has at most 64: 16, 32 .. 512 and 1024
+ * bytes with pages of 1024.  Slots of other classes serve nobody here, but a page whose slots are all free does. */
+#ifndef QUARRY_ALLOC_OBJECTS_H
+#define QUARRY_ALLOC_OBJECTS_H
+
+#include "quarry/alloc/alloc.h"
+#include "quarry/core/blocks.h"
+#include "quarry/core/classes.h"
+#include "quarry/core/share.h"
+
+#define QUARRY_OBJECTS_PAGE_BYTES 1024u
+#define QUARRY_OBJECTS_DEBUG_UNIT 128u /* with what debug mode adds, and 16 bytes: layout.h */
+#define QUARRY_OBJECTS_PART 1024u      /* pages of a sweep's part */
+
+#define QUARRY_OBJECTS_CAN                                                                                   \
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS)
+
+struct quarry_objects {
+    struct quarry_pages pages; /* first, as a free needs it first */
+    struct quarry_classes sizes;
+    struct quarry_blocks blocks;
+    uint32_t unit;
+};
+
+SIMT_FN void quarry_objects_init(const struct quarry_objects *h, uint64_t thread, uint64_t threads)
+{
+    quarry_blocks_init(&h->blocks, thread, threads);
+}
+
+SIMT_FN uint32_t quarry_objects_kind(const struct quarry_objects *h, uint32_t class_)
+{
+    return quarry_blocks_kind(class_, quarry_class_pages(&h->sizes, class_));
+}
+
+/* Lanes that come together with one class share pages. */
+SIMT_FN void *quarry_objects_malloc(const struct quarry_objects *h, struct quarry_context *context,
+                                    uint64_t bytes)
+{
+    uint32_t class_ = quarry_class_of(&h->sizes, bytes);
+    uint32_t group = quarry_group(h->blocks.slots + class_, QUARRY_SITE_OBJECTS_MALLOC);
+    quarry_step(context);
+    uint32_t slot = quarry_blocks_new(&h->blocks, group, quarry_objects_kind(h, class_));
+    if (slot == QUARRY_NO_PAGE)
+        return SIMT_NULL;
+    return (unsigned char *)quarry_page_address(&h->pages, slot / QUARRY_BLOCKS_SLOTS) +
+           slot % QUARRY_BLOCKS_SLOTS * quarry_class_bytes(&h->sizes, class_);
+}
+
+/* Where an address is. */
+struct quarry_objects_where {
+    uint32_t page; /* or QUARRY_NO_PAGE */
+    uint32_t kind; /* of the page; 0: the address is in no slot */
+    uint32_t slot;
+};
+
+SIMT_FN struct quarry_objects_where quarry_objects_locate(const struct quarry_objects *h, const void *address)
+{
+    struct quarry_objects_where w = {quarry_page_index(&h->pages, address), 0, 0};
+    if (w.page != QUARRY_NO_PAGE) {
+        const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->pages, w.page);
+        w.kind = simt_load_u32(&h->blocks.kind[w.page], relaxed);
+        if (w.kind)
+            w.slot = quarry_class_page(&h->sizes, quarry_blocks_type(w.kind),
+                                       (uint32_t)((const unsigned char *)address - begin));
+        if (w.kind && w.slot >= quarry_blocks_capacity(w.kind))
+            w.kind = 0;
+    }
+    return w;
+}
+
+/* Is the slot there, and live, or taken for a moment by who looks for another class? */
+SIMT_FN int quarry_objects_is_live(const struct quarry_objects *h, const struct quarry_objects_where *w)
+{
+    return w->kind && !(simt_load_u64(&h->blocks.slots[w->page], relaxed) >> w->slot & 1u);
+}
+
+/* Progress: lanes of a warp that free slots of a page together wait for each other, and for nobody else. */
+SIMT_FN void quarry_objects_free(const struct quarry_objects *h, void *block)
+{
+    struct quarry_objects_where w = quarry_objects_locate(h, block);
+    int live = quarry_objects_is_live(h, &w);
+    QUARRY_ASSERT_LIVE(live);
+    if (!live)
+        return;
+    uint32_t group = quarry_group(&h->blocks.slots[w.page], QUARRY_SITE_OBJECTS_FREE);
+    uint64_t mine = (uint64_t)1 << w.slot;
+    uint64_t slots = simt_reduce_or_u32(group, (uint32_t)mine);
+    if (quarry_blocks_capacity(w.kind) > 32u)
+        slots |= (uint64_t)simt_reduce_or_u32(group, (uint32_t)(mine >> 32)) << 32;
+    simt_sync(group); /* what each did, before the first lane's release */
+    if (simt_rank(group) == 0) {
+        uint64_t twice = quarry_blocks_give(&h->blocks, w.page, slots, w.kind);
+        QUARRY_ASSERT_LIVE(twice == 0);
+        (void)twice;
+    }
+    simt_sync(group); /* none goes on whose slot still looks taken */
+}
+
+SIMT_FN enum quarry_place quarry_objects_find(const struct quarry_objects *h, const void *address,
+                                              struct quarry_span *span)
+{
+    struct quarry_objects_where w = quarry_objects_locate(h, address);
+    if (quarry_page_find(&h->pages, address, span) == QUARRY_NO_PAGE)
+        return QUARRY_PLACE_FOREIGN;
+    if (quarry_objects_is_live(h, &w)) {
+        span->bytes = quarry_class_bytes(&h->sizes, quarry_blocks_type(w.kind));
+        span->begin += w.slot * span->bytes;
+        return QUARRY_PLACE_LIVE;
+    }
+    span->begin += (uint32_t)((const unsigned char *)address - span->begin) / h->unit * h->unit;
+    span->bytes = h->unit;
+    return QUARRY_PLACE_FREE;
+}
+
+/* How often what all pages share contradicts itself, in an idle heap: the calling lane's share. */
+SIMT_FN uint32_t quarry_objects_faults(const struct quarry_objects *h,
+                                       const struct quarry_census_share *share)
+{
+    const struct quarry_blocks *b = &h->blocks;
+    uint32_t faults = 0, words = b->shape.words;
+    for (uint64_t i = share->thread; i < (uint64_t)words * QUARRY_BLOCKS_MAPS(b->types); i += share->threads)
+        faults += quarry_hierarchy_faults(&b->shape, b->maps + i / words * words, (uint32_t)(i % words));
+    for (uint64_t i = share->thread; i < QUARRY_FLIGHTS; i += share->threads)
+        faults += (uint32_t)b->flights[i] != 0;
+    return faults + (share->thread == 0 && (b->sweep->state & 1u));
+}
+
+SIMT_FN void quarry_objects_census(const struct quarry_objects *h, uint64_t bytes,
+                                   const struct quarry_census_share *share, struct quarry_census *sum)
+{
+    uint32_t wanted = bytes ? quarry_objects_kind(h, quarry_class_of(&h->sizes, bytes)) : 0;
+    for (uint64_t i = share->thread; i < h->pages.count; i += share->threads) {
+        uint32_t kind = simt_load_u32(&h->blocks.kind[i], relaxed);
+        if (share->idle)
+            sum->faults += quarry_blocks_faults(&h->blocks, (uint32_t)i);
+        if (kind == 0) {
+            sum->free_bytes += h->sizes.chunk_bytes;
+            sum->largest_free = h->sizes.chunk_bytes;
+            sum->slots += wanted ? quarry_blocks_capacity(wanted) : 0;
+            continue;
+        }
+        uint32_t spare = simt_popc_u64(simt_load_u64(&h->blocks.slots[i], relaxed));
+        uint32_t live = quarry_blocks_capacity(kind) - spare;
+        uint64_t size = quarry_class_bytes(&h->sizes, quarry_blocks_type(kind));
+        sum->live_blocks += live;
+        sum->live_bytes += live * size;
+        sum->free_bytes += spare * size;
+        if (spare && sum->largest_free < size)
+            sum->largest_free = size;
+        sum->slots += kind == wanted ? spare : 0;
+    }
+    if (share->idle)
+        sum->faults += quarry_objects_faults(h, share);
+}
+
+#define quarry_objects_settle QUARRY_NOTHING_TO_SETTLE
+#define quarry_objects_trim QUARRY_NOTHING_TO_TRIM
+
+#if SIMT_HAS_HOST
+SIMT_HOST_FN void quarry_objects_sections(void *heap, struct quarry_layout *l)
+{
+    struct quarry_objects *h = (struct quarry_objects *)heap;
+    struct quarry_blocks *b = &h->blocks;
+    uint32_t least = h->unit;
+    while (l->page_bytes / least > QUARRY_BLOCKS_SLOTS)
+        least *= 2;
+    h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least);
+    b->types = h->sizes.whole + 1u;
+    b->shape = quarry_hierarchy_make((uint32_t)l->pages);
+    b->parts = quarry_layout_parts(l->pages, QUARRY_OBJECTS_PART, QUARRY_OBJECTS_PART);
+    b->sweep =
+        (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *b->sweep, QUARRY_SECTION_ALIGN);
+    b->flights = (uint64_t *)quarry_layout_section(l, "flights", QUARRY_FLIGHTS * sizeof *b->flights,
+                                                   QUARRY_SECTION_ALIGN);
+    b->slots =
+        (uint64_t *)quarry_layout_section(l, "slots", l->pages * sizeof *b->slots, QUARRY_SECTION_ALIGN);
+    b->kind = (uint32_t *)quarry_layout_section(l, "kinds", l->pages * sizeof *b->kind, QUARRY_SECTION_ALIGN);
+    b->maps = (uint64_t *)quarry_layout_section(
+        l, "maps", (uint64_t)b->shape.words * QUARRY_BLOCKS_MAPS(b->types) * sizeof *b->maps,
+        QUARRY_SECTION_ALIGN);
+    h->pages = quarry_layout_pages(l);
+    if (l->pages > QUARRY_BLOCKS_MOST)
+        l->used_bytes = UINT64_MAX;
+}
+
+SIMT_HOST_FN enum quarry_layout_result quarry_objects_layout(struct quarry_objects *h,
+                                                             struct quarry_layout *l)
+{
+    uint32_t unit = l->alignment > QUARRY_PAGE_UNIT ? (uint32_t)l->alignment : QUARRY_PAGE_UNIT;
+    enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_OBJECTS_PAGE_BYTES);
+    uint64_t page_bytes = l->page_bytes;
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    if (page_bytes % unit != 0)
+        return QUARRY_LAYOUT_ALIGNMENT;
+    if (l->pages > QUARRY_BLOCKS_MOST) {
+        l->most_pages = QUARRY_BLOCKS_MOST;
+        return QUARRY_LAYOUT_PAGES;
+    }
+    h->unit = l->debug && unit < QUARRY_OBJECTS_DEBUG_UNIT ? QUARRY_OBJECTS_DEBUG_UNIT : unit;
+    l->page_bytes = quarry_round_up(page_bytes, h->unit);
+    result = quarry_layout_fit(l, quarry_objects_sections, h);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    l->unit = h->unit;
+    l->max_block = l->page_bytes;
+    l->page_bytes = page_bytes;
+    return QUARRY_LAYOUT_OK;
+}
+#endif
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of slots: memory in which all blocks have one size, and each has slots of one type at a time.  (M. Springer,
+ * H. Masuhara, "DynaSOAr: A Parallel Memory Allocator for Object-oriented Programming on GPUs with Efficient Memory
+ * Access", ECOOP 2019: slides, written from the text.)  Knows no fields, and no memory of the slots.
+ *
+ *     slots[b]   64 bits: bit i is set if slot i of block b is free; of a block of capacity N never from N on.
+ *                Of a free block, and of one that is being made or unmade: 0
+ *     kind[b]    its type and capacity, or 0, if the block is free
+ *     maps       hierarchical bitmaps (core/hierarchy.h), numbers are blocks:
+ *                | free | allocated of type 0 | active of type 0 | allocated of type 1 | ... |
+ *                active: has a free slot
+ *     flights    core/flights.h
+ *
+ * The word `slots` decides, and `free`, whose bits only their owners set.  The other bitmaps are hints that lag.
+ *
+ *   take    n slots of a type, for lanes that come together:
+ *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: write its kind,
+ *              then all its slots but those that one takes oneself, and toggle `allocated` and `active`.
+ *           2. AND the chosen bits out of `slots`.  Those that were set are got.  Again while lanes want and there
+ *              are any.
+ *           3. Only now read the kind.  Is it another one, give the slots back, drop them, and start over.
+ *   give    OR the slots in.
+ *
+ * Two rules for every change of `slots`, by anyone:
+ *   Z   From 0 to not 0, or back: toggle `active` of the block's type.
+ *   E   It became all N: the block seems empty.  Steal: exchange `slots` with 0.  It was 0: somebody else's.  Else
+ *       read the kind.  It was all N: the block looks full, so nobody can enter: toggle `allocated`, forget the kind,
+ *       and put it into `free`.  Else give back what was stolen, by an OR, which both rules apply to.
+ *   (A claim's store is not all N, as it keeps a slot, so E has no exception.)
+ *
+ * Why it holds.
+ *   Pins.  Who has a slot, got or stolen, pins the block's life: `slots` can't become all N before it is given back, so
+ *   nobody unmakes the block, and its kind stays.  So kinds are read between getting slots and giving them back:
+ *   that of a toggle is the one whose bitmap must change.  A delete reads it before its OR.
+ *   Two hands.  A bit leaves `slots` by one read-modify-write that finds it set, so one lane has it.  It comes back
+ *   from who has it.  The claim's store overwrites 0: the block was claimed, so it had been stolen entirely, and who
+ *   finds 0 changes nothing.
+ *   Bitmaps.  In the order of changes of `slots`, those from 0 to not 0 and back take turns while the block lives,
+ *   and its life begins and ends with 0.  Each toggles `active` of the life's type once.  So when all have arrived
+ *   the bits are right (core/hierarchy.h), in whichever order they came.  `allocated` likewise.
+ *   No block is lost.  Who makes `slots` all N steals.  If that finds another value somebody has changed it since; the
+ *   last who makes it all N finds it so, or finds 0, and then a thief has all of it and looks again.
+ *   Nobody waits.  A try in vain is due to another's take, give or unmaking.
+ * tests/blocks/blocks_model.py goes through all schedules of small cases.
+ *
+ * Order.  give: OR, release; take: AND, acquire, and so is the exchange of a thief.  Between a claim's store and the
+ * block's end there are only read-modify-writes of `slots`, which keep the release sequences.  So what was done to
+ * a slot before it was given happens-before what is done by who takes it next, or by who unmakes the block.  Put and
+ * claim of a block carry that on to its next life (core/hierarchy.h).  A claim writes the kind before its store,
+ * which releases it to all who get slots.  Their reads of the kind are before their ORs, which release: so the next
+ * life's kind is written after them, and no such read sees it.
+ *
+ * Nothing left.  Space may be in transit: a block that is claimed and not yet published, slots that were got of another
+ * type, slots that were stolen.  All that lies in flights, and in flights only slots are taken.  So a sweep's turn
+ * about a type is one of core/flights.h: its second pass looks for a bit of `free` at level 0, and for a block of the
+ * type whose slots are not 0.  Between the last slot's OR and rule E a block is on its way, unannounced: as far as
+ * that goes it is freed by rule E, in the same call. */
+#ifndef QUARRY_CORE_BLOCKS_H
+#define QUARRY_CORE_BLOCKS_H
+
+#include "quarry/core/bits.h"
+#include "quarry/core/flights.h"
+#include "quarry/core/hierarchy.h"
+#include "quarry/core/random.h"
+#include "quarry/core/sweep.h"
+#include "quarry/simt/simt.h"
+
+#define QUARRY_BLOCKS_SLOTS 64u /* of a block, at most */
+#define QUARRY_BLOCKS_TYPES 64u
+#define QUARRY_BLOCKS_MOST (1u << 26)                 /* blocks: a slot has a number of 32 bits */
+#define QUARRY_BLOCKS_MAPS(types) (1u + 2u * (types)) /* of shape.words words each */
+#define QUARRY_BLOCKS_IS_KIND 0x10000u
+#define QUARRY_BLOCKS_TRIES 5u /* of a search for an active block, and for a free one */
+#define QUARRY_NO_BLOCK QUARRY_NO_NUMBER
+
+struct quarry_blocks {
+    uint64_t *slots;
+    uint64_t *maps;
+    uint32_t *kind;
+    uint64_t *flights;
+    struct quarry_sweep *sweep;
+    struct quarry_hierarchy shape; /* of a bitmap: shape.count blocks */
+    uint32_t types;
+    uint32_t parts; /* of a sweep */
+};
+
+/* Slots of one block. */
+struct quarry_blocks_lot {
+    uint64_t slots; /* 0: none */
+    uint32_t block;
+};
+
+/* ---- kinds ---- */
+
+/* A type and the slots of its blocks, together, as `kind` has them: not 0.
+ *   type       below QUARRY_BLOCKS_TYPES
+ *   capacity   1 to QUARRY_BLOCKS_SLOTS */
+SIMT_FN uint32_t quarry_blocks_kind(uint32_t type, uint32_t capacity)
+{
+    return QUARRY_BLOCKS_IS_KIND | (QUARRY_BLOCKS_SLOTS - capacity) << 8 | type;
+}
+
+SIMT_FN uint32_t quarry_blocks_type(uint32_t kind)
+{
+    return kind & 0xffu;
+}
+
+SIMT_FN uint32_t quarry_blocks_capacity(uint32_t kind)
+{
+    return QUARRY_BLOCKS_SLOTS - (kind >> 8 & 0xffu);
+}
+
+/* All slots of a block of that kind. */
+SIMT_FN uint64_t quarry_blocks_all(uint32_t kind)
+{
+    return ~(uint64_t)0 >> (kind >> 8 & 0xffu);
+}
+
+SIMT_FN uint64_t *quarry_blocks_free_map(const struct quarry_blocks *b)
+{
+    return b->maps;
+}
+
+SIMT_FN uint64_t *quarry_blocks_allocated(const struct quarry_blocks *b, uint32_t kind)
+{
+    return b->maps + (uint64_t)b->shape.words * (1u + 2u * quarry_blocks_type(kind));
+}
+
+SIMT_FN uint64_t *quarry_blocks_active(const struct quarry_blocks *b, uint32_t kind)
+{
+    return b->maps + (uint64_t)b->shape.words * (2u + 2u * quarry_blocks_type(kind));
+}
+
+/* Thread `thread` of `threads` writes its share of blocks that are all free. */
+SIMT_FN void quarry_blocks_init(const struct quarry_blocks *b, uint64_t thread, uint64_t threads)
+{
+    uint64_t maps = (uint64_t)b->shape.words * QUARRY_BLOCKS_MAPS(b->types);
+    if (thread == 0)
+        quarry_sweep_init(b->sweep);
+    for (uint64_t i = thread; i < QUARRY_FLIGHTS; i += threads)
+        b->flights[i] = 0;
+    for (uint64_t i = thread; i < b->shape.count; i += threads) {
+        b->slots[i] = 0;
+        b->kind[i] = 0;
+    }
+    for (uint64_t i = thread; i < maps; i += threads)
+        b->maps[i] = i < b->shape.words ? quarry_hierarchy_full(&b->shape, (uint32_t)i) : 0;
+}
+
+/* ---- giving ---- */
+
+/* Rule E, for who has made `slots` of a block all N.  Waits for nobody. */
+SIMT_FN void quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
+{
+    quarry_flights_begin(b->flights);
+    for (;;) {
+        /* Order: acquires what was done to the slots. */
+        uint64_t stolen = simt_exchange_u64(&b->slots[block], 0, acquire);
+        if (stolen == 0)
+            break;
+        uint32_t kind = simt_load_u32(&b->kind[block], relaxed);
+        uint64_t all = quarry_blocks_all(kind);
+        if (stolen == all) {
+            quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
+            quarry_hierarchy_toggle(&b->shape, quarry_blocks_allocated(b, kind), block);
+            simt_store_u32(&b->kind[block], 0, relaxed);
+            quarry_hierarchy_put(&b->shape, quarry_blocks_free_map(b), block);
+            break;
+        }
+        /* Order: the kind was read before; pairs with the thief that unmakes the block. */
+        uint64_t others = simt_or_u64(&b->slots[block], stolen, release);
+        if (others != 0) /* else from not 0 to 0, and back: two toggles are none */
+            quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
+        if ((others | stolen) != all)
+            break;
+    }
+    quarry_flights_end(b->flights);
+}
+
+/* Gives back slots that the caller has.
+ *   kind   of the block: read while the caller had the slots
+ * Returns those that were free before: given twice.  Order: releases; pairs with takes. */
+SIMT_FN uint64_t quarry_blocks_give(const struct quarry_blocks *b, uint32_t block, uint64_t slots,
+                                    uint32_t kind)
+{
+    uint64_t before = simt_or_u64(&b->slots[block], slots, release), all = quarry_blocks_all(kind);
+    if (before == 0)
+        quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
+    if ((before | slots) == all && before != all)
+        quarry_blocks_unmake(b, block);
+    return before & slots;
+}
+
+/* ---- taking ---- */
+
+/* n of the slots in a word, or all if there are fewer: from bit `turn` (0 .. 63) on, around. */
+SIMT_FN uint64_t quarry_blocks_choose(uint64_t word, uint32_t n, uint32_t turn)
+{
+    uint64_t turned = word >> turn | word << (-turn & 63u);
+    if (n >= simt_popc_u64(word))
+        return word;
+    turned &= ~(uint64_t)0 >> (63u - quarry_kth_set_u64(turned, n));
+    return turned << turn | turned >> (-turn & 63u);
+}
+
+/* The slot of the lane with that rank among those that share: 64 block + its number; QUARRY_NO_PAGE: there are
+ * fewer. */
+SIMT_FN uint32_t quarry_blocks_share(uint64_t slots, uint32_t block, uint32_t rank)
+{
+    if (rank >= simt_popc_u64(slots))
+        return QUARRY_NO_PAGE;
+    return block * QUARRY_BLOCKS_SLOTS + quarry_kth_set_u64(slots, rank + 1u);
+}
+
+/* Takes up to n slots of a block that seems to be of that kind.  Returns them, or 0. */
+SIMT_FN uint64_t quarry_blocks_take_from(const struct quarry_blocks *b, uint32_t block, uint32_t kind,
+                                         uint32_t n, uint32_t turn)
+{
+    uint64_t left = simt_load_u64(&b->slots[block], relaxed), got = 0, before = 0;
+    if (left == 0)
+        return 0;
+    quarry_flights_begin(b->flights);
+    while (left != 0 && simt_popc_u64(got) < n) {
+        uint64_t chosen = quarry_blocks_choose(left, n - simt_popc_u64(got), turn);
+        /* Order: pairs with gives, and with the claim's store. */
+        before = simt_and_u64(&b->slots[block], ~chosen, acquire);
+        got |= before & chosen;
+        left = before & ~chosen;
+    }
+    if (got != 0) {
+        uint32_t found = simt_load_u32(&b->kind[block], relaxed);
+        if (left == 0 && before != 0) /* the last AND has changed it to 0 */
+            quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, found), block);
+        if (found != kind) {
+            (void)quarry_blocks_give(b, block, got, found);
+            got = 0;
+        }
+    }
+    quarry_flights_end(b->flights);
+    return got;
+}
+
+/* Makes a block of that kind of one that seems to be free.  Returns up to n slots of it, or 0. */
+SIMT_FN uint64_t quarry_blocks_claim(const struct quarry_blocks *b, uint32_t block, uint32_t kind, uint32_t n)
+{
+    uint64_t all = quarry_blocks_all(kind), got = 0;
+    quarry_flights_begin(b->flights);
+    if (quarry_hierarchy_claim(&b->shape, quarry_blocks_free_map(b), block)) {
+        got = n < quarry_blocks_capacity(kind) ? ((uint64_t)1 << n) - 1u : all;
+        simt_store_u32(&b->kind[block], kind, relaxed);
+        simt_store_u64(&b->slots[block], all & ~got, release); /* the kind; pairs with takes */
+        quarry_hierarchy_toggle(&b->shape, quarry_blocks_allocated(b, kind), block);
+        if (got != all)
+            quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
+    }
+    quarry_flights_end(b->flights);
+    return got;
+}
+
+/* Takes up to n slots of one block of that kind, for the calling lane.
+ *   n      at least 1
+ *   hash   any number; lanes with other numbers look elsewhere
+ *   seen   where to look first: a block that seemed to have room, or to be free; or QUARRY_NO_BLOCK
+ * Returns at least one slot; or none, after some tries, which proves nothing.  Never waits. */
+SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *b, uint32_t kind, uint32_t n,
+                                                    uint32_t hash, uint32_t seen)
+{
+    struct quarry_blocks_lot lot = {0, seen};
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < 2u * QUARRY_BLOCKS_TRIES && lot.slots == 0; i++) {
+        int fresh = i >= QUARRY_BLOCKS_TRIES;
+        if (lot.block != QUARRY_NO_BLOCK) {
+            fresh = quarry_hierarchy_has(&b->shape, quarry_blocks_free_map(b), lot.block);
+        } else {
+            hash = quarry_mix_u32(hash + 1u);
+            lot.block = quarry_hierarchy_find(
+                &b->shape, fresh ? quarry_blocks_free_map(b) : quarry_blocks_active(b, kind), hash);
+        }
+        if (lot.block == QUARRY_NO_BLOCK) { /* none of these */
+            i = fresh ? 2u * QUARRY_BLOCKS_TRIES : QUARRY_BLOCKS_TRIES - 1u;
+            continue;
+        }
+        lot.slots = fresh ? quarry_blocks_claim(b, lot.block, kind, n)
+                          : quarry_blocks_take_from(b, lot.block, kind, n, hash >> 26);
+        if (lot.slots == 0)
+            lot.block = QUARRY_NO_BLOCK;
+    }
+    return lot;
+}
+
+/* ---- nothing left ---- */
+
+/* What a group of lanes looks for: all the same. */
+struct quarry_blocks_need {
+    const struct quarry_blocks *blocks;
+    uint32_t kind;
+};
+
+/* A sweep's part: its `page` is a block that seems to have room or to be free.  Nothing is taken here. */
+SIMT_FN uint64_t quarry_blocks_sweep_part(const void *heap, struct quarry_random *r, uint32_t group,
+                                          uint32_t pass, uint32_t part, uint32_t size, uint32_t *page,
+                                          int *dirty)
+{
+    const struct quarry_blocks_need *need = (const struct quarry_blocks_need *)heap;
+    const struct quarry_blocks *b = need->blocks;
+    uint32_t first = quarry_sweep_cut(b->shape.count, part, b->parts);
+    uint32_t end = quarry_sweep_cut(b->shape.count, part + 1, b->parts), fits = 0;
+    (void)r;
+    if (pass != QUARRY_FLIGHTS_SPACE)
+        return quarry_flights_begun(b->flights, group, part, b->parts, pass);
+    for (; first < end && fits == 0; first += simt_popc_u32(group)) {
+        uint32_t mine = first + simt_rank(group), type = QUARRY_BLOCKS_TYPES;
+        int is_free = mine < end && quarry_hierarchy_has(&b->shape, quarry_blocks_free_map(b), mine);
+        if (mine < end && !is_free && simt_load_u64(&b->slots[mine], relaxed) != 0)
+            type = quarry_blocks_type(simt_load_u32(&b->kind[mine], relaxed));
+        if (simt_any(group, is_free || type == (size & ~QUARRY_SWEEP_CLASS)))
+            *dirty = 1;
+        fits = simt_ballot(group, is_free || type == quarry_blocks_type(need->kind));
+        if (fits != 0) {
+            *dirty = 1; /* also if the turn is about another type, for the rest is not read */
+            *page = first + simt_popc_u32(group & ((1u << simt_ctz_u32(fits)) - 1u));
+        }
+    }
+    return 0;
+}
+
+/* Looks for a block that has a slot of the kind, or is free.
+ *   kind   the same of all lanes of the group
+ * Returns one that seemed so, to all of them; or QUARRY_NO_BLOCK: then at some instant during the call there was none.
+ * Scope: group, reconverged.  Progress: as quarry_sweep_search. */
+SIMT_FN uint32_t quarry_blocks_search(const struct quarry_blocks *b, uint32_t group, uint32_t kind)
+{
+    struct quarry_blocks_need need;
+    struct quarry_sweep_plan plan;
+    struct quarry_random unused = {0, 0};
+    need.blocks = b;
+    need.kind = kind;
+    plan.sweep = b->sweep;
+    plan.heap = &need;
+    plan.sweep_part = quarry_blocks_sweep_part;
+    plan.parts = b->parts;
+    plan.kinds = QUARRY_FLIGHTS_PASSES;
+    plan.size = QUARRY_SWEEP_CLASS | quarry_blocks_type(kind);
+    plan.in_order = 0;
+    return quarry_sweep_search(&plan, &unused, group, QUARRY_NO_BLOCK);
+}
+
+/* A slot for each lane of the group: 64 block + its number in the block.  Lanes of a group get slots of few blocks, in
+ * the order of their ranks.
+ *   kind   the same of all
+ * Returns QUARRY_NO_PAGE if at some instant during the call no slot of the kind was free, and no block.
+ * Scope: group, reconverged.  Progress: waits only before it says that there is none (quarry_sweep_search). */
+SIMT_FN uint32_t quarry_blocks_new(const struct quarry_blocks *b, uint32_t group, uint32_t kind)
+{
+    uint32_t slot = QUARRY_NO_PAGE, needs = group, seen = QUARRY_NO_BLOCK;
+    SIMT_ROLLED
+    while (needs != 0) {
+        struct quarry_blocks_lot lot = {0, QUARRY_NO_BLOCK};
+        if (simt_rank(group) == 0) {
+            struct quarry_random r = quarry_random_start();
+            lot = quarry_blocks_take(b, kind, simt_popc_u32(needs), r.state, seen);
+        }
+        lot.slots = simt_shuffle_u64(group, lot.slots, simt_ctz_u32(group));
+        lot.block = simt_shuffle_u32(group, lot.block, simt_ctz_u32(group));
+        seen = QUARRY_NO_BLOCK;
+        if (lot.slots != 0) {
+            if (slot == QUARRY_NO_PAGE)
+                slot = quarry_blocks_share(lot.slots, lot.block, simt_rank(needs));
+            needs = simt_ballot(group, slot == QUARRY_NO_PAGE);
+        } else {
+            seen = quarry_blocks_search(b, group, kind);
+            if (seen == QUARRY_NO_BLOCK)
+                break;
+        }
+    }
+    simt_sync(group); /* what the leader acquired, each has */
+    return slot;
+}
+
+/* ---- looking ---- */
+
+/* How often an idle block contradicts its bitmaps, and itself.  What is above level 0 is quarry_hierarchy_faults'. */
+SIMT_FN uint32_t quarry_blocks_faults(const struct quarry_blocks *b, uint32_t block)
+{
+    uint32_t kind = simt_load_u32(&b->kind[block], relaxed), faults = 0;
+    uint64_t slots = simt_load_u64(&b->slots[block], relaxed), all = kind ? quarry_blocks_all(kind) : 0;
+    faults += (slots & ~all) != 0 || (kind != 0 && slots == all);
+    faults += quarry_hierarchy_has(&b->shape, quarry_blocks_free_map(b), block) != (kind == 0);
+    for (uint32_t type = 0; type < b->types; type++) {
+        int is = kind != 0 && quarry_blocks_type(kind) == type;
+        faults += quarry_hierarchy_has(&b->shape, quarry_blocks_allocated(b, type), block) != is;
+        faults += quarry_hierarchy_has(&b->shape, quarry_blocks_active(b, type), block) != (is && slots != 0);
+    }
+    return faults;
+}
+
+#endif

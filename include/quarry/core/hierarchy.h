@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hierarchical bitmaps: a set of numbers in which any number can be found in a few reads.  (M. Springer, H. Masuhara,
+ * "DynaSOAr", ECOOP 2019.)
+ *
+ *     word 0                          level 2: bit b is set if word 1 + b is not 0
+ *     words 1 .. 64                   level 1: bit b of word w is set if word 64 w + 1 + b is not 0
+ *     words leaves .. words - 1       level 0: bit b of word leaves + i is number 64 i + b
+ *
+ * The words of 64 bits are a tree in which word w has 64 children from 64 w + 1 on.  Up to 64 numbers are one word.
+ * Words that have no number below them are 0 for ever.
+ *
+ * Why all bits are right in the end.  A number is put in or taken out by a *toggle*, an XOR of its bit.  Who changes a
+ * word from 0 to not 0, or back, toggles the word's bit in the word above, and so on up.  In a word's modification
+ * order these changes take turns, so their number says whether the word is 0.  XORs commute, so it does not matter in
+ * which order they arrive above.  When all have, each bit is right.  Nobody waits for anybody.
+ *
+ * Until then a bit can be wrong in either way, and a search that follows it finds nothing below, or misses what is
+ * there.  So the bits are hints, and what a number means is decided elsewhere.  One thing is not a hint: who takes a
+ * number out by quarry_hierarchy_claim has taken it alone, if numbers are only put in by those to whom they belong.
+ *
+ * Order.  Toggles and searches are relaxed.  What quarry_hierarchy_put releases, the claim of that number acquires:
+ * both change the same word of level 0, and all changes between them are read-modify-writes. */
+#ifndef QUARRY_CORE_HIERARCHY_H
+#define QUARRY_CORE_HIERARCHY_H
+
+#include "quarry/simt/simt.h"
+
+#define QUARRY_HIERARCHY_BITS 64u /* of a word */
+#define QUARRY_HIERARCHY_MOST 0x40000000u
+#define QUARRY_NO_NUMBER 0xffffffffu
+
+/* The shape of bitmaps for numbers 0 .. count - 1.  The words of each are elsewhere. */
+struct quarry_hierarchy {
+    uint32_t count;  /* 1 to QUARRY_HIERARCHY_MOST */
+    uint32_t leaves; /* the first word of level 0 */
+    uint32_t words;
+};
+
+#if SIMT_HAS_HOST
+SIMT_HOST_FN struct quarry_hierarchy quarry_hierarchy_make(uint32_t count)
+{
+    struct quarry_hierarchy h = {count, 0, 0};
+    uint32_t words = (count - 1u) / QUARRY_HIERARCHY_BITS + 1u;
+    for (uint64_t room = 1; room < words; room *= QUARRY_HIERARCHY_BITS)
+        h.leaves = h.leaves * QUARRY_HIERARCHY_BITS + 1u;
+    h.words = h.leaves + words;
+    return h;
+}
+#endif
+
+/* What a word has when all numbers are in.
+ *   w   below h->words */
+SIMT_FN uint64_t quarry_hierarchy_full(const struct quarry_hierarchy *h, uint32_t w)
+{
+    uint64_t first = w, width = 1; /* the first word of level 0 below it; numbers that a bit stands for */
+    while (first < h->leaves) {
+        first = first * QUARRY_HIERARCHY_BITS + 1u;
+        width *= QUARRY_HIERARCHY_BITS;
+    }
+    uint64_t number = (first - h->leaves) * QUARRY_HIERARCHY_BITS;
+    uint64_t bits = number < h->count ? (h->count - number - 1u) / width + 1u : 0;
+    return bits == 0 ? 0 : ~(uint64_t)0 >> (bits < QUARRY_HIERARCHY_BITS ? QUARRY_HIERARCHY_BITS - bits : 0);
+}
+
+/* Thread `thread` of `threads` writes its share of a bitmap with all numbers in it, or none. */
+SIMT_FN void quarry_hierarchy_init(const struct quarry_hierarchy *h, uint64_t *words, int full,
+                                   uint64_t thread, uint64_t threads)
+{
+    for (uint64_t w = thread; w < h->words; w += threads)
+        words[w] = full ? quarry_hierarchy_full(h, (uint32_t)w) : 0;
+}
+
+/* The first set bit of a word from bit `turn` (0 .. 63) on, around.  The word is not 0. */
+SIMT_FN uint32_t quarry_hierarchy_bit(uint64_t word, uint32_t turn)
+{
+    uint64_t turned = word >> turn | word << (-turn & 63u);
+    return (simt_ctz_u64(turned) + turn) & 63u;
+}
+
+/* Finds a number that seems to be in.
+ *   hash   where to look: six bits for each level.  Lanes with other hashes find other numbers.
+ * Returns QUARRY_NO_NUMBER if there seems to be none on that way. */
+SIMT_FN uint32_t quarry_hierarchy_find(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t hash)
+{
+    uint32_t w = 0;
+    SIMT_ROLLED
+    for (;;) {
+        uint64_t word = simt_load_u64(&words[w], relaxed);
+        if (word == 0)
+            return QUARRY_NO_NUMBER;
+        uint32_t bit = quarry_hierarchy_bit(word, hash & 63u);
+        if (w >= h->leaves)
+            return (w - h->leaves) * QUARRY_HIERARCHY_BITS + bit;
+        w = w * QUARRY_HIERARCHY_BITS + 1u + bit;
+        hash = hash >> 6 | hash << 26;
+    }
+}
+
+/* Does the number seem to be in? */
+SIMT_FN int quarry_hierarchy_has(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t number)
+{
+    const uint64_t *word = &words[h->leaves + number / QUARRY_HIERARCHY_BITS];
+    return (int)(simt_load_u64(word, relaxed) >> number % QUARRY_HIERARCHY_BITS & 1u);
+}
+
+/* The smallest number from `number` on that is in, or QUARRY_NO_NUMBER.  Exact while nobody changes the bitmap. */
+SIMT_FN uint32_t quarry_hierarchy_next(const struct quarry_hierarchy *h, const uint64_t *words,
+                                       uint32_t number)
+{
+    uint32_t w = h->leaves + number / QUARRY_HIERARCHY_BITS, from = number % QUARRY_HIERARCHY_BITS;
+    if (number >= h->count)
+        return QUARRY_NO_NUMBER;
+    for (;;) {
+        uint64_t word = from < QUARRY_HIERARCHY_BITS ? simt_load_u64(&words[w], relaxed) >> from : 0;
+        if (word != 0) {
+            uint32_t bit = from + simt_ctz_u64(word);
+            if (w >= h->leaves)
+                return (w - h->leaves) * QUARRY_HIERARCHY_BITS + bit;
+            w = w * QUARRY_HIERARCHY_BITS + 1u + bit;
+            from = 0;
+        } else if (w == 0) {
+            return QUARRY_NO_NUMBER;
+        } else {
+            from = (w - 1u) % QUARRY_HIERARCHY_BITS + 1u;
+            w = (w - 1u) / QUARRY_HIERARCHY_BITS;
+        }
+    }
+}
+
+/* Carries a change of word w up: it was `before` and is `after`. */
+SIMT_FN void quarry_hierarchy_carry(uint64_t *words, uint32_t w, uint64_t before, uint64_t after)
+{
+    SIMT_ROLLED
+    while (w != 0 && (before == 0) != (after == 0)) {
+        uint64_t bit = (uint64_t)1 << (w - 1u) % QUARRY_HIERARCHY_BITS;
+        w = (w - 1u) / QUARRY_HIERARCHY_BITS;
+        before = simt_xor_u64(&words[w], bit, relaxed);
+        after = before ^ bit;
+    }
+}
+
+/* Puts a number in that is out, or takes out one that is in. */
+SIMT_FN void quarry_hierarchy_toggle(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
+{
+    uint32_t w = h->leaves + number / QUARRY_HIERARCHY_BITS;
+    uint64_t bit = (uint64_t)1 << number % QUARRY_HIERARCHY_BITS;
+    uint64_t before = simt_xor_u64(&words[w], bit, relaxed);
+    quarry_hierarchy_carry(words, w, before, before ^ bit);
+}
+
+/* Puts a number in that is out and the caller's own.  Order: releases; pairs with quarry_hierarchy_claim. */
+SIMT_FN void quarry_hierarchy_put(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
+{
+    uint32_t w = h->leaves + number / QUARRY_HIERARCHY_BITS;
+    uint64_t bit = (uint64_t)1 << number % QUARRY_HIERARCHY_BITS;
+    uint64_t before = simt_xor_u64(&words[w], bit, release);
+    simt_assert(!(before & bit));
+    quarry_hierarchy_carry(words, w, before, before ^ bit);
+}
+
+/* Takes a number out, if it is in.  Returns whether it was: then it is the caller's own.  Order: acquires what
+ * happened before it was put in. */
+SIMT_FN int quarry_hierarchy_claim(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
+{
+    uint32_t w = h->leaves + number / QUARRY_HIERARCHY_BITS;
+    uint64_t bit = (uint64_t)1 << number % QUARRY_HIERARCHY_BITS;
+    uint64_t before = simt_and_u64(&words[w], ~bit, acquire);
+    quarry_hierarchy_carry(words, w, before, before & ~bit);
+    return (before & bit) != 0;
+}
+
+/* How many bits of a word of an idle bitmap contradict the words below it, or stand for nothing. */
+SIMT_FN uint32_t quarry_hierarchy_faults(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t w)
+{
+    uint64_t word = simt_load_u64(&words[w], relaxed), right = 0, full = quarry_hierarchy_full(h, w);
+    if (w >= h->leaves)
+        return simt_popc_u64(word & ~full);
+    for (uint64_t rest = full; rest; rest &= rest - 1u) {
+        uint32_t bit = simt_ctz_u64(rest);
+        right |= (uint64_t)(simt_load_u64(&words[w * QUARRY_HIERARCHY_BITS + 1u + bit], relaxed) != 0) << bit;
+    }
+    return simt_popc_u64(word ^ right);
+}
+
+#endif

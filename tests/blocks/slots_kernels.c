@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define QUARRY_FLIGHTS 2u
+#include "blocks/slots_kernels.h"
+
+SIMT_KERNEL(slots_start, struct slots_case, a)
+{
+    quarry_blocks_init(&a.blocks, simt_thread(), simt_threads());
+}
+
+SIMT_FN void wrong(const struct slots_case *a, int is)
+{
+    if (is)
+        (void)simt_add_u32(&a->counts[SLOTS_WRONG], 1, relaxed);
+}
+
+/* Looks for a proof before anything else. */
+SIMT_FN uint32_t seek(const struct slots_case *a, uint32_t group, uint32_t kind)
+{
+    uint32_t seen;
+    while ((seen = quarry_blocks_search(&a->blocks, group, kind)) != QUARRY_NO_BLOCK) {
+        struct quarry_blocks_lot lot = quarry_blocks_take(&a->blocks, kind, 1, 0, seen);
+        if (lot.slots != 0)
+            return quarry_blocks_share(lot.slots, lot.block, 0);
+    }
+    return QUARRY_NO_PAGE;
+}
+
+/* Takes a slot, or QUARRY_NO_PAGE. */
+SIMT_FN uint32_t take(const struct slots_case *a, uint32_t type)
+{
+    uint32_t group = a->together ? simt_match_u32(simt_active(), type) : 1u << simt_lane();
+    uint32_t kind = quarry_blocks_kind(type, a->capacity[type]);
+    uint32_t slot =
+        a->seeks && simt_thread() == 0 ? seek(a, group, kind) : quarry_blocks_new(&a->blocks, group, kind);
+    if (slot == QUARRY_NO_PAGE) {
+        (void)simt_add_u32(&a->counts[SLOTS_NONE], 1, relaxed);
+        return slot;
+    }
+    uint32_t block = slot / QUARRY_BLOCKS_SLOTS;
+    if (block >= a->blocks.shape.count || slot % QUARRY_BLOCKS_SLOTS >= a->capacity[type]) {
+        wrong(a, 1);
+        return QUARRY_NO_PAGE;
+    }
+    (void)simt_add_u32(&a->counts[SLOTS_TAKEN], 1, relaxed);
+    wrong(a, simt_exchange_u32(&a->holder[slot], 1, relaxed) != 0);
+    wrong(a, simt_load_u32(&a->blocks.kind[block], relaxed) != kind);
+    a->visits[slot]++;
+    return slot;
+}
+
+SIMT_FN void give(const struct slots_case *a, uint32_t slot)
+{
+    uint32_t block = slot / QUARRY_BLOCKS_SLOTS;
+    uint32_t kind = simt_load_u32(&a->blocks.kind[block], relaxed);
+    a->visits[slot]++;
+    simt_store_u32(&a->holder[slot], 0, relaxed);
+    wrong(a, quarry_blocks_give(&a->blocks, block, (uint64_t)1 << slot % QUARRY_BLOCKS_SLOTS, kind) != 0);
+}
+
+SIMT_KERNEL(slots_rounds, struct slots_case, a)
+{
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        uint32_t type = quarry_mix_u32(simt_thread() * 64u + round) % a.types, slot = take(&a, type);
+        if (slot == QUARRY_NO_PAGE)
+            continue;
+        for (uint32_t i = 0; i < a.hold; i++)
+            (void)simt_load_u32(&a.holder[slot], relaxed);
+        give(&a, slot);
+    }
+}
+
+SIMT_KERNEL(slots_kept, struct slots_case, a)
+{
+    uint32_t thread = simt_thread(), type = thread >= 2;
+    a.kept[thread] = QUARRY_NO_PAGE;
+    while (thread == 0 && simt_load_u32(a.is_kept, acquire) == 0)
+        simt_backoff();
+    for (uint32_t round = 0; round < a.rounds || (thread == 1 && a.kept[1] == QUARRY_NO_PAGE); round++) {
+        uint32_t slot = take(&a, type);
+        if (slot == QUARRY_NO_PAGE)
+            wrong(&a, thread == 0);
+        else if (thread == 1)
+            a.kept[1] = slot;
+        else
+            give(&a, slot);
+        if (a.kept[thread] != QUARRY_NO_PAGE)
+            break;
+    }
+    if (thread == 1)
+        simt_store_u32(a.is_kept, 1, release);
+}
+
+SIMT_KERNEL(slots_fill, struct slots_case, a)
+{
+    a.kept[simt_thread()] = take(&a, a.type);
+}
+
+SIMT_KERNEL(slots_drain, struct slots_case, a)
+{
+    uint32_t slot = a.kept[simt_threads() - 1u - simt_thread()];
+    if (slot != QUARRY_NO_PAGE)
+        give(&a, slot);
+}
+
+SIMT_KERNEL(slots_look, struct slots_case, a)
+{
+    uint32_t maps = QUARRY_BLOCKS_MAPS(a.blocks.types);
+    if (simt_thread() != 0)
+        return;
+    for (uint32_t i = 0; i < a.blocks.shape.count; i++)
+        wrong(&a, quarry_blocks_faults(&a.blocks, i) != 0 || a.blocks.kind[i] != 0);
+    for (uint32_t map = 0; map < maps; map++)
+        for (uint32_t w = 0; w < a.blocks.shape.words; w++)
+            wrong(&a, quarry_hierarchy_faults(&a.blocks.shape,
+                                              a.blocks.maps + (uint64_t)map * a.blocks.shape.words, w) != 0);
+    for (uint32_t i = 0; i < QUARRY_FLIGHTS; i++)
+        wrong(&a, (uint32_t)a.blocks.flights[i] != 0);
+}

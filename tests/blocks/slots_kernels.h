@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes that take slots of several types and give them back. */
+#ifndef QUARRY_TESTS_SLOTS_KERNELS_H
+#define QUARRY_TESTS_SLOTS_KERNELS_H
+
+#include "quarry/core/blocks.h"
+#include "quarry/simt/kernel.h"
+
+#define SLOTS_TYPES 3u
+
+enum slots_count {
+    SLOTS_WRONG, /* slots that two lanes had at once, or of another type; after all: bits that are wrong */
+    SLOTS_TAKEN,
+    SLOTS_NONE, /* takes in vain */
+    SLOTS_COUNTS
+};
+
+struct slots_case {
+    struct quarry_blocks blocks;
+    uint32_t capacity[SLOTS_TYPES];
+    uint32_t *holder; /* of slot number i: 0 or 1; atomic */
+    uint32_t *visits; /* how often it was had; no atomic */
+    uint32_t *kept;   /* of each thread, by slots_fill and slots_kept */
+    uint32_t *counts; /* SLOTS_COUNTS */
+    uint32_t rounds;
+    uint32_t hold;     /* atomics while a lane has a slot */
+    uint32_t together; /* lanes take together */
+    uint32_t types;    /* of slots_rounds: so many of them */
+    uint32_t seeks;    /* the first lane looks for a proof at once, unless it gets a slot */
+    uint32_t type;     /* of slots_fill */
+    uint32_t *is_kept; /* slots_kept: the second lane has its slot; atomic */
+};
+
+SIMT_KERNEL_DECLARE(slots_start);
+SIMT_KERNEL_DECLARE(slots_rounds);
+SIMT_KERNEL_DECLARE(
+    slots_kept); /* the second lane keeps a slot, the first looks for one beside it, others use another type */
+SIMT_KERNEL_DECLARE(slots_fill);  /* each lane takes one slot of a type */
+SIMT_KERNEL_DECLARE(slots_drain); /* and gives back what another took */
+SIMT_KERNEL_DECLARE(slots_look);  /* one lane: when all slots are given back */
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of slots: no slot is had twice, each is of the type that was asked for, blocks change their type, all bitmaps are
+ * right in the end, and none is refused while there is one. */
+#include "blocks/seeds.h"
+#include "blocks/slots_kernels.h"
+
+static struct quarry_target target;
+
+static void *zeros(const struct quarry_target *plain, size_t bytes)
+{
+    void *memory = test_memory(plain, bytes);
+    assert_ok(quarry_memory_fill(plain, memory, 0, bytes));
+    return memory;
+}
+
+static struct quarry_target plain(void)
+{
+    struct quarry_target plain = target;
+    plain.seed = 0;
+    plain.bug_depth = 0;
+    return plain;
+}
+
+static void begin(struct slots_case *c, uint32_t count, uint32_t threads)
+{
+    struct quarry_target p = plain();
+    struct quarry_blocks *b = &c->blocks;
+    size_t slots = (size_t)count * QUARRY_BLOCKS_SLOTS;
+    b->shape = quarry_hierarchy_make(count);
+    b->types = SLOTS_TYPES;
+    b->parts = count / 8 + 1;
+    b->slots = zeros(&p, sizeof *b->slots * count);
+    b->kind = zeros(&p, sizeof *b->kind * count);
+    b->maps = zeros(&p, sizeof *b->maps * b->shape.words * QUARRY_BLOCKS_MAPS(b->types));
+    b->flights = zeros(&p, sizeof *b->flights * QUARRY_FLIGHTS);
+    b->sweep = zeros(&p, sizeof *b->sweep);
+    c->holder = zeros(&p, sizeof *c->holder * slots);
+    c->visits = zeros(&p, sizeof *c->visits * slots);
+    c->kept = zeros(&p, sizeof *c->kept * threads);
+    c->is_kept = zeros(&p, sizeof *c->is_kept);
+    c->counts = zeros(&p, sizeof *c->counts * SLOTS_COUNTS);
+    test_run(&slots_start, &p, 1, 32, 0, c);
+}
+
+/* Looks at blocks whose slots are all given back, and frees them.  Returns how many takes were in vain. */
+static uint32_t end(struct slots_case *c)
+{
+    struct quarry_target p = plain();
+    struct quarry_blocks *b = &c->blocks;
+    uint32_t slots = b->shape.count * QUARRY_BLOCKS_SLOTS, counts[SLOTS_COUNTS], sum = 0;
+    uint32_t *visits = malloc(sizeof *visits * slots);
+    assert_non_null(visits);
+    test_run(&slots_look, &p, 1, 1, 0, c);
+    assert_ok(quarry_memory_copy(&p, counts, c->counts, sizeof counts));
+    assert_ok(quarry_memory_copy(&p, visits, c->visits, sizeof *visits * slots));
+    for (uint32_t i = 0; i < slots; i++)
+        sum += visits[i];
+    free(visits);
+    test_memory_free(&p, b->slots, 0);
+    test_memory_free(&p, b->kind, 0);
+    test_memory_free(&p, b->maps, 0);
+    test_memory_free(&p, b->flights, 0);
+    test_memory_free(&p, b->sweep, 0);
+    test_memory_free(&p, c->holder, 0);
+    test_memory_free(&p, c->visits, 0);
+    test_memory_free(&p, c->kept, 0);
+    test_memory_free(&p, c->is_kept, 0);
+    test_memory_free(&p, c->counts, 0);
+    assert_int_equal(counts[SLOTS_WRONG], 0);
+    assert_int_equal(sum, 2 * counts[SLOTS_TAKEN]);
+    return counts[SLOTS_NONE];
+}
+
+/* Few slots: 1 to 3 blocks of 1 to 3 slots, 3 types. */
+static struct slots_case small(uint64_t seed)
+{
+    struct slots_case c = {0};
+    for (uint32_t type = 0; type < SLOTS_TYPES; type++)
+        c.capacity[type] = 1 + (uint32_t)(seed / 5 + type * (seed / 4 % 3)) % 3;
+    c.rounds = 1 + (uint32_t)(seed / 2 % 8);
+    c.hold = (uint32_t)(seed / 3 % 3);
+    c.types = 1 + (uint32_t)(seed / 2 % SLOTS_TYPES);
+    c.together = seed / 3 % 4 == 0;
+    c.seeks = !c.together && seed / 6 % 2;
+    return c;
+}
+
+static void scarce(uint64_t seed)
+{
+    struct slots_case c = small(seed);
+    begin(&c, 1 + (uint32_t)(seed / 11 % 3), 0);
+    test_run(&slots_rounds, &target, 1, 2 + (uint32_t)(seed / 7 % 6), 0, &c);
+    (void)end(&c);
+}
+
+static void blocks_change_their_type(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, scarce, 10000);
+}
+
+/* As many slots as threads, all of one type; or as many blocks as threads, as each other one has, or is about to give
+ * back, slots of one block at most.  So there is always one for the caller. */
+static void enough(uint64_t seed)
+{
+    struct slots_case c = small(seed);
+    uint32_t threads = 2 + (uint32_t)(seed / 7 % 4);
+    begin(&c, c.types == 1 ? (threads + c.capacity[0] - 1) / c.capacity[0] : threads, 0);
+    test_run(&slots_rounds, &target, 1, threads, 0, &c);
+    assert_int_equal(end(&c), 0);
+}
+
+/* A lane keeps a slot of a block that has one more, which only one other lane wants, while lanes that want another type
+ * may still take it for the block of theirs that it was before. */
+static void beside(uint64_t seed)
+{
+    struct slots_case c = small(seed);
+    uint32_t threads = 4 + (seed / 7 % 4 == 0);
+    c.capacity[0] = 2;
+    c.capacity[1] = 2 + (uint32_t)(seed / 5 % 2);
+    c.rounds = 1 + (uint32_t)(seed / 2 % 4);
+    c.seeks = 1;
+    c.together = 0;
+    begin(&c, 1, threads);
+    test_run(&slots_kept, &target, 1, threads, 0, &c);
+    struct quarry_target p = plain();
+    test_run(&slots_drain, &p, 1, threads, 0, &c);
+    (void)end(&c);
+}
+
+static void none_is_refused_while_there_is_one(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, enough, 10000);
+    test_for_seeds(&target, beside, 10000);
+}
+
+/* All slots are had, of one type after the other. */
+static void fill(struct slots_case *c, uint32_t count, uint32_t more)
+{
+    for (uint32_t type = 0; type < SLOTS_TYPES; type++) {
+        uint32_t slots = count * c->capacity[type], counts[SLOTS_COUNTS];
+        struct slots_case filled = *c;
+        filled.type = type;
+        begin(&filled, count, slots + more);
+        for (uint32_t again = 1; again <= 2; again++) {
+            struct quarry_target p = plain();
+            test_run(&slots_fill, &target, 1, slots + more, 0, &filled);
+            assert_ok(quarry_memory_copy(&p, counts, filled.counts, sizeof counts));
+            assert_int_equal(counts[SLOTS_TAKEN], again * slots);
+            assert_int_equal(counts[SLOTS_NONE], again * more);
+            test_run(&slots_drain, &target, 1, slots + more, 0, &filled);
+        }
+        assert_int_equal(end(&filled), 2 * more);
+    }
+}
+
+static void few(uint64_t seed)
+{
+    struct slots_case c = small(seed);
+    fill(&c, 1 + (uint32_t)(seed / 11 % 3), 1 + (uint32_t)(seed / 2 % 3));
+}
+
+static void all_slots_are_had_and_no_more(void **state)
+{
+    struct slots_case c = {0};
+    (void)state;
+    test_for_seeds(&target, few, 300);
+    c.capacity[0] = 64;
+    c.capacity[1] = 46;
+    c.capacity[2] = 33;
+    for (c.together = 0; c.together < 2; c.together++)
+        fill(&c, 3, 64);
+}
+
+static void many(void **state)
+{
+    struct slots_case c = {0};
+    uint32_t blocks = test_on_cuda(&target) ? 128 : 8;
+    (void)state;
+    c.rounds = 30;
+    c.types = SLOTS_TYPES;
+    for (uint32_t i = 0; i < 4; i++) {
+        c.capacity[0] = i % 2 ? 64 : 3;
+        c.capacity[1] = i % 2 ? 60 : 2;
+        c.capacity[2] = i % 2 ? 33 : 1;
+        c.together = i % 2;
+        begin(&c, i / 2 ? blocks * 128 : blocks * 4, 0);
+        test_run(&slots_rounds, &target, blocks, 128, 0, &c);
+        if (i / 2)
+            assert_int_equal(end(&c), 0);
+        else
+            (void)end(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_with_seeds(blocks_change_their_type, &target),
+        test_with_seeds(none_is_refused_while_there_is_one, &target),
+        test_with_seeds(all_slots_are_had_and_no_more, &target),
+        cmocka_unit_test(many),
+    };
+    target = test_target();
+    return cmocka_run_group_tests_name("slots", tests, NULL, NULL) != 0;
+}
