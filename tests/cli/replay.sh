@@ -181,7 +181,7 @@ run 1 tune --backend "$backend" --heap 4K "$data/groupby.trace"
 says 'no allocator runs the trace in a heap of 4 KiB'
 run 0 tune --backend "$backend" --runs 1 "$recorded"
 prints '^heap +16 MiB$'
-prints_not '^ +-  '
+prints_not '^ +-  [^u]' # 64 chunks of 256 KiB are too few for ualloc, if lanes share blocks
 
 # Whoever has had a second gets no more runs; here a millisecond.
 export QUARRY_TUNE_BUDGET_MS=1

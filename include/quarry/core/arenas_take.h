@@ -97,7 +97,7 @@ SIMT_FN void quarry_arenas_search(const struct quarry_arenas *h, volatile struct
                                   uint32_t group, uint32_t n)
 {
     uint32_t has = simt_ballot(group, (a->needs >> simt_lane() & 1u) && simt_rank(a->needs) < n);
-    a->needs &= ~has;
+    a->needs = a->needs & ~has;
     for (uint32_t at = simt_sm() % h->count;; simt_backoff()) {
         at = quarry_arenas_look(h, group, at, a->class_);
         uint32_t section = quarry_srcu_enter(&h->arena[at].readers, group);
@@ -296,7 +296,7 @@ SIMT_FN uint32_t quarry_arenas_got_chunk(const struct quarry_arenas *h, volatile
 SIMT_FN uint32_t quarry_arenas_begin(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a)
 {
     uint32_t got = quarry_semaphore_ask(&h->supply[a->class_], a->owed);
-    a->owed -= got;
+    a->owed = a->owed - got;
     return got ? got * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_UNITS : quarry_arenas_next(h, a);
 }
 
@@ -337,7 +337,9 @@ SIMT_FN void *quarry_arenas_malloc(const struct quarry_arenas *h, uint32_t group
     a.needs = group;
     a.block = SIMT_NULL;
     a.owed = simt_popc_u32(group);
-    a.promised = a.owed_bins = a.promised_bins = 0;
+    a.promised = 0;
+    a.owed_bins = 0;
+    a.promised_bins = 0;
     while (quarry_arenas_go_on(h, &a, group, first)) {
         first = QUARRY_NO_PAGE;
         if (simt_rank(group) == 0)
