@@ -82,8 +82,9 @@ SIMT_FN void quarry_ualloc_free(const struct quarry_ualloc *h, void *block)
     const struct quarry_arenas *x = &h->arenas;
     uint32_t page = quarry_page_index(&x->pages, block);
     const int small = page != QUARRY_NO_PAGE && quarry_arenas_is_chunk(x, page);
-    int live = small ? quarry_arenas_free(x, page, block)
-                     : quarry_buddy_give_together(&x->buddy, quarry_group(x->self, QUARRY_SITE_UALLOC_FREE), page);
+    int live =
+        small ? quarry_arenas_free(x, page, block)
+              : quarry_buddy_give_together(&x->buddy, quarry_group(x->self, QUARRY_SITE_UALLOC_FREE), page);
     QUARRY_ASSERT_LIVE(live);
     (void)live;
 }
