@@ -363,10 +363,10 @@ SIMT_FN int quarry_segments_draw(const struct quarry_segments *q, uint32_t queue
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), drawn = 0, reach = 0;
     for (;;) {
         if (rank == 0) {
-            /* acquire: pairs with the release below; so the segment before in this entry has been retired */
+            /* acquire: pairs with the release below; so the segments before in as many entries have been retired */
             drawn = (int32_t)simt_sub_u32(&ends->spare, 1, acquire) > 0;
-            if (drawn)
-                *number = quarry_segments_after(q, simt_add_u32(&ends->next, 1, relaxed), 0);
+            if (drawn) /* acq_rel: of all who have drawn so many numbers, one knows that so many are free */
+                *number = quarry_segments_after(q, simt_add_u32(&ends->next, 1, acq_rel), 0);
             else
                 (void)simt_add_u32(&ends->spare, 1, relaxed);
             reach = simt_load_u32(&ends->reach, relaxed);
@@ -375,15 +375,16 @@ SIMT_FN int quarry_segments_draw(const struct quarry_segments *q, uint32_t queue
             return 1;
         reach = simt_shuffle_u32(group, reach, leader);
         uint32_t its = quarry_segments_after(q, reach, rank);
-        /* acquire: pairs with the release in quarry_segments_retire */
-        int gone = rank < q->entries &&
-                   (uint32_t)(simt_load_u64(quarry_segments_entry(q, queue, its), acquire) >> 32) != its;
+        /* acquire: pairs with the release in quarry_segments_retire.  An entry may be seen as it was long ago: a
+         * number before its own says nothing. */
+        uint64_t entry = simt_load_u64(quarry_segments_entry(q, queue, its), acquire);
+        int gone = rank < q->entries && (int32_t)(((uint32_t)(entry >> 32) - its) << q->shift) > 0;
         uint32_t n = quarry_segments_run(group, gone);
         if (n == 0)
             return 0;
         simt_sync(group); /* one lane releases what all have acquired */
         if (rank == 0 &&
-            simt_cas_u32(&ends->reach, reach, quarry_segments_after(q, reach, n), relaxed) == reach)
+            simt_cas_u32(&ends->reach, reach, quarry_segments_after(q, reach, n), acq_rel) == reach)
             (void)simt_add_u32(&ends->spare, n, release);
     }
 }
