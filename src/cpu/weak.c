@@ -180,7 +180,8 @@ static uint32_t oldest_for(const struct weak_lane *me, const struct weak_past *p
     return oldest;
 }
 
-int weak_is_read_fenced(const struct weak_lane *me, const struct weak_past *past, uint32_t lane, uint32_t half)
+int weak_is_read_fenced(const struct weak_lane *me, const struct weak_past *past, uint32_t lane,
+                        uint32_t half)
 {
     uint32_t known = oldest_for(me, past, 1u << half), at = past->count;
     while (at-- > 0)

@@ -126,7 +126,7 @@ static void scarce(uint64_t seed)
     c.numbers = 1 + (uint32_t)(seed / 9 % threads) / 2;
     c.shuts = (uint32_t)(seed / 2 % 4);
     c.chunks = (uint32_t)(seed / 8 % 3);
-    (void)run(c, 1 + (uint32_t)(seed / 11 % 5), 2, 2, 1, threads);
+    (void)run(c, 1 + (uint32_t)(seed / 11 % 5), 1 + (uint32_t)(seed / 7 % 2), 2, 1, threads);
 }
 
 static void a_full_heap_and_a_full_directory_lose_nothing(void **state)
