@@ -60,7 +60,6 @@ if [ "$mode" = weak ]; then
     plant segments 1000 segments.h 'what an entry was long ago is taken for what it is' \
         '/int quarry_segments_draw\(/,/^\}/s/<< q->shift\) > 0;/<< q->shift) != 0;/'
     relaxed segments segments.h 'who draws a number knows of its own chance only' 'simt_add_u32\(&ends->next, 1' acq_rel
-    relaxed segments segments.h 'who retires says so to nobody' 'quarry_segments_retire\(' release
     relaxed segments segments.h 'a slot is not acquired' 'quarry_segments_take\(' acquire
     relaxed segments segments.h 'an entry is not acquired' 'quarry_segments_chunk\(' acquire
     plant srcu 1000 srcu.h 'enter without the sync' '/quarry_srcu_enter\(/,/^\}/s/simt_sync\(group\);//'
