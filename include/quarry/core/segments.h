@@ -87,14 +87,15 @@
  * - Emptying a segment happens-before every access to its slots: the store of the entry, or the compare-exchange of the
  *   link, releases, who looks at it acquires.  A hint is written with release by who has acquired.
  * - What was done before a put happens-before what is done after its take: release and acquire of the slot.
- * - Reads of slots happen-before the chunk's next use: additions to `taken` are acq_rel, and a sync comes before.  So do
- *   the stores that were read: a release each, or `fenced`, after which comes on a GPU, too, what comes after its read.
- * - An entry's segment is retired before the next one is written there: who retires releases the entry, who moves
- *   `reach` acquires it.  `reach` is moved by acq_rel, so who adds to `spare` knows of all that is before; it releases
- *   and who draws acquires.  When k numbers are drawn one of those who drew them has seen k in `spare`, or more, so it
- *   knows that the first k are free.  `next` is acq_rel, so each knows it of its own number, too.
- * - Old values do no harm.  An entry's numbers only grow, so one that is larger says that the segment is retired; one
- *   that is smaller or the same says nothing.
+ * - Reads of slots happen-before the chunk's next use: additions to `taken` are acq_rel, and a sync comes before.  So
+ *   do the stores that were read.  Each is a release, or `fenced`, which on a GPU, too, is before what comes after
+ *   its read.
+ * - An entry's segment is retired before the next one is written there.  Who retires it releases the entry, and who
+ *   moves `reach` acquires that.  `reach` is moved by acq_rel, so who adds to `spare` knows of all segments before; it
+ *   releases, and who draws acquires.  Of those who have drawn k numbers one has seen k in `spare`, so it knows that
+ *   the first k are free.  `next` is acq_rel, so each knows it of its own number.
+ * - Old values do no harm.  The numbers of an entry only grow.  A larger one says that the segment is retired; a
+ *   smaller one, or the same, says nothing.
  * - All else is relaxed.  Who has a ticket may look at the entry before it sees it written; it was written before
  *   the ticket was drawn, so it looks again. */
 #ifndef QUARRY_CORE_SEGMENTS_H
@@ -390,7 +391,7 @@ SIMT_FN int quarry_segments_draw(const struct quarry_segments *q, uint32_t queue
         if (n == 0)
             return 0;
         simt_sync(group); /* one lane releases what all have acquired */
-        if (rank == 0 &&
+        if (rank == 0 &&  /* acq_rel: so it releases what all before have acquired, too */
             simt_cas_u32(&ends->reach, reach, quarry_segments_after(q, reach, n), acq_rel) == reach)
             (void)simt_add_u32(&ends->spare, n, release);
     }
