@@ -180,6 +180,16 @@ static uint32_t oldest_for(const struct weak_lane *me, const struct weak_past *p
     return oldest;
 }
 
+int weak_is_read_fenced(const struct weak_lane *me, const struct weak_past *past, uint32_t lane,
+                        uint32_t half)
+{
+    uint32_t known = oldest_for(me, past, 1u << half), at = past->count;
+    while (at-- > 0)
+        if ((past->store[at].halves >> half & 1u) && past->store[at].half[half].lane == lane)
+            return past->store[at].half[half].view && at <= known;
+    return known > 0; /* it is older than all that are kept */
+}
+
 /* The lane has read half `half` of store[at].  If who wrote that happens-before the read, or it is the oldest,
  * this says nothing new to anybody. */
 static void note_reader(struct weak_lane *me, struct weak_past *past, uint32_t at, uint32_t half)

@@ -88,11 +88,13 @@ static const struct weak_access *plain_race(const struct weak_lane *me, const st
     return NULL;
 }
 
-static const struct weak_access *atomic_race(const struct weak_lane *me, const struct weak_access *a,
-                                             uint32_t bytes)
+static const struct weak_access *atomic_race(const struct weak_lane *me, const struct weak_cell *cell,
+                                             enum weak_kind kind, uint32_t bytes)
 {
+    const struct weak_access *a = cell->atomics[kind];
     for (uint32_t i = 0; a && i < 2 * me->weak->lanes; i++)
-        if ((a[i].bytes & bytes) && !weak_is_before(me, a[i].lane, a[i].epoch))
+        if ((a[i].bytes & bytes) && !weak_is_before(me, a[i].lane, a[i].epoch) &&
+            !(kind == WEAK_WRITE && weak_is_read_fenced(me, cell->past, a[i].lane, i % 2)))
             return &a[i];
     return NULL;
 }
@@ -144,7 +146,7 @@ static void plain(struct weak_lane *me, uintptr_t address, uint32_t bytes, enum 
     for (enum weak_kind k = kind == WEAK_READ ? WEAK_WRITE : WEAK_READ; k <= WEAK_WRITE; k++) {
         if ((other = plain_race(me, &cell->plain[k], bytes)))
             report(me, other, 0, k, address, 0, kind, place);
-        if ((other = atomic_race(me, cell->atomics[k], bytes)))
+        if ((other = atomic_race(me, cell, k, bytes)))
             report(me, other, 1, k, address, 0, kind, place);
     }
     supersede(me, &cell->plain[WEAK_READ], bytes);

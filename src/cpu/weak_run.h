@@ -157,6 +157,10 @@ uint64_t weak_change(struct weak_lane *me, uintptr_t address, uint32_t bytes, en
 uint64_t weak_compare_exchange(struct weak_lane *me, uintptr_t address, uint32_t bytes, uint64_t expected,
                                uint64_t desired, int order, int failure, uintptr_t place);
 void weak_fence(struct weak_lane *me, int order);
+/* Did the lane's latest store to this half rely on a fence, and was it, or a later one, read by what happens-before
+ * what `me` does now?  PTX orders it then before that, C11 only what was before the fence. */
+int weak_is_read_fenced(const struct weak_lane *me, const struct weak_past *past, uint32_t lane,
+                        uint32_t half);
 
 /* ---- weak_races.c ---- */
 

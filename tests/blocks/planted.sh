@@ -57,6 +57,11 @@ if [ "$mode" = weak ]; then
     relaxed slots flights.h 'the end of a flight releases nothing' 'quarry_flights_end\(' release
     relaxed slots flights.h 'who waits for flights acquires nothing' 'quarry_flights_begun\(' acquire
     plant slots 1000 blocks.h 'lanes take without the sync' '/quarry_blocks_new\(/,/^\}/s/simt_sync\(group\);//'
+    plant segments 1000 segments.h 'what an entry was long ago is taken for what it is' \
+        '/int quarry_segments_draw\(/,/^\}/s/<< q->shift\) > 0;/<< q->shift) != 0;/'
+    relaxed segments segments.h 'who draws a number knows of its own chance only' 'simt_add_u32\(&ends->next, 1' acq_rel
+    relaxed segments segments.h 'a slot is not acquired' 'quarry_segments_take\(' acquire
+    relaxed segments segments.h 'an entry is not acquired' 'quarry_segments_chunk\(' acquire
     plant srcu 1000 srcu.h 'enter without the sync' '/quarry_srcu_enter\(/,/^\}/s/simt_sync\(group\);//'
     plant srcu 1000 srcu.h 'leave without the sync' '/quarry_srcu_leave\(/,/^\}/s/simt_sync\(group\);//'
     finish
@@ -190,8 +195,8 @@ plant segments 100 segments.h 'takes are counted before all lanes have read' 's/
 plant segments 100 segments.h 'a segment is retired with one slot to read' 's/n, acq_rel\) \+ n == size/n, acq_rel) + n == size - 1u/'
 plant segments 100 segments.h 'a segment is written over one that lives' \
     's/drawn = \(int32_t\)simt_sub_u32\(&ends->spare, 1, acquire\) > 0/(void)simt_sub_u32(\&ends->spare, 1, acquire), drawn = 1/'
-plant segments 100 segments.h 'an entry is free as long as its segment lives' '/int quarry_segments_draw\(/,/^\}/s/>> 32\) != its;/>> 32) == its;/'
-plant segments 100 segments.h 'two segments have one number' 's/simt_add_u32\(&ends->next, 1, relaxed\)/simt_add_u32(\&ends->next, simt_lane() % 2u, relaxed)/'
+plant segments 100 segments.h 'an entry is free as long as its segment lives' '/int quarry_segments_draw\(/,/^\}/s/- its\) << q->shift\) > 0;/- its) << q->shift) == 0;/'
+plant segments 100 segments.h 'two segments have one number' 's/simt_add_u32\(&ends->next, 1, acq_rel\)/simt_add_u32(\&ends->next, simt_lane() % 2u, acq_rel)/'
 plant segments 500 segments.h 'numbers do not wrap with positions' 's/return \(number \+ n\) & .*;/return number + n;/'
 plant segments 100 segments.h 'slots are not emptied' 's/simt_store_u32\(&slot\[i\], QUARRY_NO_INDEX, relaxed\)/(void)slot/'
 plant segments 500 segments.h 'there is room before the segment is there' \

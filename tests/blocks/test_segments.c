@@ -126,13 +126,30 @@ static void scarce(uint64_t seed)
     c.numbers = 1 + (uint32_t)(seed / 9 % threads) / 2;
     c.shuts = (uint32_t)(seed / 2 % 4);
     c.chunks = (uint32_t)(seed / 8 % 3);
-    (void)run(c, 1 + (uint32_t)(seed / 11 % 5), 2, 2, 1, threads);
+    (void)run(c, 1 + (uint32_t)(seed / 11 % 5), 1 + (uint32_t)(seed / 7 % 2), 2, 1, threads);
 }
 
 static void a_full_heap_and_a_full_directory_lose_nothing(void **state)
 {
     (void)state;
     test_for_seeds(&target, scarce, 3000);
+}
+
+/* Arrays whose directories are full most of the time, while there are chunks for all. */
+static void narrow(uint64_t seed)
+{
+    struct segments_case c = small(seed);
+    uint32_t threads = 3 + (uint32_t)(seed % 9), blocks = 1 + (uint32_t)(seed / 2 % 3);
+    c.numbers = (1 + (uint32_t)(seed / 9 % 2)) * threads * blocks / 4;
+    c.shuts = (uint32_t)(seed / 5 % 3);
+    c.queues.list = 0;
+    (void)run(c, 100, 1 + (uint32_t)(seed / 7 % 2), 2, blocks, threads);
+}
+
+static void a_number_is_drawn_when_its_entry_is_free(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, narrow, 3000);
 }
 
 /* Lists whose directories have one entry, so that most look for their segments, while few chunks turn over fast. */
@@ -173,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_seeds(segments_come_and_go, &target),
         test_with_seeds(a_full_heap_and_a_full_directory_lose_nothing, &target),
+        test_with_seeds(a_number_is_drawn_when_its_entry_is_free, &target),
         test_with_seeds(who_walks_over_a_list_meets_no_other_segment, &target),
         cmocka_unit_test(many),
     };

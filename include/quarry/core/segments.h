@@ -87,7 +87,15 @@
  * - Emptying a segment happens-before every access to its slots: the store of the entry, or the compare-exchange of the
  *   link, releases, who looks at it acquires.  A hint is written with release by who has acquired.
  * - What was done before a put happens-before what is done after its take: release and acquire of the slot.
- * - Reads of slots happen-before the chunk's next use: additions to `taken` are acq_rel, and a sync comes before.
+ * - Reads of slots happen-before the chunk's next use: additions to `taken` are acq_rel, and a sync comes before.  So
+ *   do the stores that were read.  Each is a release, or `fenced`, which on a GPU, too, is before what comes after
+ *   its read.
+ * - An entry's segment is retired before the next one is written there.  Who retires it releases the entry, and who
+ *   moves `reach` acquires that.  `reach` is moved by acq_rel, so who adds to `spare` knows of all segments before; it
+ *   releases, and who draws acquires.  Of those who have drawn k numbers one has seen k in `spare`, so it knows that
+ *   the first k are free.  `next` is acq_rel, so each knows it of its own number.
+ * - Old values do no harm.  The numbers of an entry only grow.  A larger one says that the segment is retired; a
+ *   smaller one, or the same, says nothing.
  * - All else is relaxed.  Who has a ticket may look at the entry before it sees it written; it was written before
  *   the ticket was drawn, so it looks again. */
 #ifndef QUARRY_CORE_SEGMENTS_H
@@ -363,10 +371,10 @@ SIMT_FN int quarry_segments_draw(const struct quarry_segments *q, uint32_t queue
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), drawn = 0, reach = 0;
     for (;;) {
         if (rank == 0) {
-            /* acquire: pairs with the release below; so the segment before in this entry has been retired */
+            /* acquire: pairs with the release below; so the segments before in as many entries have been retired */
             drawn = (int32_t)simt_sub_u32(&ends->spare, 1, acquire) > 0;
-            if (drawn)
-                *number = quarry_segments_after(q, simt_add_u32(&ends->next, 1, relaxed), 0);
+            if (drawn) /* acq_rel: of all who have drawn so many numbers, one knows that so many are free */
+                *number = quarry_segments_after(q, simt_add_u32(&ends->next, 1, acq_rel), 0);
             else
                 (void)simt_add_u32(&ends->spare, 1, relaxed);
             reach = simt_load_u32(&ends->reach, relaxed);
@@ -375,15 +383,16 @@ SIMT_FN int quarry_segments_draw(const struct quarry_segments *q, uint32_t queue
             return 1;
         reach = simt_shuffle_u32(group, reach, leader);
         uint32_t its = quarry_segments_after(q, reach, rank);
-        /* acquire: pairs with the release in quarry_segments_retire */
-        int gone = rank < q->entries &&
-                   (uint32_t)(simt_load_u64(quarry_segments_entry(q, queue, its), acquire) >> 32) != its;
+        /* acquire: pairs with the release in quarry_segments_retire.  An entry may be seen as it was long ago: a
+         * number before its own says nothing. */
+        uint64_t entry = simt_load_u64(quarry_segments_entry(q, queue, its), acquire);
+        int gone = rank < q->entries && (int32_t)(((uint32_t)(entry >> 32) - its) << q->shift) > 0;
         uint32_t n = quarry_segments_run(group, gone);
         if (n == 0)
             return 0;
         simt_sync(group); /* one lane releases what all have acquired */
-        if (rank == 0 &&
-            simt_cas_u32(&ends->reach, reach, quarry_segments_after(q, reach, n), relaxed) == reach)
+        if (rank == 0 &&  /* acq_rel: so it releases what all before have acquired, too */
+            simt_cas_u32(&ends->reach, reach, quarry_segments_after(q, reach, n), acq_rel) == reach)
             (void)simt_add_u32(&ends->spare, n, release);
     }
 }
