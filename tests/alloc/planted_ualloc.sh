@@ -37,6 +37,8 @@ plant ualloc 60 arenas_take.h 'who gets no bin gives up blocks of bins that stil
     's/uint32_t stays = left \? left - blocks \+ 1u : 0;/uint32_t stays = 0;/'
 plant ualloc 60 arenas_take.h 'bins that are not made are still promised' \
     's/part = gone \* blocks;/part = gone * blocks - 1u;/'
+plant ualloc 60 arenas_take.h 'who makes a chunk may take the bins of another one' \
+    's/heads \+ kept, i\)/heads, i)/;s/kept == quarry_bin_count\(&h->shape\)/0/;s/a->kept = first \+ h->shape.heads;//'
 plant ualloc 60 arenas_take.h 'a bin that is given twice' \
     's/simt_store_u32\(&chunk->spare\[i\], chunk->spare\[i\] \& ~bins, relaxed\);/simt_store_u32(\&chunk->spare[i], chunk->spare[i] \& ~(bins \& (bins - 1u)), relaxed);/'
 plant ualloc 60 bin.h 'the count is lowered though it has changed' \
