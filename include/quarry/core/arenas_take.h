@@ -12,8 +12,8 @@
  *     arena, and the others are signalled.
  *
  * A leader has promised less than a bin more than it is owed.  So of each bin that it makes it keeps a block, and
- * only of the last less than all; and it keeps a bin of each chunk.  No bin is listed that nobody has a block of, and no
- * chunk that nobody has a bin of.  So each has a last free, which retires it.
+ * only of the last less than all; and it keeps a bin of each chunk.  No bin is listed that nobody has a block of,
+ * and no chunk that nobody has a bin of.  So each has a last free, which retires it.
  *
  * NULL is exact: at some instant during the call no block of the class was free, no bin, and no chunk in the
  * buddy system, but for those that others had a claim to.  The argument is that of core/buddy.h.  A lane
