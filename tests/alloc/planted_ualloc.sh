@@ -19,7 +19,8 @@ sound ualloc 60
 
 plant ualloc 60 arenas.h 'a bin goes though a count was lowered' \
     's/simt_cas_u32\(&bin->word, full, 0, acq_rel\) == full/(simt_exchange_u32(\&bin->word, 0, acq_rel) | 1u)/'
-plant ualloc 60 arenas.h 'a bin that is retired is reused at once' \
+# Only a lane that stands on the bin just then, and takes a block of it as one of another class, is harmed: rare.
+plant ualloc 600 arenas.h 'a bin that is retired is reused at once' \
     's/quarry_srcu_barrier_or_delegate\(readers\)/(struct quarry_srcu_callback *)(uintptr_t)simt_exchange_u64(\&readers->queue, 0, acquire)/'
 plant ualloc 60 arenas.h 'a bin is listed in the arena of who frees' \
     '/^SIMT_FN void quarry_arenas_enlist/,/^}/s/h, bin->arena, bin->class_/h, simt_sm() % h->count, bin->class_/'
@@ -37,6 +38,8 @@ plant ualloc 60 arenas_take.h 'who gets no bin gives up blocks of bins that stil
     's/uint32_t stays = left \? left - blocks \+ 1u : 0;/uint32_t stays = 0;/'
 plant ualloc 60 arenas_take.h 'bins that are not made are still promised' \
     's/part = gone \* blocks;/part = gone * blocks - 1u;/'
+plant ualloc 60 arenas_take.h 'who makes a chunk may take the bins of another one' \
+    's/heads \+ kept, i\)/heads, i)/;s/kept == quarry_bin_count\(&h->shape\)/0/;s/a->kept = first \+ h->shape.heads;//'
 plant ualloc 60 arenas_take.h 'a bin that is given twice' \
     's/simt_store_u32\(&chunk->spare\[i\], chunk->spare\[i\] \& ~bins, relaxed\);/simt_store_u32(\&chunk->spare[i], chunk->spare[i] \& ~(bins \& (bins - 1u)), relaxed);/'
 plant ualloc 60 bin.h 'the count is lowered though it has changed' \

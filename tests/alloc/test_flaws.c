@@ -39,6 +39,8 @@ struct flaw {
 /* Of a bin of ualloc, which begins in the middle of a page; and of its chunk, which begins with the page. */
 #define BIN(page, field) ((((page)*2u + 1u) * WIDE_BYTES / 2u + offsetof(struct quarry_bin, field)) / 4u)
 #define CHUNK(page, field) (((page)*WIDE_BYTES + offsetof(struct quarry_bin_chunk, field)) / 4u)
+/* The semaphore of bins, behind those of blocks of 16, 32, 64 and 128 bytes. */
+#define BINS (4u * sizeof(struct quarry_semaphore) / 8u)
 #define WIDE_FIELD(page, i) (((page) + 1u) * WIDE_BYTES / 4u - 1u - (i))
 
 static const struct flaw flaws[] = {
@@ -121,8 +123,13 @@ static const struct flaw flaws[] = {
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, page), 4, 1}}},
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, arena), 4, 4096}}},
     {"ualloc", FLAW_BINS, {{"pages", CHUNK(5, spare), 4, 2}}}, /* a free bin that nobody knows of */
-    {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},           /* a page of a chunk that has none */
-    {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}},          /* a page that nobody knows of, */
+    {"ualloc",
+     FLAW_BINS, /* and one that all know of: its chunk has none that is not free */
+     {{"pages", CHUNK(5, spare), 4, 2},
+      {"supply", BINS, 8, 1},
+      {"supply", BINS + BALANCE, 8, QUARRY_SEMAPHORE_UNIT}}},
+    {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},  /* a page of a chunk that has none */
+    {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}}, /* a page that nobody knows of, */
     {"ouro-p-s",
      FLAW_EMPTY,
      {{"classes", 0, 8, OWED}, {"classes", BALANCE, 8, OWED *QUARRY_SEMAPHORE_UNIT}}}, /* or owes */

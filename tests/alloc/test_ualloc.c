@@ -194,6 +194,32 @@ static void sizes_may_be_mixed_in_a_heap_that_is_too_small(void **state)
     for_each_proof(plays);
 }
 
+/* Few lanes of many warps want bins of all classes at once, so several of them make chunks.  Who makes one may be
+ * overtaken by others before it has a bin. */
+static void makers(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 10; seed++) {
+        choose(seed);
+        set_option("arenas", 1);
+        begin(8, (uint64_t)PAGE * 4, 1u << 12, seed);
+        f.device.lanes = 15;
+        f.device.held = 1;
+        f.device.bytes = 128;
+        f.device.program = (uint32_t)seed;
+        f.device.turns = seed ? 1 + (uint32_t)(seed % 2) : 50;
+        run(&promise_play, 16 * SIMT_LANES);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+}
+
+static void a_chunk_goes_back_whoever_took_its_bins(void **state)
+{
+    (void)state;
+    for_each_proof(makers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +229,7 @@ int main(void)
         cmocka_unit_test(a_full_heap_of_bins_loses_nothing),
         cmocka_unit_test(a_heap_of_bins_fills_to_its_last_block),
         cmocka_unit_test(sizes_may_be_mixed_in_a_heap_that_is_too_small),
+        cmocka_unit_test(a_chunk_goes_back_whoever_took_its_bins),
     };
     base_target = test_target();
     if (!getenv("QUARRY_TEST_ALLOCATOR"))

@@ -170,7 +170,10 @@ SIMT_FN void quarry_ualloc_count_page(const struct quarry_arenas *x, uint32_t pa
     const struct quarry_bin_shape *s = &x->shape;
     uint32_t wanted = bytes && bytes <= quarry_bin_most_bytes(s) ? quarry_bin_class(s, bytes) : s->classes;
     uint32_t live = 0;
-    if ((page & (quarry_bin_chunk_pages(s) - 1u)) < s->heads)
+    uint32_t number = page & (quarry_bin_chunk_pages(s) - 1u);
+    if (number == 0) /* a chunk that is all free would be retired */
+        sum->faults += quarry_arenas_is_empty(x, quarry_arenas_chunk(x, page)) != 0;
+    if (number < s->heads)
         return;
     if (quarry_arenas_is_spare(x, page)) {
         sum->free_bytes += s->page_bytes - s->head_bytes;

@@ -8,10 +8,12 @@
  *     so many bins.  Lanes make one each, keep the blocks that the group is owed, list the bin that has more in their
  *     own arena, and signal the others.
  *   - Bins: units of the semaphore of bins, and then bits of a chunk of an arena's list.  GROW: a chunk from the
- *     buddy system, which goes into the list of the lane's own arena; what the leader is not owed is signalled.
+ *     buddy system.  The leader keeps the bins that it is owed; a chunk that has more goes into the list of its own
+ *     arena, and the others are signalled.
  *
  * A leader has promised less than a bin more than it is owed.  So of each bin that it makes it keeps a block, and
- * only of the last less than all; and it keeps a bin of each chunk.  No bin is listed that nobody has a block of.
+ * only of the last less than all; and it keeps a bin of each chunk.  No bin is listed that nobody has a block of,
+ * and no chunk that nobody has a bin of.  So each has a last free, which retires it.
  *
  * NULL is exact: at some instant during the call no block of the class was free, no bin, and no chunk in the
  * buddy system, but for those that others had a claim to.  The argument is that of core/buddy.h.  A lane
@@ -43,6 +45,7 @@ struct quarry_arenas_ask {
      * of the bins that it is owed, and asks for. */
     uint32_t owed, promised;           /* blocks */
     uint32_t owed_bins, promised_bins; /* bins */
+    uint32_t kept; /* the first page of bins that the leader has kept of a chunk, or QUARRY_NO_PAGE */
 };
 
 /* What a group does next, in the lowest bits; above them, how many of it. */
@@ -158,7 +161,9 @@ SIMT_FN void quarry_arenas_make_bins(const struct quarry_arenas *h, volatile str
         uint32_t at = quarry_arenas_look(h, group, simt_sm() % h->count, h->shape.classes);
         uint32_t blocks = quarry_bin_blocks(&h->shape, a->class_), bins = 0, first = 0, kept = 0;
         if (rank == 0) {
-            bins = quarry_arenas_pick(h, at, n, &first);
+            first = a->kept;
+            bins = first == QUARRY_NO_PAGE ? quarry_arenas_pick(h, at, n, &first) : quarry_bin_below(n, 0);
+            a->kept = QUARRY_NO_PAGE;
             kept = simt_popc_u32(bins) * blocks < a->owed ? simt_popc_u32(bins) * blocks : a->owed;
         }
         simt_sync(group); /* what the leader acquired holds for all */
@@ -239,8 +244,10 @@ SIMT_FN uint32_t quarry_arenas_next(const struct quarry_arenas *h, volatile stru
     return QUARRY_ARENAS_CHUNK;
 }
 
-/* Makes pages a chunk of the caller's arena. */
-SIMT_FN void quarry_arenas_make_chunk(const struct quarry_arenas *h, uint32_t own, uint32_t first)
+/* Makes pages a chunk of the caller's arena.
+ *   kept   of its bins, the first: they are the caller's */
+SIMT_FN void quarry_arenas_make_chunk(const struct quarry_arenas *h, uint32_t own, uint32_t first,
+                                      uint32_t kept)
 {
     struct quarry_bin_chunk *chunk = quarry_arenas_chunk(h, first);
     struct quarry_arena_list *list = quarry_arenas_list(h, own, h->shape.classes);
@@ -252,9 +259,11 @@ SIMT_FN void quarry_arenas_make_chunk(const struct quarry_arenas *h, uint32_t ow
     for (uint32_t i = 0; i < QUARRY_BIN_SPARE_WORDS; i++)
         simt_store_u32(&chunk->spare[i],
                        quarry_bin_below(quarry_bin_chunk_pages(&h->shape), i) &
-                           ~quarry_bin_below(h->shape.heads, i),
+                           ~quarry_bin_below(h->shape.heads + kept, i),
                        relaxed);
     (void)simt_or_u32(&h->chunk[number / 32u], 1u << number % 32u, relaxed);
+    if (kept == quarry_bin_count(&h->shape))
+        return;
     quarry_mutex_acquire(&list->mutex);
     quarry_list_insert(&list->first, &chunk->link);
     quarry_mutex_release(&list->mutex);
@@ -266,10 +275,13 @@ SIMT_FN uint32_t quarry_arenas_got_chunk(const struct quarry_arenas *h, volatile
                                          uint32_t first)
 {
     struct quarry_semaphore *bins = quarry_arenas_bins(h);
-    uint32_t before = a->owed_bins, owed = before, promised = a->promised_bins, gone = 0, refused = 0;
+    uint32_t owed = a->owed_bins, promised = a->promised_bins, count = quarry_bin_count(&h->shape);
+    uint32_t kept = owed < count ? owed : count, gone = 0, refused = 0;
     if (first != QUARRY_NO_PAGE) {
-        quarry_arenas_make_chunk(h, simt_sm() % h->count, first);
-        quarry_semaphore_produced(bins, &owed, quarry_bin_count(&h->shape), &promised);
+        simt_assert(kept != 0 && kept <= SIMT_LANES);
+        quarry_arenas_make_chunk(h, simt_sm() % h->count, first, kept);
+        quarry_semaphore_produced(bins, &owed, count, &promised);
+        a->kept = first + h->shape.heads;
     } else {
         simt_fence(acq_rel); /* what the buddy system said comes before what this semaphore says */
         gone = quarry_semaphore_withdraw(bins, &owed, promised, &promised);
@@ -277,7 +289,7 @@ SIMT_FN uint32_t quarry_arenas_got_chunk(const struct quarry_arenas *h, volatile
     a->owed_bins = owed;
     a->promised_bins = promised;
     if (first != QUARRY_NO_PAGE)
-        return (before - owed) * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_BINS;
+        return kept * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_BINS;
     if (gone) {
         uint32_t blocks = quarry_bin_blocks(&h->shape, a->class_), part = gone * blocks;
         uint32_t left = a->promised - part;
@@ -340,6 +352,7 @@ SIMT_FN void *quarry_arenas_malloc(const struct quarry_arenas *h, uint32_t group
     a.promised = 0;
     a.owed_bins = 0;
     a.promised_bins = 0;
+    a.kept = QUARRY_NO_PAGE;
     while (quarry_arenas_go_on(h, &a, group, first)) {
         first = QUARRY_NO_PAGE;
         if (simt_rank(group) == 0)
