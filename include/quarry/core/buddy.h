@@ -459,7 +459,7 @@ SIMT_FN int quarry_buddy_merge(const struct quarry_buddy *b, uint32_t group, str
 {
     uint32_t order = quarry_buddy_height(g->group, node), asked = 0, got = 0;
     uint32_t same = group & (group - 1u) ? simt_match_u32(group, order) : group;
-    int expected = g->announced >> (node ^ 1u) & 1u, merged = 0;
+    int expected = (int)(g->announced >> (node ^ 1u) & 1u), merged = 0;
     struct quarry_semaphore *units = &b->units[order];
     if (simt_rank(same) == 0)
         asked = quarry_semaphore_part(quarry_semaphore_free(simt_load_u64(&units->balance, relaxed)),
