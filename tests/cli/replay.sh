@@ -193,7 +193,7 @@ unset QUARRY_TUNE_BUDGET_MS
 if command -v python3 >/dev/null 2>&1; then
     QUARRY_TUNE_BUDGET_MS=40 on_terminal 80 "$quarry" tune --backend cpu --runs 1000 "$data/groupby.trace"
     tr '\r' '\n' <"$out" | grep -Eq '^tuning \[#+\.*\] +[0-9]+%, [0-9]+:[0-9]{2} left' || fail 'no bar of tune'
-    on_terminal 80 "$quarry" replay --backend cpu --runs 300 "$data/groupby.trace"
+    on_terminal 80 "$quarry" replay --backend cpu --runs 1000 "$data/groupby.trace"
     tr '\r' '\n' <"$out" | grep -Eq '^replaying \[#+\.*\] +[0-9]+%, [0-9]+:[0-9]{2} left' || fail 'no bar of replay'
     checks=$((checks + 2))
 fi
@@ -205,7 +205,7 @@ for signal in INT TERM; do
         grep -q '^SigCgt:.*[4-7c-f]...$' /proc/$!/status && break
         sleep 0.1
     done
-    sleep 0.5
+    sleep 1
     kill -$signal $!
     wait $!
     same $? $((128 + $(kill -l $signal))) "exit code after SIG$signal"
