@@ -8,6 +8,7 @@
 
 #define SEEDS 4u
 #define HEAP_BYTES 131072u
+#define LARGE_HEAP_BYTES (4u << 20)
 #define MOST_PAGES 4096u
 #define THREADS 64u
 
@@ -35,6 +36,12 @@ static void begin_aligned(uint64_t page_bytes, uint64_t seed)
 {
     uint64_t pages = page_bytes ? HEAP_BYTES / page_bytes : 512;
     begin(pages < MOST_PAGES ? pages : MOST_PAGES, page_bytes, THREADS, seed);
+    if (f.about.pages * f.about.page_bytes >
+        LARGE_HEAP_BYTES) { /* of pages of 256 KiB fewer are enough: each byte is written */
+        pages = LARGE_HEAP_BYTES / f.about.page_bytes;
+        end();
+        begin(pages, page_bytes, THREADS, seed);
+    }
     memset(&a, 0, sizeof a);
     a.heap = f.device.heap;
     a.reaches = (uint32_t)(f.counted || f.distribution != QUARRY_DISTRIBUTION_NONE);
