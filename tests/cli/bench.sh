@@ -302,7 +302,7 @@ grep -Eq 'churn, plain-twice, .* 0 NULL, 0 misaligned, [1-9][0-9]* overwritten o
 # The bar and the time left, on a terminal only; neither the bar nor a table of more than one column is wider than it.
 if command -v python3 >/dev/null 2>&1; then
     for columns in 40 80; do
-        on_terminal $columns "$quarry" bench --backend cpu --test alloc,scaling --allocator rw,corw --size 1K --runs 3 \
+        on_terminal $columns "$quarry" bench --backend cpu --test alloc,scaling --allocator rw,corw --size 16,256,1K --runs 3 \
             --csv="$scratch/csv"
         tr '\r' '\n' <"$out" | grep -Eq '^bench \[#+\.*\] +[0-9]+%, [0-9]+:[0-9]{2} left' || fail 'no bar with the time left'
         same "$(tr '\r' '\n' <"$out" | grep '^bench' | sed 's/\x1b\[K//' | awk -v columns=$columns 'length($0) >= columns')" '' 'bars that are too wide'
