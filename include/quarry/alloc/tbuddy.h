@@ -32,19 +32,12 @@ SIMT_FN void quarry_tbuddy_init(const struct quarry_tbuddy *h, uint64_t thread, 
     quarry_buddy_init(&h->buddy, thread, threads);
 }
 
-/* The order of blocks that hold so many bytes, 1 to max_block. */
-SIMT_FN uint32_t quarry_tbuddy_order(const struct quarry_tbuddy *h, uint64_t bytes)
-{
-    uint32_t pages = quarry_page_count(&h->pages, bytes);
-    return pages == 1 ? 0 : 32u - simt_clz_u32(pages - 1u);
-}
-
 /* Progress: as quarry_buddy_take. */
 SIMT_FN void *quarry_tbuddy_malloc(const struct quarry_tbuddy *h, struct quarry_context *context,
                                    uint64_t bytes)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t order = quarry_tbuddy_order(h, bytes);
+    uint32_t order = quarry_page_order(&h->pages, bytes);
     uint32_t group = quarry_group(&h->buddy.units[order], QUARRY_SITE_TBUDDY_MALLOC);
     uint32_t page = quarry_buddy_take(&h->buddy, &r, group, order);
     quarry_step(context);
@@ -96,7 +89,7 @@ SIMT_FN void quarry_tbuddy_count(const struct quarry_tbuddy *h, uint32_t state, 
     sum->largest_free = size > sum->largest_free ? size : sum->largest_free;
     sum->odds += quarry_census_key(height);
     if (bytes && bytes <= size)
-        sum->slots += (uint64_t)1 << (height - quarry_tbuddy_order(h, bytes));
+        sum->slots += (uint64_t)1 << (height - quarry_page_order(&h->pages, bytes));
 }
 
 SIMT_FN void quarry_tbuddy_census(const struct quarry_tbuddy *h, uint64_t bytes,
@@ -104,7 +97,7 @@ SIMT_FN void quarry_tbuddy_census(const struct quarry_tbuddy *h, uint64_t bytes,
 {
     const struct quarry_buddy *b = &h->buddy;
     if (!share->idle) {
-        sum->slots += quarry_buddy_slots(b, quarry_tbuddy_order(h, bytes), share->group);
+        sum->slots += quarry_buddy_slots(b, quarry_page_order(&h->pages, bytes), share->group);
         return;
     }
     for (uint64_t i = share->thread; i < b->words; i += share->threads) {

@@ -53,20 +53,13 @@ SIMT_FN void quarry_ualloc_init(const struct quarry_ualloc *h, uint64_t thread, 
     quarry_arenas_init(&h->arenas, thread, threads);
 }
 
-/* The order of blocks of pages that hold so many bytes, 1 to max_block. */
-SIMT_FN uint32_t quarry_ualloc_order(const struct quarry_arenas *x, uint64_t bytes)
-{
-    uint32_t pages = quarry_page_count(&x->pages, bytes);
-    return pages == 1 ? 0 : 32u - simt_clz_u32(pages - 1u);
-}
-
 /* Progress: as quarry_arenas_malloc and quarry_buddy_take. */
 SIMT_FN void *quarry_ualloc_malloc(const struct quarry_ualloc *h, struct quarry_context *context,
                                    uint64_t bytes)
 {
     const struct quarry_arenas *x = &h->arenas;
     int small = bytes <= quarry_bin_most_bytes(&x->shape);
-    uint32_t kind = small ? quarry_bin_class(&x->shape, bytes) : quarry_ualloc_order(x, bytes), page;
+    uint32_t kind = small ? quarry_bin_class(&x->shape, bytes) : quarry_page_order(&x->pages, bytes), page;
     const struct quarry_semaphore *units = small ? &x->supply[kind] : &x->buddy.units[kind];
     uint32_t group = quarry_group(units, QUARRY_SITE_UALLOC_MALLOC);
     quarry_step(context);
@@ -157,7 +150,7 @@ SIMT_FN void quarry_ualloc_count_node(const struct quarry_arenas *x, uint32_t st
     if (bytes == 0 || bytes > x->pages.page_bytes << x->buddy.top)
         return;
     if (bytes > quarry_bin_most_bytes(s))
-        sum->slots += bytes <= size ? (uint64_t)1 << (height - quarry_ualloc_order(x, bytes)) : 0;
+        sum->slots += bytes <= size ? (uint64_t)1 << (height - quarry_page_order(&x->pages, bytes)) : 0;
     else if (height >= s->chunk_log)
         sum->slots += ((uint64_t)quarry_bin_count(s) << (height - s->chunk_log)) *
                       quarry_bin_blocks(s, quarry_bin_class(s, bytes));
@@ -235,7 +228,7 @@ SIMT_FN uint64_t quarry_ualloc_slots(const struct quarry_arenas *x, uint64_t byt
 {
     const struct quarry_bin_shape *s = &x->shape;
     if (bytes > quarry_bin_most_bytes(s))
-        return quarry_buddy_slots(&x->buddy, quarry_ualloc_order(x, bytes), group);
+        return quarry_buddy_slots(&x->buddy, quarry_page_order(&x->pages, bytes), group);
     uint32_t class_ = quarry_bin_class(s, bytes), blocks = quarry_bin_blocks(s, class_);
     uint64_t chunk = (uint64_t)quarry_bin_count(s) * blocks, slots = 0;
     if (simt_rank(group) == 0) {

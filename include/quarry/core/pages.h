@@ -42,6 +42,13 @@ SIMT_FN uint32_t quarry_page_count(const struct quarry_pages *p, uint64_t bytes)
     return (uint32_t)simt_mulhi_u64((bytes - 1u) / QUARRY_PAGE_UNIT << 1, p->reciprocal) + 1u;
 }
 
+/* The order of a block of a power of two of pages that holds so many bytes, at least 1 of them: it has 2^order. */
+SIMT_FN uint32_t quarry_page_order(const struct quarry_pages *p, uint64_t bytes)
+{
+    uint32_t pages = quarry_page_count(p, bytes);
+    return pages == 1 ? 0 : 32u - simt_clz_u32(pages - 1u);
+}
+
 /* ---- what an address belongs to ---- */
 
 enum quarry_place {
