@@ -31,15 +31,18 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
     const int composed = QUARRY_IS_COMPOSED(heap);
     const int fits = bytes - 1 < heap.max_block;
     void *block = SIMT_NULL;
+    uint64_t ask = bytes; /* of the allocator */
     int asks = 1;
     if (!quarry_fits_or_tell(&heap))
         return SIMT_NULL;
-    if (composed && fits)
+    if (composed && fits) {
         asks = quarry_request_begin(heap.policy, &request, bytes);
+        ask = request.ask;
+    }
     while (fits) {
         block = SIMT_NULL;
         if (asks)
-            block = quarry_dispatch_malloc(&heap, context, composed ? request.ask : bytes);
+            block = quarry_dispatch_malloc(&heap, context, ask);
         if (!composed)
             break;
         if (!quarry_request_go_on(heap.policy, &request, block)) {
@@ -48,6 +51,7 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
                 block = quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
             break;
         }
+        ask = request.ask;
         asks = 1;
     }
     if (!block && bytes != 0 && heap.counters)
