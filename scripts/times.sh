@@ -88,17 +88,19 @@ sum() {
 # slowest FILE...: the ten slowest steps.
 slowest() {
     printf '\n| CPU-seconds | slowest steps of the build |\n| ---: | --- |\n'
-    cat "$@" | sort -rn | head -n 10 | sed -E "s#$work/[a-z]+/build[-a-z]*/##" | awk '{ printf "| %.1f | %s: `%s` |\n", $1, $2, $3 }'
+    cat "$@" | sort -rn | sed -E "s#$work/[a-z]+/build[-a-z]*/##" | awk 'NR <= 10 { printf "| %.1f | %s: `%s` |\n", $1, $2, $3 }'
 }
 
 # more NAME: builds what is in folder NAME, whole; tells what it takes more than the clone of demo and check, and what
-# the short tests of allocator `twin` take.
+# the short tests of allocator `twin` take: its own, and its share of those that go through several allocators.
 more() {
-    local TIMEFORMAT='%U %S' build tests
+    local TIMEFORMAT='%U %S' build tests file=build/tests/CTestTestfile.cmake list='QUARRY_TEST_ALLOCATOR=[a-z0-9_,]*,twin,[a-z0-9_,]*'
     cd "$work/$1"
     timed "$1, build" make TESTS=-DQUARRY_TESTS=ON || return 0
     build=$(($(sum "$work/steps.$1, build") - $(sum "$work"/steps.{demo,check,rest})))
-    { time ctest --test-dir build -L short -R '[._]twin(\.|$)' --output-on-failure --no-tests=error >"$work/log.$1" 2>&1; } 2>"$work/time" ||
+    tests='[._]twin(\.|$)'$(sed -nE "/$list/s/^set_tests_properties\(\[=\[([^]]*).*/|^\1$/p" "$file" | tr -d '\n')
+    sed -i -E "s/$list/QUARRY_TEST_ALLOCATOR=twin/" "$file"
+    { time ctest --test-dir build -L short -R "$tests" --output-on-failure --no-tests=error >"$work/log.$1" 2>&1; } 2>"$work/time" ||
         { cat "$work/log.$1" >&2; failed=1; }
     tests=$(awk '{ printf "%.0f", $1 + $2 }' "$work/time")
     echo "| one more $1 | $build | $tests |" >>"$work/more"
@@ -123,8 +125,8 @@ tables() {
     done
     if [ -s "$work/tree/build/Testing/Temporary/CTestCostData.txt" ]; then
         printf '\n| seconds | slowest short tests |\n| ---: | --- |\n'
-        sed '/^---/,$d' "$work/tree/build/Testing/Temporary/CTestCostData.txt" | sort -k 3 -rn | head -n 10 |
-            awk '{ printf "| %.1f | `%s` |\n", $3, $1 }'
+        sed '/^---/,$d' "$work/tree/build/Testing/Temporary/CTestCostData.txt" | sort -k 3 -rn |
+            awk 'NR <= 10 { printf "| %.1f | `%s` |\n", $3, $1 }'
     fi
 }
 
