@@ -2,9 +2,9 @@
 /* From a heap to its allocator: the only switch over all of alloc/list.def in device code.
  *
  * Each operation of the contract (alloc/alloc.h) has one function here, whose switch has one case for each
- * line of the list.  With QUARRY_ALLOCATOR defined, which is an identifier of that list, the switch is over a
- * constant: the compiler keeps one case, and the call is direct.  Callers have asked quarry_fits (fixed.h).  A
- * handle of zeros is of no allocator.
+ * line of the list.  In malloc and free lines can have one case together (column code).  With QUARRY_ALLOCATOR
+ * defined, which is an identifier of that list, the switch is over a constant: the compiler keeps one case, and
+ * the call is direct.  Callers have asked quarry_fits (fixed.h).  A handle of zeros is of no allocator.
  *
  * Room: includes allocators and handle.h; debug mode, policies and the public calls stand above it. */
 #ifndef QUARRY_DISPATCH_H
@@ -21,12 +21,6 @@
 #define QUARRY_NUMBER_OF(heap) ((heap)->allocator)
 #endif
 
-/* The same for malloc and free.  They are large: where the code of one line serves another, the switch has one case.
- * QUARRY_LIST_OF_CODE takes the other out of the list. */
-#define QUARRY_CODE_OF(heap)                                                                                 \
-    ((int)QUARRY_NUMBER_OF(heap) == QUARRY_NUMBER_ouro_p_vl ? (int)QUARRY_NUMBER_ouro_p_va                   \
-                                                            : (int)QUARRY_NUMBER_OF(heap))
-
 /* The family's struct in a heap. */
 #define QUARRY_AS(heap, family) &(heap)->as.family
 
@@ -36,16 +30,14 @@
 #define QUARRY_DISPATCH_FN SIMT_FN
 #endif
 
-#define QUARRY_LIST_OF_CODE
-
 /* The allocator's malloc. */
 QUARRY_DISPATCH_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap,
                                                 struct quarry_context *context, uint64_t bytes)
 {
-    switch (QUARRY_CODE_OF(heap)) {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
+    switch (QUARRY_NUMBER_OF(heap)) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, code, ...)                                       \
     case QUARRY_NUMBER_##id:                                                                                 \
-        return quarry_##family##_malloc(constants QUARRY_AS(heap, family), context, bytes);
+        code(return quarry_##family##_malloc(constants QUARRY_AS(heap, family), context, bytes);)
 #include "quarry/alloc/list.def"
     default:
         return SIMT_NULL;
@@ -55,18 +47,15 @@ QUARRY_DISPATCH_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap
 /* The allocator's free. */
 QUARRY_DISPATCH_FN void quarry_dispatch_free(const struct quarry_handle *heap, void *block)
 {
-    switch (QUARRY_CODE_OF(heap)) {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
+    switch (QUARRY_NUMBER_OF(heap)) {
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, code, ...)                                       \
     case QUARRY_NUMBER_##id:                                                                                 \
-        quarry_##family##_free(constants QUARRY_AS(heap, family), block);                                    \
-        break;
+        code(quarry_##family##_free(constants QUARRY_AS(heap, family), block); break;)
 #include "quarry/alloc/list.def"
     default:
         break;
     }
 }
-
-#undef QUARRY_LIST_OF_CODE
 
 /* The allocator's trim: of a block only the pages that have some of the user's bytes stay.  No switch: most of
  * its cases would be alike, and empty. */

@@ -10,7 +10,7 @@ SIMT_STATIC_ASSERT(QUARRY_MAX_HEAP_OPTIONS == QUARRY_MAX_OPTIONS, "host and devi
 
 /* The rows of the tables of options, each table with a row of zeros behind its last. */
 #define ROW(family, name, standard, least, most, help) {#name, standard, least, most, help},
-#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, options, ...)                                    \
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, code, options, ...)                              \
     static const struct quarry_option_info options_of_##id[] = {options(ROW){NULL, 0, 0, 0, NULL}};          \
     SIMT_STATIC_ASSERT(sizeof options_of_##id / sizeof *options_of_##id <= QUARRY_MAX_OPTIONS + 1u,          \
                        "QUARRY_MAX_OPTIONS are enough");
@@ -25,7 +25,8 @@ static const struct {
     uint32_t alignment;
     uint32_t registers;
 } allocators[] = {
-#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, options, can, alignment, registers, summary)     \
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, code, options, can, alignment, registers,        \
+                               summary)                                                                      \
     [QUARRY_NUMBER_##id] = {name, summary, options_of_##id, can, alignment, registers},
 #include "quarry/alloc/list.def"
 };

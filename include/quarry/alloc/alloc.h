@@ -4,13 +4,16 @@
  * A family F is one header alloc/F.h, with private headers in alloc/F/ if it needs any, one struct, and its
  * lines in list.def.  An allocator is a line of that list:
  *
- *   QUARRY_ALLOCATOR_ENTRY(identifier, "name", family, constants, options, can, alignment, registers,
- *                          "summary")                                        (all on one line of text)
+ *   QUARRY_ALLOCATOR_ENTRY(identifier, "name", family, constants, code, options, can, alignment,
+ *                          registers, "summary")                             (all on one line of text)
  *
  *     identifier   what QUARRY_ALLOCATOR is defined as; "name" is what users say
  *     constants    what tells it from the family's other allocators: QUARRY_NO_CONSTANT, or a
  *                  QUARRY_CONSTANT(value) for each.  The family's functions take them as their first
  *                  arguments.  They are known to the compiler, which folds them.
+ *     code         QUARRY_OWN_CODE, or QUARRY_CODE_OF_NEXT: malloc and free of the next line serve this one,
+ *                  too.  Both are of one family, and what differs is read from the heap.  So kernels with all
+ *                  allocators' code have it once.
  *     options      its table of options (core/options.h), or QUARRY_NO_OPTIONS
  *     can          what it can and what it is: enum quarry_capability, or-ed
  *     alignment    the largest alignment that its blocks can have, in bytes
@@ -122,5 +125,9 @@ enum quarry_capability {
 
 #define QUARRY_CONSTANT(value) value, /* in front of the other arguments */
 #define QUARRY_NO_CONSTANT
+
+/* What stands behind a line's case in the switches of malloc and free (dispatch.h). */
+#define QUARRY_OWN_CODE(...) __VA_ARGS__
+#define QUARRY_CODE_OF_NEXT(...)
 
 #endif
