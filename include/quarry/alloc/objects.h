@@ -190,33 +190,16 @@ SIMT_HOST_FN void quarry_objects_sections(void *heap, struct quarry_layout *l)
         l, "maps", (uint64_t)b->shape.words * QUARRY_BLOCKS_MAPS(b->types) * sizeof *b->maps,
         QUARRY_SECTION_ALIGN);
     h->pages = quarry_layout_pages(l);
-    if (l->pages > QUARRY_BLOCKS_MOST)
-        l->used_bytes = UINT64_MAX;
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_objects_layout(struct quarry_objects *h,
                                                              struct quarry_layout *l)
 {
-    uint32_t unit = l->alignment > QUARRY_PAGE_UNIT ? (uint32_t)l->alignment : QUARRY_PAGE_UNIT;
-    enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_OBJECTS_PAGE_BYTES);
-    uint64_t page_bytes = l->page_bytes;
+    enum quarry_layout_result result =
+        quarry_layout_unit(l, QUARRY_OBJECTS_PAGE_BYTES, QUARRY_OBJECTS_DEBUG_UNIT, &h->unit);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    if (page_bytes % unit != 0)
-        return QUARRY_LAYOUT_ALIGNMENT;
-    if (l->pages > QUARRY_BLOCKS_MOST) {
-        l->most_pages = QUARRY_BLOCKS_MOST;
-        return QUARRY_LAYOUT_PAGES;
-    }
-    h->unit = l->debug && unit < QUARRY_OBJECTS_DEBUG_UNIT ? QUARRY_OBJECTS_DEBUG_UNIT : unit;
-    l->page_bytes = quarry_round_up(page_bytes, h->unit);
-    result = quarry_layout_fit(l, quarry_objects_sections, h);
-    if (result != QUARRY_LAYOUT_OK)
-        return result;
-    l->unit = h->unit;
-    l->max_block = l->page_bytes;
-    l->page_bytes = page_bytes;
-    return QUARRY_LAYOUT_OK;
+    return quarry_layout_fit_units(l, quarry_objects_sections, h, QUARRY_BLOCKS_MOST, h->unit);
 }
 #endif
 

@@ -918,36 +918,19 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     h->chunks = quarry_layout_pages(l);
     h->segments.base = l->debug ? SIMT_NULL : h->chunks.base;
     h->segments.stride = h->chunks.page_bytes;
-    if (l->pages >= QUARRY_CHUNKS_MOST)
-        l->used_bytes = UINT64_MAX;
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_ouro_layout(enum quarry_ouro_backing backing,
                                                           enum quarry_ouro_payload payload,
                                                           struct quarry_ouro *h, struct quarry_layout *l)
 {
-    uint32_t unit = l->alignment > QUARRY_PAGE_UNIT ? (uint32_t)l->alignment : QUARRY_PAGE_UNIT;
-    enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_OURO_PAGE_BYTES);
-    uint64_t page_bytes = l->page_bytes;
+    enum quarry_layout_result result =
+        quarry_layout_unit(l, QUARRY_OURO_PAGE_BYTES, QUARRY_OURO_DEBUG_UNIT, &h->unit);
     h->backing = backing;
     h->payload = payload;
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    if (page_bytes % unit != 0)
-        return QUARRY_LAYOUT_ALIGNMENT;
-    if (l->pages >= QUARRY_CHUNKS_MOST) {
-        l->most_pages = QUARRY_CHUNKS_MOST - 1u;
-        return QUARRY_LAYOUT_PAGES;
-    }
-    h->unit = l->debug && unit < QUARRY_OURO_DEBUG_UNIT ? QUARRY_OURO_DEBUG_UNIT : unit;
-    l->page_bytes = quarry_round_up(page_bytes, h->unit);
-    result = quarry_layout_fit(l, quarry_ouro_sections, h);
-    if (result != QUARRY_LAYOUT_OK)
-        return result;
-    l->unit = h->unit;
-    l->max_block = l->page_bytes;
-    l->page_bytes = page_bytes;
-    return QUARRY_LAYOUT_OK;
+    return quarry_layout_fit_units(l, quarry_ouro_sections, h, QUARRY_CHUNKS_MOST - 1u, h->unit);
 }
 #endif
 

@@ -131,17 +131,8 @@ SIMT_HOST_FN void quarry_tbuddy_sections(void *heap, struct quarry_layout *l)
 SIMT_HOST_FN enum quarry_layout_result quarry_tbuddy_layout(struct quarry_tbuddy *h, struct quarry_layout *l)
 {
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_TBUDDY_PAGE_BYTES);
-    if (l->pages > QUARRY_TBUDDY_MAX_PAGES) {
-        l->most_pages = QUARRY_TBUDDY_MAX_PAGES;
-        return QUARRY_LAYOUT_PAGES;
-    }
-    int given = l->pages != 0;
     if (result == QUARRY_LAYOUT_OK)
-        result = quarry_layout_fit(l, quarry_tbuddy_sections, h);
-    if (result == QUARRY_LAYOUT_OK && !given && l->pages > QUARRY_TBUDDY_MAX_PAGES) {
-        l->pages = QUARRY_TBUDDY_MAX_PAGES;
-        result = quarry_layout_fit(l, quarry_tbuddy_sections, h);
-    }
+        result = quarry_layout_fit_most(l, quarry_tbuddy_sections, h, QUARRY_TBUDDY_MAX_PAGES);
     if (result != QUARRY_LAYOUT_OK)
         return result;
     l->max_block = l->page_bytes << h->buddy.top;

@@ -308,32 +308,23 @@ SIMT_HOST_FN void quarry_ualloc_sections(void *heap, struct quarry_layout *l)
     x->head_stride = aside ? QUARRY_BIN_HEAD : x->shape.page_bytes;
     if (!aside)
         x->heads = x->pages.base;
-    if (pages > QUARRY_UALLOC_MAX_PAGES)
-        l->used_bytes = UINT64_MAX;
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_ualloc_layout(struct quarry_ualloc *h, struct quarry_layout *l)
 {
     struct quarry_arenas *x = &h->arenas;
-    uint32_t unit = l->alignment > QUARRY_PAGE_UNIT ? (uint32_t)l->alignment : QUARRY_PAGE_UNIT;
-    enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_UALLOC_PAGE_BYTES);
+    enum quarry_layout_result result =
+        quarry_layout_unit(l, QUARRY_UALLOC_PAGE_BYTES, QUARRY_UALLOC_DEBUG_UNIT, &h->unit);
     uint64_t page_bytes = l->page_bytes, wanted = l->option[QUARRY_OPTION_ualloc_chunk_pages];
     uint32_t log = 0;
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    if (page_bytes % unit != 0)
-        return QUARRY_LAYOUT_ALIGNMENT;
-    h->unit = l->debug && unit < QUARRY_UALLOC_DEBUG_UNIT ? QUARRY_UALLOC_DEBUG_UNIT : unit;
     while (2u << log <= wanted && page_bytes >> (log + 1u) >= QUARRY_UALLOC_LEAST_PAGE &&
            (l->debug || page_bytes % ((uint64_t)h->unit << (log + 1u)) == 0))
         log++;
-    if (l->pages > QUARRY_UALLOC_MAX_PAGES >> log) {
-        l->most_pages = QUARRY_UALLOC_MAX_PAGES >> log;
-        return QUARRY_LAYOUT_PAGES;
-    }
     l->page_bytes = quarry_round_up(page_bytes, (uint64_t)h->unit << log);
     x->shape = quarry_bin_shape_make(l->page_bytes >> log, log, h->unit);
-    result = quarry_layout_fit(l, quarry_ualloc_sections, x);
+    result = quarry_layout_fit_most(l, quarry_ualloc_sections, x, QUARRY_UALLOC_MAX_PAGES >> log);
     if (result != QUARRY_LAYOUT_OK)
         return result;
     l->option[QUARRY_OPTION_ualloc_chunk_pages] = (uint64_t)1 << log;

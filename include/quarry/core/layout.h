@@ -242,17 +242,18 @@ SIMT_HOST_FN int quarry_layout_place(struct quarry_layout *l, quarry_layout_sect
 
 /* Divides a pool into a family's sections, with l->pages pages or as many as fit.
  *   sections, heap   of the family; *heap is filled by its last call
+ *   most             pages that the family can number; at most QUARRY_MAX_PAGES
  * Fills l->page_bytes, l->pages, l->section, l->used_bytes, and, for families whose blocks are pages,
  * l->max_block, l->unit, l->free_reach: a free finds the page by quarry_page_index(). */
-SIMT_HOST_FN enum quarry_layout_result quarry_layout_fit(struct quarry_layout *l,
-                                                         quarry_layout_sections sections, void *heap)
+SIMT_HOST_FN enum quarry_layout_result
+quarry_layout_fit_most(struct quarry_layout *l, quarry_layout_sections sections, void *heap, uint64_t most)
 {
-    uint64_t low = l->pages ? l->pages : 1, high = l->pages ? l->pages : QUARRY_MAX_PAGES;
+    uint64_t low = l->pages ? l->pages : 1, high = l->pages ? l->pages : most;
     enum quarry_layout_result result = quarry_layout_page_bytes(l, QUARRY_DEFAULT_PAGE_BYTES);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    l->most_pages = QUARRY_MAX_PAGES;
-    if (l->pages > QUARRY_MAX_PAGES)
+    l->most_pages = most;
+    if (l->pages > most)
         return QUARRY_LAYOUT_PAGES;
     while (low < high) { /* the largest number that fits, by bisection */
         uint64_t middle = low + (high - low + 1) / 2;
@@ -266,6 +267,43 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_fit(struct quarry_layout *l
     l->max_block = l->page_bytes;
     l->unit = l->page_bytes;
     l->free_reach = l->page_bytes;
+    return QUARRY_LAYOUT_OK;
+}
+
+/* The same for a family that can number QUARRY_MAX_PAGES pages. */
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_fit(struct quarry_layout *l,
+                                                         quarry_layout_sections sections, void *heap)
+{
+    return quarry_layout_fit_most(l, sections, heap, QUARRY_MAX_PAGES);
+}
+
+/* For families whose blocks are smaller than a page: quarry_layout_page_bytes, and what blocks begin at multiples of.
+ *   debug_unit   at least so many bytes in debug mode
+ *   unit         set to it, in bytes: a multiple of l->alignment */
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_unit(struct quarry_layout *l, uint64_t standard,
+                                                          uint32_t debug_unit, uint32_t *unit)
+{
+    enum quarry_layout_result result = quarry_layout_page_bytes(l, standard);
+    *unit = l->alignment > QUARRY_PAGE_UNIT ? (uint32_t)l->alignment : QUARRY_PAGE_UNIT;
+    if (result == QUARRY_LAYOUT_OK && l->page_bytes % *unit != 0)
+        result = QUARRY_LAYOUT_ALIGNMENT;
+    if (l->debug && *unit < debug_unit)
+        *unit = debug_unit;
+    return result;
+}
+
+/* quarry_layout_fit_most for them: a page is as many units as the page size needs, and the largest block. */
+SIMT_HOST_FN enum quarry_layout_result quarry_layout_fit_units(struct quarry_layout *l,
+                                                               quarry_layout_sections sections, void *heap,
+                                                               uint64_t most, uint32_t unit)
+{
+    uint64_t page_bytes = l->page_bytes;
+    l->page_bytes = quarry_round_up(page_bytes, unit);
+    enum quarry_layout_result result = quarry_layout_fit_most(l, sections, heap, most);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    l->unit = unit;
+    l->page_bytes = page_bytes;
     return QUARRY_LAYOUT_OK;
 }
 #endif
