@@ -99,13 +99,12 @@ SIMT_FN uint64_t core_note_part(const void *heap, struct quarry_random *r, uint3
                                 uint32_t part, uint32_t size, uint32_t *page, int *dirty)
 {
     const struct core_case *a = (const struct core_case *)heap;
-    uint32_t end = quarry_sweep_cut(a->n, part + 1, CORE_PARTS);
+    struct quarry_sweep_items of = quarry_sweep_cut(a->n, part, CORE_PARTS);
     uint64_t sum = 0;
     (void)r;
     (void)page;
     (void)dirty;
-    for (uint32_t i = quarry_sweep_cut(a->n, part, CORE_PARTS) + simt_rank(group); i < end;
-         i += simt_popc_u32(group)) {
+    for (uint32_t i = of.first + simt_rank(group); i < of.end; i += simt_popc_u32(group)) {
         uint32_t word = simt_load_u32(&a->in[i], relaxed);
         simt_add_u32(&a->out[2], 1, relaxed);
         if (kind == 0)

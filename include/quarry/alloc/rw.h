@@ -99,8 +99,8 @@ SIMT_FN uint64_t quarry_rw_sweep_part(const void *heap, struct quarry_random *r,
     const struct quarry_rw *h = (const struct quarry_rw *)heap;
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
     uint32_t needs = simt_ballot(group, *page == QUARRY_NO_PAGE);
-    uint32_t first = quarry_sweep_cut(h->pages.count, part, h->parts);
-    uint32_t count = quarry_sweep_cut(h->pages.count, part + 1, h->parts) - first;
+    struct quarry_sweep_items of = quarry_sweep_cut(h->pages.count, part, h->parts);
+    uint32_t first = of.first, count = of.end - first;
     uint64_t sum = 0;
     (void)kind;
     (void)size;

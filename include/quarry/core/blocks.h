@@ -303,15 +303,15 @@ SIMT_FN uint64_t quarry_blocks_sweep_part(const void *heap, struct quarry_random
 {
     const struct quarry_blocks_need *need = (const struct quarry_blocks_need *)heap;
     const struct quarry_blocks *b = need->blocks;
-    uint32_t first = quarry_sweep_cut(b->shape.count, part, b->parts);
-    uint32_t end = quarry_sweep_cut(b->shape.count, part + 1, b->parts), fits = 0;
+    struct quarry_sweep_items of = quarry_sweep_cut(b->shape.count, part, b->parts);
+    uint32_t first = of.first, fits = 0;
     (void)r;
     if (pass != QUARRY_FLIGHTS_SPACE)
         return quarry_flights_begun(b->flights, group, part, b->parts, pass);
-    for (; first < end && fits == 0; first += simt_popc_u32(group)) {
+    for (; first < of.end && fits == 0; first += simt_popc_u32(group)) {
         uint32_t mine = first + simt_rank(group), type = QUARRY_BLOCKS_TYPES;
-        int is_free = mine < end && quarry_hierarchy_has(&b->shape, quarry_blocks_free_map(b), mine);
-        if (mine < end && !is_free && simt_load_u64(&b->slots[mine], relaxed) != 0)
+        int is_free = mine < of.end && quarry_hierarchy_has(&b->shape, quarry_blocks_free_map(b), mine);
+        if (mine < of.end && !is_free && simt_load_u64(&b->slots[mine], relaxed) != 0)
             type = quarry_blocks_type(simt_load_u32(&b->kind[mine], relaxed));
         if (simt_any(group, is_free || type == (size & ~QUARRY_SWEEP_CLASS)))
             *dirty = 1;

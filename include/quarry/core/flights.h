@@ -57,11 +57,10 @@ SIMT_FN void quarry_flights_end(uint64_t *flights)
 SIMT_FN uint64_t quarry_flights_begun(uint64_t *flights, uint32_t group, uint32_t part, uint32_t parts,
                                       uint32_t pass)
 {
-    uint32_t end = quarry_sweep_cut(QUARRY_FLIGHTS, part + 1, parts);
+    struct quarry_sweep_items of = quarry_sweep_cut(QUARRY_FLIGHTS, part, parts);
     int land = pass == QUARRY_FLIGHTS_LANDED;
     uint64_t sum = 0;
-    for (uint32_t i = quarry_sweep_cut(QUARRY_FLIGHTS, part, parts) + simt_rank(group); i < end;
-         i += simt_popc_u32(group)) {
+    for (uint32_t i = of.first + simt_rank(group); i < of.end; i += simt_popc_u32(group)) {
         /* Full heap: the first pass waits until nobody is in flight; the third reads by an ADD of 0. */
         uint64_t seen = land ? simt_load_u64(&flights[i], acquire) : simt_add_u64(&flights[i], 0, release);
         while (land && (uint32_t)seen != 0) {

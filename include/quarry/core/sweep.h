@@ -100,12 +100,21 @@ SIMT_FN void quarry_sweep_init(struct quarry_sweep *s)
     s->full_size = 0;
 }
 
-/* First item of part `part` when `items`, at least 1, are cut into `parts` of one size but for the last
- * ones, which have what is left, or nothing. */
-SIMT_FN uint32_t quarry_sweep_cut(uint32_t items, uint32_t part, uint32_t parts)
+struct quarry_sweep_items {
+    uint32_t first;
+    uint32_t end; /* behind the last */
+};
+
+/* The items of part `part` when `items`, at least 1, are cut into `parts` of one size but for the last ones,
+ * which have what is left, or nothing. */
+SIMT_FN struct quarry_sweep_items quarry_sweep_cut(uint32_t items, uint32_t part, uint32_t parts)
 {
-    uint64_t first = (uint64_t)((items - 1u) / parts + 1u) * part;
-    return first < items ? (uint32_t)first : items;
+    uint32_t each = (items - 1u) / parts + 1u;
+    uint64_t first = (uint64_t)each * part;
+    struct quarry_sweep_items of;
+    of.first = first < items ? (uint32_t)first : items;
+    of.end = items - of.first < each ? items : of.first + each;
+    return of;
 }
 
 /* Registers the group, and returns its goal to every lane of it. */

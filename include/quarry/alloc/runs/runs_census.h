@@ -69,8 +69,8 @@ SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes,
     const uint32_t group = share->group, lane = simt_rank(group), width = simt_popc_u32(group);
     const uint32_t first = simt_ctz_u32(group), last = 31u - simt_clz_u32(group);
     uint32_t warp = (uint32_t)(share->thread / width), warps = (uint32_t)(share->threads / width);
-    uint32_t from = quarry_sweep_cut(h->word_count, warp, warps);
-    uint32_t to = quarry_sweep_cut(h->word_count, warp + 1u, warps);
+    struct quarry_sweep_items of = quarry_sweep_cut(h->word_count, warp, warps);
+    uint32_t from = of.first, to = of.end;
     uint32_t each = bytes ? quarry_page_count(&h->pages, bytes) : 0;
     uint64_t page_bytes = h->pages.page_bytes, open = 0; /* as in quarry_runs_find_run */
     int foreign = from > 0 && !(quarry_runs_load(h, from - 1u) >> 31 & 1u);

@@ -543,16 +543,16 @@ SIMT_FN uint64_t quarry_runs_sweep_part(const void *heap, struct quarry_random *
 {
     const struct quarry_runs_need *need = (const struct quarry_runs_need *)heap;
     const struct quarry_runs *h = need->map;
-    uint32_t from = quarry_sweep_cut(h->word_count, part, h->parts);
-    uint32_t to = quarry_sweep_cut(h->word_count, part + 1, h->parts);
+    struct quarry_sweep_items of = quarry_sweep_cut(h->word_count, part, h->parts);
+    uint32_t from = of.first;
     (void)r;
     if (kind != QUARRY_FLIGHTS_SPACE)
         return quarry_flights_begun(h->flights, group, part, h->parts, kind);
-    while (from < to) {
+    while (from < of.end) {
         uint32_t mine = simt_reduce_min_u32(group, *page == QUARRY_NO_PAGE ? need->pages : QUARRY_NO_PAGE);
         uint32_t wanted = !*dirty && size < mine ? size : mine;
         uint32_t first =
-            wanted == QUARRY_NO_PAGE ? QUARRY_NO_PAGE : quarry_runs_find_run(h, group, from, to, wanted);
+            wanted == QUARRY_NO_PAGE ? QUARRY_NO_PAGE : quarry_runs_find_run(h, group, from, of.end, wanted);
         if (first == QUARRY_NO_PAGE)
             break;
         *dirty = 1;

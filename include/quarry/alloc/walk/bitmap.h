@@ -250,10 +250,9 @@ enum quarry_bitmap_kind {
 SIMT_FN uint64_t quarry_bitmap_versions(const struct quarry_bitmap *h, uint32_t group, uint32_t part,
                                         int settle)
 {
-    uint32_t end = quarry_sweep_cut(quarry_bitmap_lock_words(h), part + 1, h->parts);
+    struct quarry_sweep_items of = quarry_sweep_cut(quarry_bitmap_lock_words(h), part, h->parts);
     uint64_t sum = 0;
-    for (uint32_t i = quarry_sweep_cut(quarry_bitmap_lock_words(h), part, h->parts) + simt_rank(group);
-         i < end; i += simt_popc_u32(group)) {
+    for (uint32_t i = of.first + simt_rank(group); i < of.end; i += simt_popc_u32(group)) {
         /* Full heap: the third pass changes nothing and so orders itself; the first only reads. */
         uint64_t word =
             settle ? simt_add_u64(&h->lockmap[i], 0, release) : simt_load_u64(&h->lockmap[i], acquire);
@@ -276,8 +275,8 @@ SIMT_FN uint64_t quarry_bitmap_sweep_part(const void *heap, struct quarry_random
     const struct quarry_bitmap *h = (const struct quarry_bitmap *)heap;
     uint32_t width = simt_popc_u32(group), rank = simt_rank(group);
     uint32_t needs = simt_ballot(group, *page == QUARRY_NO_PAGE);
-    uint32_t first = quarry_sweep_cut(h->word_count, part, h->parts);
-    uint32_t count = quarry_sweep_cut(h->word_count, part + 1, h->parts) - first;
+    struct quarry_sweep_items of = quarry_sweep_cut(h->word_count, part, h->parts);
+    uint32_t first = of.first, count = of.end - first;
     (void)r;
     (void)size;
     if (kind != QUARRY_BITMAP_WORDS)
