@@ -57,11 +57,11 @@ if [ "$mode" = weak ]; then
     relaxed slots flights.h 'the end of a flight releases nothing' 'quarry_flights_end\(' release
     relaxed slots flights.h 'who waits for flights acquires nothing' 'quarry_flights_begun\(' acquire
     plant slots 1000 blocks.h 'lanes take without the sync' '/quarry_blocks_new\(/,/^\}/s/simt_sync\(group\);//'
-    plant segments 1000 segments.h 'what an entry was long ago is taken for what it is' \
+    plant segments 1000 segments_install.h 'what an entry was long ago is taken for what it is' \
         '/int quarry_segments_draw\(/,/^\}/s/<< q->shift\) > 0;/<< q->shift) != 0;/'
-    relaxed segments segments.h 'who draws a number knows of its own chance only' 'simt_add_u32\(&ends->next, 1' acq_rel
+    relaxed segments segments_install.h 'who draws a number knows of its own chance only' 'simt_add_u32\(&ends->next, 1' acq_rel
     relaxed segments segments.h 'a slot is not acquired' 'quarry_segments_take\(' acquire
-    relaxed segments segments.h 'an entry is not acquired' 'quarry_segments_chunk\(' acquire
+    relaxed segments segments_install.h 'an entry is not acquired' 'quarry_segments_chunk\(' acquire
     plant srcu 1000 srcu.h 'enter without the sync' '/quarry_srcu_enter\(/,/^\}/s/simt_sync\(group\);//'
     plant srcu 1000 srcu.h 'leave without the sync' '/quarry_srcu_leave\(/,/^\}/s/simt_sync\(group\);//'
     finish
@@ -193,22 +193,22 @@ plant segments 100 segments.h 'a take is counted before the slot is read' \
      s/^SIMT_FN uint32_t quarry_segments_take\(/SIMT_FN uint32_t *quarry_segments_slot_of(const struct quarry_segments *q, uint32_t chunk, uint32_t ticket) { return \&quarry_segments_slots(q, chunk)[ticket \& ((1u << q->shift) - 1u)]; }\n&/'
 plant segments 100 segments.h 'takes are counted before all lanes have read' 's/simt_sync\(group\); \/\* all have read.*//'
 plant segments 100 segments.h 'a segment is retired with one slot to read' 's/n, acq_rel\) \+ n == size/n, acq_rel) + n == size - 1u/'
-plant segments 100 segments.h 'a segment is written over one that lives' \
+plant segments 100 segments_install.h 'a segment is written over one that lives' \
     's/drawn = \(int32_t\)simt_sub_u32\(&ends->spare, 1, acquire\) > 0/(void)simt_sub_u32(\&ends->spare, 1, acquire), drawn = 1/'
-plant segments 100 segments.h 'an entry is free as long as its segment lives' '/int quarry_segments_draw\(/,/^\}/s/- its\) << q->shift\) > 0;/- its) << q->shift) == 0;/'
-plant segments 100 segments.h 'two segments have one number' 's/simt_add_u32\(&ends->next, 1, acq_rel\)/simt_add_u32(\&ends->next, simt_lane() % 2u, acq_rel)/'
-plant segments 500 segments.h 'numbers do not wrap with positions' 's/return \(number \+ n\) & .*;/return number + n;/'
-plant segments 100 segments.h 'slots are not emptied' 's/simt_store_u32\(&slot\[i\], QUARRY_NO_INDEX, relaxed\)/(void)slot/'
-plant segments 500 segments.h 'there is room before the segment is there' \
+plant segments 100 segments_install.h 'an entry is free as long as its segment lives' '/int quarry_segments_draw\(/,/^\}/s/- its\) << q->shift\) > 0;/- its) << q->shift) == 0;/'
+plant segments 100 segments_install.h 'two segments have one number' 's/simt_add_u32\(&ends->next, 1, acq_rel\)/simt_add_u32(\&ends->next, simt_lane() % 2u, acq_rel)/'
+plant segments 500 segments_shape.h 'numbers do not wrap with positions' 's/return \(number \+ n\) & .*;/return number + n;/'
+plant segments 100 segments_install.h 'slots are not emptied' 's/simt_store_u32\(&slot\[i\], QUARRY_NO_INDEX, relaxed\)/(void)slot/'
+plant segments 500 segments_install.h 'there is room before the segment is there' \
     '/void quarry_segments_publish\(/,/^\}/s/\(uint32_t\)entry != QUARRY_NO_INDEX\);/1);/'
-plant segments 100 segments.h 'a chunk that found no entry is kept' \
+plant segments 100 segments_install.h 'a chunk that found no entry is kept' \
     '/int quarry_segments_install\(/,/^\}/s/quarry_chunks_return\((&q->store), chunk\)/quarry_chunks_end(\1)/'
 plant segments 100 segments.h 'what was reserved too much is not given back' 's/\(void\)simt_add_u64\(room, n - got, relaxed\)/(void)got/'
-plant segments 100 segments.h 'who makes room tells it twice' '/void quarry_segments_publish\(/,/^\}/s/\(void\)simt_add_u64\(&ends->room, .*;/& &/'
-plant segments 4000 segments.h 'a link is followed, wherever it is by now' 's/if \(\(\*link \^ .*\) != 0 \|\| /if (/'
-plant segments 100 segments.h 'a segment goes with its link open' 's/link = simt_cas_u64\(&q->link\[chunk\], open, closed, acq_rel\) == open \? closed : 0/link = closed/'
-plant segments 100 segments.h 'a segment of a list goes before it is finished' 's/acq_rel\) != q->size\)/acq_rel) == 0)/'
-plant segments 100 segments.h 'only the first finished segment goes' \
+plant segments 100 segments_install.h 'who makes room tells it twice' '/void quarry_segments_publish\(/,/^\}/s/\(void\)simt_add_u64\(&ends->room, .*;/& &/'
+plant segments 4000 segments_list.h 'a link is followed, wherever it is by now' 's/if \(\(\*link \^ .*\) != 0 \|\| /if (/'
+plant segments 100 segments_list.h 'a segment goes with its link open' 's/link = simt_cas_u64\(&q->link\[chunk\], open, closed, acq_rel\) == open \? closed : 0/link = closed/'
+plant segments 100 segments_list.h 'a segment of a list goes before it is finished' 's/acq_rel\) != q->size\)/acq_rel) == 0)/'
+plant segments 100 segments_list.h 'only the first finished segment goes' \
     '/void quarry_segments_leave\(/,/^\}/s/quarry_chunks_return\(&q->store, chunk\);/& return;/'
 
 # Hierarchical bitmaps.

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a heap of alloc/ouro.h is made of: its sizes, its queues, and its chunks as the building blocks see them. */
+#ifndef QUARRY_ALLOC_OURO_HEAP_H
+#define QUARRY_ALLOC_OURO_HEAP_H
+
+#include "quarry/alloc/alloc.h"
+#include "quarry/core/chunk_masks.h"
+#include "quarry/core/chunk_pages.h"
+#include "quarry/core/chunks.h"
+#include "quarry/core/classes.h"
+#include "quarry/core/index_queue.h"
+#include "quarry/core/segments.h"
+#include "quarry/core/semaphore.h"
+#include "quarry/core/share.h"
+
+enum quarry_ouro_backing { QUARRY_OURO_STANDARD, QUARRY_OURO_ARRAY, QUARRY_OURO_LIST };
+enum quarry_ouro_payload { QUARRY_OURO_PAGES, QUARRY_OURO_CHUNKS };
+
+#define QUARRY_OURO_PAGE_BYTES 8192u /* of a chunk: the paper's */
+#define QUARRY_OURO_DEBUG_UNIT 128u  /* with what debug mode adds, and 16 bytes: layout.h */
+#define QUARRY_OURO_QUEUE_SHARE 16u  /* all queues have at most this part of the chunks' bytes */
+#define QUARRY_OURO_QUEUE_LEAST 32u  /* slots */
+#define QUARRY_OURO_UNPROVEN 0x80000000u
+#define QUARRY_OURO_AGAIN QUARRY_SEGMENTS_SKIP /* no page: there are segments, so ask again after a drain */
+
+#define QUARRY_OURO_PAGES_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS)
+#define QUARRY_OURO_CHUNKS_CAN (QUARRY_OURO_PAGES_CAN | QUARRY_CAN_REUSE_SPACE)
+#define QUARRY_OURO_OPTIONS(ROW)                                                                             \
+    ROW(ouro, queue_slots, 0, 1, 1u << 22,                                                                   \
+        "slots of each size's queue, to a power of two; 0: all queues take up to 1/16 of the heap")
+enum quarry_ouro_option { QUARRY_OURO_OPTIONS(QUARRY_OPTION_INDEX) };
+
+struct quarry_ouro_class {
+    struct quarry_semaphore units;
+    struct quarry_index_queue_ends queue, tokens;
+};
+
+struct quarry_ouro {
+    struct quarry_pages chunks; /* first, as a free needs it first */
+    struct quarry_classes sizes;
+    struct quarry_chunk_table table;
+    uint32_t *live; /* as many fields as table.parked */
+    struct quarry_ouro_class *class_;
+    struct quarry_mask_class *masks;   /* C: instead of class_ */
+    uint32_t *queue, *tokens;          /* slots of all classes */
+    uint32_t queue_slots, token_slots; /* of each class; of C: a queue has token_slots */
+    uint32_t unit;
+    struct quarry_segments
+        segments; /* its store is of all; else VA, VL.  Debug mode, which watches chunks, has none */
+    enum quarry_ouro_backing backing; /* for quarry_ouro_sections */
+    enum quarry_ouro_payload payload;
+};
+
+SIMT_FN struct quarry_index_queue quarry_ouro_queue(const struct quarry_ouro *h, uint32_t class_)
+{
+    struct quarry_index_queue q = {&h->class_[class_].queue, h->queue + (uint64_t)class_ * h->queue_slots,
+                                   h->queue_slots - 1u};
+    return q;
+}
+
+SIMT_FN struct quarry_chunk_pages quarry_ouro_parking(const struct quarry_ouro *h, uint32_t class_)
+{
+    struct quarry_chunk_pages p = {
+        &h->table,
+        &h->segments.store,
+        &h->class_[class_].units,
+        {&h->class_[class_].tokens, h->tokens + (uint64_t)class_ * h->token_slots, h->token_slots - 1u},
+        quarry_class_pages(&h->sizes, class_)};
+    return p;
+}
+
+SIMT_FN struct quarry_chunk_masks quarry_ouro_masks(const struct quarry_ouro *h)
+{
+    uint32_t *late = h->tokens + (uint64_t)h->sizes.whole * h->token_slots;
+    struct quarry_chunk_masks m = {&h->table,
+                                   &h->segments.store,
+                                   &h->sizes,
+                                   h->masks,
+                                   h->tokens,
+                                   h->token_slots,
+                                   {&h->masks[h->sizes.whole].queue, late, h->token_slots - 1u}};
+    return m;
+}
+
+SIMT_FN struct quarry_semaphore *quarry_ouro_units(enum quarry_ouro_payload payload,
+                                                   const struct quarry_ouro *h, uint32_t class_)
+{
+    return payload == QUARRY_OURO_CHUNKS ? &h->masks[class_].units : &h->class_[class_].units;
+}
+
+SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                              const struct quarry_ouro *h, uint64_t thread, uint64_t threads)
+{
+    quarry_chunks_init(&h->segments.store, thread, threads);
+    if (payload == QUARRY_OURO_CHUNKS) {
+        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+        quarry_chunk_masks_init(&masks, thread, threads);
+        return;
+    }
+    if (backing != QUARRY_OURO_STANDARD && thread == 0)
+        *h->segments.segments = 0;
+    for (uint64_t i = thread; backing == QUARRY_OURO_LIST && h->segments.base && i < h->chunks.count;
+         i += threads)
+        h->segments.link[i] = 0;
+    quarry_chunk_table_init(&h->table, h->chunks.count, thread, threads);
+    for (uint64_t i = thread; i < (uint64_t)h->chunks.count * h->table.fields; i += threads)
+        h->live[i] = 0;
+    for (uint32_t k = 0; k < h->sizes.whole; k++) {
+        struct quarry_chunk_pages parking = quarry_ouro_parking(h, k);
+        if (thread == 0)
+            quarry_semaphore_init(&h->class_[k].units, 0);
+        if (backing == QUARRY_OURO_STANDARD) {
+            struct quarry_index_queue queue = quarry_ouro_queue(h, k);
+            quarry_index_queue_init(&queue, 0, thread, threads);
+        } else {
+            quarry_segments_init(&h->segments, k, thread, threads);
+        }
+        quarry_index_queue_init(&parking.tokens, 0, thread, threads);
+    }
+}
+
+/* The calling lane's page becomes a block, or no block any more, if it was what it should have been before.  Of C:
+ * only a whole chunk, as all others change with the count.
+ * Returns whether it was. */
+SIMT_FN int quarry_ouro_mark(enum quarry_ouro_payload payload, const struct quarry_ouro *h, uint32_t chunk,
+                             uint32_t page, int live)
+{
+    int sets = payload == QUARRY_OURO_CHUNKS ? !live : live;
+    uint32_t *fields = payload == QUARRY_OURO_CHUNKS ? h->table.parked : h->live, bit = 1u << page % 32u;
+    uint32_t *field = quarry_chunk_field(&h->table, fields, chunk, page);
+    uint32_t before = sets ? simt_or_u32(field, bit, relaxed) : simt_and_u32(field, ~bit, relaxed);
+    return sets != ((before & bit) != 0);
+}
+
+/* Where an address is. */
+struct quarry_ouro_where {
+    uint32_t chunk;  /* or QUARRY_NO_PAGE */
+    uint32_t class_; /* more than sizes.whole: the chunk has none */
+    uint32_t page;   /* as quarry_class_page */
+};
+
+SIMT_FN struct quarry_ouro_where quarry_ouro_locate(const struct quarry_ouro *h, const void *address)
+{
+    struct quarry_ouro_where w = {quarry_page_index(&h->chunks, address), ~0u, 0};
+    if (w.chunk != QUARRY_NO_PAGE) {
+        const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->chunks, w.chunk);
+        w.class_ = quarry_chunk_class(simt_load_u64(&h->table.word[w.chunk], relaxed)) - 1u;
+        if (w.class_ <= h->sizes.whole)
+            w.page =
+                quarry_class_page(&h->sizes, w.class_, (uint32_t)((const unsigned char *)address - begin));
+        if (w.class_ > h->sizes.whole || w.page >= quarry_class_pages(&h->sizes, w.class_))
+            w.class_ = ~0u;
+    }
+    return w;
+}
+
+/* Bits of the live pages among 32 of a chunk.
+ *   class_   of the chunk, sizes.whole at most
+ *   page     the first of them */
+SIMT_FN uint32_t quarry_ouro_live(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                  uint32_t chunk, uint32_t class_, uint32_t page)
+{
+    uint32_t pages = quarry_class_pages(&h->sizes, class_), here = 0;
+    if (pages > page)
+        here = pages - page < 32u ? (1u << (pages - page)) - 1u : ~0u;
+    if (payload == QUARRY_OURO_CHUNKS)
+        return here & ~simt_load_u32(quarry_chunk_field(&h->table, h->table.parked, chunk, page), relaxed);
+    return here & simt_load_u32(quarry_chunk_field(&h->table, h->live, chunk, page), relaxed);
+}
+
+#endif

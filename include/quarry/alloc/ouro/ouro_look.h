@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking at a heap of alloc/ouro.h: what an address belongs to, what is free, and what is wrong. */
+#ifndef QUARRY_ALLOC_OURO_LOOK_H
+#define QUARRY_ALLOC_OURO_LOOK_H
+
+#include "quarry/alloc/ouro/ouro_heap.h"
+
+SIMT_FN enum quarry_place quarry_ouro_find(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                           const struct quarry_ouro *h, const void *address,
+                                           struct quarry_span *span)
+{
+    struct quarry_ouro_where w = quarry_ouro_locate(h, address);
+    (void)backing;
+    if (quarry_page_find(&h->chunks, address, span) == QUARRY_NO_PAGE)
+        return QUARRY_PLACE_FOREIGN;
+    if (w.class_ <= h->sizes.whole &&
+        (quarry_ouro_live(payload, h, w.chunk, w.class_, w.page / 32u * 32u) >> w.page % 32u & 1u)) {
+        span->bytes = quarry_class_bytes(&h->sizes, w.class_);
+        span->begin += w.page * span->bytes;
+        return QUARRY_PLACE_LIVE;
+    }
+    span->begin += (uint32_t)((const unsigned char *)address - span->begin) / h->unit * h->unit;
+    span->bytes = h->unit;
+    return QUARRY_PLACE_FREE;
+}
+
+/* How often the structures of a chunk contradict themselves, in an idle heap.  Payload C. */
+SIMT_FN uint32_t quarry_ouro_mask_faults(const struct quarry_ouro *h, uint32_t chunk)
+{
+    uint64_t word = h->table.word[chunk];
+    uint32_t class_ = quarry_chunk_class(word) - 1u, free_pages = 0;
+    if (class_ == ~0u || class_ > h->sizes.whole)
+        return (quarry_mask_count(word) != 0) + (class_ != ~0u);
+    for (uint32_t page = 0; page < quarry_class_pages(&h->sizes, class_); page += 32u)
+        free_pages -= simt_popc_u32(quarry_ouro_live(QUARRY_OURO_CHUNKS, h, chunk, class_, page));
+    free_pages += quarry_class_pages(&h->sizes, class_);
+    if (class_ == h->sizes.whole)
+        return (free_pages != 0) + (quarry_mask_count(word) != 0);
+    return (quarry_mask_count(word) != (int32_t)free_pages) +
+           (free_pages != 0 && !(word & quarry_mask_queued(class_)));
+}
+
+/* Likewise of an entry in the queue of a class, or in the last queue. */
+SIMT_FN uint32_t quarry_ouro_entry_faults(const struct quarry_ouro *h, uint32_t class_, uint32_t chunk)
+{
+    uint64_t bit = class_ == h->sizes.whole ? QUARRY_MASK_LATE : quarry_mask_queued(class_);
+    if (chunk == QUARRY_NO_INDEX)
+        return 0;
+    return chunk >= h->chunks.count || !(h->table.word[chunk] & bit);
+}
+
+/* How often the structures of a chunk contradict themselves, in an idle heap. */
+SIMT_FN uint32_t quarry_ouro_faults(const struct quarry_ouro *h, uint32_t chunk)
+{
+    const struct quarry_chunk_table *t = &h->table;
+    uint64_t word = t->word[chunk];
+    uint32_t class_ = quarry_chunk_class(word) - 1u, count = quarry_chunk_count(word), bits = 0, faults = 0;
+    uint32_t pages = class_ <= h->sizes.whole ? quarry_class_pages(&h->sizes, class_) : 0;
+    for (uint32_t field = 0; field < t->fields; field++) {
+        uint32_t live = *quarry_chunk_field(t, h->live, chunk, field * 32u);
+        uint32_t parked = *quarry_chunk_field(t, t->parked, chunk, field * 32u), here = 0;
+        if (pages > field * 32u)
+            here = pages - field * 32u < 32u ? (1u << (pages - field * 32u)) - 1u : ~0u;
+        faults += (live & parked) != 0 || ((live | parked) & ~here) != 0;
+        bits += simt_popc_u32(parked);
+    }
+    return faults + (count != bits) + (quarry_chunk_marked(word) != 0) +
+           (word / QUARRY_CHUNK_QUEUED != (count != 0)) + (class_ != ~0u && class_ > h->sizes.whole);
+}
+
+/* Likewise of a slot of the queue of a class. */
+SIMT_FN uint32_t quarry_ouro_slot_faults(const struct quarry_ouro *h, uint32_t class_, uint32_t index)
+{
+    uint32_t chunk = index >> h->table.page_bits, page = index & ((1u << h->table.page_bits) - 1u);
+    if (index == QUARRY_NO_INDEX)
+        return 0;
+    if (chunk >= h->chunks.count || quarry_chunk_class(h->table.word[chunk]) != class_ + 1u ||
+        page >= quarry_class_pages(&h->sizes, class_))
+        return 1;
+    uint32_t taken = *quarry_chunk_field(&h->table, h->live, chunk, page) |
+                     *quarry_chunk_field(&h->table, h->table.parked, chunk, page);
+    return taken >> page % 32u & 1u;
+}
+
+/* Likewise of a queue in segments.  Returns how many it has. */
+SIMT_FN uint32_t quarry_ouro_segment_faults(const struct quarry_ouro *h, uint32_t class_,
+                                            const struct quarry_census_share *share,
+                                            struct quarry_census *sum)
+{
+    const struct quarry_segments *q = &h->segments;
+    const struct quarry_segments_ends *ends = &q->ends[class_];
+    uint32_t front = ends->queue.front, back = ends->queue.back, size = q->size, segments = 0;
+    uint32_t at = front - front % size; /* the first position of a segment */
+    for (uint64_t pair = quarry_segments_first(q, class_); (uint32_t)pair != QUARRY_NO_INDEX;
+         segments++, at += size) {
+        if ((uint32_t)(pair >> 32) != at >> q->shift || (uint32_t)pair >= h->chunks.count ||
+            segments > h->chunks.count) {
+            sum->faults += share->thread == 0;
+            break;
+        }
+        const uint32_t *slot = quarry_segments_slots(q, (uint32_t)pair);
+        for (uint64_t i = share->thread; i < size; i += share->threads) {
+            uint32_t index = slot[i], ticket = at + (uint32_t)i;
+            if ((int32_t)(ticket - back) >= 0)
+                sum->faults += index != QUARRY_NO_INDEX;
+            else if ((int32_t)(ticket - front) >= 0 && index != QUARRY_SEGMENTS_SKIP)
+                sum->faults += index == QUARRY_NO_INDEX || quarry_ouro_slot_faults(h, class_, index);
+        }
+        pair = quarry_segments_second(q, class_, pair);
+    }
+    if (share->thread == 0)
+        sum->faults +=
+            ends->queue.count != back - front || quarry_segments_room(ends->room) != (int32_t)(at - back);
+    return segments;
+}
+
+/* Likewise of what all chunks share. */
+SIMT_FN uint32_t quarry_ouro_shared_faults(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                           const struct quarry_ouro *h,
+                                           const struct quarry_census_share *share, struct quarry_census *sum)
+{
+    int chunks = payload == QUARRY_OURO_CHUNKS;
+    uint64_t slots = chunks ? h->token_slots : backing == QUARRY_OURO_STANDARD ? h->queue_slots : 0;
+    uint32_t faults = 0, segments = 0;
+    for (uint32_t k = 0; k < h->sizes.whole + (chunks ? 1u : 0u); k++) {
+        for (uint64_t i = share->thread; i < slots; i += share->threads)
+            faults += chunks ? quarry_ouro_entry_faults(h, k, h->tokens[k * slots + i])
+                             : quarry_ouro_slot_faults(h, k, h->queue[k * slots + i]);
+        if (backing != QUARRY_OURO_STANDARD)
+            segments += quarry_ouro_segment_faults(h, k, share, sum);
+        const struct quarry_semaphore *units = quarry_ouro_units(payload, h, k);
+        if (share->thread == 0 && k < h->sizes.whole)
+            faults += (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
+    }
+    if (share->thread == 0)
+        faults += (h->segments.store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
+                  quarry_chunks_left(h->segments.store.head->word) > h->chunks.count ||
+                  h->segments.store.head->fresh > h->chunks.count ||
+                  (backing != QUARRY_OURO_STANDARD && *h->segments.segments != segments);
+    return faults;
+}
+
+SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                const struct quarry_ouro *h, uint64_t bytes,
+                                const struct quarry_census_share *share, struct quarry_census *sum)
+{
+    uint32_t wanted = bytes ? quarry_class_of(&h->sizes, bytes) : 0, size;
+    for (uint64_t i = share->thread; i < h->chunks.count; i += share->threads) {
+        uint32_t chunk = (uint32_t)i, live = 0, pages = 0;
+        uint32_t class_ = quarry_chunk_class(simt_load_u64(&h->table.word[chunk], relaxed)) - 1u;
+        if (share->idle)
+            sum->faults += payload == QUARRY_OURO_CHUNKS ? quarry_ouro_mask_faults(h, chunk)
+                                                         : quarry_ouro_faults(h, chunk);
+        if (class_ <= h->sizes.whole)
+            pages = quarry_class_pages(&h->sizes, class_);
+        for (uint32_t page = 0; page < pages; page += 32u)
+            live += simt_popc_u32(quarry_ouro_live(payload, h, chunk, class_, page));
+        if (pages == 0 || (payload == QUARRY_OURO_CHUNKS && live == 0)) { /* C: malloc recalls it */
+            sum->free_bytes += h->sizes.chunk_bytes;
+            sum->largest_free = h->sizes.chunk_bytes;
+            sum->slots += bytes ? quarry_class_pages(&h->sizes, wanted) : 0;
+            continue;
+        }
+        size = quarry_class_bytes(&h->sizes, class_);
+        sum->live_blocks += live;
+        sum->live_bytes += (uint64_t)live * size;
+        sum->free_bytes += (uint64_t)(pages - live) * size;
+        if (live < pages && sum->largest_free < size)
+            sum->largest_free = size;
+        sum->slots += bytes && class_ == wanted ? pages - live : 0;
+    }
+    if (share->idle)
+        sum->faults += quarry_ouro_shared_faults(backing, payload, h, share, sum);
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The links of core/segments.h: walks over a list of segments, its end, and its beginning. */
+#ifndef QUARRY_CORE_SEGMENTS_LIST_H
+#define QUARRY_CORE_SEGMENTS_LIST_H
+
+#include "quarry/core/segments_shape.h"
+
+/* The link of a segment, to segment `number`.
+ *   to   its chunk, or QUARRY_SEGMENTS_OPEN, or QUARRY_SEGMENTS_CLOSED */
+SIMT_FN uint64_t quarry_segments_link(uint32_t queue, uint32_t number, uint32_t to)
+{
+    return ((uint64_t)(queue + 1u) << QUARRY_SEGMENTS_NUMBER_BITS | number) << QUARRY_SEGMENTS_TO_BITS | to;
+}
+
+/* Goes on from a segment to the next one.
+ *   pair   in, out: number and chunk
+ *   link   out: as it was read
+ * Returns whether it did: not if the link is open or closed, or if it is another segment's by now. */
+SIMT_FN int quarry_segments_walk(const struct quarry_segments *q, uint32_t queue, uint64_t *pair,
+                                 uint64_t *link)
+{
+    uint32_t number = quarry_segments_next(q, (uint32_t)(*pair >> 32)), to;
+    /* acquire: pairs with the release in quarry_segments_append */
+    *link = simt_load_u64(&q->link[(uint32_t)*pair], acquire);
+    to = (uint32_t)*link & QUARRY_SEGMENTS_OPEN;
+    if ((*link ^ quarry_segments_link(queue, number, to)) != 0 || to >= QUARRY_SEGMENTS_CLOSED)
+        return 0;
+    *pair = quarry_segments_pair(number, to);
+    return 1;
+}
+
+/* The calling lane makes a chunk, whose slots are empty, the next segment of a list.  Lock-free.
+ * Returns its number. */
+SIMT_FN uint32_t quarry_segments_append(const struct quarry_segments *q, uint32_t queue, uint32_t chunk)
+{
+    uint64_t pair = simt_load_u64(&q->ends[queue].last, acquire), link;
+    for (;;) {
+        uint32_t number = (uint32_t)(pair >> 32);
+        if ((uint32_t)pair == QUARRY_NO_INDEX) { /* the list is empty */
+            uint64_t mine = quarry_segments_pair(number, chunk);
+            simt_store_u64(&q->link[chunk],
+                           quarry_segments_link(queue, quarry_segments_next(q, number), QUARRY_SEGMENTS_OPEN),
+                           relaxed);
+            /* acq_rel: pairs with the acquires of who reads it */
+            if (simt_cas_u64(&q->ends[queue].head, pair, mine, acq_rel) == pair) {
+                simt_store_u64(&q->ends[queue].last, mine, release);
+                return number;
+            }
+        } else {
+            while (quarry_segments_walk(q, queue, &pair, &link))
+                ;
+            number = quarry_segments_next(q, (uint32_t)(pair >> 32));
+            uint64_t open = quarry_segments_link(queue, number, QUARRY_SEGMENTS_OPEN);
+            if (link == open) {
+                simt_store_u64(
+                    &q->link[chunk],
+                    quarry_segments_link(queue, quarry_segments_next(q, number), QUARRY_SEGMENTS_OPEN),
+                    relaxed);
+                /* acq_rel: pairs with the acquires of who reads it */
+                if (simt_cas_u64(&q->link[(uint32_t)pair], open, quarry_segments_link(queue, number, chunk),
+                                 acq_rel) == open) {
+                    simt_store_u64(&q->ends[queue].last, quarry_segments_pair(number, chunk), release);
+                    return number;
+                }
+                continue;
+            }
+        }
+        pair = simt_load_u64(&q->ends[queue].head, acquire);
+    }
+}
+
+/* A segment of a list has been finished.  All that are so at the beginning go to the store, in their order. */
+SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t queue)
+{
+    for (;;) {
+        /* acq_rel, and an addition: either who finishes a segment sees that it is the first, or who makes it the
+         * first sees that it is finished. */
+        uint64_t head = simt_add_u64(&q->ends[queue].head, 0, acq_rel), after = head, link;
+        uint32_t chunk = (uint32_t)head;
+        if (chunk == QUARRY_NO_INDEX || simt_add_u32(&q->taken[chunk], 0, acq_rel) != q->size)
+            return;
+        uint32_t number = quarry_segments_next(q, (uint32_t)(head >> 32));
+        uint64_t closed = quarry_segments_link(queue, number, QUARRY_SEGMENTS_CLOSED);
+        if (!quarry_segments_walk(q, queue, &after, &link)) {
+            uint64_t open = quarry_segments_link(queue, number, QUARRY_SEGMENTS_OPEN);
+            if (link == open) /* nobody links to a segment that goes */
+                link = simt_cas_u64(&q->link[chunk], open, closed, acq_rel) == open ? closed : 0;
+            if (link != closed)
+                continue; /* it was linked, or has gone */
+            after = quarry_segments_pair(number, QUARRY_NO_INDEX);
+        }
+        quarry_chunks_begin(&q->store);
+        if (simt_cas_u64(&q->ends[queue].head, head, after, acq_rel) == head) {
+            /* release: pairs with the acquire in quarry_segments_any; the transit was begun before */
+            (void)simt_sub_u32(q->segments, 1, release);
+            quarry_chunks_return(&q->store, chunk);
+        } else {
+            quarry_chunks_end(&q->store);
+        }
+    }
+}
+
+#endif
