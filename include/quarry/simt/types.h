@@ -21,11 +21,13 @@ typedef unsigned long long uintptr_t;
 #ifdef __cplusplus
 #define SIMT_STATIC_ASSERT(condition, text) static_assert(condition, text)
 #define SIMT_ALIGNAS(bytes) alignas(bytes)
+#define SIMT_ALIGNOF(type) alignof(type)
 #define SIMT_EXTERN_C extern "C"
 #define SIMT_NULL nullptr
 #else
 #define SIMT_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #define SIMT_ALIGNAS(bytes) _Alignas(bytes)
+#define SIMT_ALIGNOF(type) _Alignof(type)
 #define SIMT_EXTERN_C extern
 #define SIMT_NULL ((void *)0)
 #endif
