@@ -2,6 +2,7 @@
 /* What the subcommands share; the contracts are in tool.h. */
 #include "tool.h"
 
+#include "options.h"
 #include "timing.h"
 
 #include <argp.h>
@@ -279,8 +280,8 @@ int tool_terminal_columns(int descriptor)
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : INT_MAX;
 }
 
-#define PROGRESS_AFTER_S 0.5
-#define PROGRESS_EVERY_S 0.1
+#define PROGRESS_AFTER_US 500000
+#define PROGRESS_EVERY_US 100000
 #define PROGRESS_CELLS 30
 #define TIME_LEFT_AFTER_S 10
 
@@ -289,8 +290,14 @@ static struct {
     int running; /* since `began` */
     int shown;
     double began;
-    double drawn;
+    double next; /* when it is drawn, at the earliest */
 } progress;
+
+/* Microseconds from the beginning of the work, or from one drawing, to the next. */
+static double progress_us(uint64_t otherwise)
+{
+    return (double)tool_environment("QUARRY_PROGRESS_US", UINT64_MAX, otherwise);
+}
 
 void tool_progress(const char *what, double share)
 {
@@ -298,10 +305,9 @@ void tool_progress(const char *what, double share)
     if (!progress.running) {
         progress.running = 1;
         progress.began = now;
-        progress.drawn = 0;
+        progress.next = now + progress_us(PROGRESS_AFTER_US) / 1e6;
     }
-    if (now - progress.began < PROGRESS_AFTER_S || now - progress.drawn < PROGRESS_EVERY_S ||
-        !isatty(STDERR_FILENO))
+    if (now < progress.next || !isatty(STDERR_FILENO))
         return;
     share = share < 0 ? 0 : share > 1 ? 1 : share;
     /* Around the bar, "what [] 100%, 100:00 left", and one column for the cursor: a line that wraps can't be
@@ -319,7 +325,7 @@ void tool_progress(const char *what, double share)
     if (share > 0.1 || now - progress.began > TIME_LEFT_AFTER_S)
         snprintf(left, sizeof left, ", %d:%02d left", (int)(seconds / 60), (int)seconds % 60);
     fprintf(stderr, "\r%s [%s] %3d%%%s\033[K", what, bar, (int)(share * 100), share > 0 ? left : "");
-    progress.drawn = now;
+    progress.next = now + progress_us(PROGRESS_EVERY_US) / 1e6;
     progress.shown = 1;
 }
 

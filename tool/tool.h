@@ -92,7 +92,8 @@ void tool_print_time(const char *what, double microseconds);
 int tool_terminal_columns(int descriptor);
 
 /* A progress bar with the time left, on stderr: shown only if stderr is a terminal and the work takes over
- * half a second.  share is 0..1; tool_progress_end clears the line. */
+ * half a second.  share is 0..1; tool_progress_end clears the line.  Tests set QUARRY_PROGRESS_US: with 1, every
+ * call draws. */
 void tool_progress(const char *what, double share);
 void tool_progress_end(void);
 

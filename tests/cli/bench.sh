@@ -302,12 +302,14 @@ grep -Eq 'churn, plain-twice, .* 0 NULL, 0 misaligned, [1-9][0-9]* overwritten o
 # The bar and the time left, on a terminal only; neither the bar nor a table of more than one column is wider than it.
 if command -v python3 >/dev/null 2>&1; then
     for columns in 40 80; do
-        on_terminal $columns "$quarry" bench --backend cpu --test alloc,scaling --allocator rw,corw --size 16,256,1K --runs 3 \
-            --csv="$scratch/csv"
+        QUARRY_PROGRESS_US=1 on_terminal $columns "$quarry" bench --backend cpu --test alloc,scaling --allocator rw,corw --size 16,256,1K \
+            --runs 1 --csv="$scratch/csv"
         tr '\r' '\n' <"$out" | grep -Eq '^bench \[#+\.*\] +[0-9]+%, [0-9]+:[0-9]{2} left' || fail 'no bar with the time left'
         same "$(tr '\r' '\n' <"$out" | grep '^bench' | sed 's/\x1b\[K//' | awk -v columns=$columns 'length($0) >= columns')" '' 'bars that are too wide'
         same "$(grep -c '^allocator' "$out")" "$((columns == 40 ? 2 + 6 : 1 + 3))" "tables side by side in $columns columns"
     done
+    QUARRY_PROGRESS_US=1000000000 on_terminal 80 "$quarry" bench --backend cpu --test alloc --allocator rw --size 16 --runs 1
+    same "$(grep -c 'bench \[' "$out")" 0 'bars of short work'
 fi
 
 # ---- comparisons ----
