@@ -23,10 +23,10 @@ static void list_allocators(int details)
             printf("  %-9s blocks outside the heap's pool, not counted\n", "");
         else
             printf("  %-9s %s; aligned to 16 bytes, by option to %s%s\n", "",
-                   info.whole_pages  ? "blocks are pages"
-                   : info.page_parts ? "blocks are pages and parts of pages"
-                   : info.powers     ? "blocks of 1, 2, 4, ... pages"
-                                     : "blocks smaller and larger than a page",
+                   info.whole_pages    ? "blocks are pages"
+                   : info.page_parts   ? "blocks are pages and parts of pages"
+                   : info.sizes_double ? "blocks of 1, 2, 4, ... pages"
+                                       : "blocks smaller and larger than a page",
                    tool_format_bytes(info.max_alignment, largest),
                    info.holds_pages ? "" : "; room for fewer blocks than pages");
         if (info.counts_slots)
@@ -103,7 +103,7 @@ static json_t *make_allocator(int number)
                      info.proves_full, "infers_full", info.infers_full, "reuses_space", info.reuses_space,
                      "defers_frees", info.defers_frees, "counts_slots", info.counts_slots, "whole_pages",
                      info.whole_pages, "holds_pages", info.holds_pages, "page_parts", info.page_parts,
-                     "powers", info.powers);
+                     "sizes_double", info.sizes_double);
 }
 
 /* "problem" says why the backend can't be used; it is null where it can. */

@@ -176,8 +176,8 @@ struct quarry_allocator_info {
     /* A block is a page or shares one: larger requests are refused. */
     int page_parts;
 
-    /* A block has 1, 2, 4, ... pages, or is such a part of one. */
-    int powers;
+    /* Blocks have 1, 2, 4, ... pages, or 1/2, 1/4, ... of one. */
+    int sizes_double;
 };
 
 /* Allocators are numbered from 0, in the order of alloc/list.def. */

@@ -75,7 +75,7 @@ enum quarry_status quarry_allocator_describe(int index, struct quarry_allocator_
     info->whole_pages = (can & QUARRY_HAS_WHOLE_PAGES) != 0;
     info->holds_pages = (can & QUARRY_HAS_PAGES) != 0;
     info->page_parts = (can & QUARRY_HAS_PAGE_PARTS) != 0;
-    info->powers = (can & QUARRY_HAS_POWERS) != 0;
+    info->sizes_double = (can & QUARRY_HAS_DOUBLING_SIZES) != 0;
     return QUARRY_OK;
 }
 

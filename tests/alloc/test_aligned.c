@@ -200,7 +200,7 @@ static void cost(uint64_t page_bytes, uint64_t alignment, uint64_t bytes)
     expect_counted();
     expect_equal(totals.live_blocks, 1);
     expect_equal(totals.total_bytes, live); /* what was trimmed off was nobody's */
-    if (f.can.powers) /* of all that was asked for, if the user's bytes lie across the middle of that */
+    if (f.can.sizes_double) /* of all that was asked for, if the user's bytes lie across the middle of that */
         most = cell > page ? cell : page;
     if (live < bytes || live > (divides ? cell : most))
         fail_msg("%s, pages of %llu bytes: %llu bytes aligned to %llu take %llu", naming(),

@@ -31,6 +31,7 @@
 #include "quarry/alloc/alloc.h"
 #include "quarry/alloc/runs/runs_map.h"
 #include "quarry/alloc/runs/runs_census.h"
+#include "quarry/alloc/runs/runs_search.h"
 
 #define QUARRY_RUNS_PAGE_BYTES 64u /* the default: docs/reference/alloc/runs.md */
 #define QUARRY_RUNS_PROBES 1024u   /* words that a group reads in vain */

@@ -18,7 +18,7 @@
 #include "quarry/core/pages.h"
 
 #define QUARRY_TBUDDY_CAN                                                                                    \
-    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_POWERS)
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_DOUBLING_SIZES)
 #define QUARRY_TBUDDY_PAGE_BYTES 4096u /* by default; the paper's */
 #define QUARRY_TBUDDY_MAX_PAGES (1u << 31)
 

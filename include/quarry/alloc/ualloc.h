@@ -31,7 +31,7 @@
 #include "quarry/core/share.h"
 
 #define QUARRY_UALLOC_CAN                                                                                    \
-    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_POWERS)
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_DOUBLING_SIZES)
 #define QUARRY_UALLOC_PAGE_BYTES                                                                             \
     262144u /* of a chunk, by default: 64 pages of 4096 bytes, as the paper's figure */
 #define QUARRY_UALLOC_LEAST_PAGE 512u /* bytes that are worth a head */
