@@ -158,9 +158,9 @@ plant buddy 1000 buddy.h 'a merge in vain leaves its announcement' \
     '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_retract\(units \+ 1, asked - joined\);/;/'
 plant buddy 1000 buddy.h 'lanes that merge together all have the units of one' \
     '/int quarry_buddy_merge\(/,/^\}/s/if \(simt_rank\(same\) < served\)/if (served)/'
-plant buddy 1000 buddy.h 'a refused search ends that of who came while it went on' \
+plant buddy 1000 buddy_take.h 'a refused search ends that of who came while it went on' \
     '/uint32_t quarry_buddy_search\(/,/^\}/s/\*since = now \| 1u;/*since = now ? now - 1u : 1u;/'
-plant buddy 1000 buddy.h 'a search that got a unit is one that was refused' \
+plant buddy 1000 buddy_take.h 'a search that got a unit is one that was refused' \
     '/void quarry_buddy_searched\(/,/^\}/s/if \(found == QUARRY_BUDDY_NO_ORDER\)/if (1)/'
 plant buddy 2000 buddy.h 'what is announced is forgotten where both buddies are given' \
     's/for \(lost = g->announced & ~blocks;/for (lost = 0;/'
@@ -174,14 +174,14 @@ plant buddy 1000 buddy.h 'a merge out of a word does not wait for its lock' 's/i
      s/simt_cas_u64\(&b->word\[g->w\], word, word & ~quarry_buddy_fields\(below\), acquire\)/simt_cas_u64(\&b->word[g->w], word, word \& ~(uint64_t)1 \& ~quarry_buddy_fields(below), acquire)/'
 plant buddy 1000 buddy.h 'the order of a free is one too few' '/int quarry_buddy_give_together\(/,/^\}/s/^    index = has/    order -= has \&\& order; &/'
 plant buddy 1000 buddy_tree.h 'find stops at the uppermost node of a word' 's/if \(w == 0\)$/if (1)/'
-plant buddy 1000 buddy.h 'a half that is left over is not signalled' 's/while \(height-- > plan.order\)/while (height-- > plan.order + 1)/'
-plant buddy 1000 buddy.h 'a half that is left over is signalled as two' 's/QUARRY_BUDDY_BATCH, 1, QUARRY_BUDDY_BATCH\)/QUARRY_BUDDY_BATCH, 0, QUARRY_BUDDY_BATCH)/'
+plant buddy 1000 buddy_take.h 'a half that is left over is not signalled' 's/while \(height-- > plan.order\)/while (height-- > plan.order + 1)/'
+plant buddy 1000 buddy_take.h 'a half that is left over is signalled as two' 's/QUARRY_BUDDY_BATCH, 1, QUARRY_BUDDY_BATCH\)/QUARRY_BUDDY_BATCH, 0, QUARRY_BUDDY_BATCH)/'
 plant buddy 1000 buddy.h 'blocks of a group wait for each other' 's/if \(!done && ready\)/if (!done \&\& ready \&\& ready == blocks)/'
 plant buddy 1000 buddy.h 'signals of a group are of one word' 's/uint32_t units = simt_reduce_add_u32\(group, mine \? g->units : 0\);/uint32_t units = simt_shuffle_u32(group, g->units, simt_ctz_u32(rest));/'
-plant buddy 1000 buddy.h 'a block that two of a warp share is had by both' 's/\(index << each\) \+ \(rank - first\)/(index << each)/'
-plant buddy 1000 buddy.h 'what is shared is not TAKEN in the words below' 's/if \(plan.order \/ QUARRY_BUDDY_LEVELS > order/if (0 \&\& plan.order \/ QUARRY_BUDDY_LEVELS > order/'
-plant buddy 12000 buddy.h 'a refusal of a large block is one of all' 's/if \(plan.units == 0 && each == 0\)/if (plan.units == 0)/'
-plant buddy 1000 buddy.h 'who gives up leaves its promise' '/uint32_t quarry_buddy_unit\(/,/^\}/s/promised = QUARRY_BUDDY_BATCH;/promised = 1;/'
+plant buddy 1000 buddy_take.h 'a block that two of a warp share is had by both' 's/\(index << each\) \+ \(rank - first\)/(index << each)/'
+plant buddy 1000 buddy_take.h 'what is shared is not TAKEN in the words below' 's/if \(plan.order \/ QUARRY_BUDDY_LEVELS > order/if (0 \&\& plan.order \/ QUARRY_BUDDY_LEVELS > order/'
+plant buddy 12000 buddy_take.h 'a refusal of a large block is one of all' 's/if \(plan.units == 0 && each == 0\)/if (plan.units == 0)/'
+plant buddy 1000 buddy_take.h 'who gives up leaves its promise' '/uint32_t quarry_buddy_unit\(/,/^\}/s/promised = QUARRY_BUDDY_BATCH;/promised = 1;/'
 plant buddy 1000 buddy.h 'a shrunk block signals nothing' '/void quarry_buddy_shrink\(/,/^\}/s/while \(height-- > kept\)/while (0)/'
 
 # Queues in segments.
