@@ -20,37 +20,22 @@ static void copy(struct buddy_state *to, const struct quarry_buddy *b)
     assert_ok(quarry_memory_copy(&target, to->units, b->units, sizeof *b->units * (b->top + 1u)));
 }
 
-static struct quarry_target plainly(void)
-{
-    struct quarry_target plain = target;
-    plain.seed = 0;
-    plain.bug_depth = 0;
-    return plain;
-}
-
-static void *zeros(uint64_t bytes)
-{
-    struct quarry_target plain = plainly();
-    void *memory = test_memory(&plain, bytes);
-    assert_ok(quarry_memory_fill(&plain, memory, 0, bytes));
-    return memory;
-}
-
 static void begin(struct buddy_case *c, uint32_t pages)
 {
+    struct quarry_target plain = test_plain(target);
     quarry_buddy_size(&c->buddy, pages);
     assert_true(c->buddy.words <= MOST_WORDS);
-    c->buddy.word = zeros(sizeof *c->buddy.word * c->buddy.words);
-    c->buddy.units = zeros(sizeof *c->buddy.units * (c->buddy.top + 1u));
-    c->holder = zeros(sizeof *c->holder * pages);
-    c->visits = zeros(sizeof *c->visits * pages);
-    c->counts = zeros(sizeof *c->counts * BUDDY_COUNTS);
+    c->buddy.word = test_memory(&plain, sizeof *c->buddy.word * c->buddy.words);
+    c->buddy.units = test_memory(&plain, sizeof *c->buddy.units * (c->buddy.top + 1u));
+    c->holder = test_memory(&plain, sizeof *c->holder * pages);
+    c->visits = test_memory(&plain, sizeof *c->visits * pages);
+    c->counts = test_memory(&plain, sizeof *c->counts * BUDDY_COUNTS);
 }
 
 /* Returns how many takes got nothing. */
 static uint32_t end(const struct buddy_case *c)
 {
-    struct quarry_target plain = plainly();
+    struct quarry_target plain = test_plain(target);
     uint32_t counts[BUDDY_COUNTS];
     assert_ok(quarry_memory_copy(&plain, counts, c->counts, sizeof counts));
     assert_int_equal(counts[BUDDY_WRONG], 0);
@@ -65,7 +50,7 @@ static uint32_t end(const struct buddy_case *c)
 /* Rounds of takes and gives, after which all is again what it was.  Returns how many takes got nothing. */
 static uint32_t run(struct buddy_case c, uint32_t pages, uint32_t blocks, uint32_t threads)
 {
-    struct quarry_target plain = plainly();
+    struct quarry_target plain = test_plain(target);
     static struct buddy_state before, after;
     begin(&c, pages);
     test_run(&buddy_start, &plain, 1, 32, 0, &c);
@@ -152,7 +137,7 @@ static void a_warp_shares_a_block(void **state)
 static uint32_t once(struct buddy_case c, const struct simt_kernel *kernel, uint32_t pages, uint32_t blocks,
                      uint32_t threads)
 {
-    struct quarry_target plain = plainly();
+    struct quarry_target plain = test_plain(target);
     begin(&c, pages);
     test_run(&buddy_some, &plain, 1, 1, 0, &c);
     test_run(kernel, &target, blocks, threads, 0, &c);
@@ -222,7 +207,7 @@ static void early(uint64_t seed)
 {
     const uint64_t searches = 3; /* the first goes on */
     struct buddy_case c = draw(seed);
-    struct quarry_target plain = plainly();
+    struct quarry_target plain = test_plain(target);
     begin(&c, 1);
     test_run(&buddy_start, &plain, 1, 32, 0, &c);
     assert_ok(quarry_memory_copy(&plain, &c.buddy.units->searches, &searches, sizeof searches));

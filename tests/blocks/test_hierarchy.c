@@ -5,26 +5,17 @@
 
 static struct quarry_target target;
 
-static void *zeros(const struct quarry_target *plain, size_t bytes)
-{
-    void *memory = test_memory(plain, bytes);
-    assert_ok(quarry_memory_fill(plain, memory, 0, bytes));
-    return memory;
-}
-
 /* Runs the kernel, and looks at what is left.  Returns the numbers that are in then. */
 static uint32_t run(struct hierarchy_case c, uint32_t count, const struct simt_kernel *kernel,
                     uint32_t blocks, uint32_t threads)
 {
-    struct quarry_target plain = target;
+    struct quarry_target plain = test_plain(target);
     uint32_t counts[HIERARCHY_COUNTS];
-    plain.seed = 0;
-    plain.bug_depth = 0;
     c.shape = quarry_hierarchy_make(count);
-    c.words = zeros(&plain, sizeof *c.words * c.shape.words);
-    c.parity = zeros(&plain, sizeof *c.parity * count);
-    c.visits = zeros(&plain, sizeof *c.visits * count);
-    c.counts = zeros(&plain, sizeof counts);
+    c.words = test_memory(&plain, sizeof *c.words * c.shape.words);
+    c.parity = test_memory(&plain, sizeof *c.parity * count);
+    c.visits = test_memory(&plain, sizeof *c.visits * count);
+    c.counts = test_memory(&plain, sizeof counts);
     test_run(&hierarchy_start, &plain, 1, 32, 0, &c);
     if (kernel)
         test_run(kernel, &target, blocks, threads, 0, &c);

@@ -6,46 +6,31 @@
 
 static struct quarry_target target;
 
-static void *zeros(const struct quarry_target *plain, size_t bytes)
-{
-    void *memory = test_memory(plain, bytes);
-    assert_ok(quarry_memory_fill(plain, memory, 0, bytes));
-    return memory;
-}
-
-static struct quarry_target plain(void)
-{
-    struct quarry_target plain = target;
-    plain.seed = 0;
-    plain.bug_depth = 0;
-    return plain;
-}
-
 static void begin(struct slots_case *c, uint32_t count, uint32_t threads)
 {
-    struct quarry_target p = plain();
+    struct quarry_target p = test_plain(target);
     struct quarry_blocks *b = &c->blocks;
     size_t slots = (size_t)count * QUARRY_BLOCKS_SLOTS;
     b->shape = quarry_hierarchy_make(count);
     b->types = SLOTS_TYPES;
     b->parts = count / 8 + 1;
-    b->slots = zeros(&p, sizeof *b->slots * count);
-    b->kind = zeros(&p, sizeof *b->kind * count);
-    b->maps = zeros(&p, sizeof *b->maps * b->shape.words * QUARRY_BLOCKS_MAPS(b->types));
-    b->flights = zeros(&p, sizeof *b->flights * QUARRY_FLIGHTS);
-    b->sweep = zeros(&p, sizeof *b->sweep);
-    c->holder = zeros(&p, sizeof *c->holder * slots);
-    c->visits = zeros(&p, sizeof *c->visits * slots);
-    c->kept = zeros(&p, sizeof *c->kept * threads);
-    c->is_kept = zeros(&p, sizeof *c->is_kept);
-    c->counts = zeros(&p, sizeof *c->counts * SLOTS_COUNTS);
+    b->slots = test_memory(&p, sizeof *b->slots * count);
+    b->kind = test_memory(&p, sizeof *b->kind * count);
+    b->maps = test_memory(&p, sizeof *b->maps * b->shape.words * QUARRY_BLOCKS_MAPS(b->types));
+    b->flights = test_memory(&p, sizeof *b->flights * QUARRY_FLIGHTS);
+    b->sweep = test_memory(&p, sizeof *b->sweep);
+    c->holder = test_memory(&p, sizeof *c->holder * slots);
+    c->visits = test_memory(&p, sizeof *c->visits * slots);
+    c->kept = test_memory(&p, sizeof *c->kept * threads);
+    c->is_kept = test_memory(&p, sizeof *c->is_kept);
+    c->counts = test_memory(&p, sizeof *c->counts * SLOTS_COUNTS);
     test_run(&slots_start, &p, 1, 32, 0, c);
 }
 
 /* Looks at blocks whose slots are all given back, and frees them.  Returns how many takes were in vain. */
 static uint32_t end(struct slots_case *c)
 {
-    struct quarry_target p = plain();
+    struct quarry_target p = test_plain(target);
     struct quarry_blocks *b = &c->blocks;
     uint32_t slots = b->shape.count * QUARRY_BLOCKS_SLOTS, counts[SLOTS_COUNTS], sum = 0;
     uint32_t *visits = malloc(sizeof *visits * slots);
@@ -123,7 +108,7 @@ static void beside(uint64_t seed)
     c.together = 0;
     begin(&c, 1, threads);
     test_run(&slots_kept, &target, 1, threads, 0, &c);
-    struct quarry_target p = plain();
+    struct quarry_target p = test_plain(target);
     test_run(&slots_drain, &p, 1, threads, 0, &c);
     (void)end(&c);
 }
@@ -144,7 +129,7 @@ static void fill(struct slots_case *c, uint32_t count, uint32_t more)
         filled.type = type;
         begin(&filled, count, slots + more);
         for (uint32_t again = 1; again <= 2; again++) {
-            struct quarry_target p = plain();
+            struct quarry_target p = test_plain(target);
             test_run(&slots_fill, &target, 1, slots + more, 0, &filled);
             assert_ok(quarry_memory_copy(&p, counts, filled.counts, sizeof counts));
             assert_int_equal(counts[SLOTS_TAKEN], again * slots);
