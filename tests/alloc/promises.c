@@ -127,6 +127,19 @@ struct promise_result run(const struct simt_kernel *kernel, uint32_t threads)
     return judge();
 }
 
+uint32_t run_programs(uint32_t threads, uint32_t held, uint32_t boxes, uint64_t bytes, uint64_t seed)
+{
+    f.device.held = held;
+    f.device.boxes = boxes;
+    f.device.bytes = bytes < f.about.max_block_bytes ? bytes : f.about.max_block_bytes;
+    f.device.program = (uint32_t)seed;
+    f.device.turns = seed ? 10 : 60;
+    uint32_t nulls = run(&promise_play, threads).nulls;
+    expect_equal(statistics().failed_mallocs, nulls);
+    expect_empty();
+    return nulls;
+}
+
 uint64_t largest_page(void)
 {
     uint64_t alignment = f.alignment ? f.alignment : 16;
@@ -197,6 +210,7 @@ void plain_options(void)
     f.block_threads = 0;
     f.no_grains = 0;
     f.note = NULL;
+    base_target.bug_depth = 0;
 }
 
 struct quarry_heap_description describe_default(void)

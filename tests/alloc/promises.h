@@ -70,6 +70,13 @@ void start(const struct simt_kernel *kernel, const struct quarry_target *target,
 /* Fetches and judges it. */
 struct promise_result judge(void);
 
+/* On the heap that has begun each thread runs a program of its own, which `seed` tells.
+ *   held    blocks that a thread has at a time, at most
+ *   boxes   in which threads leave blocks to others
+ *   bytes   of a block, at most; cut to the heap's largest
+ * Nothing lives afterwards.  Returns how many mallocs were NULL. */
+uint32_t run_programs(uint32_t threads, uint32_t held, uint32_t boxes, uint64_t bytes, uint64_t seed);
+
 uint64_t largest_page(void); /* bytes, with the fixture's policies */
 struct quarry_statistics statistics(void);
 uint64_t slots(uint64_t bytes); /* as the host and kernels count them, who must agree */
@@ -78,7 +85,8 @@ void expect_empty(void);        /* nothing lives, and everything is free: the sl
 /* Sets an option of the allocator for the heaps that begin() makes; 0: standard again. */
 void set_option(const char *name, uint64_t value);
 
-/* Forgets all options but allocator, word_bits and policies. */
+/* Forgets all options but allocator, word_bits and policies, and base_target.bug_depth.  The loops below begin with it,
+ * so a test leaves nothing to those after it, whether it fails or not. */
 void plain_options(void);
 
 /* Runs the test for each allocator of alloc/list.def, or the one that is asked for, and each width of its

@@ -256,8 +256,6 @@ static void churn_by_priority(void)
         expect_empty();
         end();
     }
-    base_target.bug_depth = 0;
-    f.probes = 0;
 }
 
 /* The same where it is hardest.  The heap is full but for one page in 32, so that each word of a bitmap has

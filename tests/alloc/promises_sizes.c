@@ -9,18 +9,10 @@
 static void play(uint32_t threads, uint32_t most, uint32_t room, uint32_t pages, uint64_t seed)
 {
     begin(pages, PAGE_BYTES, threads, seed);
-    uint64_t bytes = (uint64_t)most * PAGE_BYTES;
-    f.device.bytes = bytes < f.about.max_block_bytes ? bytes : f.about.max_block_bytes;
-    f.device.held = 2;
-    f.device.boxes = 3;
     f.device.kept = (uint32_t)seed % 3;
-    f.device.program = (uint32_t)seed;
-    f.device.turns = seed ? 10 : 60;
-    uint32_t nulls = run(&promise_play, threads).nulls;
+    uint32_t nulls = run_programs(threads, 2, 3, (uint64_t)most * PAGE_BYTES, seed);
     if (room && f.can.reuses_space)
         expect_equal(nulls, 0);
-    expect_equal(statistics().failed_mallocs, nulls);
-    expect_empty();
     end();
 }
 

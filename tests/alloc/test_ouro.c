@@ -112,7 +112,6 @@ static void churns(void)
         run(&promise_free, threads);
         end();
     }
-    base_target.bug_depth = 0;
     for (uint32_t i = 0; i < 4; i++) {
         uint32_t threads = capped(test_on_cuda(&base_target) ? 1u << 17 : 1u << 9);
         plain_options();
@@ -153,7 +152,6 @@ static void fills(void)
         }
         end();
     }
-    base_target.bug_depth = 0;
 }
 
 static void a_heap_of_small_pages_fills_to_its_last(void **state)
@@ -187,7 +185,6 @@ static void goes_back(void)
         }
         end();
     }
-    base_target.bug_depth = 0;
 }
 
 static void a_chunk_that_is_parked_whole_serves_other_sizes(void **state)
@@ -203,14 +200,8 @@ static void plays(void)
         uint32_t threads = seed % 2 ? 33 : 64;
         choose(seed);
         begin(3 + seed % 20, 256, threads, seed);
-        f.device.held = 1 + (uint32_t)(seed % PROMISE_HELD);
-        f.device.boxes = (uint32_t)(seed % 3);
-        f.device.bytes = seed % 5 == 0 ? 16 : 256;
-        f.device.program = (uint32_t)seed;
-        f.device.turns = seed ? 10 : 60;
-        uint32_t nulls = run(&promise_play, threads).nulls;
-        expect_equal(statistics().failed_mallocs, nulls);
-        expect_empty();
+        run_programs(threads, 1 + (uint32_t)(seed % PROMISE_HELD), (uint32_t)(seed % 3),
+                     seed % 5 == 0 ? 16 : 256, seed);
         if (f.can.reuses_space) {
             f.device.bytes = f.about.page_bytes;
             expect_equal(run(&promise_malloc, threads).nulls,
@@ -220,7 +211,6 @@ static void plays(void)
         }
         end();
     }
-    base_target.bug_depth = 0;
 }
 
 static void sizes_may_be_mixed_in_a_heap_that_is_too_small(void **state)
@@ -243,7 +233,6 @@ static void moves(void)
         expect_empty();
         end();
     }
-    base_target.bug_depth = 0;
 }
 
 static void null_never_comes_while_a_chunk_is_free(void **state)

@@ -102,16 +102,9 @@ static void end_with_a_block_each(uint32_t threads)
 static void play(uint32_t threads, uint64_t bytes, uint32_t pages, int enough, uint64_t seed)
 {
     begin(pages, PAGE_BYTES, threads, seed);
-    f.device.bytes = bytes < f.about.max_block_bytes ? bytes : f.about.max_block_bytes;
-    f.device.held = 3;
-    f.device.boxes = 2;
-    f.device.program = (uint32_t)seed;
-    f.device.turns = seed ? 10 : 60;
-    uint32_t nulls = run(&promise_play, threads).nulls;
+    uint32_t nulls = run_programs(threads, 3, 2, bytes, seed);
     if (enough)
         expect_equal(nulls, 0);
-    expect_equal(statistics().failed_mallocs, nulls);
-    expect_empty();
     end();
 }
 
@@ -191,7 +184,6 @@ static void a_page_that_empties_becomes_another(void **state)
         expect_empty();
         end();
     }
-    base_target.bug_depth = 0;
     plain_options();
 }
 
@@ -214,7 +206,6 @@ static void a_free_is_done_with_a_page_before_others_may_empty_it(void **state)
         expect_equal(run(&promise_churn, warps * SIMT_LANES).nulls, 0);
         end_with_a_block_each(warps * SIMT_LANES);
     }
-    base_target.bug_depth = 0;
     plain_options();
 }
 
@@ -238,7 +229,6 @@ static void a_malloc_forgets_the_page_that_it_lost(void **state)
         run(&promise_play, warps * SIMT_LANES);
         end_with_a_block_each(warps * SIMT_LANES);
     }
-    base_target.bug_depth = 0;
     plain_options();
 }
 
@@ -287,7 +277,6 @@ static void what_was_left_is_the_next_owners(void **state)
         expect_empty();
         end();
     }
-    base_target.bug_depth = 0;
     plain_options();
 }
 
@@ -346,7 +335,6 @@ static void a_page_is_not_entered_before_all_have_written_its_fields(void **stat
         f.device.lanes = SIMT_ALL_LANES;
         end_with_a_block_each(2 * SIMT_LANES);
     }
-    base_target.bug_depth = 0;
     plain_options();
 }
 
@@ -370,7 +358,6 @@ static void what_lanes_free_together_is_free_for_each_of_them(void **state)
         expect_empty();
         end();
     }
-    base_target.bug_depth = 0;
     plain_options();
 }
 

@@ -216,7 +216,6 @@ static void one_seed(const struct quarry_heap_description *about, uint64_t seed)
     default:
         play(&promise_play, 1 + draw(40), threads, lanes, scheduled);
     }
-    base_target.bug_depth = 0;
 }
 
 static void every_seed(void)

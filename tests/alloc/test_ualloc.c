@@ -114,7 +114,6 @@ static void churns(void)
         choose(seed);
         churn(1 + (uint32_t)(seed / 4 % 5), 128u >> seed % 3, 0, seed);
     }
-    base_target.bug_depth = 0;
 }
 
 static void null_never_comes_while_a_small_block_is_free(void **state)
@@ -129,7 +128,6 @@ static void crowds(void)
         choose(seed);
         churn(1 + (uint32_t)(seed / 4 % 2), 128u >> seed % 2, 1 + (uint32_t)(seed % 40), seed);
     }
-    base_target.bug_depth = 0;
 }
 
 static void a_full_heap_of_bins_loses_nothing(void **state)
@@ -159,7 +157,6 @@ static void fills(void)
         }
         end();
     }
-    base_target.bug_depth = 0;
 }
 
 static void a_heap_of_bins_fills_to_its_last_block(void **state)
@@ -175,17 +172,10 @@ static void plays(void)
         uint32_t threads = seed % 2 ? 33 : 64;
         choose(seed);
         begin(1 + seed % 10, (uint64_t)PAGE * 4 << seed % 2, threads, seed);
-        f.device.held = 1 + (uint32_t)(seed % PROMISE_HELD);
-        f.device.boxes = (uint32_t)(seed % 3);
-        f.device.bytes = seed % 5 == 0 ? 2 * PAGE : 128;
-        f.device.program = (uint32_t)seed;
-        f.device.turns = seed ? 10 : 60;
-        uint32_t nulls = run(&promise_play, threads).nulls;
-        expect_equal(statistics().failed_mallocs, nulls);
-        expect_empty();
+        run_programs(threads, 1 + (uint32_t)(seed % PROMISE_HELD), (uint32_t)(seed % 3),
+                     seed % 5 == 0 ? 2 * PAGE : 128, seed);
         end();
     }
-    base_target.bug_depth = 0;
 }
 
 static void sizes_may_be_mixed_in_a_heap_that_is_too_small(void **state)
@@ -211,7 +201,6 @@ static void makers(void)
         expect_empty();
         end();
     }
-    base_target.bug_depth = 0;
 }
 
 static void a_chunk_goes_back_whoever_took_its_bins(void **state)
