@@ -103,6 +103,23 @@ SIMT_KERNEL(segments_rounds, struct segments_case, a)
     a.kept[thread] = number;
 }
 
+SIMT_KERNEL(segments_proof, struct segments_case, a)
+{
+    const struct quarry_chunks *store = &a.queues.store;
+    uint32_t number = simt_block();
+    have(&a, number);
+    for (uint32_t round = 0; round < a.rounds && simt_block() == 0; round++)
+        number = number != QUARRY_NO_INDEX ? put(&a, 0, number) : take(&a, 0, 0);
+    for (uint32_t round = 0; round < a.rounds && simt_block() != 0; round++) {
+        uint64_t seen = simt_load_u64(&store->head->word, acquire);
+        for (uint32_t i = 0; i < 5 * a.hold; i++)
+            (void)simt_load_u32(a.counts, relaxed);
+        wrong(&a, quarry_chunks_is_empty(seen) && !quarry_segments_any(a.queues.segments) &&
+                      quarry_chunks_is_same(store, seen));
+    }
+    a.kept[simt_thread()] = number;
+}
+
 SIMT_KERNEL(segments_empty, struct segments_case, a)
 {
     for (uint32_t k = 0; k < SEGMENTS_QUEUES; k++) {

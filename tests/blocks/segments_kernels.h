@@ -29,10 +29,14 @@ struct segments_case {
     uint32_t hold;   /* atomics while a lane has something */
     uint32_t shuts;  /* every so many-th round a lane uses up slots; 0: never */
     uint32_t chunks; /* every so many-th round a lane uses a chunk; 0: never */
+    uint32_t proves; /* segments_proof, and not segments_rounds */
 };
 
 SIMT_KERNEL_DECLARE(segments_start);
 SIMT_KERNEL_DECLARE(segments_rounds);
+/* Block 0 puts a number and takes it, so the only chunk comes and goes as a segment.  Block 1 looks for a proof that no
+ * chunk is left, and there is no segment: there is one or the other. */
+SIMT_KERNEL_DECLARE(segments_proof);
 SIMT_KERNEL_DECLARE(segments_empty); /* one warp: all that is in the queues */
 
 #endif

@@ -55,7 +55,7 @@ static struct segments_after run(struct segments_case c, uint32_t chunks, uint32
     q->ends = zeros(&plain, sizeof *q->ends * SEGMENTS_QUEUES);
     q->directory = zeros(&plain, sizeof *q->directory * entries * SEGMENTS_QUEUES);
     test_run(&segments_start, &plain, 1, 32, 0, &c);
-    test_run(&segments_rounds, &target, blocks, threads, 0, &c);
+    test_run(c.proves ? &segments_proof : &segments_rounds, &target, blocks, threads, 0, &c);
     assert_ok(quarry_memory_copy(&plain, keeps, c.kept, sizeof *keeps * all));
     for (uint32_t i = 0; i < all; i++)
         kept += keeps[i] != QUARRY_NO_INDEX;
@@ -170,6 +170,21 @@ static void who_walks_over_a_list_meets_no_other_segment(void **state)
     test_for_seeds(&target, walks, 3000);
 }
 
+static void proofs(uint64_t seed)
+{
+    struct segments_case c = small(seed);
+    c.numbers = 1;
+    c.rounds = 20 + (uint32_t)(seed / 9 % 30);
+    c.proves = 1;
+    (void)run(c, 1, 1, 2, 2, 1);
+}
+
+static void a_segment_that_goes_is_a_chunk_or_in_transit(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, proofs, 3000);
+}
+
 static void many(void **state)
 {
     struct segments_case c = {0};
@@ -192,6 +207,7 @@ int main(void)
         test_with_seeds(a_full_heap_and_a_full_directory_lose_nothing, &target),
         test_with_seeds(a_number_is_drawn_when_its_entry_is_free, &target),
         test_with_seeds(who_walks_over_a_list_meets_no_other_segment, &target),
+        test_with_seeds(a_segment_that_goes_is_a_chunk_or_in_transit, &target),
         cmocka_unit_test(many),
     };
     target = test_target();

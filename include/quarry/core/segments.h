@@ -90,10 +90,11 @@
  * - Reads of slots happen-before the chunk's next use: additions to `taken` are acq_rel, and a sync comes before.  So
  *   do the stores that were read.  Each is a release, or `fenced`, which on a GPU, too, is before what comes after
  *   its read.
- * - An entry's segment is retired before the next one is written there.  Who retires it releases the entry, and who
- *   moves `reach` acquires that.  `reach` is moved by acq_rel, so who adds to `spare` knows of all segments before; it
- *   releases, and who draws acquires.  Of those who have drawn k numbers one has seen k in `spare`, so it knows that
- *   the first k are free.  `next` is acq_rel, so each knows it of its own number.
+ * - An entry's segment is retired before the next one is written there.  Who moves `reach` has seen the entries that
+ *   who retires has written, so all that happens after comes behind them.  `reach` is moved by acq_rel, so who adds to
+ *   `spare` does so after all segments before were seen; it releases, and who draws acquires.  Of those who have drawn
+ *   k numbers one has seen k in `spare`, so it knows that the first k are free.  `next` is acq_rel, so each knows it of
+ *   its own number.
  * - Old values do no harm.  The numbers of an entry only grow.  A larger one says that the segment is retired; a
  *   smaller one, or the same, says nothing.
  * - All else is relaxed.  Who has a ticket may look at the entry before it sees it written; it was written before
@@ -251,9 +252,8 @@ SIMT_FN void quarry_segments_retire(const struct quarry_segments *q, uint32_t qu
         return;
     }
     quarry_chunks_begin(&q->store);
-    /* release: who installs the next one there has acquired it */
     simt_store_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(next, QUARRY_NO_INDEX),
-                   release);
+                   relaxed);
     /* release: pairs with the acquire in quarry_segments_any; the transit was begun before */
     (void)simt_sub_u32(q->segments, 1, release);
     quarry_chunks_return(&q->store, chunk);

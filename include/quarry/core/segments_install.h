@@ -71,15 +71,14 @@ SIMT_FN int quarry_segments_draw(const struct quarry_segments *q, uint32_t queue
             return 1;
         reach = simt_shuffle_u32(group, reach, leader);
         uint32_t its = quarry_segments_after(q, reach, rank);
-        /* acquire: pairs with the release in quarry_segments_retire.  An entry may be seen as it was long ago: a
-         * number before its own says nothing. */
-        uint64_t entry = simt_load_u64(quarry_segments_entry(q, queue, its), acquire);
+        /* An entry may be seen as it was long ago: a number before its own says nothing. */
+        uint64_t entry = simt_load_u64(quarry_segments_entry(q, queue, its), relaxed);
         int gone = rank < q->entries && (int32_t)(((uint32_t)(entry >> 32) - its) << q->shift) > 0;
         uint32_t n = quarry_segments_run(group, gone);
         if (n == 0)
             return 0;
-        simt_sync(group); /* one lane releases what all have acquired */
-        if (rank == 0 &&  /* acq_rel: so it releases what all before have acquired, too */
+        simt_sync(group); /* one lane releases what all have seen */
+        if (rank == 0 &&  /* acq_rel: so it releases what all before have seen, too */
             simt_cas_u32(&ends->reach, reach, quarry_segments_after(q, reach, n), acq_rel) == reach)
             (void)simt_add_u32(&ends->spare, n, release);
     }
@@ -102,7 +101,7 @@ SIMT_FN void quarry_segments_publish(const struct quarry_segments *q, uint32_t q
                                                     (uint32_t)entry != QUARRY_NO_INDEX);
         done = n == 0;
         if (rank == 0 && n &&
-            simt_cas_u32(&ends->tail, tail, quarry_segments_after(q, tail, n), acq_rel) == tail) {
+            simt_cas_u32(&ends->tail, tail, quarry_segments_after(q, tail, n), relaxed) == tail) {
             (void)simt_add_u64(&ends->room, (uint64_t)n << q->shift, relaxed);
             done = n < width; /* who writes the next entry does so after it has seen tail, and looks itself */
         }

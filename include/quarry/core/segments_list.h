@@ -33,6 +33,8 @@ SIMT_FN int quarry_segments_walk(const struct quarry_segments *q, uint32_t queue
  * Returns its number. */
 SIMT_FN uint32_t quarry_segments_append(const struct quarry_segments *q, uint32_t queue, uint32_t chunk)
 {
+    /* acquire, here and of head: who made that segment may have written its link more than once, and all of that comes
+     * before the compare-exchange below. */
     uint64_t pair = simt_load_u64(&q->ends[queue].last, acquire), link;
     for (;;) {
         uint32_t number = (uint32_t)(pair >> 32);
@@ -41,8 +43,8 @@ SIMT_FN uint32_t quarry_segments_append(const struct quarry_segments *q, uint32_
             simt_store_u64(&q->link[chunk],
                            quarry_segments_link(queue, quarry_segments_next(q, number), QUARRY_SEGMENTS_OPEN),
                            relaxed);
-            /* acq_rel: pairs with the acquires of who reads it */
-            if (simt_cas_u64(&q->ends[queue].head, pair, mine, acq_rel) == pair) {
+            /* release: pairs with the acquires of who reads it */
+            if (simt_cas_u64(&q->ends[queue].head, pair, mine, release) == pair) {
                 simt_store_u64(&q->ends[queue].last, mine, release);
                 return number;
             }
@@ -56,9 +58,9 @@ SIMT_FN uint32_t quarry_segments_append(const struct quarry_segments *q, uint32_
                     &q->link[chunk],
                     quarry_segments_link(queue, quarry_segments_next(q, number), QUARRY_SEGMENTS_OPEN),
                     relaxed);
-                /* acq_rel: pairs with the acquires of who reads it */
+                /* release: pairs with the acquires of who reads it */
                 if (simt_cas_u64(&q->link[(uint32_t)pair], open, quarry_segments_link(queue, number, chunk),
-                                 acq_rel) == open) {
+                                 release) == open) {
                     simt_store_u64(&q->ends[queue].last, quarry_segments_pair(number, chunk), release);
                     return number;
                 }
@@ -83,8 +85,8 @@ SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t que
         uint64_t closed = quarry_segments_link(queue, number, QUARRY_SEGMENTS_CLOSED);
         if (!quarry_segments_walk(q, queue, &after, &link)) {
             uint64_t open = quarry_segments_link(queue, number, QUARRY_SEGMENTS_OPEN);
-            if (link == open) /* nobody links to a segment that goes */
-                link = simt_cas_u64(&q->link[chunk], open, closed, acq_rel) == open ? closed : 0;
+            if (link == open) /* nobody links to a segment that goes; release: for who returns the chunk */
+                link = simt_cas_u64(&q->link[chunk], open, closed, release) == open ? closed : 0;
             if (link != closed)
                 continue; /* it was linked, or has gone */
             after = quarry_segments_pair(number, QUARRY_NO_INDEX);
