@@ -163,8 +163,8 @@ SIMT_FN void quarry_arenas_enlist(const struct quarry_arenas *h, struct quarry_b
     if (quarry_bin_free(word) != 0 && !(word & QUARRY_BIN_LISTED)) {
         /* At the front: a reader that stands on it, since it was in the list before, begins anew. */
         quarry_list_insert(&list->first, &bin->link);
-        /* release: who raises the count next, and finds it listed, signals a bin that can be found */
-        (void)simt_or_u32(&bin->word, QUARRY_BIN_LISTED, release);
+        /* Who raises the count next, and finds it listed, signals a bin that can be found, maybe not at once. */
+        (void)simt_or_u32(&bin->word, QUARRY_BIN_LISTED, relaxed);
     }
     quarry_mutex_release(&list->mutex);
 }
@@ -262,7 +262,7 @@ SIMT_FN int quarry_arenas_retire_try(const struct quarry_arenas *h, struct quarr
     for (;; simt_backoff()) {
         uint32_t word = simt_load_u32(&bin->word, relaxed);
         if (quarry_bin_free(word) != blocks) {
-            /* release: pairs with the acquire of who sets it next, after whom the head may be reused */
+            /* release: pairs with the acquire of who retires the bin, after whom the head may be reused */
             if (simt_cas_u32(&bin->word, word, word & ~QUARRY_BIN_RETIRING, release) == word)
                 return 0;
             continue;
@@ -272,8 +272,8 @@ SIMT_FN int quarry_arenas_retire_try(const struct quarry_arenas *h, struct quarr
         quarry_semaphore_announce(bins, 1);
         simt_fence(acq_rel); /* pairs with that of who refuses, on its way up */
         if (quarry_semaphore_try(units, blocks)) {
-            /* acq_rel: pairs with quarry_bin_raise; no flag stays, and no block is free */
-            if (simt_cas_u32(&bin->word, full, 0, acq_rel) == full)
+            /* acquire: pairs with quarry_bin_raise; no flag stays, and no block is free */
+            if (simt_cas_u32(&bin->word, full, 0, acquire) == full)
                 return 1;
             quarry_semaphore_signal(units, blocks);
             simt_fence(acq_rel); /* pairs with that of who refuses, on its way down */
@@ -338,7 +338,7 @@ SIMT_FN int quarry_arenas_given(const struct quarry_arenas *h, struct quarry_bin
         quarry_arenas_enlist(h, bin);
     word = simt_load_u32(&bin->word, relaxed);
     while (quarry_bin_free(word) == blocks && !(word & QUARRY_BIN_RETIRING) && !retires) {
-        uint32_t seen = simt_cas_u32(&bin->word, word, word | QUARRY_BIN_RETIRING, acquire);
+        uint32_t seen = simt_cas_u32(&bin->word, word, word | QUARRY_BIN_RETIRING, relaxed);
         retires = seen == word;
         word = seen;
     }

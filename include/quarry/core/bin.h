@@ -28,8 +28,8 @@
  * unlists it knows that nobody had added.
  *
  * Order.  Clearing a bit releases and setting one acquires: what was done to a block before it was given
- * happens-before what its next owner does.  Adding to the count is acq_rel and lowering it acquires: so who
- * lowered it sees bits clear that it may take, and who finds the count full, what was done to all blocks. */
+ * happens-before what its next owner does.  Adding to the count releases: so who retires the bin, and acquires,
+ * knows what was done to all blocks.  Lowering it is relaxed: who does not see the bits clear yet looks again. */
 #ifndef QUARRY_CORE_BIN_H
 #define QUARRY_CORE_BIN_H
 
@@ -217,7 +217,7 @@ SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t cla
 
 /* Lowers the count by up to n.
  *   after   out: the word then, if it was lowered
- * Returns by how many.  A reader of the bin's list calls it.  Order: acquire. */
+ * Returns by how many.  A reader of the bin's list calls it. */
 SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *after)
 {
     uint32_t word = simt_load_u32(&bin->word, relaxed);
@@ -226,8 +226,7 @@ SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *
         if (got == 0)
             return 0;
         *after = word - got * QUARRY_BIN_ONE;
-        /* acquire: pairs with the acq_rel in quarry_bin_raise */
-        seen = simt_cas_u32(&bin->word, word, *after, acquire);
+        seen = simt_cas_u32(&bin->word, word, *after, relaxed);
         if (seen == word)
             return got;
         word = seen;
@@ -235,10 +234,11 @@ SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *
 }
 
 /* n blocks more are free; their bits are clear.
- * Returns the word before.  Order: acq_rel. */
+ * Returns the word before.  Order: release. */
 SIMT_FN uint32_t quarry_bin_raise(struct quarry_bin *bin, uint32_t n)
 {
-    return simt_add_u32(&bin->word, n * QUARRY_BIN_ONE, acq_rel);
+    /* pairs with the acquire in quarry_arenas_retire_try */
+    return simt_add_u32(&bin->word, n * QUARRY_BIN_ONE, release);
 }
 
 /* ---- bits ---- */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that goes from blocks of one size to blocks of another while a kernel runs, and who counts it meanwhile.  Most of
+ * what could be wrong only mode weak shows.  On the CPU with QUARRY_TEST_SEEDS seeds for each case (default 60). */
+#include "alloc/handed_kernels.h"
+#include "alloc/promises.h"
+
+#define SEEDS 60u
+#define PAGE 2048u /* bytes of a page of ualloc: a chunk of four, of which three are bins */
+
+static int is_ualloc(void)
+{
+    return strcmp(f.allocator, "ualloc") == 0;
+}
+
+static void start_heap(uint64_t pages, uint64_t page_bytes, uint64_t seed, struct handed_case *a)
+{
+    plain_options();
+    if (is_ualloc())
+        set_option("arenas", 1 + seed / 2 % 2);
+    begin(pages, page_bytes, 256, 0);
+    memset(a, 0, sizeof *a);
+    a->heap = f.device.heap;
+    a->block = f.device.block;
+    a->bytes = is_ualloc() ? 128u >> seed / 5 % 2 : 16;
+    a->wrong = test_memory(&f.target, sizeof *a->wrong);
+}
+
+static void launch(const struct simt_kernel *kernel, struct handed_case *a, uint32_t blocks, uint64_t seed)
+{
+    struct quarry_grid grid = {blocks, SIMT_LANES, 0};
+    uint32_t wrong;
+    f.target.seed = seed;
+    f.target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 3) : 0;
+    f.target.workers = f.target.backend == QUARRY_BACKEND_CPU ? blocks : 0; /* blocks wait for each other */
+    if (quarry_launch(kernel, &f.target, grid, a) != QUARRY_OK || quarry_target_wait(&f.target) != QUARRY_OK)
+        fail_msg("%s, depth %u: %s", naming(), f.target.bug_depth, quarry_error_detail());
+    assert_ok(quarry_memory_copy(&f.target, &wrong, a->wrong, sizeof wrong));
+    expect_equal(wrong, 0);
+    f.target = base_target;
+    test_memory_free(&f.target, a->wrong, 0);
+    expect_empty();
+    end();
+}
+
+/* One or two pages, of which those who want small blocks and those who want large ones can't both have enough. */
+static void turns(void)
+{
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 5; seed++) {
+        struct handed_case a;
+        uint64_t page_bytes = is_ualloc() ? PAGE : 32u << seed / 7 % 3;
+        start_heap(1 + seed / 3 % 3, page_bytes, seed, &a);
+        a.large = page_bytes;
+        a.greedy = 1 + (uint32_t)(seed / 2 % 3);
+        a.threads = 1 + (uint32_t)(seed / 3 % 12);
+        a.turns = 1 + (uint32_t)(seed % 4);
+        launch(&handed_turns, &a, 2 + (uint32_t)(seed / 2 % 2), seed);
+    }
+}
+
+static void who_has_a_page_next_knows_what_was_done_to_it(void **state)
+{
+    (void)state;
+    for_each_proof(turns);
+}
+
+/* Bins of which one block is live: freeing that retires them, and their chunk. */
+static void counted(void)
+{
+    for (uint64_t seed = 1; is_ualloc() && seed <= seeds(SEEDS) * 5; seed++) {
+        static void *block[256], *last[6];
+        struct handed_case a;
+        uint32_t bins = 3u << seed % 2, warps = seed / 2 % 3 ? 1 : bins;
+        start_heap(bins / 3, PAGE, seed, &a);
+        uint32_t all = (uint32_t)slots(a.bytes), each = all / bins;
+        f.device.bytes = a.bytes;
+        expect_equal(run(&promise_malloc, all).nulls, 0);
+        assert_ok(quarry_memory_copy(&f.target, block, a.block, sizeof *block * all));
+        for (uint32_t i = 0; i < all; i += each) {
+            last[i / each] = block[i];
+            block[i] = NULL;
+        }
+        assert_ok(quarry_memory_copy(&f.target, a.block, block, sizeof *block * all));
+        run(&promise_free, all);
+        assert_ok(quarry_memory_copy(&f.target, a.block, last, sizeof *last * bins));
+        a.least = slots(a.bytes);
+        a.threads = bins / warps;
+        a.turns = 20;
+        launch(&handed_counted, &a, 1 + warps, seed);
+    }
+}
+
+static void a_count_misses_nothing_that_retires(void **state)
+{
+    (void)state;
+    for_each_proof(counted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_has_a_page_next_knows_what_was_done_to_it),
+        cmocka_unit_test(a_count_misses_nothing_that_retires),
+    };
+    base_target = test_target();
+    if (!getenv("QUARRY_TEST_ALLOCATOR"))
+        setenv("QUARRY_TEST_ALLOCATOR", "ualloc,ouro-p-s,ouro-p-va,ouro-p-vl,ouro-c-s", 1);
+    return cmocka_run_group_tests_name("handed", tests, NULL, NULL) != 0;
+}
