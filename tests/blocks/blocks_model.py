@@ -7,7 +7,13 @@ its levels are tests/blocks/test_hierarchy.c's matter. In every state no slot is
 of its type. Every state must lead to one in which all are done. There each bitmap says what is so, and a block without
 a live slot is free. Who says that there is no slot must have seen an instant without one.
 
-    blocks_model.py planted     the same with one bug at a time: some case must find each
+A lane may also give a slot that another lane has, as who frees a block twice does: it looks while the slot is taken, and
+gives it at any time after that. Then slots are in two hands. But what is said of the end holds, and who has a slot
+that is free only frees another's.
+
+    blocks_model.py             cases of few states
+    blocks_model.py all         all
+    blocks_model.py planted     all with one bug at a time: some case must find each
 
 Sets of slots and of blocks are the bits of an integer.
 """
@@ -16,12 +22,13 @@ from collections import namedtuple
 
 FREE = -1  # a block's type, when it has none
 
-# free, active, allocated: sets of blocks, the last two for each type; slots, type: of each block; flights: under way;
-# disturbed: one has begun since the first pass; full: there was an instant without a slot since the proof began
-Shared = namedtuple("Shared", "free slots type allocated active flights disturbed full")
+# free, active, allocated: sets of blocks, the last two for each type; slots, type, on: of each block; flights: under way;
+# disturbed: one has begun since the first pass; full: there was an instant without a slot since the proof began; twice: a
+# slot was given by who had none
+Shared = namedtuple("Shared", "free slots type on allocated active flights disturbed full twice")
 # at: its next atomic; op: of its program; block, mask: slots in its hands; type: of the block, as read; x: what the place
-# needs; flies: whether its flight is announced
-Lane = namedtuple("Lane", "at op block mask type x flies", defaults=(0,))
+# needs; flies: its flights; stolen: slots, while it looks whether they are all; then: where it goes on after a look
+Lane = namedtuple("Lane", "at op block mask type x flies stolen then", defaults=(0, 0, ""))
 Case = namedtuple("Case", "capacity blocks programs")
 
 BUGS = {
@@ -35,9 +42,13 @@ BUGS = {
     "take": "slots of another type are not announced",
     "claim": "a block that is claimed is not announced",
     "steal": "what is stolen is not announced",
-    "publish": "slots are published before the type",
+    "named": "the type is there before the slots are written",
     "early": "the type is read before slots are got",
-    "late": "the type is read after slots were given back",
+    "once": "who turns a block on or off does not look again",
+    "born": "who claims a block does not look at it",
+    "other": "who gives looks only for the slots of the type that it has read",
+    "two": "a block ends without a look whether it has ended",
+    "range": "slots behind the last count",
 }
 
 
@@ -69,10 +80,6 @@ def changed(values, i, value):
     return values[:i] + (value,) + values[i + 1 :]
 
 
-# where a lane has slots in its hands
-HOLDS = {"type", "toggle taken", "drop", "land holding", "hold", "stolen", "toggle stolen", "toggle allocated", "forget", "set free", "give back"}
-
-
 class Model:
     def __init__(self, case, bug):
         self.capacity, self.blocks, self.programs = case
@@ -82,14 +89,15 @@ class Model:
 
     def start(self):
         none, types = (0,) * self.blocks, (0,) * len(self.capacity)
-        shared = Shared((1 << self.blocks) - 1, none, (FREE,) * self.blocks, types, types, 0, False, False)
+        free, none_on = (FREE,) * self.blocks, (False,) * self.blocks
+        shared = Shared((1 << self.blocks) - 1, none, free, none_on, types, types, 0, False, False, False)
         return shared, tuple(self.begin(program, 0, 0, 0) for program in self.programs)
 
     def begin(self, program, op, block, mask):
         """A lane at its op number `op`."""
         if op == len(program):
             return Lane("done", op, block, mask, 0, 0)
-        at = {"new": "find", "delete": "delete", "prove": "register"}[program[op][0]]
+        at = {"new": "find", "delete": "delete", "prove": "register", "again": "spy"}[program[op][0]]
         if at == "delete" and not mask:
             return self.begin(program, op + 1, 0, 0)
         return Lane(at, op, block, mask, 0, 0)
@@ -100,9 +108,15 @@ class Model:
             return changed(sets, type_, sets[type_] | bit if on else sets[type_] & ~bit)
         return changed(sets, type_, sets[type_] ^ bit)
 
+    def seems_empty(self, now, type_):
+        """To who has made it so, and has read that type before."""
+        if self.bug == "almost":
+            return bin(now).count("1") == self.capacity[type_] - 1
+        return now & self.all[type_] == self.all[type_] or (now & (now + 1) == 0 and self.bug != "other")
+
     def steps(self, shared, lane, program, lanes):
         """What the next atomic of a lane makes of both: all that it can."""
-        at, op, block, mask, type_, x, flies = lane
+        at, op, block, mask, type_, x, flies, stolen, _ = lane
         kind, *rest = program[op] if op < len(program) else ("",)
         wanted = rest[0] if rest else 0
         slots = shared.slots[block]
@@ -116,6 +130,11 @@ class Model:
 
         def active(which, on):
             return shared._replace(active=self.toggle(shared.active, which, block, on))
+
+        def look(to, **changes):
+            return go("look", then=to, x=0, **changes)
+
+        have = "land holding" if announces else "hold"
 
         if at == "land":
             yield shared._replace(flights=shared.flights - flies), lane._replace(at=type_, type=0, flies=0)
@@ -135,116 +154,133 @@ class Model:
                     to = go("begin" if announces else "claim", block=bit.bit_length() - 1, x=0)
                     yield shared, to._replace(x="claim") if announces else to
         elif at == "begin":  # of a flight; a bug's is none, so far as a proof sees
-            flies = int(self.bug != x)
-            yield shared._replace(flights=shared.flights + flies, disturbed=shared.disturbed or bool(flies)), go(x, x=0, flies=flies)
+            more = int(self.bug != x)
+            now = shared._replace(flights=shared.flights + more, disturbed=shared.disturbed or bool(more))
+            yield now, go(x, x=0, flies=flies + more)
         elif at == "take":
             early = shared.type[block] if self.bug == "early" else 0
+            inside = slots & (self.all[wanted] if self.bug != "range" else slots)
             if self.bug == "early" and not x:
                 yield shared, go("take", type=early, x=1)
-            elif not slots:
+            elif not inside:
                 to = go("find", x=1)
                 yield shared, Lane("land", op, block, 0, "find", 1, flies) if announces else to
             else:
-                for got in subsets(slots, rest[1]):
-                    left = slots & ~got
-                    yield put(left), go("type", mask=got, x=not left)
+                for got in subsets(inside, rest[1]):
+                    yield put(slots & ~got), go("type", mask=got, x=not inside & ~got)
         elif at == "type":
             read = type_ if self.bug == "early" else shared.type[block]
-            next_ = "check" if read == wanted else "drop"
-            next_ = "land holding" if next_ == "check" and announces else "hold" if next_ == "check" else next_
-            if read == FREE:
-                raise Wrong("a slot of a free block")
-            yield shared, go("toggle taken" if x else next_, type=read, x=next_ if x else 0)
-        elif at == "toggle taken":
-            yield active(wanted if self.bug == "asked" else type_, False), go(x, x=0)
+            if read != wanted:
+                yield shared, go("drop", type=read, x=0)
+            else:
+                yield shared, look(have, type=read) if x else go(have, type=read, x=0)
         elif at == "claim":
             if not shared.free >> block & 1:
                 to = go("find", x=1)
                 yield shared, Lane("land", op, block, 0, "find", 1, flies) if announces else to
             else:
-                yield shared._replace(free=shared.free & ~(1 << block)), go("name")
-        elif at == "name" and self.bug == "publish":
-            mine = (1 << min(rest[1], self.capacity[wanted])) - 1
-            yield put(self.all[wanted] & ~mine), go("name late", mask=mine)
-        elif at == "name late":
-            now = shared._replace(type=changed(shared.type, block, wanted))
-            yield now, go("toggle claimed", x=self.all[wanted] & ~mask != 0)
-        elif at == "name":
+                to = "type first" if self.bug == "named" else "publish"
+                yield shared._replace(free=shared.free & ~(1 << block)), go(to)
+        elif at == "type first":
             yield shared._replace(type=changed(shared.type, block, wanted)), go("publish")
         elif at == "publish":
             mine = (1 << min(rest[1], self.capacity[wanted])) - 1
-            yield put(self.all[wanted] & ~mine), go("toggle claimed", mask=mine, x=self.all[wanted] & ~mine != 0)
+            left = self.all[wanted] & ~mine
+            yield put(left), go("name", mask=mine, x=bool(left))
+        elif at == "name":
+            now = shared if self.bug == "named" else shared._replace(type=changed(shared.type, block, wanted))
+            yield now._replace(on=changed(shared.on, block, x)), go("toggle claimed")
         elif at == "toggle claimed":
             now = shared._replace(allocated=self.toggle(shared.allocated, wanted, block, True))
-            yield now, go("toggle new" if x else "land holding" if announces else "hold")
+            yield now, go("toggle new") if x else go(have, x=0) if self.bug == "born" else look(have)
         elif at == "toggle new":
-            yield active(wanted, True), go("land holding" if announces else "hold")
+            yield active(wanted, True), go(have, x=0) if self.bug == "born" else look(have)
         elif at == "hold":
             yield shared, self.begin(program, op + 1, block, mask)
-        # ---- delete, and dropping what is of another type ----
-        elif at in ("delete", "drop"):
-            if at == "delete":
-                type_ = shared.type[block]
-            if self.bug == "late":
-                type_ = None
+        # ---- delete, delete of what another has, and dropping what is of another type ----
+        elif at == "spy":
+            yield shared, self.begin(program, op + 1, 0, 0)
+            for other in lanes:
+                if other.at == "delete" and shared.type[other.block] != FREE:
+                    yield shared, go("give", block=other.block, mask=other.mask, type=shared.type[other.block], x="again")
+        elif at == "delete":
+            read = shared.type[block]
+            gone = read == FREE or slots & mask or mask & ~self.all[read]
+            if gone and not shared.twice:
+                raise Wrong("a slot that a lane has is free")
+            yield shared, self.begin(program, op + 1, 0, 0) if gone else go("give", type=read)
+        elif at in ("give", "drop"):
             now = slots | mask
-            if now == slots:
+            if slots & mask and not shared.twice and x != "again":
                 raise Wrong("a slot is given twice")
-            toggles = slots == 0
-            to = go("toggle given", mask=0, type=type_, x=(toggles, self.all[type_] if type_ is not None else 0, now, slots, mask))
-            yield put(now), to
-        elif at == "toggle given":
-            toggles, all_, now, before, given = x
-            type_ = shared.type[block] if type_ is None else type_
-            if type_ == FREE:
-                raise Wrong("a slot of a free block")
-            full = now == self.all[type_]
+            after = put(now)
+            if x == "again":
+                after = after._replace(twice=True)
+            kept = mask if self.bug == "keep" and at == "drop" else 0
+            if type_ == FREE or not slots & self.all[type_] or self.seems_empty(now, type_):
+                yield after, look("end", mask=0, stolen=kept)
+            else:
+                yield after, self.ended(go(at, mask=0), program, kept)
+        # ---- a look at a block ----
+        elif at == "look":
+            yield shared, go("look type", x=slots)
+        elif at == "look type":
+            read = shared.type[block]
+            if read == FREE:
+                yield shared, self.looked(lane, program)
+                return
+            all_ = self.all[read]
+            full = x & all_ == all_
             if self.bug == "almost":
-                full = bin(before).count("1") == self.capacity[type_] - 1 and not toggles
-            after = active(type_, True) if toggles else shared
-            kept = given if self.bug == "keep" else 0
-            if full and (kind == "delete" and announces):
-                yield after, go("begin", type=type_, x="steal")
-            elif full:
-                yield after, go("steal", type=type_, x=kept)
+                full = bin(x).count("1") >= self.capacity[read] - 1
+            if full:
+                yield shared, go("begin", x="steal", type=read) if announces else go("steal", type=read)
+            elif shared.on[block] == bool(x & all_):
+                yield shared, self.looked(lane, program)
             else:
-                moved = lane._replace(x=kept, at="toggle given")
-                yield after, self.ended(moved, program, announces and kind == "new", kept)
-        # ---- a block that seems empty ----
+                yield shared, go("turn", type=read, x=shared.on[block])
+        elif at == "turn":
+            again = self.looked(lane, program) if self.bug == "once" else go("look", x=0)
+            if shared.type[block] == type_ and shared.on[block] == x:
+                yield shared._replace(on=changed(shared.on, block, not x)), go("toggle", x=not x)
+            else:
+                yield shared, again
+        elif at == "toggle":
+            which = wanted if self.bug == "asked" and kind == "new" else type_
+            yield active(which, x), self.looked(lane, program) if self.bug == "once" else go("look", x=0)
         elif at == "steal":
-            if not slots:
-                yield shared, self.ended(lane, program, announces, x)
-            else:
-                yield put(0), go("stolen", mask=slots)
+            yield put(0), go("stolen", x=slots) if slots else self.flown(lane, "look")
         elif at == "stolen":
             read = type_ if self.bug == "deleter" else shared.type[block]
-            if read == FREE:
-                raise Wrong("slots of a free block are stolen")
-            yield shared, go("toggle stolen" if mask == self.all[read] else "give back", type=read)
-        elif at == "toggle stolen":
+            empty = read != FREE and x & self.all[read] == self.all[read]
+            if self.bug == "almost":
+                empty = read != FREE and bin(x).count("1") >= self.capacity[read] - 1
+            yield shared, go("unmake" if empty else "give back", type=read)
+        elif at == "unmake":
+            old, on = shared.type[block], shared.on[block]
+            now = shared._replace(type=changed(shared.type, block, FREE), on=changed(shared.on, block, False))
+            if old == FREE and self.bug != "two":
+                yield now, self.flown(lane, "looked")
+            else:
+                old = type_ if old == FREE or self.bug == "deleter" else old
+                yield now, go("toggle unmade" if on else "toggle allocated", type=old)
+        elif at == "toggle unmade":
             yield active(type_, False), go("toggle allocated")
         elif at == "toggle allocated":
-            yield shared._replace(allocated=self.toggle(shared.allocated, type_, block, False)), go("forget")
-        elif at == "forget":
-            yield shared._replace(type=changed(shared.type, block, FREE)), go("set free")
+            yield shared._replace(allocated=self.toggle(shared.allocated, type_, block, False)), go("set free")
         elif at == "set free":
             if shared.free >> block & 1:
                 raise Wrong("a block is free twice")
-            yield shared._replace(free=shared.free | 1 << block), self.ended(lane, program, announces, x)
+            yield shared._replace(free=shared.free | 1 << block), self.flown(lane, "looked")
         elif at == "give back":
-            if self.bug == "store":
-                yield put(mask), go("toggle back", mask=0, x=(slots, mask, x))
-            elif self.bug == "look":
-                yield put(slots | mask), self.ended(lane, program, announces, x)
-            else:
-                yield put(slots | mask), go("toggle back", mask=0, x=(slots, slots | mask, x))
-        elif at == "toggle back":  # 0 and back is two toggles: none
-            before, now, kept = x
-            after = active(type_, False) if before else shared
-            if now == self.all[type_]:
-                yield after, go("steal", x=kept)
-            else:
-                yield after, self.ended(lane, program, announces, kept)
+            to = self.flown(lane, "looked" if self.bug == "look" else "look")
+            yield put(x if self.bug == "store" else slots | x), to
+        elif at == "land looking":  # out of the flight of a theft
+            now = shared._replace(flights=shared.flights - 1)
+            to = lane._replace(flies=flies - 1, x=0)
+            yield now, self.looked(to, program) if x == "looked" else to._replace(at="look")
+        elif at == "looked":
+            yield shared, self.looked(lane, program)
         # ---- a proof ----
         elif at == "register":
             yield shared._replace(full=self.is_full(shared, lanes, wanted)), go("land all")
@@ -265,12 +301,24 @@ class Model:
         else:
             raise AssertionError(at)
 
-    def ended(self, lane, program, announces, kept):
+    def flown(self, lane, to):
+        """After a theft."""
+        lands = self.proves and self.bug != "steal"
+        return lane._replace(at="land looking", x=to) if lands else lane._replace(at=to, x=0)
+
+    def looked(self, lane, program):
+        """After a look."""
+        if lane.then != "end":
+            return lane._replace(at=lane.then, x=0, type=0, then="")
+        return self.ended(lane, program, lane.stolen)
+
+    def ended(self, lane, program, kept):
         """After an attempt: to look again, or the next op; out of the flight."""
+        announces = self.proves and program[lane.op][0] == "new"
         if program[lane.op][0] == "new":
-            to = lane._replace(at="find", mask=0, type=0, x=1)
-            if self.bug == "keep" and kept:
-                to = lane._replace(at="hold", mask=kept, type=0, x=0)
+            to = Lane("find", lane.op, lane.block, 0, 0, 1)
+            if kept:
+                to = Lane("hold", lane.op, lane.block, kept, 0, 0)
         else:
             to = self.begin(program, lane.op + 1, 0, 0)
         return to._replace(at="land", type=to.at, flies=lane.flies) if announces else to
@@ -286,15 +334,17 @@ class Model:
                 if not any(self.deletes(lane, program, b) for lane, program in zip(lanes, self.programs)):
                     return False  # and who deletes has not returned
         for lane, program in zip(lanes, self.programs):
-            if lane.at in ("name", "publish"):
-                op = program[lane.op]
-                if op[1] == wanted and op[2] < self.capacity[wanted]:
-                    return False
-            elif lane.at in ("stolen", "toggle stolen", "toggle allocated", "forget", "set free", "give back", "drop", "type", "toggle taken"):
+            if lane.at in ("publish", "name") and program[lane.op][1] == wanted and program[lane.op][2] < self.capacity[wanted]:
+                return False  # slots that nobody wants yet
+            elif lane.at in ("drop", "type"):
                 type_ = shared.type[lane.block]
-                if lane.at in ("type", "toggle taken", "drop") and type_ == program[lane.op][1]:
+                if lane.at == "type" and type_ == program[lane.op][1]:
                     continue  # taken for good
                 if type_ in (wanted, FREE) or lane.mask == self.all[type_]:
+                    return False
+            elif lane.at in ("stolen", "unmake", "toggle unmade", "toggle allocated", "set free", "give back"):
+                type_ = shared.type[lane.block]
+                if type_ in (wanted, FREE) or lane.x == self.all[type_]:
                     return False
         return True
 
@@ -304,28 +354,41 @@ class Model:
 
     def check(self, shared, lanes):
         """Of every state."""
+        for lane, program in zip(lanes, self.programs):
+            if lane.at == "hold" and lane.mask & ~self.all[program[lane.op][1]]:
+                raise Wrong("a slot behind the last")
+        if shared.twice:
+            return
         hands = list(shared.slots)
         for lane, program in zip(lanes, self.programs):
-            if lane.at in HOLDS or (lane.at in ("delete", "land") and lane.mask):
-                if hands[lane.block] & lane.mask:
+            stolen = lane.x if lane.at in ("stolen", "unmake", "give back") else 0
+            given = lane.mask if lane.x != "again" else 0
+            for mask in (given, stolen):
+                if hands[lane.block] & mask:
                     raise Wrong("a slot is in two hands")
-                hands[lane.block] |= lane.mask
-                if lane.at in ("hold", "delete") and shared.type[lane.block] != program[lane.op - (lane.at == "delete")][1]:
-                    raise Wrong("a slot of another type")
+                hands[lane.block] |= mask
+            if lane.at in ("hold", "delete") and shared.type[lane.block] != program[lane.op - (lane.at == "delete")][1]:
+                raise Wrong("a slot of another type")
         for b in range(self.blocks):
             if shared.free >> b & 1 and hands[b]:
                 raise Wrong("a slot of a free block")
 
     def check_end(self, shared, lanes):
         for b in range(self.blocks):
-            held = sum(lane.mask for lane in lanes if lane.mask and lane.block == b)
+            held = 0
+            for lane in lanes:
+                if lane.mask and lane.block == b:
+                    held |= lane.mask
             type_ = shared.type[b]
-            if (shared.free >> b & 1) != (type_ == FREE) or (held == 0) != (type_ == FREE):
+            if (shared.free >> b & 1) != (type_ == FREE) or (not shared.twice and (held == 0) != (type_ == FREE)):
                 raise Wrong(f"block {b} of type {type_} with {held} at the end")
-            if shared.slots[b] != (0 if type_ == FREE else self.all[type_] & ~held):
+            slots, all_ = (0, 0) if type_ == FREE else (shared.slots[b] & self.all[type_], self.all[type_])
+            if (slots | held) & all_ != all_ or (type_ != FREE and slots == all_):
                 raise Wrong(f"slots {shared.slots[b]} of block {b} at the end")
+            if not shared.twice and shared.slots[b] != all_ & ~held:
+                raise Wrong(f"slots {shared.slots[b]} of block {b} at the end, {held} held")
             for t in range(len(self.capacity)):
-                is_active = t == type_ and shared.slots[b] != 0
+                is_active = t == type_ and slots != 0
                 if (shared.allocated[t] >> b & 1, shared.active[t] >> b & 1) != (t == type_, is_active):
                     raise Wrong(f"a bitmap of type {t} is wrong of block {b} at the end")
 
@@ -372,13 +435,13 @@ def new(type_, n=1):
     return ("new", type_, n)
 
 
-DELETE, PROVE_0, PROVE_1 = ("delete",), ("prove", 0), ("prove", 1)
+DELETE, PROVE_0, PROVE_1, AGAIN = ("delete",), ("prove", 0), ("prove", 1), ("again",)
 
 
-def cases():
+def cases(whole):
+    a, b = (new(0), DELETE), (new(1), DELETE)
     for capacity in ((1, 1), (1, 2), (2, 1), (2, 2)):
-        for blocks in (1, 2):
-            a, b = (new(0), DELETE), (new(1), DELETE)
+        for blocks in (1, 2) if whole or capacity == (1, 2) else (1,):
             yield Case(capacity, blocks, (a, a, b))
             yield Case(capacity, blocks, (a + a, b))
             yield Case(capacity, blocks, (a, b, (new(1),)))
@@ -386,13 +449,20 @@ def cases():
             yield Case(capacity, blocks, (a + b, b + a))
             yield Case(capacity, blocks, (a + (PROVE_1,), b))
             yield Case(capacity, blocks, (a + (PROVE_0,), a + b))
-    yield Case((2, 2), 1, ((new(0), DELETE) + (new(1), DELETE), (new(0), DELETE), (new(1), DELETE)))
-    yield Case((2, 2), 1, ((new(0), DELETE, PROVE_1), (new(0), DELETE), (new(1), DELETE)))
+            yield Case(capacity, blocks, (a, (AGAIN,), b))
+            yield Case(capacity, blocks, (a, (AGAIN,), (new(1, 2),)))
+            yield Case(capacity, blocks, (a + (new(1),), (AGAIN,)))
+    yield Case((2, 1), 1, (a + (new(1),), (AGAIN,), a + (new(1),)))
+    yield Case((3, 2), 1, (a + (new(1),), (AGAIN,), b))
+    if whole:
+        yield Case((2, 2), 1, (a + b, a, b))
+        yield Case((2, 2), 1, (a + (PROVE_1,), a, b))
+        yield Case((2, 2), 1, (a, (AGAIN,), (AGAIN,), b))
 
 
-def sound():
+def sound(whole):
     states, wrong = 0, 0
-    for case in cases():
+    for case in cases(whole):
         found, sentence = Model(case, "").explore()
         states += found
         if sentence:
@@ -406,7 +476,7 @@ def planted():
     missed = 0
     for bug, what in BUGS.items():
         states = 0
-        for case in cases():
+        for case in cases(True):
             found, sentence = Model(case, bug).explore()
             states += found
             if sentence:
@@ -419,7 +489,7 @@ def planted():
 
 
 def main():
-    sys.exit((planted() if sys.argv[1:] == ["planted"] else sound()) != 0)
+    sys.exit((planted() if sys.argv[1:] == ["planted"] else sound(sys.argv[1:] == ["all"])) != 0)
 
 
 if __name__ == "__main__":

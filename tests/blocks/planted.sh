@@ -52,7 +52,7 @@ if [ "$mode" = weak ]; then
     relaxed hierarchy hierarchy.h 'claim acquires nothing' 'quarry_hierarchy_claim\(' acquire
     relaxed slots blocks.h 'a give releases nothing' 'quarry_blocks_give\(' release
     relaxed slots blocks.h 'a take acquires nothing' 'quarry_blocks_take_from\(' acquire
-    relaxed slots blocks.h 'slots are published before the type' 'quarry_blocks_claim\(' release
+    relaxed slots blocks.h 'a claim releases nothing' 'quarry_blocks_claim\(' release
     relaxed slots blocks.h 'a thief acquires nothing' 'quarry_blocks_unmake\(' acquire
     relaxed slots flights.h 'the end of a flight releases nothing' 'quarry_flights_end\(' release
     relaxed slots flights.h 'who waits for flights acquires nothing' 'quarry_flights_begun\(' acquire
@@ -219,24 +219,29 @@ plant hierarchy 100 hierarchy.h 'a claim does not toggle the level above' '/quar
 plant hierarchy 100 hierarchy.h 'a claim has what another has taken' '/quarry_hierarchy_claim\(/,/^\}/s/return \(before \& bit\) != 0/return 1/'
 plant hierarchy 100 hierarchy.h 'the next number is looked for in one word' '/quarry_hierarchy_next\(/,/^\}/s/\} else if \(w == 0\)/} else if (1)/'
 
-# Blocks of slots.  Not here, as no few schedules come to them: slots that are published before the type, and slots of
+# Blocks of slots.  Not here, as no few schedules come to them: a type that is read before slots are got, and slots of
 # another type that are not announced.  blocks_model.py has them.
-plant slots 500 blocks.h 'slots of another type are kept after they were given back' '/quarry_blocks_take_from\(/,/^\}/s/got = 0;$/;/'
-plant slots 1000 blocks.h 'the toggle is of the type that was asked for' 's/quarry_blocks_active\(b, found\), block/quarry_blocks_active(b, kind), block/'
-plant slots 4000 blocks.h 'a block is emptied by the type of who deletes' \
-    's/quarry_blocks_unmake\(b, block\)/quarry_blocks_unmake(b, block, kind)/;s/(void quarry_blocks_unmake\(.*)\)$/\1, uint32_t kind)/
-     /void quarry_blocks_unmake\(/,/^\}/s/uint32_t kind = simt_load_u32.*/;/'
-plant slots 500 blocks.h 'empty is: all but one were free' \
-    's/\(before \| slots\) == all && before != all/before != 0 \&\& simt_popc_u64(before) == quarry_blocks_capacity(kind) - 1u/'
+plant slots 500 blocks.h 'slots of another type are kept after they were given back' '/quarry_blocks_take_from\(/,/^\}/s/^ +got = 0;$/;/'
+plant slots 1000 blocks.h 'the toggle is of the type that was asked for' \
+    's/quarry_blocks_look\(b, block, ([01])\);/quarry_blocks_look(b, block, \1, kind);/;s/(void quarry_blocks_look\(.*int again)\)/\1, uint32_t asked)/
+     /void quarry_blocks_look\(/,/^\}/s/quarry_blocks_active\(b, kind\)/quarry_blocks_active(b, asked)/;s/block, got, found\)/block, got, kind)/'
+plant slots 4000 blocks.h 'a block is emptied by the type that was read before' \
+    's/quarry_blocks_unmake\(b, block\)/quarry_blocks_unmake(b, block, kind)/;s/(int quarry_blocks_unmake\(.*)\)$/\1, uint32_t kind)/
+     /int quarry_blocks_unmake\(/,/^\}/{s/uint32_t kind = simt_load_u32.*/;/;s/kind = simt_exchange/(void)simt_exchange/}'
+plant slots 4000 blocks.h 'empty is: all but one were free' \
+    's/\(now & all\) == all \|\| \(now & \(now \+ 1u\)\) == 0/simt_popc_u64(before \& all) == quarry_blocks_capacity(kind) - 1u/'
 plant slots 4000 blocks.h 'what was stolen is stored back' 's/simt_or_u64\(&b->slots\[block\], stolen, release\)/simt_exchange_u64(\&b->slots[block], stolen, release)/'
-plant slots 20000 blocks.h 'nobody looks whether a block is empty after that' 's/if \(\(others \| stolen\) != all\)/if (1)/'
-plant slots 4000 blocks.h 'nobody toggles after that' 's/if \(others != 0\)/if (0)/'
+plant slots 20000 blocks.h 'nobody looks at the block after that' 's/return ends;/return 1;/'
+plant slots 4000 blocks.h 'who turns a block on or off does not look again' \
+    '/void quarry_blocks_look\(/,/^\}/s/quarry_blocks_active\(b, kind\), block\);/& break;/'
+plant slots 4000 blocks.h 'who claims a block does not look at it' '/ quarry_blocks_claim\(/,/^\}/s/quarry_blocks_look\(.*\);/;/'
 plant slots 500 hierarchy.h 'bits are set and cleared, not toggled' \
     '/quarry_hierarchy_toggle\(/,/^\}/s/simt_xor_u64\(&words\[w\], bit, relaxed\)/simt_load_u64(\&words[w], relaxed) \& bit ? simt_and_u64(\&words[w], ~bit, relaxed) : simt_or_u64(\&words[w], bit, relaxed)/'
-plant slots 4000 slots_kernels.c 'a delete reads the type after it' \
-    's/uint32_t kind = simt_load_u32\(&a->blocks.kind\[block\], relaxed\);/uint32_t kind = 0;/
-     s/quarry_blocks_give\(&a->blocks, block, (.*), kind\)/late(\&a->blocks, block, \1)/
-     s/^SIMT_FN void give\(/SIMT_FN uint64_t late(const struct quarry_blocks *b, uint32_t block, uint64_t slots) { uint64_t before = simt_or_u64(\&b->slots[block], slots, release); uint32_t kind = simt_load_u32(\&b->kind[block], relaxed); uint64_t all = quarry_blocks_all(kind); if (before == 0) quarry_hierarchy_toggle(\&b->shape, quarry_blocks_active(b, kind), block); if ((before | slots) == all) quarry_blocks_unmake(b, block); return before \& slots; }\n&/'
+plant slots 4000 blocks.h 'the type is there before the slots are written' \
+    '/ quarry_blocks_claim\(/,/^\}/s/simt_store_u64\(&b->slots/simt_store_u32(\&b->kind[block], kind, relaxed); &/'
+plant slots 20000 blocks.h 'who gives looks only for the slots of the type that it has read' 's/ \|\| \(now & \(now \+ 1u\)\) == 0//'
+plant slots 4000 blocks.h 'two thieves end one block' '/int quarry_blocks_unmake\(/,/^\}/{s/kind = simt_exchange/(void)simt_exchange/;s/if \(kind != 0\)/if (1)/}'
+plant slots 4000 blocks.h 'slots behind the last count' '/ quarry_blocks_take_from\(/,/^\}/s/ & all\b//'
 plant slots 4000 blocks.h 'a claim is not announced' '/ quarry_blocks_claim\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 4000 blocks.h 'what is stolen is not announced' '/ quarry_blocks_unmake\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 4000 flights.h 'nobody waits for flights' 's/while \(land && /while (0 \&\& /'

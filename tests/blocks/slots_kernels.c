@@ -43,7 +43,7 @@ SIMT_FN uint32_t take(const struct slots_case *a, uint32_t type)
     }
     (void)simt_add_u32(&a->counts[SLOTS_TAKEN], 1, relaxed);
     wrong(a, simt_exchange_u32(&a->holder[slot], 1, relaxed) != 0);
-    wrong(a, simt_load_u32(&a->blocks.kind[block], relaxed) != kind);
+    wrong(a, quarry_blocks_kind_of(&a->blocks, block) != kind);
     a->visits[slot]++;
     return slot;
 }
@@ -51,7 +51,7 @@ SIMT_FN uint32_t take(const struct slots_case *a, uint32_t type)
 SIMT_FN void give(const struct slots_case *a, uint32_t slot)
 {
     uint32_t block = slot / QUARRY_BLOCKS_SLOTS;
-    uint32_t kind = simt_load_u32(&a->blocks.kind[block], relaxed);
+    uint32_t kind = quarry_blocks_kind_of(&a->blocks, block);
     a->visits[slot]++;
     simt_store_u32(&a->holder[slot], 0, relaxed);
     wrong(a, quarry_blocks_give(&a->blocks, block, (uint64_t)1 << slot % QUARRY_BLOCKS_SLOTS, kind) != 0);
@@ -88,6 +88,33 @@ SIMT_KERNEL(slots_kept, struct slots_case, a)
     }
     if (thread == 1)
         simt_store_u32(a.is_kept, 1, release);
+}
+
+/* Gives a slot that seems taken, also if another gives it, too. */
+SIMT_FN void give_twice(const struct slots_case *a, uint32_t slot)
+{
+    uint32_t block = slot / QUARRY_BLOCKS_SLOTS, i = slot % QUARRY_BLOCKS_SLOTS;
+    uint32_t kind = quarry_blocks_kind_of(&a->blocks, block);
+    if (kind != 0 && i < quarry_blocks_capacity(kind) &&
+        !(quarry_blocks_free_slots(&a->blocks, block, kind) >> i & 1u))
+        (void)quarry_blocks_give(&a->blocks, block, (uint64_t)1 << i, kind);
+}
+
+SIMT_KERNEL(slots_twice, struct slots_case, a)
+{
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        uint32_t hash = quarry_mix_u32(simt_thread() * 64u + round), type = hash % a.types;
+        uint32_t slot =
+            quarry_blocks_new(&a.blocks, 1u << simt_lane(), quarry_blocks_kind(type, a.capacity[type]));
+        simt_store_u32(&a.kept[simt_thread()], slot, relaxed);
+        uint32_t other = simt_load_u32(&a.kept[hash / 64u % simt_threads()], relaxed);
+        if (other != QUARRY_NO_PAGE && hash & 32u)
+            give_twice(&a, other);
+        if (slot != QUARRY_NO_PAGE) {
+            wrong(&a, slot % QUARRY_BLOCKS_SLOTS >= a.capacity[type]);
+            give_twice(&a, slot);
+        }
+    }
 }
 
 SIMT_KERNEL(slots_fill, struct slots_case, a)

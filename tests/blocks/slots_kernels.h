@@ -35,6 +35,7 @@ SIMT_KERNEL_DECLARE(slots_start);
 SIMT_KERNEL_DECLARE(slots_rounds);
 SIMT_KERNEL_DECLARE(
     slots_kept); /* the second lane keeps a slot, the first looks for one beside it, others use another type */
+SIMT_KERNEL_DECLARE(slots_twice); /* slots are given twice, while others take them and give them */
 SIMT_KERNEL_DECLARE(slots_fill);  /* each lane takes one slot of a type */
 SIMT_KERNEL_DECLARE(slots_drain); /* and gives back what another took */
 SIMT_KERNEL_DECLARE(slots_look);  /* one lane: when all slots are given back */

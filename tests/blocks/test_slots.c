@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of slots: no slot is had twice, each is of the type that was asked for, blocks change their type, all bitmaps are
- * right in the end, and none is refused while there is one. */
+ * right in the end, also if slots are given twice, and none is refused while there is one. */
 #include "blocks/seeds.h"
 #include "blocks/slots_kernels.h"
 
@@ -82,6 +82,25 @@ static void blocks_change_their_type(void **state)
 {
     (void)state;
     test_for_seeds(&target, scarce, 10000);
+}
+
+/* Then a slot may be in two hands.  But when all have been given back all blocks are free. */
+static void twice(uint64_t seed)
+{
+    struct slots_case c = small(seed);
+    struct quarry_target p = plain();
+    uint32_t threads = 2 + (uint32_t)(seed / 7 % 4), kept[6];
+    begin(&c, 1 + (uint32_t)(seed / 11 % 2), threads);
+    memset(kept, 0xff, sizeof kept);
+    assert_ok(quarry_memory_copy(&p, c.kept, kept, sizeof *kept * threads));
+    test_run(&slots_twice, &target, 1, threads, 0, &c);
+    (void)end(&c);
+}
+
+static void slots_that_are_given_twice_harm_nobody_else(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, twice, 10000);
 }
 
 /* As many slots as threads, all of one type; or as many blocks as threads, as each other one has, or is about to give
@@ -183,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test_with_seeds(blocks_change_their_type, &target),
+        test_with_seeds(slots_that_are_given_twice_harm_nobody_else, &target),
         test_with_seeds(none_is_refused_while_there_is_one, &target),
         test_with_seeds(all_slots_are_had_and_no_more, &target),
         cmocka_unit_test(many),

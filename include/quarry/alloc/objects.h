@@ -43,9 +43,16 @@ SIMT_FN uint32_t quarry_objects_kind(const struct quarry_objects *h, uint32_t cl
     return quarry_blocks_kind(class_, quarry_class_pages(&h->sizes, class_));
 }
 
+/* Out of line in the switch over all allocators, which would have 72 registers with it. */
+#ifdef QUARRY_ALLOCATOR
+#define QUARRY_OBJECTS_FN SIMT_FN
+#else
+#define QUARRY_OBJECTS_FN SIMT_NOINLINE_FN
+#endif
+
 /* Lanes that come together with one class share pages. */
-SIMT_FN void *quarry_objects_malloc(const struct quarry_objects *h, struct quarry_context *context,
-                                    uint64_t bytes)
+QUARRY_OBJECTS_FN void *quarry_objects_malloc(const struct quarry_objects *h, struct quarry_context *context,
+                                              uint64_t bytes)
 {
     uint32_t class_ = quarry_class_of(&h->sizes, bytes);
     uint32_t group = quarry_group(h->blocks.slots + class_, QUARRY_SITE_OBJECTS_MALLOC);
@@ -69,7 +76,7 @@ SIMT_FN struct quarry_objects_where quarry_objects_locate(const struct quarry_ob
     struct quarry_objects_where w = {quarry_page_index(&h->pages, address), 0, 0};
     if (w.page != QUARRY_NO_PAGE) {
         const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->pages, w.page);
-        w.kind = simt_load_u32(&h->blocks.kind[w.page], relaxed);
+        w.kind = quarry_blocks_kind_of(&h->blocks, w.page);
         if (w.kind)
             w.slot = quarry_class_page(&h->sizes, quarry_blocks_type(w.kind),
                                        (uint32_t)((const unsigned char *)address - begin));
@@ -101,7 +108,7 @@ SIMT_FN void quarry_objects_free(const struct quarry_objects *h, void *block)
     simt_sync(group); /* what each did, before the first lane's release */
     if (simt_rank(group) == 0) {
         uint64_t twice = quarry_blocks_give(&h->blocks, w.page, slots, w.kind);
-        QUARRY_ASSERT_LIVE(twice == 0);
+        QUARRY_ASSERT_LIVE(twice == 0 && simt_popc_u64(slots) == simt_popc_u32(group));
         (void)twice;
     }
     simt_sync(group); /* none goes on whose slot still looks taken */
@@ -141,7 +148,7 @@ SIMT_FN void quarry_objects_census(const struct quarry_objects *h, uint64_t byte
 {
     uint32_t wanted = bytes ? quarry_objects_kind(h, quarry_class_of(&h->sizes, bytes)) : 0;
     for (uint64_t i = share->thread; i < h->pages.count; i += share->threads) {
-        uint32_t kind = simt_load_u32(&h->blocks.kind[i], relaxed);
+        uint32_t kind = quarry_blocks_kind_of(&h->blocks, (uint32_t)i);
         if (share->idle)
             sum->faults += quarry_blocks_faults(&h->blocks, (uint32_t)i);
         if (kind == 0) {
@@ -150,7 +157,7 @@ SIMT_FN void quarry_objects_census(const struct quarry_objects *h, uint64_t byte
             sum->slots += wanted ? quarry_blocks_capacity(wanted) : 0;
             continue;
         }
-        uint32_t spare = simt_popc_u64(simt_load_u64(&h->blocks.slots[i], relaxed));
+        uint32_t spare = simt_popc_u64(quarry_blocks_free_slots(&h->blocks, (uint32_t)i, kind));
         uint32_t live = quarry_blocks_capacity(kind) - spare;
         uint64_t size = quarry_class_bytes(&h->sizes, quarry_blocks_type(kind));
         sum->live_blocks += live;

@@ -3,9 +3,9 @@
  * H. Masuhara, "DynaSOAr: A Parallel Memory Allocator for Object-oriented Programming on GPUs with Efficient Memory
  * Access", ECOOP 2019: slides, written from the text.)  Knows no fields, and no memory of the slots.
  *
- *     slots[b]   64 bits: bit i is set if slot i of block b is free; of a block of capacity N never from N on.
- *                Of a free block, and of one that is being made or unmade: 0
- *     kind[b]    its type and capacity, or 0, if the block is free
+ *     slots[b]   64 bits: bit i is set if slot i of block b is free.  Bits from the capacity N on say nothing, nor do
+ *                those of a free block: they are 0, unless slots were given twice
+ *     kind[b]    its type and capacity, and whether it is on, that is in `active`; or 0, if the block is free
  *     maps       hierarchical bitmaps (core/hierarchy.h), numbers are blocks:
  *                | free | allocated of type 0 | active of type 0 | allocated of type 1 | ... |
  *                active: has a free slot
@@ -14,46 +14,64 @@
  * The word `slots` decides, and `free`, whose bits only their owners set.  The other bitmaps are hints that lag.
  *
  *   take    n slots of a type, for lanes that come together:
- *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: write its kind,
- *              then all its slots but those that one takes oneself, and toggle `allocated` and `active`.
+ *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: write all its
+ *              slots but those that one takes oneself, then its kind, toggle `allocated` and `active`, and look.
  *           2. AND the chosen bits out of `slots`.  Those that were set are got.  Again while lanes want and there
  *              are any.
  *           3. Only now read the kind.  Is it another one, give the slots back, drop them, and start over.
  *   give    OR the slots in.
- *
- * Two rules for every change of `slots`, by anyone:
- *   Z   From 0 to not 0, or back: toggle `active` of the block's type.
- *   E   It became all N: the block seems empty.  Steal: exchange `slots` with 0.  It was 0: somebody else's.  Else
- *       read the kind.  It was all N: the block looks full, so nobody can enter: toggle `allocated`, forget the kind,
- *       and put it into `free`.  Else give back what was stolen, by an OR, which both rules apply to.
- *   (A claim's store is not all N, as it keeps a slot, so E has no exception.)
+ *   look    Read `slots`, then the kind.
+ *           Z   Some are free and the block is not on, or none is and it is: change that in the kind by a compare-and-
+ *               exchange, toggle `active` of the type that it had, and look again.
+ *           E   All are free: steal, exchange `slots` with 0.  Was it still all of them the block looks full, so nobody
+ *               can enter: forget the kind, toggle `allocated`, and `active` if it was on, and put the block into
+ *               `free`.  Else give back what was stolen, by an OR, and look again.
+ *           The kind is 0: nothing.
+ *   Who has made some free of none, or none of some, or all, looks.
  *
  * Why it holds.
  *   Pins.  Who has a slot, got or stolen, pins the block's life: `slots` can't become all N before it is given back, so
- *   nobody unmakes the block, and its kind stays.  So kinds are read between getting slots and giving them back:
- *   that of a toggle is the one whose bitmap must change.  A delete reads it before its OR.
+ *   nobody unmakes the block, and its type stays.  So who takes reads the type after it got slots, and a thief after it
+ *   has stolen.
  *   Two hands.  A bit leaves `slots` by one read-modify-write that finds it set, so one lane has it.  It comes back
  *   from who has it.  The claim's store overwrites 0: the block was claimed, so it had been stolen entirely, and who
  *   finds 0 changes nothing.
- *   Bitmaps.  In the order of changes of `slots`, those from 0 to not 0 and back take turns while the block lives,
- *   and its life begins and ends with 0.  Each toggles `active` of the life's type once.  So when all have arrived
- *   the bits are right (core/hierarchy.h), in whichever order they came.  `allocated` likewise.
- *   No block is lost.  Who makes `slots` all N steals.  If that finds another value somebody has changed it since; the
+ *   Bitmaps.  The type and whether the block is on are one word, and who changes it toggles the bitmap of the type that
+ *   is there.  So when all toggles have arrived a block's bit in `active` says whether it is on (core/hierarchy.h), in
+ *   whichever order they came.  `allocated` likewise.
+ *   On.  Who has changed the kind reads `slots` after that, by a read-modify-write.  Who has changed `slots` between
+ *   none and some reads the kind after that.  So of the last two changes the later is by one who has seen both, and
+ *   nobody ends a look that finds that they disagree.
+ *   No block is lost.  Who makes `slots` all N looks.  If that finds another value somebody has changed it since; the
  *   last who makes it all N finds it so, or finds 0, and then a thief has all of it and looks again.
- *   Nobody waits.  A try in vain is due to another's take, give or unmaking.
- * tests/blocks/blocks_model.py goes through all schedules of small cases.
+ *   Nobody waits.  A try in vain is due to another's take, give or look.
+ *
+ * Slots that are given twice.  Who gives a slot that it does not have may come at any time: when another has it, when
+ * the block is free, or has another type.  Then another's slot is free.  Nothing else goes wrong:
+ *   - What a give has read of the type only tells it to look.  It looks, too, if the free slots are those from 0 on:
+ *     they may be all of another type.
+ *   - The bitmap that changes is the one of the type that the kind has at that moment.  Of two thieves one finds one.
+ *   - A claim overwrites bits that say nothing while the block has no kind.  So nobody can take them for slots that are
+ *     all free, and end the block before it has begun.
+ * (In the paper who changes `slots` toggles `active`, of a type that was read before.  If that is wrong once, the
+ * bitmap is wrong for ever.)
+ * tests/blocks/blocks_model.py goes through all schedules of small cases, with slots that are given twice at any time.
  *
  * Order.  give: OR, release; take: AND, acquire, and so is the exchange of a thief.  Between a claim's store and the
  * block's end there are only read-modify-writes of `slots`, which keep the release sequences.  So what was done to
  * a slot before it was given happens-before what is done by who takes it next, or by who unmakes the block.  Put and
- * claim of a block carry that on to its next life (core/hierarchy.h).  A claim writes the kind before its store,
- * which releases it to all who get slots.  Their reads of the kind are before their ORs, which release: so the next
- * life's kind is written after them, and no such read sees it.
+ * claim of a block carry that on to its next life (core/hierarchy.h).  A take's and a thief's reads of the kind come
+ * after what they acquire, so they see no former life's; and before their ORs, which release, so they see no next
+ * life's.  (0, of a block that is not published yet, is no type: they give back.)
+ *     A look reads `slots` first, acquire, and by an OR of 0, acq_rel, after each change of the kind.  Of the last
+ * changes, of the kind by X and of `slots` by M, either X's OR comes after M's, and X sees it.  Or M's change comes
+ * after X's OR in a release sequence, and what M reads of the kind after its own acquire is X's.  No claim's store
+ * comes between: the kind is written after it, release, and X's change acquires that.
  *
  * Nothing left.  Space may be in transit: a block that is claimed and not yet published, slots that were got of another
  * type, slots that were stolen.  All that lies in flights, and in flights only slots are taken.  So a sweep's turn
  * about a type is one of core/flights.h: its second pass looks for a bit of `free` at level 0, and for a block of the
- * type whose slots are not 0.  Between the last slot's OR and rule E a block is on its way, unannounced: as far as
+ * type that has a free slot.  Between the last slot's OR and rule E a block is on its way, unannounced: as far as
  * that goes it is freed by rule E, in the same call. */
 #ifndef QUARRY_CORE_BLOCKS_H
 #define QUARRY_CORE_BLOCKS_H
@@ -70,6 +88,7 @@
 #define QUARRY_BLOCKS_MOST (1u << 26)                 /* blocks: a slot has a number of 32 bits */
 #define QUARRY_BLOCKS_MAPS(types) (1u + 2u * (types)) /* of shape.words words each */
 #define QUARRY_BLOCKS_IS_KIND 0x10000u
+#define QUARRY_BLOCKS_IS_ON 0x20000u
 #define QUARRY_BLOCKS_TRIES 5u /* of a search for an active block, and for a free one */
 #define QUARRY_NO_BLOCK QUARRY_NO_NUMBER
 
@@ -110,10 +129,16 @@ SIMT_FN uint32_t quarry_blocks_capacity(uint32_t kind)
     return QUARRY_BLOCKS_SLOTS - (kind >> 8 & 0xffu);
 }
 
-/* All slots of a block of that kind. */
+/* All slots of a block of that kind; of none: all bits. */
 SIMT_FN uint64_t quarry_blocks_all(uint32_t kind)
 {
     return ~(uint64_t)0 >> (kind >> 8 & 0xffu);
+}
+
+/* A block's kind, as quarry_blocks_kind makes them; or 0, if it is free. */
+SIMT_FN uint32_t quarry_blocks_kind_of(const struct quarry_blocks *b, uint32_t block)
+{
+    return simt_load_u32(&b->kind[block], relaxed) & ~QUARRY_BLOCKS_IS_ON;
 }
 
 SIMT_FN uint64_t *quarry_blocks_free_map(const struct quarry_blocks *b)
@@ -149,32 +174,53 @@ SIMT_FN void quarry_blocks_init(const struct quarry_blocks *b, uint64_t thread, 
 
 /* ---- giving ---- */
 
-/* Rule E, for who has made `slots` of a block all N.  Waits for nobody. */
-SIMT_FN void quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
+/* Rule E.  Returns whether the block ended, by this or before; else look again. */
+SIMT_FN int quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
 {
     quarry_flights_begin(b->flights);
-    for (;;) {
-        /* Order: acquires what was done to the slots. */
-        uint64_t stolen = simt_exchange_u64(&b->slots[block], 0, acquire);
-        if (stolen == 0)
-            break;
-        uint32_t kind = simt_load_u32(&b->kind[block], relaxed);
-        uint64_t all = quarry_blocks_all(kind);
-        if (stolen == all) {
+    /* Order: acquires what was done to the slots. */
+    uint64_t stolen = simt_exchange_u64(&b->slots[block], 0, acquire);
+    uint32_t kind = simt_load_u32(&b->kind[block], relaxed);
+    uint64_t all = quarry_blocks_all(kind);
+    int ends = kind != 0 && (stolen & all) == all;
+    if (ends) {
+        kind = simt_exchange_u32(&b->kind[block], 0, relaxed);
+        if (kind & QUARRY_BLOCKS_IS_ON)
             quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
+        if (kind != 0) { /* else slots were given twice */
             quarry_hierarchy_toggle(&b->shape, quarry_blocks_allocated(b, kind), block);
-            simt_store_u32(&b->kind[block], 0, relaxed);
             quarry_hierarchy_put(&b->shape, quarry_blocks_free_map(b), block);
-            break;
         }
+    } else if (stolen != 0) {
         /* Order: the kind was read before; pairs with the thief that unmakes the block. */
-        uint64_t others = simt_or_u64(&b->slots[block], stolen, release);
-        if (others != 0) /* else from not 0 to 0, and back: two toggles are none */
-            quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
-        if ((others | stolen) != all)
-            break;
+        (void)simt_or_u64(&b->slots[block], stolen, release);
     }
     quarry_flights_end(b->flights);
+    return ends;
+}
+
+/* Looks whether a block's slots and its kind agree.  Waits for nobody.
+ *   again   whether the caller has changed the kind; else it has changed the slots between none, some and all */
+SIMT_FN void quarry_blocks_look(const struct quarry_blocks *b, uint32_t block, int again)
+{
+    for (;; again = 1) {
+        /* Order: the kind, of who has changed it before we the slots; and for who changes them after us. */
+        uint64_t slots =
+            again ? simt_or_u64(&b->slots[block], 0, acq_rel) : simt_load_u64(&b->slots[block], acquire);
+        uint32_t kind = simt_load_u32(&b->kind[block], relaxed);
+        uint64_t all = quarry_blocks_all(kind);
+        if (kind == 0)
+            break;
+        if ((slots & all) == all) {
+            if (quarry_blocks_unmake(b, block))
+                break;
+        } else if (((slots & all) != 0) == ((kind & QUARRY_BLOCKS_IS_ON) != 0)) {
+            break;
+        } else if (simt_cas_u32(&b->kind[block], kind, kind ^ QUARRY_BLOCKS_IS_ON, acquire) == kind) {
+            /* Order: the claim's store of slots is before the look that follows. */
+            quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
+        }
+    }
 }
 
 /* Gives back slots that the caller has.
@@ -183,11 +229,10 @@ SIMT_FN void quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
 SIMT_FN uint64_t quarry_blocks_give(const struct quarry_blocks *b, uint32_t block, uint64_t slots,
                                     uint32_t kind)
 {
-    uint64_t before = simt_or_u64(&b->slots[block], slots, release), all = quarry_blocks_all(kind);
-    if (before == 0)
-        quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
-    if ((before | slots) == all && before != all)
-        quarry_blocks_unmake(b, block);
+    uint64_t before = simt_or_u64(&b->slots[block], slots, release), now = before | slots;
+    uint64_t all = quarry_blocks_all(kind);
+    if ((before & all) == 0 || (now & all) == all || (now & (now + 1u)) == 0)
+        quarry_blocks_look(b, block, 0);
     return before & slots;
 }
 
@@ -216,24 +261,24 @@ SIMT_FN uint32_t quarry_blocks_share(uint64_t slots, uint32_t block, uint32_t ra
 SIMT_FN uint64_t quarry_blocks_take_from(const struct quarry_blocks *b, uint32_t block, uint32_t kind,
                                          uint32_t n, uint32_t turn)
 {
-    uint64_t left = simt_load_u64(&b->slots[block], relaxed), got = 0, before = 0;
+    uint64_t all = quarry_blocks_all(kind), left = simt_load_u64(&b->slots[block], relaxed) & all, got = 0;
     if (left == 0)
         return 0;
     quarry_flights_begin(b->flights);
     while (left != 0 && simt_popc_u64(got) < n) {
         uint64_t chosen = quarry_blocks_choose(left, n - simt_popc_u64(got), turn);
-        /* Order: pairs with gives, and with the claim's store. */
-        before = simt_and_u64(&b->slots[block], ~chosen, acquire);
-        got |= before & chosen;
-        left = before & ~chosen;
+        /* Order: pairs with gives, and with the claim's exchange. */
+        left = simt_and_u64(&b->slots[block], ~chosen, acquire) & all;
+        got |= left & chosen;
+        left &= ~chosen;
     }
     if (got != 0) {
-        uint32_t found = simt_load_u32(&b->kind[block], relaxed);
-        if (left == 0 && before != 0) /* the last AND has changed it to 0 */
-            quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, found), block);
+        uint32_t found = quarry_blocks_kind_of(b, block);
         if (found != kind) {
             (void)quarry_blocks_give(b, block, got, found);
             got = 0;
+        } else if (left == 0) {
+            quarry_blocks_look(b, block, 0);
         }
     }
     quarry_flights_end(b->flights);
@@ -247,11 +292,14 @@ SIMT_FN uint64_t quarry_blocks_claim(const struct quarry_blocks *b, uint32_t blo
     quarry_flights_begin(b->flights);
     if (quarry_hierarchy_claim(&b->shape, quarry_blocks_free_map(b), block)) {
         got = n < quarry_blocks_capacity(kind) ? ((uint64_t)1 << n) - 1u : all;
-        simt_store_u32(&b->kind[block], kind, relaxed);
-        simt_store_u64(&b->slots[block], all & ~got, release); /* the kind; pairs with takes */
+        /* Order: what was done to the slots in the block's former life; pairs with takes. */
+        simt_store_u64(&b->slots[block], all & ~got, release);
+        /* Order: the slots; pairs with who turns the block off or on. */
+        simt_store_u32(&b->kind[block], got != all ? kind | QUARRY_BLOCKS_IS_ON : kind, release);
         quarry_hierarchy_toggle(&b->shape, quarry_blocks_allocated(b, kind), block);
         if (got != all)
             quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
+        quarry_blocks_look(b, block, 1);
     }
     quarry_flights_end(b->flights);
     return got;
@@ -311,8 +359,11 @@ SIMT_FN uint64_t quarry_blocks_sweep_part(const void *heap, struct quarry_random
     for (; first < of.end && fits == 0; first += simt_popc_u32(group)) {
         uint32_t mine = first + simt_rank(group), type = QUARRY_BLOCKS_TYPES;
         int is_free = mine < of.end && quarry_hierarchy_has(&b->shape, quarry_blocks_free_map(b), mine);
-        if (mine < of.end && !is_free && simt_load_u64(&b->slots[mine], relaxed) != 0)
-            type = quarry_blocks_type(simt_load_u32(&b->kind[mine], relaxed));
+        uint64_t slots = mine < of.end && !is_free ? simt_load_u64(&b->slots[mine], relaxed) : 0;
+        if (slots != 0) {
+            uint32_t kind = simt_load_u32(&b->kind[mine], relaxed);
+            type = slots & quarry_blocks_all(kind) ? quarry_blocks_type(kind) : QUARRY_BLOCKS_TYPES;
+        }
         if (simt_any(group, is_free || type == (size & ~QUARRY_SWEEP_CLASS)))
             *dirty = 1;
         fits = simt_ballot(group, is_free || type == quarry_blocks_type(need->kind));
@@ -379,12 +430,18 @@ SIMT_FN uint32_t quarry_blocks_new(const struct quarry_blocks *b, uint32_t group
 
 /* ---- looking ---- */
 
+/* The free slots of a block of that kind. */
+SIMT_FN uint64_t quarry_blocks_free_slots(const struct quarry_blocks *b, uint32_t block, uint32_t kind)
+{
+    return simt_load_u64(&b->slots[block], relaxed) & quarry_blocks_all(kind);
+}
+
 /* How often an idle block contradicts its bitmaps, and itself.  What is above level 0 is quarry_hierarchy_faults'. */
 SIMT_FN uint32_t quarry_blocks_faults(const struct quarry_blocks *b, uint32_t block)
 {
-    uint32_t kind = simt_load_u32(&b->kind[block], relaxed), faults = 0;
-    uint64_t slots = simt_load_u64(&b->slots[block], relaxed), all = kind ? quarry_blocks_all(kind) : 0;
-    faults += (slots & ~all) != 0 || (kind != 0 && slots == all);
+    uint32_t kind = quarry_blocks_kind_of(b, block), faults = 0;
+    uint64_t slots = quarry_blocks_free_slots(b, block, kind);
+    faults += kind != 0 && slots == quarry_blocks_all(kind);
     faults += quarry_hierarchy_has(&b->shape, quarry_blocks_free_map(b), block) != (kind == 0);
     for (uint32_t type = 0; type < b->types; type++) {
         int is = kind != 0 && quarry_blocks_type(kind) == type;
