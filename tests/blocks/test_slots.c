@@ -88,7 +88,7 @@ static void blocks_change_their_type(void **state)
 static void twice(uint64_t seed)
 {
     struct slots_case c = small(seed);
-    struct quarry_target p = plain();
+    struct quarry_target p = test_plain(target);
     uint32_t threads = 2 + (uint32_t)(seed / 7 % 4), kept[6];
     begin(&c, 1 + (uint32_t)(seed / 11 % 2), threads);
     memset(kept, 0xff, sizeof kept);
