@@ -184,6 +184,7 @@ class Test:
 def all_tests():
     listed = (ROOT / "include/quarry/alloc/list.def").read_text()
     allocators = [a for a in re.findall(r"QUARRY_ALLOCATOR_ENTRY\((\w+),", listed) if a != "cuda"]  # the C library's blocks
+    allocators += ["objects"] if "objects" not in allocators else []  # of the tests only
     return [Test("semaphore", None, 200, 4000), Test("srcu", None, 200, 6000), Test("queue", None, 200, 4000),
             Test("transit", None, 200, 2000), Test("buddy", None, 200, 4000), Test("masks", None, 200, 4000),
             Test("hierarchy", None, 200, 4000), Test("slots", None, 400, 20000), Test("segments", None, 100, 3000), Test("core"),
