@@ -441,7 +441,7 @@ DELETE, PROVE_0, PROVE_1, AGAIN = ("delete",), ("prove", 0), ("prove", 1), ("aga
 def cases(whole):
     a, b = (new(0), DELETE), (new(1), DELETE)
     for capacity in ((1, 1), (1, 2), (2, 1), (2, 2)):
-        for blocks in (1, 2) if whole or capacity == (1, 2) else (1,):
+        for blocks in (1, 2) if whole or capacity == (1, 1) else (1,):
             yield Case(capacity, blocks, (a, a, b))
             yield Case(capacity, blocks, (a + a, b))
             yield Case(capacity, blocks, (a, b, (new(1),)))

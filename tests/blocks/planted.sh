@@ -229,7 +229,7 @@ plant slots 4000 blocks.h 'a block is emptied by the type that was read before' 
     's/quarry_blocks_unmake\(b, block\)/quarry_blocks_unmake(b, block, kind)/;s/(int quarry_blocks_unmake\(.*)\)$/\1, uint32_t kind)/
      /int quarry_blocks_unmake\(/,/^\}/{s/uint32_t kind = simt_load_u32.*/;/;s/kind = simt_exchange/(void)simt_exchange/}'
 plant slots 4000 blocks.h 'empty is: all but one were free' \
-    's/\(now & all\) == all \|\| \(now & \(now \+ 1u\)\) == 0/simt_popc_u64(before \& all) == quarry_blocks_capacity(kind) - 1u/'
+    's/\((slots|stolen) & all\) == all/simt_popc_u64(\1 \& all) + 1u >= quarry_blocks_capacity(kind)/'
 plant slots 4000 blocks.h 'what was stolen is stored back' 's/simt_or_u64\(&b->slots\[block\], stolen, release\)/simt_exchange_u64(\&b->slots[block], stolen, release)/'
 plant slots 20000 blocks.h 'nobody looks at the block after that' 's/return ends;/return 1;/'
 plant slots 4000 blocks.h 'who turns a block on or off does not look again' \
@@ -241,7 +241,7 @@ plant slots 4000 blocks.h 'the type is there before the slots are written' \
     '/ quarry_blocks_claim\(/,/^\}/s/simt_store_u64\(&b->slots/simt_store_u32(\&b->kind[block], kind, relaxed); &/'
 plant slots 20000 blocks.h 'who gives looks only for the slots of the type that it has read' 's/ \|\| \(now & \(now \+ 1u\)\) == 0//'
 plant slots 4000 blocks.h 'two thieves end one block' '/int quarry_blocks_unmake\(/,/^\}/{s/kind = simt_exchange/(void)simt_exchange/;s/if \(kind != 0\)/if (1)/}'
-plant slots 4000 blocks.h 'slots behind the last count' '/ quarry_blocks_take_from\(/,/^\}/s/ & all\b//'
+plant slots 50000 blocks.h 'slots behind the last count' '/ quarry_blocks_take_from\(/,/^\}/s/ & all\b//'
 plant slots 4000 blocks.h 'a claim is not announced' '/ quarry_blocks_claim\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 4000 blocks.h 'what is stolen is not announced' '/ quarry_blocks_unmake\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 4000 flights.h 'nobody waits for flights' 's/while \(land && /while (0 \&\& /'

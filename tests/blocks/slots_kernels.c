@@ -59,13 +59,18 @@ SIMT_FN void give(const struct slots_case *a, uint32_t slot)
 
 SIMT_KERNEL(slots_rounds, struct slots_case, a)
 {
+    if (a.keeps)
+        a.kept[simt_thread()] = QUARRY_NO_PAGE;
     for (uint32_t round = 0; round < a.rounds; round++) {
         uint32_t type = quarry_mix_u32(simt_thread() * 64u + round) % a.types, slot = take(&a, type);
         if (slot == QUARRY_NO_PAGE)
             continue;
         for (uint32_t i = 0; i < a.hold; i++)
             (void)simt_load_u32(&a.holder[slot], relaxed);
-        give(&a, slot);
+        if (a.keeps && round + 1 == a.rounds)
+            a.kept[simt_thread()] = slot;
+        else
+            give(&a, slot);
     }
 }
 
@@ -95,9 +100,12 @@ SIMT_FN void give_twice(const struct slots_case *a, uint32_t slot)
 {
     uint32_t block = slot / QUARRY_BLOCKS_SLOTS, i = slot % QUARRY_BLOCKS_SLOTS;
     uint32_t kind = quarry_blocks_kind_of(&a->blocks, block);
-    if (kind != 0 && i < quarry_blocks_capacity(kind) &&
-        !(quarry_blocks_free_slots(&a->blocks, block, kind) >> i & 1u))
-        (void)quarry_blocks_give(&a->blocks, block, (uint64_t)1 << i, kind);
+    if (kind == 0 || i >= quarry_blocks_capacity(kind) ||
+        (quarry_blocks_free_slots(&a->blocks, block, kind) >> i & 1u))
+        return;
+    for (uint32_t late = 0; late < 8u * a->hold; late++)
+        (void)simt_load_u32(&a->holder[slot], relaxed);
+    (void)quarry_blocks_give(&a->blocks, block, (uint64_t)1 << i, kind);
 }
 
 SIMT_KERNEL(slots_twice, struct slots_case, a)
@@ -135,7 +143,7 @@ SIMT_KERNEL(slots_look, struct slots_case, a)
     if (simt_thread() != 0)
         return;
     for (uint32_t i = 0; i < a.blocks.shape.count; i++)
-        wrong(&a, quarry_blocks_faults(&a.blocks, i) != 0 || a.blocks.kind[i] != 0);
+        wrong(&a, quarry_blocks_faults(&a.blocks, i) != 0 || (!a.keeps && a.blocks.kind[i] != 0));
     for (uint32_t map = 0; map < maps; map++)
         for (uint32_t w = 0; w < a.blocks.shape.words; w++)
             wrong(&a, quarry_hierarchy_faults(&a.blocks.shape,

@@ -26,6 +26,7 @@ struct slots_case {
     uint32_t hold;     /* atomics while a lane has a slot */
     uint32_t together; /* lanes take together */
     uint32_t types;    /* of slots_rounds: so many of them */
+    uint32_t keeps;    /* lanes keep what they take in the last of slots_rounds */
     uint32_t seeks;    /* the first lane looks for a proof at once, unless it gets a slot */
     uint32_t type;     /* of slots_fill */
     uint32_t *is_kept; /* slots_kept: the second lane has its slot; atomic */
@@ -38,6 +39,6 @@ SIMT_KERNEL_DECLARE(
 SIMT_KERNEL_DECLARE(slots_twice); /* slots are given twice, while others take them and give them */
 SIMT_KERNEL_DECLARE(slots_fill);  /* each lane takes one slot of a type */
 SIMT_KERNEL_DECLARE(slots_drain); /* and gives back what another took */
-SIMT_KERNEL_DECLARE(slots_look);  /* one lane: when all slots are given back */
+SIMT_KERNEL_DECLARE(slots_look);  /* one lane: when all slots are given back, or some are kept */
 
 #endif

@@ -73,8 +73,16 @@ static struct slots_case small(uint64_t seed)
 static void scarce(uint64_t seed)
 {
     struct slots_case c = small(seed);
-    begin(&c, 1 + (uint32_t)(seed / 11 % 3), 0);
-    test_run(&slots_rounds, &target, 1, 2 + (uint32_t)(seed / 7 % 6), 0, &c);
+    struct quarry_target p = plain();
+    uint32_t threads = 2 + (uint32_t)(seed / 7 % 6);
+    begin(&c, 1 + (uint32_t)(seed / 11 % 3), threads);
+    c.keeps = seed / 2 % 3 == 0;
+    test_run(&slots_rounds, &target, 1, threads, 0, &c);
+    if (c.keeps) {
+        test_run(&slots_look, &p, 1, 1, 0, &c);
+        test_run(&slots_drain, &p, 1, threads, 0, &c);
+        c.keeps = 0;
+    }
     (void)end(&c);
 }
 
