@@ -73,7 +73,7 @@ static struct slots_case small(uint64_t seed)
 static void scarce(uint64_t seed)
 {
     struct slots_case c = small(seed);
-    struct quarry_target p = plain();
+    struct quarry_target p = test_plain(target);
     uint32_t threads = 2 + (uint32_t)(seed / 7 % 6);
     begin(&c, 1 + (uint32_t)(seed / 11 % 3), threads);
     c.keeps = seed / 2 % 3 == 0;
