@@ -414,7 +414,7 @@ def write_if_changed(path, text):
         path.write_bytes(text)
 
 
-def list_tests(folder):
+def list_tests(folder, wanted):
     """As ctest has them."""
     listed = json.loads(subprocess.run(["ctest", "--test-dir", str(folder), "--show-only=json-v1"], check=True,
                                        capture_output=True).stdout)
@@ -422,15 +422,15 @@ def list_tests(folder):
     for test in listed["tests"]:
         properties = {p["name"]: p["value"] for p in test.get("properties", [])}
         command = test.get("command", ["test_"])  # missing where it is not built yet
-        if (TESTS.match(test["name"]) and "short" in properties.get("LABELS", [])
+        if (TESTS.match(test["name"]) and re.search(wanted, test["name"]) and "short" in properties.get("LABELS", [])
                 and Path(command[0]).name.startswith("test_")):
             tests.append({"name": test["name"], "command": command,
                           "environment": dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", []))})
     return tests
 
 
-def build(folder, mutants, jobs):
-    """A copy of the sources with the mutants, and its tests."""
+def build(folder, mutants, wanted, jobs):
+    """A copy of the sources with the mutants, and its tests, those of the wanted names."""
     tree, header = folder / "tree", folder / "mutant.h"
     listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True)
     if listed.returncode:
@@ -447,10 +447,10 @@ def build(folder, mutants, jobs):
     subprocess.run(["cmake", "-S", str(tree), "-B", str(folder / "build"), "-DQUARRY_CUDA=OFF", "-DQUARRY_TESTS=ON",
                     "-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_C_FLAGS=-O1 -w -Werror=vla -include {header}", *launcher],
                    check=True, stdout=subprocess.DEVNULL)
-    targets = sorted({"test_" + test["name"].split(".")[0] for test in list_tests(folder / "build")})
+    targets = sorted({"test_" + test["name"].split(".")[0] for test in list_tests(folder / "build", wanted)})
     subprocess.run(["cmake", "--build", str(folder / "build"), "--parallel", str(jobs), "--target", *targets],
                    check=True, stdout=subprocess.DEVNULL)
-    return list_tests(folder / "build")
+    return list_tests(folder / "build", wanted)
 
 
 # ---- runs ----
@@ -593,6 +593,7 @@ def main():
                         help="where the copy, its build and results.csv go (build-mutants)")
     parser.add_argument("--part", metavar="I/N", default="0/1", help="one of N parts of all mutants, from 0 on")
     parser.add_argument("--only", metavar="REGEX", default="", help="mutants whose 'FILE:LINE FUNCTION RULE PLACE' it matches")
+    parser.add_argument("--tests", metavar="REGEX", default="", help="only tests with such names; the others are not built")
     parser.add_argument("--most", metavar="SECONDS", type=float, default=0,
                         help="CPU-seconds for one mutant; it may survive so far (0: all tests)")
     parser.add_argument("--again", action="store_true", help="also those of results.csv that were not caught")
@@ -622,7 +623,7 @@ def main():
     if arguments.summary:
         summary(chosen, results, table)
         return
-    tests = build(folder, mutants, arguments.jobs)
+    tests = build(folder, mutants, arguments.tests, arguments.jobs)
     print(len(mutants), "mutants,", len(tests), "tests", flush=True)
     tests = baseline(folder, tests, arguments.jobs)
     waiting = [m for m in chosen if m.key() not in table
