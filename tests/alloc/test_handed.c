@@ -45,7 +45,9 @@ static void launch(const struct simt_kernel *kernel, struct handed_case *a, uint
 /* One or two pages, of which those who want small blocks and those who want large ones can't both have enough. */
 static void turns(void)
 {
-    for (uint64_t seed = 1; f.can.reuses_space && seed <= seeds(SEEDS) * 5; seed++) {
+    /* Queues in segments are emptied before a NULL. */
+    int reuses = f.can.reuses_space || strncmp(f.allocator, "ouro-p-v", 8) == 0;
+    for (uint64_t seed = 1; reuses && seed <= seeds(SEEDS) * 5; seed++) {
         struct handed_case a;
         uint64_t page_bytes = is_ualloc() ? PAGE : 32u << seed / 7 % 3;
         start_heap(1 + seed / 3 % 3, page_bytes, seed, &a);
