@@ -41,6 +41,7 @@ struct flaw {
 #define CHUNK(page, field) (((page)*WIDE_BYTES + offsetof(struct quarry_bin_chunk, field)) / 4u)
 /* The semaphore of bins, behind those of blocks of 16, 32, 64 and 128 bytes. */
 #define BINS (4u * sizeof(struct quarry_semaphore) / 8u)
+#define OBJECTS_PAGES (5u * 3u) /* words before those of pages of 64 bytes; those with room follow */
 #define WIDE_FIELD(page, i) (((page) + 1u) * WIDE_BYTES / 4u - 1u - (i))
 
 static const struct flaw flaws[] = {
@@ -128,6 +129,17 @@ static const struct flaw flaws[] = {
      {{"pages", CHUNK(5, spare), 4, 2},
       {"supply", BINS, 8, 1},
       {"supply", BINS + BALANCE, 8, QUARRY_SEMAPHORE_UNIT}}},
+    {"objects", FLAW_FULL, {{"sweep", 0, 8, 1}}},
+    {"objects", FLAW_FULL, {{"flights", 0, 8, 1}}},                    /* a malloc under way */
+    {"objects", FLAW_EMPTY, {{"kinds", 3, 4, QUARRY_BLOCKS_IS_KIND}}}, /* a page with slots of 16 bytes */
+    {"objects", FLAW_FULL, {{"slots", 3, 8, 1}}},                      /* all of a page's slots are free */
+    {"objects", FLAW_FULL, {{"maps", 0, 8, 1}}},                     /* free pages in a word that has none */
+    {"objects", FLAW_FULL, {{"maps", 0, 8, 1}, {"maps", 1, 8, 1}}},  /* a page that lives is free, too */
+    {"objects", FLAW_EMPTY, {{"maps", 2, 8, 0x7f}}},                 /* a bit past the last page */
+    {"objects", FLAW_FULL, {{"maps", OBJECTS_PAGES + 1, 8, ~1ull}}}, /* a page that is not in its size's */
+    {"objects",
+     FLAW_FULL,
+     {{"maps", OBJECTS_PAGES + 3, 8, 1}, {"maps", OBJECTS_PAGES + 4, 8, 1}}}, /* no room */
     {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},  /* a page of a chunk that has none */
     {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}}, /* a page that nobody knows of, */
     {"ouro-p-s",
