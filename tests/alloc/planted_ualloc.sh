@@ -26,22 +26,24 @@ plant ualloc 60 arenas.h 'a bin is listed in the arena of who frees' \
     '/^SIMT_FN void quarry_arenas_enlist/,/^}/s/h, bin->arena, bin->class_/h, simt_sm() % h->count, bin->class_/'
 plant ualloc 60 arenas.h 'units of a bin that could not go are lost' \
     '/^SIMT_FN int quarry_arenas_retire_try/,/^}/s/quarry_semaphore_signal\(units, blocks\);//'
-plant ualloc 60 arenas.h 'units of a chunk that could not go are lost' \
-    '/^SIMT_FN int quarry_arenas_retire_chunk/,/^}/s/quarry_semaphore_signal\(bins, n\);//'
-plant ualloc 60 arenas.h 'the free bins of a chunk that is retired stay in the list' \
-    '/^SIMT_FN int quarry_arenas_retire_chunk/,/^}/s/quarry_list_remove\(&chunk->link\);//'
-plant ualloc 60 arenas.h 'a bin is not expected while it is retired' \
-    's/quarry_semaphore_(announce|retract)\(bins, 1\);//;s/quarry_semaphore_add\(quarry_arenas_bins\(h\), 1, 0, 1\)/quarry_semaphore_signal(quarry_arenas_bins(h), 1)/'
-plant ualloc 60 arenas.h 'a chunk is not expected while it is retired' \
-    's/quarry_semaphore_(announce|retract)\(above, 1\);//;s/quarry_semaphore_retract\(&h->buddy.*chunk_log\], 1\);//'
+plant ualloc 60 arenas.h 'what is retired stays in its list' \
+    '/^SIMT_NOINLINE_FN void quarry_arenas_retire/,/^}/s/quarry_list_remove\(&bin->link\);//'
+plant ualloc 60 arenas.h 'what is retired is not expected meanwhile' \
+    's/quarry_semaphore_(announce|retract)\(above, 1\);//;s/(give_bit\(h, page\), 1), 1\)/\1, 0)/;s/quarry_semaphore_retract\(&h->buddy.*chunk_log\], 1\);//'
+plant ualloc 600 arenas.h 'a bin that was listed goes without a barrier' \
+    's/ \&\& quarry_list_is_new\(&bin->link\)//'
+plant ualloc 600 arenas.h 'who unlists a bin takes it from who retires it' \
+    '/^SIMT_FN void quarry_arenas_unlist/,/^}/s/ \&\& \(word \& QUARRY_BIN_LISTED\)//'
+plant ualloc 60 bin.h 'two list one bin' \
+    's/return next \& ~word \& \(QUARRY_BIN_LISTING/return next \& (~word | QUARRY_BIN_LISTING) \& (QUARRY_BIN_LISTING/'
+plant ualloc 60 bin.h 'two retire one bin' \
+    's/return next \& ~word \& \(QUARRY_BIN_LISTING/return next \& (~word | QUARRY_BIN_RETIRING) \& (QUARRY_BIN_LISTING/'
 plant ualloc 60 arenas_take.h 'who gets no bin gives up blocks of bins that still come' \
     's/uint32_t stays = left \? left - blocks \+ 1u : 0;/uint32_t stays = 0;/'
 plant ualloc 60 arenas_take.h 'bins that are not made are still promised' \
     's/part = gone \* blocks;/part = gone * blocks - 1u;/'
 plant ualloc 60 arenas_take.h 'who makes a chunk may take the bins of another one' \
-    's/heads \+ kept, i\)/heads, i)/;s/kept == quarry_bin_count\(&h->shape\)/0/;s/a->kept = first \+ h->shape.heads;//'
-plant ualloc 60 arenas_take.h 'a bin that is given twice' \
-    's/simt_store_u32\(&chunk->spare\[i\], chunk->spare\[i\] \& ~bins, relaxed\);/simt_store_u32(\&chunk->spare[i], chunk->spare[i] \& ~(bins \& (bins - 1u)), relaxed);/'
+    's/quarry_bin_count\(&h->shape\), kept\)/quarry_bin_count(\&h->shape), 0)/;s/kept == quarry_bin_count\(&h->shape\)/0/;s/a->kept = first \+ h->shape.heads;//'
 plant ualloc 60 bin.h 'the count is lowered though it has changed' \
     '/^SIMT_FN uint32_t quarry_bin_lower/,/^}/s/if \(seen == word\)/if (seen)/'
 plant ualloc 60 bin.h 'who takes bits believes all are its own' \

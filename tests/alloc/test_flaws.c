@@ -38,7 +38,7 @@ struct flaw {
 #define FLAW_BLOCKS (8u * FLAW_PAGES) /* the heap is full */
 /* Of a bin of ualloc, which begins in the middle of a page; and of its chunk, which begins with the page. */
 #define BIN(page, field) ((((page)*2u + 1u) * WIDE_BYTES / 2u + offsetof(struct quarry_bin, field)) / 4u)
-#define CHUNK(page, field) (((page)*WIDE_BYTES + offsetof(struct quarry_bin_chunk, field)) / 4u)
+#define CHUNK(page, field) (((page)*WIDE_BYTES + offsetof(struct quarry_bin, field)) / 4u)
 /* The semaphore of bins, behind those of blocks of 16, 32, 64 and 128 bytes. */
 #define BINS (4u * sizeof(struct quarry_semaphore) / 8u)
 #define OBJECTS_PAGES (5u * 3u) /* words before those of pages of 64 bytes; those with room follow */
@@ -123,10 +123,11 @@ static const struct flaw flaws[] = {
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, class_), 4, QUARRY_ARENAS_CLASSES}}},
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, page), 4, 1}}},
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, arena), 4, 4096}}},
-    {"ualloc", FLAW_BINS, {{"pages", CHUNK(5, spare), 4, 2}}}, /* a free bin that nobody knows of */
+    {"ualloc", FLAW_BINS, {{"pages", CHUNK(5, used), 4, 0xfffffffe}}}, /* a free bin that nobody knows of */
     {"ualloc",
      FLAW_BINS, /* and one that all know of: its chunk has none that is not free */
-     {{"pages", CHUNK(5, spare), 4, 2},
+     {{"pages", CHUNK(5, used), 4, 0xfffffffe},
+      {"pages", CHUNK(5, word), 4, QUARRY_BIN_ONE | QUARRY_BIN_LISTED},
       {"supply", BINS, 8, 1},
       {"supply", BINS + BALANCE, 8, QUARRY_SEMAPHORE_UNIT}}},
     {"objects", FLAW_FULL, {{"sweep", 0, 8, 1}}},

@@ -162,15 +162,11 @@ SIMT_FN void quarry_ualloc_count_page(const struct quarry_arenas *x, uint32_t pa
 {
     const struct quarry_bin_shape *s = &x->shape;
     uint32_t wanted = bytes && bytes <= quarry_bin_most_bytes(s) ? quarry_bin_class(s, bytes) : s->classes;
-    uint32_t live = 0;
     uint32_t number = page & (quarry_bin_chunk_pages(s) - 1u);
-    if (number == 0) /* a chunk that is all free would be retired */
-        sum->faults += quarry_arenas_is_empty(x, quarry_arenas_chunk(x, page)) != 0;
-    if (number < s->heads)
+    if (number != 0 && number < s->heads)
         return;
-    if (quarry_arenas_is_spare(x, page)) {
+    if (number != 0 && quarry_arenas_is_spare(x, page)) {
         sum->free_bytes += s->page_bytes - s->head_bytes;
-        sum->odds += quarry_ualloc_key(s->classes);
         sum->slots += wanted < s->classes ? quarry_bin_blocks(s, wanted) : 0;
         if (sum->largest_free < quarry_bin_most_bytes(s))
             sum->largest_free = quarry_bin_most_bytes(s);
@@ -178,22 +174,24 @@ SIMT_FN void quarry_ualloc_count_page(const struct quarry_arenas *x, uint32_t pa
     }
     struct quarry_bin *bin = quarry_arenas_bin(x, page);
     uint32_t class_ = simt_load_u32(&bin->class_, relaxed), word = simt_load_u32(&bin->word, relaxed);
-    if (class_ >= s->classes) {
+    if (number == 0 ? class_ != s->classes : class_ >= s->classes) {
         sum->faults++;
         return;
     }
     uint32_t blocks = quarry_bin_blocks(s, class_), clear = 0;
-    uint64_t size = (uint64_t)1 << (s->least_log + class_);
     for (uint32_t i = 0; i < QUARRY_BIN_WORDS; i++)
         clear += simt_popc_u32(~simt_load_u32(&bin->used[i], relaxed));
     clear = clear < blocks ? clear : blocks;
-    live = blocks - clear;
-    /* A bin that is all free would be retired. */
-    sum->faults += quarry_bin_free(word) != clear || (word & QUARRY_BIN_RETIRING) || clear == blocks ||
-                   (clear != 0 && !(word & QUARRY_BIN_LISTED)) || bin->page != page || bin->arena >= x->count;
+    /* What is all free would be retired. */
+    sum->faults += quarry_bin_free(word) != clear || (word & (QUARRY_BIN_RETIRING | QUARRY_BIN_LISTING)) ||
+                   clear == blocks || (clear != 0 && !(word & QUARRY_BIN_LISTED)) || bin->page != page ||
+                   bin->arena >= x->count;
     sum->odds += clear * quarry_ualloc_key(class_);
-    sum->live_blocks += live;
-    sum->live_bytes += live * size;
+    if (number == 0)
+        return;
+    uint64_t size = (uint64_t)1 << (s->least_log + class_);
+    sum->live_blocks += blocks - clear;
+    sum->live_bytes += (blocks - clear) * size;
     sum->free_bytes += clear * size;
     if (clear && sum->largest_free < size)
         sum->largest_free = size;

@@ -5,7 +5,7 @@
  * bins and chunks look like: core/bin.h.  The buddy system: core/buddy.h.  docs/reference/alloc/ualloc.md says
  * where the paper is silent, and what is done here.
  *
- *     arena   lists of bins, one for each class; a list of chunks with free bins; and the readers of the former
+ *     arena   lists of bins, one for each class; a list of chunks with free bins; and the readers of all these
  *     supply  bulk semaphores: of each class, whose units are free blocks in bins of all arenas; and the last, whose
  *             units are free bins in all chunks
  *     chunk   a bit for each 2^chunk_log pages: they are a chunk
@@ -16,32 +16,34 @@
  * malloc: core/arenas_take.h.
  *
  * free.  Lanes whose blocks are of one bin work together: clear the bits, raise the count, list the bin if it was
- * not, and only then signal.  They are readers of the bin's arena meanwhile: with its bits clear the bin may be
- * retired.
+ * not, and then signal.  They need not be readers: until the count is raised the bin can't be retired, and after that
+ * they touch it only if a flag is theirs.  One lane lists a bin, and one decides about it: who has set the flag.
+ * Others that give blocks of the bin meanwhile don't wait.
  *
- * Retiring a bin.  Who finds that all its blocks are free sets RETIRING, and decides: takes all the units of
+ * Retiring a bin.  Who gives the last block that was not free sets RETIRING, and decides: takes all the units of
  * the bin, if they are free, then the bin by a compare-exchange of its word.  If a count was lowered meanwhile
- * it puts the units back.  It waits while units of others are on their way.  While RETIRING is set nobody else
- * retires the bin, so its head stays what it is outside of read sections, too.  Then it unlists the bin, and
- * leaves it as a callback to a barrier of the arena's readers; who runs that gives the bin to its chunk.
+ * it puts the units back.  It waits while somebody lists the bin, and while units of others are on their way.  While
+ * RETIRING is set nobody else retires the bin, so its head stays what it is outside of read sections, too.  Then it
+ * unlists the bin, and leaves it as a callback to a barrier of the arena's readers; who runs that gives the bin to
+ * its chunk.  A bin whose blocks its maker's group has kept, all of them, was never in a list.  If all are given back
+ * at once, too, nobody else knows the bin, and it needs none of this.
  *
- * Retiring a chunk.  The same: who gives the last bin takes all the units of the chunk, then the chunk under
- * the mutex of its list, and gives it to the buddy system.  Nobody else looks at the chunk's head but under
- * that mutex, or to free a block that is live.
+ * Chunks.  A chunk is a bin whose blocks are bins: they are taken, given and retired by the same functions.  Who has
+ * retired a bin frees it as a block of its chunk, and who runs the callback of a chunk gives it to the buddy system.
  *
- * Nothing is lost.  Each signalled block is in a bin that is listed, or is being listed by somebody who signals
- * afterwards; so who got a unit finds a block in the end, and likewise for bins.  A bin that is made or retired
+ * Nothing is lost.  Each signalled block is in a bin that is listed, or is being listed by somebody who waits for a
+ * mutex only; so who got a unit finds a block in the end, and likewise for bins.  A bin that is made or retired
  * is promised, or announced, to the semaphore where it arrives.
  *
  * Nobody waits for ever.  Waits for units go up only: blocks, bins, orders of the buddy system.  Nobody waits for
- * units while it has some that it has not looked for.  Who retires waits only while it holds neither units nor an
- * announcement: for lanes that got units and look for what they stand for, for lanes between a count and its
- * signal, and for lanes that make what they are owed; and these wait further up.  Who has announced a bin waits
- * for readers, and readers wait for mutexes only.  With a mutex held nobody waits.
+ * units while it has some that it has not looked for.  Who decides waits only while it holds neither units nor an
+ * announcement, of no other bin either: for lanes that got units and look for what they stand for, for lanes between
+ * a count and its signal, and for lanes that make what they are owed; and these wait further up.  Who has announced
+ * a bin waits for readers, and readers wait for mutexes only.  With a mutex held nobody waits.
  *
- * Order.  A block goes from owner to owner by its bit (core/bin.h).  A bin is made after its chunk's mutex was
- * held, and found by readers through its list's release.  It is retired by a compare-exchange that acquires what
- * all who raised the count released; barrier and mutex pass that on. */
+ * Order.  A block goes from owner to owner by its bit (core/bin.h), and so does a bin.  Readers find what a bin's
+ * maker wrote through its list's release.  It is retired by a compare-exchange that acquires what all who raised the
+ * count released; barrier and mutex pass that on. */
 #ifndef QUARRY_CORE_ARENAS_H
 #define QUARRY_CORE_ARENAS_H
 
@@ -62,8 +64,8 @@ struct quarry_arena_list {
 };
 
 struct quarry_arena {
-    struct quarry_srcu readers; /* of the lists of bins */
-    /* Of each class, its bins that may have free blocks; then, of chunks with free bins, looked at under the mutex. */
+    struct quarry_srcu readers; /* of the lists */
+    /* Of each class, its bins that may have free blocks; then, of chunks that may have free bins. */
     SIMT_ALIGNAS(256) struct quarry_arena_list list[QUARRY_ARENAS_CLASSES + 1u];
 };
 
@@ -93,10 +95,9 @@ SIMT_FN struct quarry_bin *quarry_arenas_bin(const struct quarry_arenas *h, uint
 }
 
 /* The chunk that has the page. */
-SIMT_FN struct quarry_bin_chunk *quarry_arenas_chunk(const struct quarry_arenas *h, uint32_t page)
+SIMT_FN struct quarry_bin *quarry_arenas_chunk(const struct quarry_arenas *h, uint32_t page)
 {
-    uint32_t first = page >> h->shape.chunk_log << h->shape.chunk_log;
-    return (struct quarry_bin_chunk *)quarry_arenas_head(h, first);
+    return quarry_arenas_bin(h, page >> h->shape.chunk_log << h->shape.chunk_log);
 }
 
 /* Does the page belong to a chunk? */
@@ -106,17 +107,23 @@ SIMT_FN int quarry_arenas_is_chunk(const struct quarry_arenas *h, uint32_t page)
     return h->shape.classes && (simt_load_u32(&h->chunk[number / 32u], relaxed) >> number % 32u & 1u);
 }
 
-/* Is a page of a chunk a free bin? */
+/* Is a page of a chunk, behind its heads, a free bin? */
 SIMT_FN int quarry_arenas_is_spare(const struct quarry_arenas *h, uint32_t page)
 {
-    uint32_t number = page & (quarry_bin_chunk_pages(&h->shape) - 1u);
-    uint32_t spare = simt_load_u32(&quarry_arenas_chunk(h, page)->spare[number / 32u], relaxed);
-    return (int)(spare >> number % 32u & 1u);
+    uint32_t number = (page & (quarry_bin_chunk_pages(&h->shape) - 1u)) - h->shape.heads;
+    uint32_t used = simt_load_u32(&quarry_arenas_chunk(h, page)->used[number / 32u], relaxed);
+    return (int)(~used >> number % 32u & 1u);
 }
 
 SIMT_FN struct quarry_semaphore *quarry_arenas_bins(const struct quarry_arenas *h)
 {
     return &h->supply[h->shape.classes];
+}
+
+/* The semaphore of what is above bins of a class: the bins', and above chunks that of the buddy system. */
+SIMT_FN struct quarry_semaphore *quarry_arenas_above(const struct quarry_arenas *h, uint32_t class_)
+{
+    return class_ < h->shape.classes ? quarry_arenas_bins(h) : &h->buddy.units[h->shape.chunk_log];
 }
 
 /* A list of an arena: of bins of that class, or, if it is shape.classes, of chunks. */
@@ -154,18 +161,23 @@ SIMT_FN void quarry_arenas_init(const struct quarry_arenas *h, uint64_t thread, 
 
 /* ---- lists of bins ---- */
 
-/* Lists a bin that has free blocks.  A reader of the list calls it. */
+/* Lists a bin, if it still has free blocks.  The caller has set LISTING. */
 SIMT_FN void quarry_arenas_enlist(const struct quarry_arenas *h, struct quarry_bin *bin)
 {
     struct quarry_arena_list *list = quarry_arenas_list(h, bin->arena, bin->class_);
     quarry_mutex_acquire(&list->mutex);
-    uint32_t word = simt_load_u32(&bin->word, relaxed);
-    if (quarry_bin_free(word) != 0 && !(word & QUARRY_BIN_LISTED)) {
+    uint32_t word = simt_load_u32(&bin->word, relaxed), next, seen;
+    for (;; word = seen) {
+        next = word & ~QUARRY_BIN_LISTING;
+        if (quarry_bin_free(word) != 0)
+            next |= QUARRY_BIN_LISTED;
+        seen = simt_cas_u32(&bin->word, word, next, relaxed);
+        if (seen == word)
+            break;
+    }
+    if (next & QUARRY_BIN_LISTED)
         /* At the front: a reader that stands on it, since it was in the list before, begins anew. */
         quarry_list_insert(&list->first, &bin->link);
-        /* Who raises the count next, and finds it listed, signals a bin that can be found, maybe not at once. */
-        (void)simt_or_u32(&bin->word, QUARRY_BIN_LISTED, relaxed);
-    }
     quarry_mutex_release(&list->mutex);
 }
 
@@ -182,81 +194,61 @@ SIMT_FN void quarry_arenas_unlist(const struct quarry_arenas *h, struct quarry_b
     quarry_mutex_release(&list->mutex);
 }
 
+/* ---- giving ---- */
+
+/* Clears a bin's bit in its chunk.
+ * Returns the chunk. */
+SIMT_FN struct quarry_bin *quarry_arenas_give_bit(const struct quarry_arenas *h, uint32_t page)
+{
+    struct quarry_bin *chunk = quarry_arenas_chunk(h, page);
+    (void)quarry_bin_give(chunk, page - chunk->page - h->shape.heads);
+    return chunk;
+}
+
+/* n blocks of a bin have been given; their bits are clear.  If they are all blocks of a bin that was never listed,
+ * nobody else knows the bin, and it goes to its chunk at once.
+ *   expected   of them, that were announced
+ * Returns what the caller is to retire: the bin or its chunk; or NULL. */
+SIMT_FN struct quarry_bin *quarry_arenas_given(const struct quarry_arenas *h, struct quarry_bin *bin,
+                                               uint32_t n, uint32_t expected)
+{
+    uint32_t class_ = bin->class_, blocks = quarry_bin_blocks(&h->shape, class_);
+    if (n == blocks && class_ < h->shape.classes && quarry_list_is_new(&bin->link)) {
+        simt_assert(simt_load_u32(&bin->word, relaxed) == 0);
+        bin = quarry_arenas_give_bit(h, bin->page);
+        class_ = h->shape.classes;
+        blocks = quarry_bin_count(&h->shape);
+        n = 1;
+    }
+    uint32_t flags = quarry_bin_raise(bin, n, blocks);
+    if (flags & QUARRY_BIN_LISTING)
+        quarry_arenas_enlist(h, bin);
+    quarry_semaphore_add(&h->supply[class_], n, 0, expected);
+    return flags & QUARRY_BIN_RETIRING ? bin : SIMT_NULL;
+}
+
+/* Gives what has been retired to where it came from: a bin to its chunk, a chunk to the buddy system.  Its unit there
+ * has been announced; no reader knows it.
+ * Returns the chunk, if the caller is to retire that now; else NULL. */
+SIMT_FN struct quarry_bin *quarry_arenas_give_back(const struct quarry_arenas *h, struct quarry_bin *bin)
+{
+    uint32_t page = bin->page, number = page >> h->shape.chunk_log;
+    if (bin->class_ < h->shape.classes)
+        return quarry_arenas_given(h, quarry_arenas_give_bit(h, page), 1, 1);
+    (void)simt_and_u32(&h->chunk[number / 32u], ~(1u << number % 32u), relaxed);
+    (void)quarry_buddy_give(&h->buddy, page);
+    simt_fence(acq_rel); /* pairs with that of who refuses, on its way down */
+    quarry_semaphore_retract(&h->buddy.units[h->shape.chunk_log], 1);
+    return SIMT_NULL;
+}
+
 /* ---- retiring ---- */
 
-SIMT_FN int quarry_arenas_is_empty(const struct quarry_arenas *h, const struct quarry_bin_chunk *chunk)
-{
-    uint32_t bins = 0;
-    SIMT_ROLLED
-    for (uint32_t i = 0; i < QUARRY_BIN_SPARE_WORDS; i++)
-        bins += simt_popc_u32(simt_load_u32(&chunk->spare[i], relaxed));
-    return bins == quarry_bin_count(&h->shape);
-}
-
-/* Takes a chunk whose bins are all free out of use, or finds that some are not.  The caller has set `retiring`.
- * Returns whether it is retired: then its block is announced to the buddy system. */
-SIMT_FN int quarry_arenas_retire_chunk(const struct quarry_arenas *h, struct quarry_bin_chunk *chunk)
-{
-    struct quarry_arena_list *list = quarry_arenas_list(h, chunk->arena, h->shape.classes);
-    struct quarry_semaphore *bins = quarry_arenas_bins(h), *above = &h->buddy.units[h->shape.chunk_log];
-    uint32_t n = quarry_bin_count(&h->shape), number = chunk->page >> h->shape.chunk_log;
-    for (;; simt_backoff()) {
-        int announced = quarry_semaphore_free(simt_load_u64(&bins->balance, relaxed)) >= (int64_t)n;
-        int taken = 0;
-        if (announced) {
-            quarry_semaphore_announce(above, 1);
-            simt_fence(acq_rel); /* pairs with that of who refuses, on its way up */
-            taken = quarry_semaphore_try(bins, n);
-        }
-        quarry_mutex_acquire(&list->mutex);
-        int empty = quarry_arenas_is_empty(h, chunk);
-        if (empty && taken) {
-            quarry_list_remove(&chunk->link);
-            (void)simt_and_u32(&h->chunk[number / 32u], ~(1u << number % 32u), relaxed);
-        } else if (!empty) {
-            chunk->retiring = 0;
-        }
-        quarry_mutex_release(&list->mutex);
-        if (empty && taken)
-            return 1;
-        if (taken)
-            quarry_semaphore_signal(bins, n);
-        if (announced) {
-            simt_fence(acq_rel); /* pairs with that of who refuses, on its way down */
-            quarry_semaphore_retract(above, 1);
-        }
-        if (!empty)
-            return 0;
-    }
-}
-
-/* Gives a bin to its chunk.  Its unit has been announced; no reader knows it. */
-SIMT_FN void quarry_arenas_give_bin(const struct quarry_arenas *h, uint32_t page)
-{
-    struct quarry_bin_chunk *chunk = quarry_arenas_chunk(h, page);
-    struct quarry_arena_list *list = quarry_arenas_list(h, chunk->arena, h->shape.classes);
-    uint32_t number = page - chunk->page, *spare = &chunk->spare[number / 32u];
-    quarry_mutex_acquire(&list->mutex);
-    if (!quarry_bin_has_spare(chunk))
-        quarry_list_insert(&list->first, &chunk->link);
-    simt_store_u32(spare, *spare | 1u << number % 32u, relaxed);
-    int retires = !chunk->retiring && quarry_arenas_is_empty(h, chunk);
-    if (retires)
-        chunk->retiring = 1;
-    quarry_mutex_release(&list->mutex);
-    quarry_semaphore_add(quarry_arenas_bins(h), 1, 0, 1);
-    if (retires && quarry_arenas_retire_chunk(h, chunk)) {
-        (void)quarry_buddy_give(&h->buddy, page >> h->shape.chunk_log << h->shape.chunk_log);
-        simt_fence(acq_rel); /* pairs with that of who refuses, on its way down */
-        quarry_semaphore_retract(&h->buddy.units[h->shape.chunk_log], 1);
-    }
-}
-
 /* Takes a bin whose blocks are all free out of use, or finds that some are not.  The caller has set RETIRING.
- * Returns whether it is retired. */
+ * Returns whether it is retired: then its unit is announced to where it goes. */
 SIMT_FN int quarry_arenas_retire_try(const struct quarry_arenas *h, struct quarry_bin *bin)
 {
-    struct quarry_semaphore *units = &h->supply[bin->class_], *bins = quarry_arenas_bins(h);
+    struct quarry_semaphore *units = &h->supply[bin->class_], *above = quarry_arenas_above(h, bin->class_);
     uint32_t blocks = quarry_bin_blocks(&h->shape, bin->class_);
     uint32_t full = blocks * QUARRY_BIN_ONE | QUARRY_BIN_LISTED | QUARRY_BIN_RETIRING;
     for (;; simt_backoff()) {
@@ -268,8 +260,8 @@ SIMT_FN int quarry_arenas_retire_try(const struct quarry_arenas *h, struct quarr
             continue;
         }
         if (word != full || quarry_semaphore_free(simt_load_u64(&units->balance, relaxed)) < (int64_t)blocks)
-            continue; /* somebody is about to list it, or has a claim to a unit */
-        quarry_semaphore_announce(bins, 1);
+            continue; /* somebody is about to list it, or to signal, or has a claim to a unit */
+        quarry_semaphore_announce(above, 1);
         simt_fence(acq_rel); /* pairs with that of who refuses, on its way up */
         if (quarry_semaphore_try(units, blocks)) {
             /* acquire: pairs with quarry_bin_raise; no flag stays, and no block is free */
@@ -278,27 +270,35 @@ SIMT_FN int quarry_arenas_retire_try(const struct quarry_arenas *h, struct quarr
             quarry_semaphore_signal(units, blocks);
             simt_fence(acq_rel); /* pairs with that of who refuses, on its way down */
         }
-        quarry_semaphore_retract(bins, 1);
+        quarry_semaphore_retract(above, 1);
     }
 }
 
-/* Retires a bin, if that can be.  A lane calls it, outside of read sections. */
+/* Retires a bin, if that can be, and the chunks that have no other.  The caller has set RETIRING.  A lane calls it,
+ * outside of read sections. */
 SIMT_NOINLINE_FN void quarry_arenas_retire(const struct quarry_arenas *h, struct quarry_bin *bin)
 {
-    if (!quarry_arenas_retire_try(h, bin))
-        return;
-    struct quarry_srcu *readers = &h->arena[bin->arena].readers;
-    struct quarry_arena_list *list = quarry_arenas_list(h, bin->arena, bin->class_);
-    quarry_mutex_acquire(&list->mutex);
-    quarry_list_remove(&bin->link);
-    quarry_mutex_release(&list->mutex);
-    quarry_srcu_queue(readers, &bin->callback);
-    struct quarry_srcu_callback *due = quarry_srcu_barrier_or_delegate(readers);
-    while (due) {
-        struct quarry_srcu_callback *next = due->next;
-        bin = (struct quarry_bin *)(void *)((unsigned char *)due - sizeof(struct quarry_link));
-        quarry_arenas_give_bin(h, bin->page);
-        due = next;
+    bin->callback.next = SIMT_NULL;
+    for (struct quarry_srcu_callback *next = &bin->callback, *due; next;) {
+        bin = quarry_bin_of(next);
+        next = next->next;
+        if (!quarry_arenas_retire_try(h, bin))
+            continue;
+        struct quarry_srcu *readers = &h->arena[bin->arena].readers;
+        struct quarry_arena_list *list = quarry_arenas_list(h, bin->arena, bin->class_);
+        quarry_mutex_acquire(&list->mutex);
+        quarry_list_remove(&bin->link);
+        quarry_mutex_release(&list->mutex);
+        quarry_srcu_queue(readers, &bin->callback);
+        for (due = quarry_srcu_barrier_or_delegate(readers); due;) {
+            bin = quarry_bin_of(due);
+            due = due->next;
+            bin = quarry_arenas_give_back(h, bin);
+            if (bin) {
+                bin->callback.next = next;
+                next = &bin->callback;
+            }
+        }
     }
 }
 
@@ -327,24 +327,6 @@ SIMT_FN struct quarry_arenas_where quarry_arenas_locate(const struct quarry_aren
         w.page = QUARRY_NO_PAGE;
     return w;
 }
-/* n blocks of a bin have been given; their bits are clear.  The leader calls it, as a reader.
- * Returns whether the caller is to retire the bin. */
-SIMT_FN int quarry_arenas_given(const struct quarry_arenas *h, struct quarry_bin *bin, uint32_t n)
-{
-    uint32_t class_ = bin->class_, blocks = quarry_bin_blocks(&h->shape, class_);
-    uint32_t word = quarry_bin_raise(bin, n);
-    int retires = 0;
-    if (!(word & QUARRY_BIN_LISTED))
-        quarry_arenas_enlist(h, bin);
-    word = simt_load_u32(&bin->word, relaxed);
-    while (quarry_bin_free(word) == blocks && !(word & QUARRY_BIN_RETIRING) && !retires) {
-        uint32_t seen = simt_cas_u32(&bin->word, word, word | QUARRY_BIN_RETIRING, relaxed);
-        retires = seen == word;
-        word = seen;
-    }
-    quarry_semaphore_signal(&h->supply[class_], n); /* when it can be found, and not before */
-    return retires;
-}
 
 /* Frees the block of a bin that has that address.
  *   page   the address's, which is in a chunk
@@ -356,16 +338,12 @@ SIMT_FN int quarry_arenas_free(const struct quarry_arenas *h, uint32_t page, con
         return 0;
     struct quarry_bin *bin = quarry_arenas_bin(h, w.page);
     uint32_t group = quarry_group(bin, QUARRY_SITE_ARENAS_FREE);
-    uint32_t arena = simt_load_u32(&bin->arena, relaxed);
-    struct quarry_srcu *readers = &h->arena[arena < h->count ? arena : 0].readers;
-    uint32_t section = quarry_srcu_enter(readers, group);
-    int live = quarry_bin_give(bin, w.index), retires = 0;
+    int live = quarry_bin_give(bin, w.index);
     uint32_t n = simt_popc_u32(simt_ballot(group, live));
     simt_sync(group); /* all bits are clear */
-    if (simt_rank(group) == 0 && n)
-        retires = quarry_arenas_given(h, bin, n);
-    quarry_srcu_leave(readers, group, section); /* and signalled, before any lane asks again */
-    if (retires)
+    bin = simt_rank(group) == 0 && n ? quarry_arenas_given(h, bin, n, 0) : SIMT_NULL;
+    simt_sync(group); /* and signalled, before any lane asks again */
+    if (bin)
         quarry_arenas_retire(h->self, bin);
     return live;
 }

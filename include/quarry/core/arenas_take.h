@@ -3,11 +3,12 @@
  *
  * malloc.  Lanes of a warp that want blocks of one class ask its semaphore together.
  *   - For units that they get they look through the bins of an arena's list, their own's first: lower a bin's
- *     count, take as many clear bits, and unlist the bin if the count is 0 then.
+ *     count, take as many clear bits, and unlist the bin if the count is 0 then.  Where blocks lie scattered, lanes
+ *     look in arenas of their own.
  *   - GROW: if more is reserved than there and expected, their leader promises the blocks of some bins.  It asks for
  *     so many bins.  Lanes make one each, keep the blocks that the group is owed, list the bin that has more in their
  *     own arena, and signal the others.
- *   - Bins: units of the semaphore of bins, and then bits of a chunk of an arena's list.  GROW: a chunk from the
+ *   - Bins: units of the semaphore of bins, and then a chunk of an arena's list, as above.  GROW: a chunk from the
  *     buddy system.  The leader keeps the bins that it is owed; a chunk that has more goes into the list of its own
  *     arena, and the others are signalled.
  *
@@ -26,6 +27,12 @@
 #define QUARRY_CORE_ARENAS_TAKE_H
 
 #include "quarry/core/arenas.h"
+
+/* From an arena to the next that is looked at: so lanes that look for what few arenas have, side by side, don't all
+ * come to the first of these. */
+#define QUARRY_ARENAS_STEP 61u
+/* A bin that had blocks for so small a part of the lanes tells that others don't have many either. */
+#define QUARRY_ARENAS_FEW 8u
 
 /* quarry_buddy_take.  Out of line, as is what malloc and the last free of a bin run: the switch over all allocators
  * would have their registers. */
@@ -58,18 +65,25 @@ enum quarry_arenas_step {
     QUARRY_ARENAS_STEPS = 8
 };
 
-/* The first arena, from `at` on, whose list seems to have something; or `at`.  Scope: group, reconverged. */
+/* An arena whose list seems to have something; or, if none has, any.
+ *   at      where to look first, but for the caller's own arena
+ *   which   0: the first that is found; else lanes with different ones get different arenas, if there are several
+ * Scope: group, reconverged. */
 SIMT_FN uint32_t quarry_arenas_look(const struct quarry_arenas *h, uint32_t group, uint32_t at,
-                                    uint32_t class_)
+                                    uint32_t class_, uint32_t which)
 {
+    uint32_t rank = simt_rank(group), own = simt_sm() % h->count;
+    uint32_t step = h->count % QUARRY_ARENAS_STEP ? QUARRY_ARENAS_STEP : 1u;
     at = simt_shuffle_u32(group, at, simt_ctz_u32(group));
     SIMT_ROLLED
-    for (uint32_t i = 0; i < h->count; i += simt_popc_u32(group)) {
-        uint32_t arena = (at + i + simt_rank(group)) % h->count;
+    for (uint32_t i = 0; i <= h->count; i += simt_popc_u32(group)) {
+        uint32_t arena = i + rank == 0 ? own : (at + (i + rank) * step) % h->count;
         const struct quarry_link *first = &quarry_arenas_list(h, arena, class_)->first;
-        uint32_t has = simt_ballot(group, quarry_list_next(first) != first);
-        if (has)
-            return simt_shuffle_u32(group, arena, simt_ctz_u32(has));
+        uint32_t lists = simt_ballot(group, quarry_list_next(first) != first);
+        if (lists) {
+            uint32_t lane = quarry_kth_set_u32(lists, which % simt_popc_u32(lists) + 1u);
+            return simt_shuffle_u32(group, arena, lane);
+        }
     }
     return at;
 }
@@ -95,111 +109,112 @@ SIMT_FN uint32_t quarry_arenas_lower(const struct quarry_arenas *h, struct quarr
     return 0;
 }
 
-/* Finds blocks for the first n lanes that need one, which have a unit each.  Scope: group, reconverged. */
-SIMT_FN void quarry_arenas_search(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a,
-                                  uint32_t group, uint32_t n)
+/* Finds what lanes have a unit of each: a block of a class; or, if it is shape.classes, a bin.  Mostly a bin has enough
+ * for many of them, so they look together.  If it had not, blocks lie scattered, and they spread over the arenas.
+ *   has   the lanes
+ * Returns the caller's, if it is one: the page of its bin, or its chunk's, in the upper half, and the number of the
+ * block or the bin.  Scope: group, reconverged.  Order: acquire, for the whole group. */
+SIMT_FN uint64_t quarry_arenas_search(const struct quarry_arenas *h, uint32_t group, uint32_t has,
+                                      uint32_t class_)
 {
-    uint32_t has = simt_ballot(group, (a->needs >> simt_lane() & 1u) && simt_rank(a->needs) < n);
-    a->needs = a->needs & ~has;
-    for (uint32_t at = simt_sm() % h->count;; simt_backoff()) {
-        at = quarry_arenas_look(h, group, at, a->class_);
-        uint32_t section = quarry_srcu_enter(&h->arena[at].readers, group);
-        while (has) {
-            uint32_t page = 0, got = 0;
-            if (simt_rank(group) == 0)
-                got = quarry_arenas_lower(h, quarry_arenas_list(h, at, a->class_), simt_popc_u32(has), &page);
-            got = simt_shuffle_u32(group, got, simt_ctz_u32(group));
-            if (got == 0)
-                break;
-            page = simt_shuffle_u32(group, page, simt_ctz_u32(group));
-            uint32_t takers = simt_ballot(group, (has >> simt_lane() & 1u) && simt_rank(has) < got);
-            uint32_t words = (quarry_bin_blocks(&h->shape, a->class_) + 31u) / 32u;
-            uint32_t index = quarry_bin_take(quarry_arenas_bin(h, page), words, group, takers);
-            if (takers >> simt_lane() & 1u)
-                a->block = quarry_arenas_address(h, page, a->class_, index);
-            has &= ~takers;
+    uint32_t words = (quarry_bin_blocks(&h->shape, class_) + 31u) / 32u, which = 0;
+    uint64_t found = 0;
+    struct quarry_random r = quarry_random_start();
+    while (has) {
+        uint32_t at = quarry_arenas_look(h, group, quarry_random_below(&r, h->count), class_, which);
+        uint32_t looks = has >> simt_lane() & 1u, same = simt_match_u32(group, looks ? at : QUARRY_NO_PAGE),
+                 got = 0;
+        if (looks) {
+            struct quarry_srcu *readers = &h->arena[at].readers;
+            uint32_t section = quarry_srcu_enter(readers, same), page = 0;
+            if (simt_rank(same) == 0)
+                got = quarry_arenas_lower(h, quarry_arenas_list(h, at, class_), simt_popc_u32(same), &page);
+            got = simt_shuffle_u32(same, got, simt_ctz_u32(same));
+            page = simt_shuffle_u32(same, page, simt_ctz_u32(same));
+            if (got) {
+                uint32_t takers = quarry_bin_lowest(same, got);
+                uint32_t index = quarry_bin_take(quarry_arenas_bin(h, page), words, same, takers);
+                got = takers >> simt_lane() & 1u;
+                if (got)
+                    found = (uint64_t)page << 32 | index;
+            }
+            quarry_srcu_leave(readers, same, section);
         }
-        quarry_srcu_leave(&h->arena[at].readers, group, section); /* what the leader acquired holds for all */
-        if (has == 0)
-            return;
-        at = at + 1u < h->count ? at + 1u : 0;
+        uint32_t served = simt_ballot(group, got != 0);
+        which = served && (simt_popc_u32(served) - 1u) * QUARRY_ARENAS_FEW < simt_popc_u32(has)
+                    ? simt_rank(has)
+                    : 0;
+        has &= ~served;
+        if (served == 0)
+            simt_backoff();
     }
+    simt_sync(group); /* what a leader acquired holds for all */
+    return found;
 }
 
-/* The leader takes up to n bins of a chunk.
- *   first    out: of 32 pages, the first
- * Returns which of these are the bins; 0: the arena has none. */
-SIMT_FN uint32_t quarry_arenas_pick(const struct quarry_arenas *h, uint32_t arena, uint32_t n,
-                                    uint32_t *first)
-{
-    struct quarry_arena_list *list = quarry_arenas_list(h, arena, h->shape.classes);
-    uint32_t bins = 0, i = 0;
-    quarry_mutex_acquire(&list->mutex);
-    struct quarry_link *link = quarry_list_next(&list->first);
-    if (link != &list->first) {
-        struct quarry_bin_chunk *chunk = (struct quarry_bin_chunk *)(void *)link;
-        while (chunk->spare[i] == 0)
-            i++;
-        bins = quarry_bin_lowest(chunk->spare[i], n);
-        *first = chunk->page + 32u * i;
-        simt_store_u32(&chunk->spare[i], chunk->spare[i] & ~bins, relaxed);
-        if (!quarry_bin_has_spare(chunk))
-            quarry_list_remove(link);
-    }
-    quarry_mutex_release(&list->mutex);
-    return bins;
-}
-
-/* Lanes make bins, one each, and give their first blocks to lanes that need one; the others they signal.
- *   n   units that the group has of the semaphore of bins
+/* Lanes make a bin each, and give the first blocks of all to lanes that need one; the others they signal.
+ *   n      lanes that do it: the first of the group
+ *   page   the caller's bin, if it is one
  * Scope: group, reconverged. */
 SIMT_FN void quarry_arenas_make_bins(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a,
-                                     uint32_t group, uint32_t n)
+                                     uint32_t group, uint32_t n, uint32_t page)
 {
-    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group);
-    for (uint32_t made = 0; n; n -= made) {
-        uint32_t at = quarry_arenas_look(h, group, simt_sm() % h->count, h->shape.classes);
-        uint32_t blocks = quarry_bin_blocks(&h->shape, a->class_), bins = 0, first = 0, kept = 0;
-        if (rank == 0) {
-            first = a->kept;
-            bins = first == QUARRY_NO_PAGE ? quarry_arenas_pick(h, at, n, &first) : quarry_bin_below(n, 0);
-            a->kept = QUARRY_NO_PAGE;
-            kept = simt_popc_u32(bins) * blocks < a->owed ? simt_popc_u32(bins) * blocks : a->owed;
+    uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), class_ = a->class_;
+    uint32_t blocks = quarry_bin_blocks(&h->shape, class_), owed = a->owed;
+    uint32_t kept = simt_shuffle_u32(group, n * blocks < owed ? n * blocks : owed, leader);
+    if (rank < n) {
+        simt_assert(kept > rank * blocks);
+        uint32_t mine = kept - rank * blocks < blocks ? kept - rank * blocks : blocks,
+                 own = simt_sm() % h->count;
+        struct quarry_bin *bin = quarry_arenas_bin(h, page);
+        quarry_bin_make(bin, page, class_, own, blocks, mine);
+        if (mine < blocks) { /* the last */
+            struct quarry_arena_list *list = quarry_arenas_list(h, own, class_);
+            quarry_mutex_acquire(&list->mutex);
+            quarry_list_insert(&list->first, &bin->link);
+            quarry_mutex_release(&list->mutex);
         }
-        simt_sync(group); /* what the leader acquired holds for all */
-        bins = simt_shuffle_u32(group, bins, leader);
-        first = simt_shuffle_u32(group, first, leader);
-        kept = simt_shuffle_u32(group, kept, leader);
-        made = simt_popc_u32(bins);
-        if (rank < made) {
-            uint32_t page = first + quarry_kth_set_u32(bins, rank + 1u), own = simt_sm() % h->count;
-            simt_assert(kept > rank * blocks);
-            uint32_t mine = kept - rank * blocks < blocks ? kept - rank * blocks : blocks;
-            struct quarry_bin *bin = quarry_arenas_bin(h, page);
-            quarry_bin_make(bin, page, a->class_, own, blocks, mine);
-            if (mine < blocks) { /* the last */
-                struct quarry_arena_list *list = quarry_arenas_list(h, own, a->class_);
-                quarry_mutex_acquire(&list->mutex);
-                quarry_list_insert(&list->first, &bin->link);
-                quarry_mutex_release(&list->mutex);
-            }
-        }
-        simt_sync(group); /* bins are made */
-        if (rank == 0 && made) {
-            uint32_t owed = a->owed, promised = a->promised;
-            quarry_semaphore_produced(&h->supply[a->class_], &owed, made * blocks, &promised);
-            a->owed = owed;
-            a->promised = promised;
-        }
-        uint32_t place = simt_rank(a->needs);
-        int needs = (a->needs >> simt_lane() & 1u) != 0;
-        if (needs && place < kept)
-            a->block = quarry_arenas_address(h, first + quarry_kth_set_u32(bins, place / blocks + 1u),
-                                             a->class_, place % blocks);
-        a->needs = simt_ballot(group, needs && place >= kept);
-        if (made == 0)
-            simt_backoff(); /* others took what was seen */
     }
+    simt_sync(group); /* bins are made */
+    if (rank == 0) {
+        uint32_t promised = a->promised;
+        quarry_semaphore_produced(&h->supply[class_], &owed, n * blocks, &promised);
+        a->owed = owed;
+        a->promised = promised;
+    }
+    uint32_t place = simt_rank(a->needs);
+    int served = (a->needs >> simt_lane() & 1u) && place < kept;
+    page = simt_shuffle_u32(group, page, served ? quarry_lane_of_rank(group, place / blocks) : simt_lane());
+    if (served)
+        a->block = quarry_arenas_address(h, page, class_, place % blocks);
+    a->needs = a->needs & ~simt_ballot(group, served);
+}
+
+/* Lanes of the group have units of blocks, or of bins, and get the blocks.
+ *   n      units: the first lanes have one each; of blocks, the first of those that need one
+ *   bins   are they bins?
+ * Scope: group, reconverged. */
+SIMT_FN void quarry_arenas_use(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a,
+                               uint32_t group, uint32_t n, int bins)
+{
+    uint32_t from = bins ? group : a->needs, class_ = bins ? h->shape.classes : a->class_;
+    uint32_t has = simt_ballot(group, (from >> simt_lane() & 1u) && simt_rank(from) < n);
+    uint32_t first = simt_shuffle_u32(group, a->kept, simt_ctz_u32(group));
+    if (first != QUARRY_NO_PAGE) { /* bins of the group's own chunk */
+        a->kept = QUARRY_NO_PAGE;
+        simt_sync(group); /* what the leader acquired holds for all */
+        quarry_arenas_make_bins(h, a, group, n, first + simt_rank(group));
+        return;
+    }
+    uint64_t found = quarry_arenas_search(h, group, has, class_);
+    uint32_t page = (uint32_t)(found >> 32), index = (uint32_t)found;
+    if (bins) {
+        quarry_arenas_make_bins(h, a, group, n, page + h->shape.heads + index);
+        return;
+    }
+    if (has >> simt_lane() & 1u)
+        a->block = quarry_arenas_address(h, page, class_, index);
+    a->needs = from & ~has;
 }
 
 /* Waits until some of what the caller is owed has come, or it has promised batches.
@@ -249,18 +264,10 @@ SIMT_FN uint32_t quarry_arenas_next(const struct quarry_arenas *h, volatile stru
 SIMT_FN void quarry_arenas_make_chunk(const struct quarry_arenas *h, uint32_t own, uint32_t first,
                                       uint32_t kept)
 {
-    struct quarry_bin_chunk *chunk = quarry_arenas_chunk(h, first);
+    struct quarry_bin *chunk = quarry_arenas_bin(h, first);
     struct quarry_arena_list *list = quarry_arenas_list(h, own, h->shape.classes);
     uint32_t number = first >> h->shape.chunk_log;
-    chunk->page = first;
-    chunk->arena = own;
-    chunk->retiring = 0;
-    SIMT_ROLLED
-    for (uint32_t i = 0; i < QUARRY_BIN_SPARE_WORDS; i++)
-        simt_store_u32(&chunk->spare[i],
-                       quarry_bin_below(quarry_bin_chunk_pages(&h->shape), i) &
-                           ~quarry_bin_below(h->shape.heads + kept, i),
-                       relaxed);
+    quarry_bin_make(chunk, first, h->shape.classes, own, quarry_bin_count(&h->shape), kept);
     (void)simt_or_u32(&h->chunk[number / 32u], 1u << number % 32u, relaxed);
     if (kept == quarry_bin_count(&h->shape))
         return;
@@ -324,10 +331,8 @@ SIMT_NOINLINE_FN int quarry_arenas_go_on(const struct quarry_arenas *h, volatile
     for (;;) {
         said = simt_shuffle_u32(group, said, simt_ctz_u32(group));
         uint32_t n = said / QUARRY_ARENAS_STEPS, step = said % QUARRY_ARENAS_STEPS, needs = a->needs;
-        if (step == QUARRY_ARENAS_UNITS)
-            quarry_arenas_search(h, a, group, n);
-        else if (step == QUARRY_ARENAS_BINS)
-            quarry_arenas_make_bins(h, a, group, n);
+        if (step == QUARRY_ARENAS_UNITS || step == QUARRY_ARENAS_BINS)
+            quarry_arenas_use(h, a, group, n, step == QUARRY_ARENAS_BINS);
         else if (step == QUARRY_ARENAS_NONE)
             a->needs = simt_ballot(group, (needs >> simt_lane() & 1u) &&
                                               simt_rank(needs) + n < simt_popc_u32(needs));

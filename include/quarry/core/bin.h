@@ -13,19 +13,26 @@
  * has as many blocks as a page without a head.  Blocks larger than a tail don't use it.  Tail t is that of bin
  * heads + t; there are at least as many as bins.  No block begins where a page begins.
  *
- *     word    31 ............ 2 | 1 ........ 0
+ *     word    31 ............ 3 | 2 ........ 0
  *             blocks free       | flags
  *     used    a bit for each block: somebody has it; and for those that the bin has not
+ *
+ * A chunk's head is that of a bin, too: its blocks are the chunk's bins, block i is page heads + i, and its class is
+ * the number of classes.
  *
  * Two stages.  Who takes blocks lowers the count first, by a compare-exchange, and then finds as many clear
  * bits: there are always as many clear bits as are counted and as have been promised to those who lowered the
  * count.  Who gives a block clears its bit first and then counts.
  *
- *     LISTED     the bin is in the list of its class
- *     RETIRING   somebody decides whether the bin, whose blocks are all free, is retired: nobody else may
+ *     LISTED     the bin is in the list of its class; changes under the list's mutex
+ *     LISTING    the lane that has set the flag is about to list the bin
+ *     RETIRING   the lane that has set the flag decides whether the bin, whose blocks are all free, is retired
  *
- * Flags and count are one word.  So who adds to the count knows whether the bin was listed then, and who
- * unlists it knows that nobody had added.
+ * Flags and count are one word.  So who adds to the count sets at that instant the flags that say what it has to do
+ * then, and who unlists the bin knows that nobody had added.
+ *
+ * Who gives blocks keeps the bin from being retired until it has counted them, for not all are counted before.
+ * After that it touches the bin only if it has set a flag.
  *
  * Order.  Clearing a bit releases and setting one acquires: what was done to a block before it was given
  * happens-before what its next owner does.  Adding to the count releases: so who retires the bin, and acquires,
@@ -42,12 +49,12 @@
 #define QUARRY_BIN_HEAD 128u /* bytes; also of a tail */
 #define QUARRY_BIN_BLOCKS_MOST 512u
 #define QUARRY_BIN_WORDS (QUARRY_BIN_BLOCKS_MOST / 32u)
-#define QUARRY_BIN_CHUNK_LOG_MOST 7u /* the chunk's head has a bit for each page */
-#define QUARRY_BIN_SPARE_WORDS ((1u << QUARRY_BIN_CHUNK_LOG_MOST) / 32u)
+#define QUARRY_BIN_CHUNK_LOG_MOST 7u /* at most QUARRY_BIN_BLOCKS_MOST bins */
 
 #define QUARRY_BIN_LISTED 1u
-#define QUARRY_BIN_RETIRING 2u
-#define QUARRY_BIN_ONE 4u /* block, in `word` */
+#define QUARRY_BIN_LISTING 2u
+#define QUARRY_BIN_RETIRING 4u
+#define QUARRY_BIN_ONE 8u /* block, in `word` */
 #define QUARRY_BIN_NOTHING 0xffffffffu
 
 struct quarry_bin {
@@ -60,15 +67,6 @@ struct quarry_bin {
     uint32_t used[QUARRY_BIN_WORDS];
 };
 SIMT_STATIC_ASSERT(sizeof(struct quarry_bin) <= QUARRY_BIN_HEAD, "a bin's head fits");
-
-struct quarry_bin_chunk {
-    struct quarry_link link;                /* in the list of chunks that have free bins.  First, as above */
-    uint32_t spare[QUARRY_BIN_SPARE_WORDS]; /* a bit for each page that is a free bin */
-    uint32_t page;                          /* its first one's number */
-    uint32_t arena;
-    uint32_t retiring;
-};
-SIMT_STATIC_ASSERT(sizeof(struct quarry_bin_chunk) <= QUARRY_BIN_HEAD, "a chunk's head fits");
 
 /* How chunks are divided. */
 struct quarry_bin_shape {
@@ -117,11 +115,11 @@ SIMT_FN uint32_t quarry_bin_inside(const struct quarry_bin_shape *s, uint32_t si
     return (uint32_t)(s->page_bytes - s->head_bytes) >> size_log;
 }
 
-/* Blocks of a bin of that class. */
+/* Blocks of a bin of that class; of class s->classes the bins of a chunk. */
 SIMT_FN uint32_t quarry_bin_blocks(const struct quarry_bin_shape *s, uint32_t class_)
 {
     uint32_t size_log = s->least_log + class_;
-    uint32_t blocks = QUARRY_BIN_FIT(s, size_log);
+    uint32_t blocks = class_ < s->classes ? QUARRY_BIN_FIT(s, size_log) : quarry_bin_count(s);
     return blocks < QUARRY_BIN_BLOCKS_MOST ? blocks : QUARRY_BIN_BLOCKS_MOST;
 }
 
@@ -175,7 +173,13 @@ SIMT_FN uint32_t quarry_bin_index(const struct quarry_bin_shape *s, uint32_t cla
     return index < quarry_bin_blocks(s, class_) ? index : QUARRY_BIN_NOTHING;
 }
 
-/* ---- words ---- */
+/* ---- heads ---- */
+
+/* The bin that has the callback. */
+SIMT_FN struct quarry_bin *quarry_bin_of(struct quarry_srcu_callback *callback)
+{
+    return (struct quarry_bin *)(void *)((unsigned char *)callback - sizeof(struct quarry_link));
+}
 
 SIMT_FN uint32_t quarry_bin_free(uint32_t word)
 {
@@ -189,20 +193,11 @@ SIMT_FN uint32_t quarry_bin_below(uint32_t n, uint32_t i)
     return bits >= 32u ? ~0u : (1u << bits) - 1u;
 }
 
-/* Has a chunk free bins? */
-SIMT_FN int quarry_bin_has_spare(const struct quarry_bin_chunk *chunk)
-{
-    uint32_t any = 0;
-    SIMT_ROLLED
-    for (uint32_t i = 0; i < QUARRY_BIN_SPARE_WORDS; i++)
-        any |= simt_load_u32(&chunk->spare[i], relaxed);
-    return any != 0;
-}
-
 /* Makes a bin whose first `kept` blocks are somebody's.  Nobody knows of it. */
 SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t class_, uint32_t arena,
                              uint32_t blocks, uint32_t kept)
 {
+    quarry_list_make(&bin->link);
     /* Atomic: find and census may look. */
     simt_store_u32(&bin->page, page, relaxed);
     simt_store_u32(&bin->class_, class_, relaxed);
@@ -234,11 +229,24 @@ SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *
 }
 
 /* n blocks more are free; their bits are clear.
- * Returns the word before.  Order: release. */
-SIMT_FN uint32_t quarry_bin_raise(struct quarry_bin *bin, uint32_t n)
+ *   blocks   that the bin has
+ * Returns the flags that the caller has set: LISTING: it must list the bin; RETIRING: it must decide, after that.
+ * With none it must not touch the bin any more.  Order: release. */
+SIMT_FN uint32_t quarry_bin_raise(struct quarry_bin *bin, uint32_t n, uint32_t blocks)
 {
-    /* pairs with the acquire in quarry_arenas_retire_try */
-    return simt_add_u32(&bin->word, n * QUARRY_BIN_ONE, release);
+    uint32_t word = simt_load_u32(&bin->word, relaxed);
+    for (;;) {
+        uint32_t next = word + n * QUARRY_BIN_ONE, seen;
+        if (!(word & QUARRY_BIN_LISTED))
+            next |= QUARRY_BIN_LISTING;
+        if (quarry_bin_free(next) == blocks)
+            next |= QUARRY_BIN_RETIRING;
+        /* release: pairs with the acquire in quarry_arenas_retire_try */
+        seen = simt_cas_u32(&bin->word, word, next, release);
+        if (seen == word)
+            return next & ~word & (QUARRY_BIN_LISTING | QUARRY_BIN_RETIRING);
+        word = seen;
+    }
 }
 
 /* ---- bits ---- */

@@ -37,6 +37,18 @@ SIMT_FN void quarry_list_init(struct quarry_link *list)
     list->back = list;
 }
 
+/* Makes a link of an element that was in no list so far.  Its owner's. */
+SIMT_FN void quarry_list_make(struct quarry_link *element)
+{
+    simt_store_u64(&element->next, 0, relaxed);
+}
+
+/* Has it been in no list since quarry_list_make?  Its owner's. */
+SIMT_FN int quarry_list_is_new(const struct quarry_link *element)
+{
+    return simt_load_u64(&element->next, relaxed) == 0;
+}
+
 /* Inserts an element behind another one, or at the front.
  *   at        an element of the list, or the list itself
  *   element   in no list; no reader stands on it
