@@ -217,6 +217,7 @@ void quarry_options_format(const struct quarry_option *options, uint32_t count, 
 /* A heap, as the host sees it. */
 typedef struct quarry_heap quarry_heap;
 struct quarry_handle; /* quarry/device.h */
+struct quarry_schema; /* quarry/schema.h */
 
 /* Where a heap's memory comes from.  On the CPU backend all but BUFFER mean host memory. */
 enum quarry_pool {
@@ -310,6 +311,11 @@ struct quarry_heap_options {
     /* Not 0: every malloc and free is counted, for quarry_heap_totals, which costs some atomics each.  Kernels with
      * policies that are fixed when they are compiled (quarry/policy.h) can't count, and leave the heap alone. */
     int statistics;
+
+    /* Types of objects: of allocator "objects", which it then is if there is no name.  The heap has typed objects
+     * (quarry/object.h), and its pages the bytes that the schema says.  Stays the caller's, and must stay while the
+     * heap is there.  Not with debug, statistics, or a policy.  NULL: none. */
+    const struct quarry_schema *schema;
 };
 /* The range of page_bytes.  core/layout.h has it, too; a compiler that sees both compares them. */
 #define QUARRY_MIN_PAGE_BYTES 16u
@@ -322,7 +328,7 @@ struct quarry_heap_options {
 #define QUARRY_HEAP_OPTIONS_INIT                                                                             \
     { sizeof(struct quarry_heap_options), {QUARRY_BACKEND_AUTO, 0, SIMT_NULL, 0, 0, 0, 0, 0, 0}, SIMT_NULL,  \
       SIMT_NULL, 0, 0, QUARRY_POOL_DEVICE, SIMT_NULL, 0, 0, 0, QUARRY_FULL_PROVEN, 0, 0,                     \
-      QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0, 0 }
+      QUARRY_DISTRIBUTION_NONE, QUARRY_OOM_NULL, 0, 0, SIMT_NULL }
 /* clang-format on */
 
 /* Creates a heap.

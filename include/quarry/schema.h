@@ -55,7 +55,6 @@ struct quarry_type {
     uint32_t capacity;
     uint32_t schema;  /* a number that other schemas do not have, most likely */
     uint64_t derived; /* a bit for it and for each type that derives from it */
-    int is_abstract;
 };
 
 SIMT_FN quarry_object quarry_object_null(void)
@@ -267,6 +266,13 @@ SIMT_FN uint64_t quarry_line_of_object(void)
     {                                                                                                        \
         return type##_##name##_at(self, 0);                                                                  \
     }
+/* An abstract type has no such function, so no object can be created of it. */
+#define QUARRY_SCHEMA_NEW_abstract(type)
+#define QUARRY_SCHEMA_NEW_concrete(type)                                                                     \
+    QUARRY_SCHEMA_UNUSED SIMT_FN struct quarry_type quarry_concrete_type_of_##type(void)                     \
+    {                                                                                                        \
+        return quarry_type_of_##type();                                                                      \
+    }
 #define QUARRY_SCHEMA_TYPE_(type, base, FIELDS, kind, ...)                                                   \
     QUARRY_SCHEMA_UNUSED SIMT_FN struct quarry_type quarry_type_of_##type(void)                              \
     {                                                                                                        \
@@ -276,10 +282,9 @@ SIMT_FN uint64_t quarry_line_of_object(void)
         t.capacity = QUARRY_CAPACITY_OF(type);                                                               \
         t.schema = quarry_schema_code();                                                                     \
         t.derived = quarry_schema_derived(quarry_number_of_##type);                                          \
-        t.is_abstract = !QUARRY_SCHEMA_CONCRETE_##kind;                                                      \
         return t;                                                                                            \
     }                                                                                                        \
-    FIELDS(QUARRY_SCHEMA_ACCESS, type)
+    QUARRY_SCHEMA_NEW_##kind(type) FIELDS(QUARRY_SCHEMA_ACCESS, type)
 
 /* What the host knows. */
 #if SIMT_HAS_HOST

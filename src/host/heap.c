@@ -104,6 +104,7 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
     const struct quarry_layout *layout = &heap->layout;
     int whole_pages = layout->unit == layout->page_bytes && layout->max_block == layout->page_bytes;
     uint64_t combined = layout->max_block < layout->page_bytes ? layout->max_block : layout->page_bytes;
+    heap->schema = options->schema;
     heap->overhead = quarry_heap_block_overhead(options);
     heap->handle.counters = &heap->header->counters;
     heap->handle.shrink = (uint32_t)options->alignment;
@@ -461,6 +462,8 @@ enum quarry_status quarry_heap_check(quarry_heap *heap)
         if (status == QUARRY_OK)
             status = quarry_debug_judge(&debug, "");
     }
+    if (status == QUARRY_OK)
+        status = quarry_objects_judge(heap);
     return status == QUARRY_OK ? judge_misfit(heap->handle.code, &header.counters) : status;
 }
 

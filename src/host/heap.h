@@ -13,10 +13,11 @@ struct quarry_heap {
     struct quarry_handle handle;
     struct quarry_policy policy; /* the head's, if the handle has one */
     struct quarry_layout layout;
-    uint64_t overhead;      /* bytes of a block that are not the user's */
-    const uint32_t *launch; /* debug mode: of quarry_launches_enter */
-    int recorded;           /* the pool's counters name a log */
-    int prints;             /* a table when it is destroyed */
+    const struct quarry_schema *schema; /* NULL: no typed objects */
+    uint64_t overhead;                  /* bytes of a block that are not the user's */
+    const uint32_t *launch;             /* debug mode: of quarry_launches_enter */
+    int recorded;                       /* the pool's counters name a log */
+    int prints;                         /* a table when it is destroyed */
 };
 
 /* ---- heap.c ---- */
@@ -30,6 +31,11 @@ uint64_t quarry_heap_units(const quarry_heap *heap);
 /* Fails for an allocator whose blocks are the platform's.
  *   what  that it can't, to stand behind "allocator NAME" */
 enum quarry_status quarry_heap_check_counts(const quarry_heap *heap, const char *what);
+
+/* ---- objects.c ---- */
+
+/* CORRUPT with a sentence if deletes of typed objects were mistakes. */
+enum quarry_status quarry_objects_judge(const quarry_heap *heap);
 
 /* ---- totals.c ---- */
 

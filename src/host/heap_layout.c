@@ -2,6 +2,7 @@
 /* What goes where in a pool. */
 #include "host/heap_plan.h"
 #include "host/internal.h"
+#include "quarry/schema.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -74,6 +75,8 @@ static enum quarry_layout_result lay_out(const struct pool *pool, const struct q
     if (options->page_bytes && options->page_bytes <= QUARRY_MAX_PAGE_BYTES)
         layout->page_bytes += layout->overhead;
     layout->pages = pages;
+    layout->types = options->schema ? options->schema->type_count : 0;
+    layout->schema = options->schema ? options->schema->code : 0;
     layout->low_free = quarry_registry_can(handle->allocator) & QUARRY_CAN_INFER_FULL ? options->low_free : 0;
     (void)quarry_registry_options(handle->allocator, options->set, options->set_count, layout->option);
     enum quarry_layout_result result = quarry_registry_layout(handle, layout);

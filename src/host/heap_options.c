@@ -4,12 +4,14 @@
 #include "host/heap_plan.h"
 #include "host/internal.h"
 #include "host/text.h"
+#include "quarry/schema.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_ALLOCATOR "rw-malloc"
+#define DEFAULT_TYPED_ALLOCATOR "objects"
 #define DEFAULT_LOW_FREE 0.005
 #define DEFAULT_OOM_TRIES 1000u
 #define MAX_OOM_TRIES (1u << 24)
@@ -55,7 +57,7 @@ static enum quarry_status read_environment(struct quarry_heap_options *full,
         say(&says, !*environment->says, "QUARRY_DEBUG", "1");
     if (environment->prints && !full->statistics)
         say(&says, !*environment->says, "QUARRY_STATS", "1");
-    if (!full->allocator && allocator && *allocator) {
+    if (!full->allocator && !full->schema && allocator && *allocator) {
         say(&says, !*environment->says, "QUARRY_DEFAULT_ALLOCATOR", allocator);
         full->allocator = allocator;
     }
@@ -89,7 +91,9 @@ enum quarry_status quarry_heap_options_read(const struct quarry_heap_options *op
     if (status != QUARRY_OK)
         return status;
     if (!full->allocator)
-        full->allocator = DEFAULT_ALLOCATOR;
+        full->allocator = full->schema ? DEFAULT_TYPED_ALLOCATOR : DEFAULT_ALLOCATOR;
+    if (full->schema && full->page_bytes == 0)
+        full->page_bytes = full->schema->block_bytes;
     if (full->alignment == 0)
         full->alignment = NATURAL_ALIGNMENT;
     if (full->full == QUARRY_FULL_INFERRED && full->low_free == 0)
@@ -165,10 +169,39 @@ static enum quarry_status check_full(const struct quarry_heap_options *options)
     return QUARRY_OK;
 }
 
+/* Checks what a heap of typed objects can't be. */
+static enum quarry_status check_schema(const struct quarry_heap_options *options, uint32_t allocator)
+{
+    if (!options->schema)
+        return QUARRY_OK;
+    if (!(quarry_registry_can(allocator) & QUARRY_HAS_TYPES))
+        return quarry_fail(
+            QUARRY_ERROR_COMBINATION,
+            "a schema was given, but allocator %s has no typed objects: \"" DEFAULT_TYPED_ALLOCATOR "\" has",
+            options->allocator);
+    if (options->page_bytes != options->schema->block_bytes)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "page_bytes is %" PRIu64 ", but blocks of schema %s have %" PRIu32
+                           " bytes: leave page_bytes 0",
+                           options->page_bytes, options->schema->name, options->schema->block_bytes);
+    const char *wrong = options->debug                                      ? "debug mode"
+                        : options->statistics                               ? "statistics"
+                        : options->alignment > NATURAL_ALIGNMENT            ? "an alignment"
+                        : options->distribution != QUARRY_DISTRIBUTION_NONE ? "QUARRY_DISTRIBUTION_WARP"
+                        : options->oom != QUARRY_OOM_NULL                   ? "an out-of-memory policy"
+                                                                            : NULL;
+    return wrong ? quarry_fail(QUARRY_ERROR_COMBINATION,
+                               "schema %s was given, and %s, which typed objects do not have",
+                               options->schema->name, wrong)
+                 : QUARRY_OK;
+}
+
 enum quarry_status quarry_heap_options_check(const struct quarry_heap_options *options, uint32_t allocator)
 {
     uint64_t values[QUARRY_MAX_OPTIONS];
     enum quarry_status status = check_full(options);
+    if (status == QUARRY_OK)
+        status = check_schema(options, allocator);
     if (status == QUARRY_OK)
         status = quarry_registry_options(allocator, options->set, options->set_count, values);
     return status == QUARRY_OK ? check_policies(options) : status;

@@ -118,7 +118,7 @@ static void impossible_memory_is_refused(void **state)
 
 static void wrong_launches_are_refused(void **state)
 {
-    static const struct simt_kernel nowhere = {"nowhere", NULL, NULL, sizeof(struct heap_test), 0};
+    static const struct simt_kernel nowhere = {"nowhere", NULL, NULL, sizeof(struct heap_test), 0, NULL};
     struct quarry_target target = base_target;
     struct quarry_grid grid = {1, 32, 0};
     struct heap_test argument;

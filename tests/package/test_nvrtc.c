@@ -100,7 +100,7 @@ static void launch(cudaLibrary_t library, const char *name, const struct quarry_
     cudaKernel_t loaded;
     assert_cuda(cudaLibraryGetKernel(&loaded, library, name));
     const void *handle = (const void *)loaded;
-    const struct simt_kernel kernel = {name, NULL, &handle, sizeof *job, 0};
+    const struct simt_kernel kernel = {name, NULL, &handle, sizeof *job, 0, NULL};
     test_run(&kernel, target, THREADS / 256, 256, 0, job);
 }
 

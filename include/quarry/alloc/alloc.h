@@ -117,7 +117,10 @@ enum quarry_capability {
     QUARRY_HAS_PAGE_PARTS = 128,
 
     /* A block has 2^n pages, and begins at a multiple of so many behind the first page; n may be below 0. */
-    QUARRY_HAS_DOUBLING_SIZES = 256
+    QUARRY_HAS_DOUBLING_SIZES = 256,
+
+    /* It can have a schema: typed objects (quarry/object.h). */
+    QUARRY_HAS_TYPES = 512
 };
 
 #define QUARRY_NOTHING_TO_SETTLE(...) ((void)0)

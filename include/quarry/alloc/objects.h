@@ -10,7 +10,11 @@
  *     page   slot 0, slot 1, ...; what is behind the last is left unused
  *
  * Types are the classes of core/classes.h, from the smallest of which a page has at most 64: 16, 32 .. 512 and 1024
- * bytes with pages of 1024.  Slots of other classes serve nobody here, but a page whose slots are all free does. */
+ * bytes with pages of 1024.  Slots of other classes serve nobody here, but a page whose slots are all free does.
+ *
+ * A heap with a schema (quarry/schema.h) has more types: those of the schema, behind the classes.  Its pages are the
+ * blocks of the schema, and their kinds have the bytes of an object above the type.  quarry/object.h creates and deletes
+ * objects; malloc and free leave their pages alone. */
 #ifndef QUARRY_ALLOC_OBJECTS_H
 #define QUARRY_ALLOC_OBJECTS_H
 
@@ -22,21 +26,73 @@
 #define QUARRY_OBJECTS_PAGE_BYTES 1024u
 #define QUARRY_OBJECTS_DEBUG_UNIT 128u /* with what debug mode adds, and 16 bytes: layout.h */
 #define QUARRY_OBJECTS_PART 1024u      /* pages of a sweep's part */
+#define QUARRY_OBJECTS_TYPES 64u       /* of a schema, at most */
 
 #define QUARRY_OBJECTS_CAN                                                                                   \
-    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS)
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS |             \
+     QUARRY_HAS_TYPES)
+
+/* What a heap with a schema has more, in its pool.  Behind it lie, for each page, 64 bits: the slots that were live
+ * when a snapshot was taken; and a list of the pages of that snapshot, type by type. */
+struct quarry_objects_typed {
+    uint64_t foreign, mistyped,
+        twice;      /* deletes of what is no object of the heap, or of that type, or no more */
+    uint64_t first; /* what the first of them named */
+    uint32_t count[QUARRY_OBJECTS_TYPES]; /* of a snapshot: pages of each type */
+    uint32_t placed[QUARRY_OBJECTS_TYPES];
+};
 
 struct quarry_objects {
     struct quarry_pages pages; /* first, as a free needs it first */
     struct quarry_classes sizes;
     struct quarry_blocks blocks;
     uint32_t unit;
+    uint32_t schema;                    /* code of the schema */
+    struct quarry_objects_typed *typed; /* NULL: there is none */
 };
 
 SIMT_FN void quarry_objects_init(const struct quarry_objects *h, uint64_t thread, uint64_t threads)
 {
     quarry_blocks_init(&h->blocks, thread, threads);
+    if (thread == 0 && h->typed)
+        h->typed->foreign = h->typed->mistyped = h->typed->twice = h->typed->first = 0;
 }
+
+/* ---- types of a schema ---- */
+
+/* The kind of pages with objects of a schema's type.
+ *   bytes   of an object: below 2^15 */
+SIMT_FN uint32_t quarry_objects_typed_kind(const struct quarry_objects *h, uint32_t number, uint32_t capacity,
+                                           uint32_t bytes)
+{
+    return quarry_blocks_kind(h->sizes.whole + 1u + number, capacity) | bytes << QUARRY_BLOCKS_KIND_BITS;
+}
+
+/* Bytes of an object of that kind; 0: pages of that kind have blocks of malloc. */
+SIMT_FN uint32_t quarry_objects_typed_bytes(uint32_t kind)
+{
+    return kind >> QUARRY_BLOCKS_KIND_BITS;
+}
+
+/* The number of the type that objects of that kind have in the schema. */
+SIMT_FN uint32_t quarry_objects_typed_number(const struct quarry_objects *h, uint32_t kind)
+{
+    return quarry_blocks_type(kind) - (h->sizes.whole + 1u);
+}
+
+/* Of the pages of a snapshot: the slots that were live then. */
+SIMT_FN uint64_t *quarry_objects_typed_live(const struct quarry_objects *h)
+{
+    return (uint64_t *)(void *)(h->typed + 1);
+}
+
+/* Their numbers. */
+SIMT_FN uint32_t *quarry_objects_typed_list(const struct quarry_objects *h)
+{
+    return (uint32_t *)(void *)(quarry_objects_typed_live(h) + h->pages.count);
+}
+
+/* ---- malloc and free ---- */
 
 SIMT_FN uint32_t quarry_objects_kind(const struct quarry_objects *h, uint32_t class_)
 {
@@ -77,6 +133,8 @@ SIMT_FN struct quarry_objects_where quarry_objects_locate(const struct quarry_ob
     if (w.page != QUARRY_NO_PAGE) {
         const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->pages, w.page);
         w.kind = quarry_blocks_kind_of(&h->blocks, w.page);
+        if (quarry_objects_typed_bytes(w.kind))
+            w.kind = 0;
         if (w.kind)
             w.slot = quarry_class_page(&h->sizes, quarry_blocks_type(w.kind),
                                        (uint32_t)((const unsigned char *)address - begin));
@@ -159,7 +217,8 @@ SIMT_FN void quarry_objects_census(const struct quarry_objects *h, uint64_t byte
         }
         uint32_t spare = simt_popc_u64(quarry_blocks_free_slots(&h->blocks, (uint32_t)i, kind));
         uint32_t live = quarry_blocks_capacity(kind) - spare;
-        uint64_t size = quarry_class_bytes(&h->sizes, quarry_blocks_type(kind));
+        uint64_t size = quarry_objects_typed_bytes(kind);
+        size = size ? size : quarry_class_bytes(&h->sizes, quarry_blocks_type(kind));
         sum->live_blocks += live;
         sum->live_bytes += live * size;
         sum->free_bytes += spare * size;
@@ -183,7 +242,8 @@ SIMT_HOST_FN void quarry_objects_sections(void *heap, struct quarry_layout *l)
     while (l->page_bytes / least > QUARRY_BLOCKS_SLOTS)
         least *= 2;
     h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least);
-    b->types = h->sizes.whole + 1u;
+    b->types = h->sizes.whole + 1u + l->types;
+    h->schema = l->schema;
     b->shape = quarry_hierarchy_make((uint32_t)l->pages);
     b->parts = quarry_layout_parts(l->pages, QUARRY_OBJECTS_PART, QUARRY_OBJECTS_PART);
     b->sweep =
@@ -196,6 +256,11 @@ SIMT_HOST_FN void quarry_objects_sections(void *heap, struct quarry_layout *l)
     b->maps = (uint64_t *)quarry_layout_section(
         l, "maps", (uint64_t)b->shape.words * QUARRY_BLOCKS_MAPS(b->types) * sizeof *b->maps,
         QUARRY_SECTION_ALIGN);
+    h->typed = SIMT_NULL;
+    if (l->types)
+        h->typed = (struct quarry_objects_typed *)quarry_layout_section(
+            l, "typed", sizeof *h->typed + l->pages * (sizeof(uint64_t) + sizeof(uint32_t)),
+            QUARRY_SECTION_ALIGN);
     h->pages = quarry_layout_pages(l);
 }
 

@@ -45,6 +45,8 @@ struct quarry_layout {
     uint64_t pages;                      /* 0: as many as fit */
     uint64_t option[QUARRY_MAX_OPTIONS]; /* of the family's table (options.h) */
     /* in */
+    uint32_t types;  /* of a schema (quarry/schema.h), for a family with QUARRY_HAS_TYPES; 0: there is none */
+    uint32_t schema; /* its code */
     double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
     /* out */
     uint32_t wrong_option;                              /* QUARRY_LAYOUT_OPTION: its number */

@@ -16,6 +16,9 @@
  *
  * The argument is one struct, passed by value, at most 4096 bytes.
  *
+ * SIMT_KERNEL_NOTED(note, name, type, argument) is a kernel whose record has a note, the address of something static,
+ * for those who launch it.
+ *
  * SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks) is for a kernel that waits for memory most of
  * the time: it is launched in blocks of at most `threads` threads, and on a GPU it gets so few registers that
  * a multiprocessor can run `blocks` of them at once. */
@@ -30,7 +33,8 @@ struct simt_kernel {
     void (*cpu)(const void *argument); /* runs one lane; NULL: not compiled for the CPU */
     const void *const *cuda;           /* points to the handle for cudaLaunchKernel; NULL: no GPU view */
     uint32_t argument_bytes;
-    uint32_t fixed; /* SIMT_KERNEL_FIXED where the kernel was compiled */
+    uint32_t fixed;   /* SIMT_KERNEL_FIXED where the kernel was compiled */
+    const void *note; /* what those who made it tell those who launch it; mostly NULL */
 };
 /* What a kernel is compiled for, a number that those who launch it know; 0: nothing (quarry/fixed.h). */
 #ifndef SIMT_KERNEL_FIXED
@@ -40,21 +44,21 @@ struct simt_kernel {
 #endif
 
 #ifdef __CUDACC_RTC__
-#define SIMT_KERNEL_BOUNDED(bounds, name, type, argument)                                                    \
+#define SIMT_KERNEL_BOUNDED(bounds, note, name, type, argument)                                              \
     extern "C" __global__ void bounds name(type argument)
 #elif SIMT_CUDA
 #ifdef SIMT_DUAL
-#define SIMT_KERNEL_RECORD(name, type)
+#define SIMT_KERNEL_RECORD(note, name, type)
 #else
-#define SIMT_KERNEL_RECORD(name, type)                                                                       \
+#define SIMT_KERNEL_RECORD(note, name, type)                                                                 \
     SIMT_KERNEL_DECLARE(name);                                                                               \
-    const struct simt_kernel name = {#name, nullptr, &name##_cuda, sizeof(type), SIMT_KERNEL_FIXED};
+    const struct simt_kernel name = {#name, nullptr, &name##_cuda, sizeof(type), SIMT_KERNEL_FIXED, note};
 #endif
-#define SIMT_KERNEL_BOUNDED(bounds, name, type, argument)                                                    \
+#define SIMT_KERNEL_BOUNDED(bounds, note, name, type, argument)                                              \
     static __global__ void bounds name##_body(type argument);                                                \
     SIMT_EXTERN_C const void *const name##_cuda;                                                             \
     const void *const name##_cuda = (const void *)name##_body;                                               \
-    SIMT_KERNEL_RECORD(name, type)                                                                           \
+    SIMT_KERNEL_RECORD(note, name, type)                                                                     \
     static __global__ void bounds name##_body(type argument)
 #else
 #ifdef SIMT_DUAL
@@ -64,7 +68,7 @@ struct simt_kernel {
 #define SIMT_KERNEL_CUDA_DECLARE(name)
 #define SIMT_KERNEL_CUDA(name) SIMT_NULL
 #endif
-#define SIMT_KERNEL(name, type, argument)                                                                    \
+#define SIMT_KERNEL_NOTED(note, name, type, argument)                                                        \
     static void name##_body(type argument);                                                                  \
     static void name##_cpu(const void *simt_argument)                                                        \
     {                                                                                                        \
@@ -73,16 +77,17 @@ struct simt_kernel {
     SIMT_KERNEL_CUDA_DECLARE(name)                                                                           \
     SIMT_KERNEL_DECLARE(name);                                                                               \
     const struct simt_kernel name = {#name, name##_cpu, SIMT_KERNEL_CUDA(name), sizeof(type),                \
-                                     SIMT_KERNEL_FIXED};                                                     \
+                                     SIMT_KERNEL_FIXED, note};                                               \
     static void name##_body(type argument)
 #endif
 
 #if SIMT_CUDA
-#define SIMT_KERNEL(name, type, argument) SIMT_KERNEL_BOUNDED(, name, type, argument)
+#define SIMT_KERNEL_NOTED(note, name, type, argument) SIMT_KERNEL_BOUNDED(, note, name, type, argument)
 #define SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks)                                          \
-    SIMT_KERNEL_BOUNDED(__launch_bounds__(threads, blocks), name, type, argument)
+    SIMT_KERNEL_BOUNDED(__launch_bounds__(threads, blocks), SIMT_NULL, name, type, argument)
 #else
 #define SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks) SIMT_KERNEL(name, type, argument)
 #endif
+#define SIMT_KERNEL(name, type, argument) SIMT_KERNEL_NOTED(SIMT_NULL, name, type, argument)
 
 #endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Typed objects in a heap: kernels create and delete them, and one call runs a function for all of a type.
+ * The types, their fields and accessors: quarry/schema.h.  A page to read: docs/guide/objects.md.
+ *
+ *     struct move { struct quarry_handle heap; float dt; };
+ *     QUARRY_DO_ALL(move_all, body, struct move, a, self)     // bodies, and what derives from them
+ *     {
+ *         *body_pos(self) += *body_vel(self) * a->dt;
+ *         if (*body_pos(self) > 1.0f)
+ *             quarry_object_delete(a->heap, self);
+ *     }
+ *
+ *     options.schema = &world_schema;
+ *     quarry_heap_create(&heap, &options);
+ *     quarry_object_do(heap, &move_all, &arguments);
+ *
+ * The algorithm is core/blocks.h: a page is a block of the schema, and a slot an object.  malloc works on the same
+ * heap, for blocks of up to a page: a page has objects of one type, or blocks of one size. */
+#ifndef QUARRY_OBJECT_H
+#define QUARRY_OBJECT_H
+
+#include "quarry/alloc/objects.h"
+#include "quarry/device.h"
+#include "quarry/schema.h"
+#if SIMT_HAS_HOST
+#include "quarry/quarry.h"
+#endif
+
+SIMT_STATIC_ASSERT(QUARRY_OBJECTS_TYPES == QUARRY_SCHEMA_TYPES &&
+                       QUARRY_BLOCKS_SLOTS == QUARRY_SCHEMA_SLOTS &&
+                       QUARRY_OBJECT_MOST_BYTES >> (32u - QUARRY_BLOCKS_KIND_BITS) == 0,
+                   "a heap holds any schema");
+
+/* ---- in kernels: one object ---- */
+
+/* What a heap has of objects, or NULL if it has none. */
+SIMT_FN const struct quarry_objects *quarry_objects_of(const struct quarry_handle *heap)
+{
+    return heap->allocator == QUARRY_NUMBER_objects && heap->as.objects.typed ? &heap->as.objects : SIMT_NULL;
+}
+
+/* Creates an object; its fields have any value.
+ *   heap   of the type's schema
+ *   type   by its name, as the schema has it; not an abstract one, which the compiler refuses
+ * Returns none if the heap is full, as NULL of allocator objects (alloc/objects.h), which counts as a failed malloc;
+ * or if the heap has another schema or none, which counts as nothing.
+ * Scope: a lane.  Lanes that come together get neighbours.  Threads: at the same time as any other call here, and
+ * malloc and free.  Progress: waits only before it says that the heap is full. */
+#define quarry_object_new(heap, type) quarry_object_create(heap, quarry_concrete_type_of_##type())
+
+SIMT_FN quarry_object quarry_object_create(struct quarry_handle heap, struct quarry_type type)
+{
+    const struct quarry_objects *h = quarry_objects_of(&heap);
+    if (!h || h->schema != type.schema)
+        return quarry_object_null();
+    uint32_t kind = quarry_objects_typed_kind(h, type.number, type.capacity, type.bytes);
+    uint32_t group = quarry_group(quarry_blocks_active(&h->blocks, kind), QUARRY_SITE_OBJECT_NEW);
+    uint32_t slot = quarry_blocks_new(&h->blocks, group, kind);
+    if (slot == QUARRY_NO_PAGE) {
+        quarry_null_count(&heap.counters->failed, &heap.counters->last_bytes, type.bytes);
+        return quarry_object_null();
+    }
+    return quarry_object_name(type.number, type.capacity,
+                              quarry_page_address(&h->pages, slot / QUARRY_BLOCKS_SLOTS),
+                              slot % QUARRY_BLOCKS_SLOTS);
+}
+
+/* Notes a delete that is a mistake, in one of the counts. */
+SIMT_NOINLINE_FN void quarry_object_note(struct quarry_objects_typed *typed, uint64_t *count, uint64_t times,
+                                         uint64_t bits)
+{
+    (void)simt_add_u64(count, times, relaxed);
+    (void)simt_cas_u64(&typed->first, 0, bits, relaxed);
+}
+
+/* What counts deletes of an object as mistakes; NULL if it is live, as far as can be seen.
+ *   page, kind   set to the object's, unless it is foreign */
+SIMT_FN uint64_t *quarry_object_wrong(const struct quarry_objects *h, quarry_object o, uint32_t *page,
+                                      uint32_t *kind)
+{
+    *kind = 0;
+    *page = quarry_page_index(&h->pages, quarry_object_block(o));
+    if (*page == QUARRY_NO_PAGE || quarry_page_address(&h->pages, *page) != quarry_object_block(o) ||
+        quarry_object_slot(o) >= quarry_object_capacity(o))
+        return &h->typed->foreign;
+    *kind = simt_load_u32(&h->blocks.kind[*page], relaxed);
+    if (*kind == 0)
+        return &h->typed->twice;
+    if (!quarry_objects_typed_bytes(*kind) ||
+        quarry_objects_typed_number(h, *kind) != quarry_object_type(o) ||
+        quarry_blocks_capacity(*kind) != quarry_object_capacity(o))
+        return &h->typed->mistyped;
+    if (simt_load_u64(&h->blocks.slots[*page], relaxed) >> quarry_object_slot(o) & 1u)
+        return &h->typed->twice;
+    return SIMT_NULL;
+}
+
+/* Deletes an object.
+ *   o   live, of this heap, created by any thread of any kernel, and its creation happens-before this call; none is a
+ *       no-op.  Anything else is a mistake: it is recorded, as far as it is seen, for quarry_heap_check, and leads to
+ *       no write outside of the heap; at worst another object is deleted
+ * Scope, threads: as quarry_object_new.  Waits for nobody but lanes of its warp.
+ * Order: what was done to the object before happens-before what is done to the next one there. */
+SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
+{
+    const struct quarry_objects *h = quarry_objects_of(&heap);
+    uint32_t page, kind;
+    if (!h || quarry_object_is_null(o))
+        return;
+    uint64_t *wrong = quarry_object_wrong(h, o, &page, &kind);
+    if (wrong) {
+        quarry_object_note(h->typed, wrong, 1, o.bits);
+        return;
+    }
+    uint32_t group = quarry_group(&h->blocks.slots[page], QUARRY_SITE_OBJECT_DELETE);
+    uint64_t mine = (uint64_t)1 << quarry_object_slot(o);
+    uint64_t slots = simt_reduce_or_u32(group, (uint32_t)mine) |
+                     (uint64_t)simt_reduce_or_u32(group, (uint32_t)(mine >> 32)) << 32;
+    simt_sync(group); /* what each did, before the first lane's release */
+    if (simt_rank(group) == 0) {
+        uint64_t twice = quarry_blocks_give(&h->blocks, page, slots, kind);
+        uint32_t times = simt_popc_u32(group) - simt_popc_u64(slots) + simt_popc_u64(twice);
+        if (times != 0)
+            quarry_object_note(h->typed, &h->typed->twice, times, o.bits);
+    }
+    simt_sync(group); /* none goes on whose object still looks live */
+}
+
+/* ---- in kernels: all objects, one after the other ---- */
+
+/* The object behind `o`, in an order of the heap's own, of a type or of one that derives from it.
+ *   type   by its name
+ *   o      none: gives the first one.  Else an object of the type that this call gave; it may be deleted by now
+ * Returns none behind the last.  Exact while nobody creates or deletes objects of these types; else it may miss some,
+ * or give one that is deleted. */
+#define quarry_object_next(heap, type, o) quarry_object_after(heap, quarry_type_of_##type(), o)
+
+SIMT_FN quarry_object quarry_object_after(struct quarry_handle heap, struct quarry_type type, quarry_object o)
+{
+    const struct quarry_objects *h = quarry_objects_of(&heap);
+    if (!h || h->schema != type.schema)
+        return quarry_object_null();
+    const struct quarry_blocks *b = &h->blocks;
+    uint32_t number = 0, block = 0, from = 0; /* the first slot to look at */
+    if (!quarry_object_is_null(o)) {
+        number = quarry_object_type(o);
+        block = quarry_page_index(&h->pages, quarry_object_block(o));
+        from = quarry_object_slot(o) + 1u;
+    }
+    for (; number < b->types - (h->sizes.whole + 1u); number++, block = 0, from = 0) {
+        if (!(type.derived >> number & 1u))
+            continue;
+        uint32_t map = quarry_objects_typed_kind(h, number, 1, 0);
+        for (;; block++, from = 0) {
+            if (from == 0)
+                block = quarry_hierarchy_next(&b->shape, quarry_blocks_allocated(b, map), block);
+            if (block >= b->shape.count)
+                break;
+            uint32_t kind = simt_load_u32(&b->kind[block], relaxed);
+            if (kind == 0 || quarry_blocks_type(kind) != quarry_blocks_type(map) ||
+                from >= QUARRY_BLOCKS_SLOTS)
+                continue;
+            uint64_t live = quarry_blocks_all(kind) & ~simt_load_u64(&b->slots[block], relaxed);
+            live &= ~(uint64_t)0 << from;
+            if (live != 0)
+                return quarry_object_name(number, quarry_blocks_capacity(kind),
+                                          quarry_page_address(&h->pages, block), simt_ctz_u64(live));
+        }
+    }
+    return quarry_object_null();
+}
+
+/* ---- in kernels: all objects at once ---- */
+
+/* What a do-all's kernel gets, in front of its arguments: the objects of one type in a snapshot. */
+struct quarry_do_work {
+    const struct quarry_objects_typed *typed;
+    const uint64_t *live; /* of each page */
+    const uint32_t *list; /* of all pages of the snapshot, type by type */
+    unsigned char *pages;
+    uint64_t page_bytes;
+    uint32_t type;
+    uint32_t capacity;
+};
+
+/* What the kernel's record has as its note. */
+struct quarry_do_note {
+    const char *type;
+    uint32_t at; /* where its arguments lie */
+    uint32_t bytes;
+};
+
+/* The turns that the threads of a do-all share: one for each slot. */
+SIMT_FN uint64_t quarry_do_turns(const struct quarry_do_work *work)
+{
+    return (uint64_t)work->typed->count[work->type] * work->capacity;
+}
+
+/* The first page of the type in the list. */
+SIMT_FN const uint32_t *quarry_do_list(const struct quarry_do_work *work)
+{
+    const uint32_t *list = work->list;
+    SIMT_ROLLED
+    for (uint32_t type = 0; type < work->type; type++)
+        list += work->typed->count[type];
+    return list;
+}
+
+/* The object of a turn: thread t has slot t % N of page t / N.  None if that slot was free in the snapshot. */
+SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, const uint32_t *list, uint32_t turn)
+{
+    uint32_t page = list[turn / work->capacity], slot = turn % work->capacity;
+    if (!(work->live[page] >> slot & 1u))
+        return quarry_object_null();
+    return quarry_object_name(work->type, work->capacity, work->pages + page * work->page_bytes, slot);
+}
+
+/* Defines a function that quarry_object_do runs once for each object, each time in a thread of its own.
+ *   name             of the do-all, which is a kernel; other files declare it by SIMT_KERNEL_DECLARE(name)
+ *   type             the objects are of this type, or of one that derives from it
+ *   argument_type    a struct
+ *   argument, self   names for a pointer to a const one, and for the object
+ * The body may create any objects, which are not visited; delete `self`; and delete, once, objects of types that are
+ * not visited.  It may not delete other objects of these types, nor read what another thread may delete meanwhile. */
+#define QUARRY_DO_ALL(name, type, argument_type, argument, self)                                             \
+    struct name##_call {                                                                                     \
+        struct quarry_do_work work;                                                                          \
+        argument_type arguments;                                                                             \
+    };                                                                                                       \
+    SIMT_FN void name##_method(const argument_type *argument, quarry_object self);                           \
+    QUARRY_SCHEMA_UNUSED static const struct quarry_do_note name##_note = {                                  \
+        #type, (uint32_t) __builtin_offsetof(struct name##_call, arguments),                                 \
+        (uint32_t)sizeof(argument_type)};                                                                    \
+    SIMT_KERNEL_NOTED(&name##_note, name, struct name##_call, call)                                          \
+    {                                                                                                        \
+        const uint32_t *list = quarry_do_list(&call.work);                                                   \
+        uint64_t turns = quarry_do_turns(&call.work);                                                        \
+        for (uint64_t turn = simt_thread(); turn < turns; turn += simt_threads()) {                          \
+            quarry_object self = quarry_do_turn(&call.work, list, (uint32_t)turn);                           \
+            if (!quarry_object_is_null(self))                                                                \
+                name##_method(&call.arguments, self);                                                        \
+        }                                                                                                    \
+    }                                                                                                        \
+    SIMT_FN void name##_method(const argument_type *argument, quarry_object self)
+
+/* ---- on the host ---- */
+
+#if SIMT_HAS_HOST
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Runs a do-all for all objects of its type, and of types that derive from it: one snapshot of them all, then a launch
+ * for each type, in the order of the schema.  Queued in the target's stream; on the CPU it has run when this returns.
+ *   method     of QUARRY_DO_ALL
+ *   argument   of its argument's type; copied before this returns
+ * COMBINATION if the heap has no schema, or one without that type.  Else as quarry_launch. */
+enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel *method,
+                                    const void *argument);
+
+/* Counts the live objects of a type, and of those that derive from it, in an idle heap.
+ *   type   its name
+ * COMBINATION as above.  Waits for the target's stream. */
+#define quarry_object_count(heap, type, count) quarry_objects_count(heap, #type, count)
+enum quarry_status quarry_objects_count(quarry_heap *heap, const char *type, uint64_t *count);
+
+/* Copies a field of all live objects of a type, and of those that derive from it, out of an idle heap, in the order of
+ * quarry_object_next.
+ *   type, field   names.  The type is the field's, or derives from it
+ *   values        receives them, one object behind the other, with all elements of the field
+ *   room          so many at most; the others are only counted
+ *   bytes         of a value
+ *   count         receives how many objects there are
+ * ARGUMENT if there is no such field, or its values have another size.  COMBINATION as above, and for a pool
+ * QUARRY_POOL_MALLOC on CUDA.  MEMORY if the host has too little.  Waits for the target's stream. */
+#define quarry_object_read(heap, type, field, values, room, count)                                           \
+    quarry_objects_read(heap, #type, #field, values, room, sizeof *(values), count)
+enum quarry_status quarry_objects_read(quarry_heap *heap, const char *type, const char *field, void *values,
+                                       uint64_t room, size_t bytes, uint64_t *count);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Typed objects of a heap, as the host asks for them: do-alls, counts, fields. */
+#include "device/object_kernels.h"
+#include "host/heap.h"
+#include "host/internal.h"
+#include "quarry/object.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+/* The number of the heap's type of that name. */
+static enum quarry_status find_type(const quarry_heap *heap, const char *name, uint32_t *number)
+{
+    const struct quarry_schema *schema = heap->schema;
+    if (!schema)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "the heap has no typed objects: it was created without options.schema");
+    for (*number = 0; *number < schema->type_count; (*number)++)
+        if (strcmp(schema->types[*number].name, name) == 0)
+            return QUARRY_OK;
+    return quarry_fail(QUARRY_ERROR_COMBINATION, "schema %s of the heap has no type %.64s", schema->name,
+                       name);
+}
+
+/* Derives one type from the other, or is it that? */
+static int derives(const struct quarry_schema *schema, int number, uint32_t from)
+{
+    while (number >= 0 && (uint32_t)number != from)
+        number = schema->types[number].base;
+    return number >= 0;
+}
+
+/* A type and those that derive from it, without the abstract ones, as bits. */
+static uint64_t concrete(const struct quarry_schema *schema, uint32_t number)
+{
+    uint64_t types = 0;
+    for (uint32_t i = 0; i < schema->type_count; i++)
+        if (!schema->types[i].is_abstract && derives(schema, (int)i, number))
+            types |= (uint64_t)1 << i;
+    return types;
+}
+
+/* ---- do-all ---- */
+
+static enum quarry_status take_snapshot(const quarry_heap *heap, const struct quarry_objects *objects,
+                                        uint64_t types)
+{
+    struct quarry_objects_typed *typed = objects->typed;
+    struct object_snapshot snapshot = {*objects, types};
+    enum quarry_status status =
+        quarry_pool_clear(&heap->pool, typed->count, sizeof typed->count + sizeof typed->placed);
+    if (status == QUARRY_OK)
+        status = quarry_pool_launch(&heap->pool, &quarry_object_count_kernel, &snapshot);
+    return status == QUARRY_OK ? quarry_pool_launch(&heap->pool, &quarry_object_list_kernel, &snapshot)
+                               : status;
+}
+
+enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel *method, const void *argument)
+{
+    uint32_t number;
+    if (!heap || !method || !argument)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL",
+                           !heap     ? "heap"
+                           : !method ? "method"
+                                     : "argument");
+    const struct quarry_do_note *note = (const struct quarry_do_note *)method->note;
+    if (!note)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "kernel %s is no do-all: QUARRY_DO_ALL makes one",
+                           method->name);
+    enum quarry_status status = find_type(heap, note->type, &number);
+    if (status != QUARRY_OK)
+        return status;
+    const struct quarry_objects *objects = &heap->handle.as.objects;
+    const uint64_t types = concrete(heap->schema, number);
+    unsigned char *call = (unsigned char *)calloc(1, method->argument_bytes);
+    if (!call)
+        return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for the argument of %s", method->name);
+    struct quarry_do_work work = {objects->typed,
+                                  quarry_objects_typed_live(objects),
+                                  quarry_objects_typed_list(objects),
+                                  objects->pages.base,
+                                  objects->pages.page_bytes,
+                                  0,
+                                  0};
+    memcpy(call + note->at, argument, note->bytes);
+    status = take_snapshot(heap, objects, types);
+    for (uint32_t i = 0; i < heap->schema->type_count && status == QUARRY_OK; i++)
+        if (types >> i & 1u) {
+            work.type = i;
+            work.capacity = heap->schema->types[i].capacity;
+            memcpy(call, &work, sizeof work);
+            status = quarry_launch(method, &heap->pool.target, heap->pool.grid, call);
+        }
+    free(call);
+    return status;
+}
+
+/* ---- looking from outside ---- */
+
+/* The words of all pages of a heap. */
+struct words {
+    uint32_t *kind;
+    uint64_t *slots;
+};
+
+static void forget(struct words *words)
+{
+    free(words->kind);
+    free(words->slots);
+}
+
+/* Fetches them.  After a failure there is nothing to forget. */
+static enum quarry_status fetch(const quarry_heap *heap, struct words *words)
+{
+    const struct quarry_objects *objects = &heap->handle.as.objects;
+    size_t pages = objects->pages.count;
+    words->kind = (uint32_t *)malloc(pages * sizeof *words->kind);
+    words->slots = (uint64_t *)malloc(pages * sizeof *words->slots);
+    enum quarry_status status = QUARRY_OK;
+    if (!words->kind || !words->slots)
+        status = quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for the words of %zu pages", pages);
+    if (status == QUARRY_OK)
+        status =
+            quarry_pool_copy(&heap->pool, words->kind, objects->blocks.kind, pages * sizeof *words->kind);
+    if (status == QUARRY_OK)
+        status =
+            quarry_pool_copy(&heap->pool, words->slots, objects->blocks.slots, pages * sizeof *words->slots);
+    if (status != QUARRY_OK)
+        forget(words);
+    return status;
+}
+
+/* The live objects of a page, if they are of that type; else 0. */
+static uint64_t live_of(const struct quarry_objects *objects, const struct words *words, uint32_t page,
+                        uint32_t number)
+{
+    uint32_t kind = words->kind[page];
+    if (!quarry_objects_typed_bytes(kind) || quarry_objects_typed_number(objects, kind) != number)
+        return 0;
+    return quarry_blocks_all(kind) & ~words->slots[page];
+}
+
+enum quarry_status quarry_objects_count(quarry_heap *heap, const char *type, uint64_t *count)
+{
+    uint32_t number;
+    struct words words;
+    if (!heap || !type || !count)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", !heap ? "heap" : !type ? "type" : "count");
+    *count = 0;
+    enum quarry_status status = find_type(heap, type, &number);
+    if (status == QUARRY_OK)
+        status = fetch(heap, &words);
+    if (status != QUARRY_OK)
+        return status;
+    const uint64_t types = concrete(heap->schema, number);
+    const struct quarry_objects *objects = &heap->handle.as.objects;
+    for (uint32_t i = 0; i < heap->schema->type_count; i++)
+        for (uint32_t page = 0; page < objects->pages.count && (types >> i & 1u); page++)
+            *count += simt_popc_u64(live_of(objects, &words, page, i));
+    forget(&words);
+    return QUARRY_OK;
+}
+
+/* The field of that name that objects of a type have. */
+static enum quarry_status find_field(const struct quarry_schema *schema, uint32_t number, const char *name,
+                                     const struct quarry_schema_field **field)
+{
+    for (int type = (int)number; type >= 0; type = schema->types[type].base)
+        for (uint32_t i = 0; i < schema->types[type].field_count; i++) {
+            *field = &schema->types[type].fields[i];
+            if (strcmp((*field)->name, name) == 0)
+                return QUARRY_OK;
+        }
+    return quarry_fail(QUARRY_ERROR_ARGUMENT, "type %s of schema %s has no field %.64s",
+                       schema->types[number].name, schema->name, name);
+}
+
+/* What is read of a field, and where it goes. */
+struct reading {
+    const quarry_heap *heap;
+    const struct quarry_schema_field *field;
+    unsigned char *values;
+    uint64_t room;
+    uint64_t count; /* objects so far */
+    unsigned char *page;
+};
+
+/* Copies the values of one page's objects. */
+static enum quarry_status read_page(struct reading *r, uint32_t page, uint32_t kind, uint64_t live)
+{
+    const struct quarry_objects *objects = &r->heap->handle.as.objects;
+    const size_t slots = quarry_blocks_capacity(kind), bytes = r->field->bytes, elements = r->field->elements;
+    const size_t value = bytes * elements;
+    if (r->count < r->room) {
+        const unsigned char *at =
+            (const unsigned char *)quarry_page_address(&objects->pages, page) + slots * r->field->offset;
+        enum quarry_status status = quarry_pool_copy(&r->heap->pool, r->page, at, slots * value);
+        if (status != QUARRY_OK)
+            return status;
+    }
+    for (; live; live &= live - 1u, r->count++)
+        for (size_t e = 0; e < elements && r->count < r->room; e++)
+            memcpy(r->values + r->count * value + e * bytes,
+                   r->page + (e * slots + simt_ctz_u64(live)) * bytes, bytes);
+    return QUARRY_OK;
+}
+
+enum quarry_status quarry_objects_read(quarry_heap *heap, const char *type, const char *field, void *values,
+                                       uint64_t room, size_t bytes, uint64_t *count)
+{
+    uint32_t number;
+    struct words words;
+    struct reading r = {heap, NULL, (unsigned char *)values, room, 0, NULL};
+    if (!heap || !type || !field || !count || (!values && room))
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL",
+                           !heap    ? "heap"
+                           : !type  ? "type"
+                           : !field ? "field"
+                           : !count ? "count"
+                                    : "values");
+    *count = 0;
+    enum quarry_status status = find_type(heap, type, &number);
+    if (status == QUARRY_OK)
+        status = find_field(heap->schema, number, field, &r.field);
+    if (status != QUARRY_OK)
+        return status;
+    if (bytes != (size_t)r.field->bytes * r.field->elements)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "a value has %zu bytes, but field %s of type %s has %" PRIu32
+                           " elements of %" PRIu32,
+                           bytes, field, type, r.field->elements, r.field->bytes);
+    r.page = (unsigned char *)malloc(heap->schema->block_bytes);
+    if (!r.page)
+        return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for a page");
+    status = fetch(heap, &words);
+    if (status != QUARRY_OK) {
+        free(r.page);
+        return status;
+    }
+    const uint64_t types = concrete(heap->schema, number);
+    const struct quarry_objects *objects = &heap->handle.as.objects;
+    for (uint32_t i = 0; i < heap->schema->type_count; i++)
+        for (uint32_t page = 0; page < objects->pages.count && (types >> i & 1u) && status == QUARRY_OK;
+             page++) {
+            uint64_t live = live_of(objects, &words, page, i);
+            if (live)
+                status = read_page(&r, page, words.kind[page], live);
+        }
+    *count = r.count;
+    forget(&words);
+    free(r.page);
+    return status;
+}
+
+/* ---- mistakes ---- */
+
+enum quarry_status quarry_objects_judge(const quarry_heap *heap)
+{
+    struct quarry_objects_typed typed;
+    if (!heap->schema)
+        return QUARRY_OK;
+    enum quarry_status status =
+        quarry_pool_copy(&heap->pool, &typed, heap->handle.as.objects.typed, sizeof typed);
+    if (status != QUARRY_OK || typed.foreign + typed.mistyped + typed.twice == 0)
+        return status;
+    const quarry_object first = {typed.first};
+    const uint32_t number = quarry_object_type(first);
+    return quarry_fail(QUARRY_ERROR_CORRUPT,
+                       "objects were deleted wrongly: %" PRIu64 " twice, %" PRIu64
+                       " of another type or since replaced, %" PRIu64
+                       " of no object of this heap; one was of type %s, slot %" PRIu32 " of the block at %p",
+                       typed.twice, typed.mistyped, typed.foreign,
+                       number < heap->schema->type_count ? heap->schema->types[number].name : "unknown",
+                       quarry_object_slot(first), (void *)quarry_object_block(first));
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Typed objects: no two overlap, each is of the type that was asked for, a heap fills to its last slot with any type, a
+ * do-all visits what was there and nothing else, and once, and wrong deletes are told. */
+#include "blocks/seeds.h"
+#include "common.h"
+#include "objects/object_kernels.h"
+
+#define STAMPS 4096u
+
+static struct quarry_target target;
+
+struct fixture {
+    quarry_heap *heap;
+    struct objects_case c;
+};
+
+static struct fixture begin(uint64_t pages)
+{
+    struct fixture f;
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    struct quarry_target plain = test_plain(target);
+    memset(&f, 0, sizeof f);
+    options.target = target;
+    options.schema = &zoo_schema;
+    options.pages = pages;
+    assert_ok(quarry_heap_create(&f.heap, &options));
+    f.c.heap = quarry_heap_handle(f.heap);
+    f.c.counts = test_memory(&plain, sizeof *f.c.counts * OBJECTS_COUNTS);
+    f.c.visits = test_memory(&plain, sizeof *f.c.visits * STAMPS);
+    f.c.kept = test_memory(&plain, sizeof *f.c.kept * STAMPS);
+    return f;
+}
+
+static uint32_t count_of(const struct fixture *f, enum objects_count what)
+{
+    struct quarry_target plain = test_plain(target);
+    uint32_t counts[OBJECTS_COUNTS];
+    assert_ok(quarry_memory_copy(&plain, counts, f->c.counts, sizeof counts));
+    return counts[what];
+}
+
+static void end(struct fixture *f)
+{
+    struct quarry_target plain = test_plain(target);
+    assert_int_equal(count_of(f, OBJECTS_WRONG), 0);
+    assert_ok(quarry_heap_check(f->heap));
+    assert_ok(quarry_heap_destroy(f->heap));
+    test_memory_free(&plain, f->c.counts, 0);
+    test_memory_free(&plain, f->c.visits, 0);
+    test_memory_free(&plain, f->c.kept, 0);
+}
+
+static uint64_t live(const struct fixture *f, int number)
+{
+    uint64_t count = 0;
+    assert_ok(quarry_objects_count(f->heap, zoo_schema.types[number].name, &count));
+    return count;
+}
+
+/* ---- one object ---- */
+
+static void scarce(uint64_t seed)
+{
+    struct fixture f = begin(1 + seed / 11 % 3);
+    f.c.rounds = 1 + (uint32_t)(seed / 2 % 6);
+    f.c.hold = (uint32_t)(seed / 3 % 3);
+    test_run(&objects_rounds, &target, 1, 2 + (uint32_t)(seed / 7 % 6), 0, &f.c);
+    assert_int_equal(live(&f, quarry_number_of_mite) + live(&f, quarry_number_of_animal), 0);
+    end(&f);
+}
+
+static void objects_are_apart_and_of_their_type(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, scarce, 3000);
+}
+
+static void many_threads_create_and_delete(void **state)
+{
+    uint32_t blocks = test_on_cuda(&target) ? 128 : 8;
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct fixture f = begin(i ? blocks * 128 : blocks * 4);
+        f.c.rounds = 20;
+        test_run(&objects_rounds, &target, blocks, 128, 0, &f.c);
+        assert_int_equal(count_of(&f, OBJECTS_CREATED) + count_of(&f, OBJECTS_NONE),
+                         blocks * 128 * f.c.rounds);
+        if (i)
+            assert_int_equal(count_of(&f, OBJECTS_NONE), 0);
+        end(&f);
+    }
+}
+
+/* With each type after the other, and one more thread than there is room for. */
+static void fill(uint64_t seed)
+{
+    uint32_t pages = 1 + (uint32_t)(seed / 11 % 3), failed = 0;
+    struct fixture f = begin(pages);
+    for (int number = 0; number < (int)zoo_schema.type_count; number++) {
+        uint32_t slots = pages * zoo_schema.types[number].capacity, before = count_of(&f, OBJECTS_CREATED);
+        struct quarry_statistics statistics;
+        f.c.number = (uint32_t)number;
+        if (zoo_schema.types[number].is_abstract)
+            continue;
+        test_run(&objects_fill, &target, 1, slots + 1, 0, &f.c);
+        assert_int_equal(count_of(&f, OBJECTS_CREATED) - before, slots);
+        assert_int_equal(live(&f, number), slots);
+        assert_ok(quarry_heap_statistics(f.heap, &statistics));
+        assert_int_equal(statistics.live_blocks, slots);
+        assert_int_equal(statistics.live_bytes, slots * zoo_schema.types[number].bytes);
+        assert_int_equal(statistics.failed_mallocs, ++failed);
+        assert_int_equal(statistics.last_failed_bytes, zoo_schema.types[number].bytes);
+        test_run(&objects_drain, &target, 1, slots + 1, 0, &f.c);
+        assert_int_equal(live(&f, number), 0);
+    }
+    end(&f);
+}
+
+static void a_heap_fills_to_its_last_slot_with_any_type(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, fill, 200);
+}
+
+static void beside(uint64_t seed)
+{
+    struct fixture f = begin(1 + seed / 11 % 4);
+    f.c.rounds = 1 + (uint32_t)(seed / 2 % 4);
+    f.c.hold = (uint32_t)(seed / 3 % 3);
+    test_run(&objects_blocks, &target, 1, 2 + (uint32_t)(seed / 7 % 6), 0, &f.c);
+    end(&f);
+}
+
+static void blocks_of_malloc_lie_beside_objects(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, beside, 1000);
+}
+
+/* ---- all of them ---- */
+
+static void run_visit(const struct fixture *f, const struct simt_kernel *method, uint32_t creates,
+                      uint32_t deletes)
+{
+    struct objects_visit argument = {f->c, creates, deletes};
+    assert_ok(quarry_object_do(f->heap, method, &argument));
+    assert_ok(quarry_target_wait(&target));
+}
+
+static void visits(uint64_t seed)
+{
+    uint32_t threads = 1 + (uint32_t)(seed / 2 % 40), deletes = (uint32_t)(seed / 3 % 2);
+    uint32_t creates = (uint32_t)(seed / 5 % 2);
+    struct fixture f = begin(test_on_cuda(&target) ? 600 : 4 * threads + 10);
+    test_run(&objects_mixed, &target, 1, threads, 0, &f.c);
+    uint64_t animals = live(&f, quarry_number_of_animal), mites = live(&f, quarry_number_of_mite);
+    assert_int_equal(animals + mites, threads);
+    run_visit(&f, &objects_visit_animals, creates, deletes);
+    assert_int_equal(count_of(&f, OBJECTS_VISITED), animals);
+    assert_int_equal(count_of(&f, OBJECTS_NONE), 0);
+    assert_int_equal(live(&f, quarry_number_of_animal), (deletes ? 0 : animals) + 3 * creates * animals);
+    assert_int_equal(live(&f, quarry_number_of_mite), mites + creates * animals);
+    run_visit(&f, &objects_visit_mites, 0, 1);
+    assert_int_equal(count_of(&f, OBJECTS_VISITED), animals + mites + creates * animals);
+    assert_int_equal(live(&f, quarry_number_of_mite), 0);
+    end(&f);
+}
+
+static void a_do_all_visits_what_was_there_once(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, visits, 500);
+}
+
+static void a_do_all_is_of_its_type_and_what_derives_from_it(void **state)
+{
+    struct fixture f = begin(400);
+    (void)state;
+    test_run(&objects_mixed, &target, 2, 128, 0, &f.c);
+    uint64_t horses = live(&f, quarry_number_of_horse), animals = live(&f, quarry_number_of_animal);
+    assert_true(live(&f, quarry_number_of_pegasus) > 0 && live(&f, quarry_number_of_pegasus) < horses);
+    assert_int_equal(live(&f, quarry_number_of_cat), animals - horses);
+    run_visit(&f, &objects_visit_horses, 0, 1);
+    assert_int_equal(count_of(&f, OBJECTS_VISITED), horses);
+    assert_int_equal(live(&f, quarry_number_of_horse), 0);
+    assert_int_equal(live(&f, quarry_number_of_animal), animals - horses);
+    assert_int_equal(count_of(&f, OBJECTS_WRONG), 0);
+    end(&f);
+}
+
+static void next_goes_over_all_of_a_type(void **state)
+{
+    struct fixture f = begin(400);
+    (void)state;
+    test_run(&objects_walk, &target, 1, 1, 0, &f.c);
+    assert_int_equal(count_of(&f, OBJECTS_SEEN), 0);
+    test_run(&objects_mixed, &target, 2, 128, 0, &f.c);
+    test_run(&objects_walk, &target, 1, 1, 0, &f.c);
+    assert_int_equal(count_of(&f, OBJECTS_SEEN), live(&f, quarry_number_of_animal));
+    end(&f);
+}
+
+static void the_host_reads_a_field(void **state)
+{
+    struct fixture f = begin(400);
+    uint64_t stamps[300], again[10], count;
+    struct {
+        uint64_t element[3];
+    } wings[300];
+    unsigned char seen[256] = {0};
+    uint32_t wrong_size[4];
+    (void)state;
+    test_run(&objects_mixed, &target, 2, 128, 0, &f.c);
+    assert_ok(quarry_object_read(f.heap, animal, stamp, stamps, 300, &count));
+    assert_int_equal(count, live(&f, quarry_number_of_animal));
+    for (uint64_t i = 0; i < count; i++) {
+        assert_true(stamps[i] < 256);
+        assert_int_equal(seen[stamps[i]]++, 0);
+    }
+    again[9] = 77;
+    assert_ok(
+        quarry_object_read(f.heap, animal, stamp, again, 9, &count)); /* no more than there is room for */
+    assert_int_equal(count, live(&f, quarry_number_of_animal));
+    assert_memory_equal(again, stamps, 9 * sizeof *again);
+    assert_int_equal(again[9], 77);
+    assert_ok(quarry_object_read(f.heap, pegasus, wing, wings, 300, &count));
+    assert_int_equal(count, live(&f, quarry_number_of_pegasus));
+    assert_ok(quarry_object_read(f.heap, pegasus, stamp, stamps, 300, &count)); /* inherited */
+    for (uint64_t i = 0; i < count; i++)
+        for (uint64_t e = 0; e < 3; e++)
+            assert_int_equal(wings[i].element[e], stamps[i] * 5 + e);
+    assert_int_equal(quarry_object_read(f.heap, animal, wing, wings, 1, &count), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "type animal of schema zoo has no field wing");
+    assert_int_equal(quarry_object_read(f.heap, animal, stamp, wrong_size, 1, &count), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(),
+                        "a value has 4 bytes, but field stamp of type animal has 1 elements of 8");
+    assert_int_equal(quarry_object_read(f.heap, dog, stamp, stamps, 1, &count), QUARRY_ERROR_COMBINATION);
+    assert_string_equal(quarry_error_detail(), "schema zoo of the heap has no type dog");
+    end(&f);
+}
+
+/* ---- mistakes ---- */
+
+/* Which lanes of a warp delete one object at once is the schedule's. */
+static void together(uint64_t seed)
+{
+    struct fixture f = begin(1);
+    uint32_t threads = 2 + (uint32_t)(seed % 5);
+    char sentence[64];
+    f.c.number = (uint32_t)quarry_number_of_mite; /* a block that stays, as another mite lives in it */
+    test_run(&objects_fill, &target, 1, 2, 0, &f.c);
+    test_run(&objects_together, &target, 1, threads, 0, &f.c);
+    assert_int_equal(live(&f, quarry_number_of_mite), 1);
+    assert_int_equal(quarry_heap_check(f.heap), QUARRY_ERROR_CORRUPT);
+    snprintf(sentence, sizeof sentence, "%u twice, 0 of another type or since replaced, 0 of no object",
+             threads - 1);
+    if (!strstr(quarry_error_detail(), sentence))
+        fail_msg("%s: %s", sentence, quarry_error_detail());
+    assert_ok(quarry_heap_reset(f.heap));
+    assert_int_equal(live(&f, quarry_number_of_mite), 0);
+    end(&f);
+}
+
+static void wrong_deletes_are_told(void **state)
+{
+    struct fixture f = begin(4);
+    (void)state;
+    f.c.number = (uint32_t)quarry_number_of_cat;
+    test_run(&objects_fill, &target, 1, 1, 0, &f.c);
+    test_run(&objects_mistakes, &target, 1, 1, 0, &f.c);
+    assert_int_equal(quarry_heap_check(f.heap), QUARRY_ERROR_CORRUPT);
+    if (!strstr(quarry_error_detail(), "objects were deleted wrongly: 1 twice, 1 of another type or since "
+                                       "replaced, 2 of no object of this heap"))
+        fail_msg("%s", quarry_error_detail());
+    assert_int_equal(live(&f, quarry_number_of_animal), 0);
+    assert_ok(quarry_heap_reset(f.heap));
+    end(&f);
+    test_for_seeds(&target, together, 300);
+}
+
+static void what_can_not_be_is_refused(void **state)
+{
+    static const struct simt_kernel foreign = {"foreign", NULL, NULL, 8, 0, NULL};
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    quarry_heap *heap;
+    struct fixture f = begin(1);
+    uint64_t count, argument = 0;
+    (void)state;
+    assert_int_equal(quarry_object_do(f.heap, &foreign, &argument), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "kernel foreign is no do-all: QUARRY_DO_ALL makes one");
+    assert_int_equal(quarry_object_do(f.heap, NULL, &argument), QUARRY_ERROR_ARGUMENT);
+    end(&f);
+    options.target = target;
+    options.pages = 4;
+    assert_ok(quarry_heap_create(&heap, &options));
+    assert_int_equal(quarry_object_do(heap, &objects_visit_animals, &argument), QUARRY_ERROR_COMBINATION);
+    assert_string_equal(quarry_error_detail(),
+                        "the heap has no typed objects: it was created without options.schema");
+    assert_int_equal(quarry_object_count(heap, cat, &count), QUARRY_ERROR_COMBINATION);
+    assert_ok(quarry_heap_destroy(heap));
+    options.schema = &zoo_schema;
+    options.allocator = "rw-malloc";
+    assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
+    options.allocator = NULL;
+    options.page_bytes = 128;
+    assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
+    assert_string_equal(quarry_error_detail(),
+                        "page_bytes is 128, but blocks of schema zoo have 64 bytes: leave page_bytes 0");
+    options.page_bytes = 0;
+    options.debug = 1;
+    assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
+    assert_string_equal(quarry_error_detail(),
+                        "schema zoo was given, and debug mode, which typed objects do not have");
+    options.debug = 0;
+    options.alignment = 64;
+    assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
+    options.alignment = 0;
+    options.distribution = QUARRY_DISTRIBUTION_WARP;
+    assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
+}
+
+/* In a heap without a schema, or of another one, there are no objects. */
+static void another_heap_has_none(void **state)
+{
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    struct quarry_schema other = zoo_schema;
+    struct fixture f = begin(1);
+    quarry_heap *heaps[2];
+    (void)state;
+    options.target = target;
+    options.pages = 4;
+    options.allocator = "objects";
+    assert_ok(quarry_heap_create(&heaps[0], &options));
+    other.code++;
+    options.schema = &other;
+    assert_ok(quarry_heap_create(&heaps[1], &options));
+    for (uint32_t i = 0; i < 2; i++) {
+        struct objects_case c = f.c;
+        c.heap = quarry_heap_handle(heaps[i]);
+        test_run(&objects_mixed, &target, 1, 8, 0, &c);
+        assert_int_equal(count_of(&f, OBJECTS_CREATED), 0);
+        assert_int_equal(count_of(&f, OBJECTS_NONE), 8 * (i + 1));
+        test_run(&objects_walk, &target, 1, 1, 0, &c);
+        assert_int_equal(count_of(&f, OBJECTS_SEEN), 0);
+        assert_ok(quarry_heap_destroy(heaps[i]));
+    }
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_with_seeds(objects_are_apart_and_of_their_type, &target),
+        cmocka_unit_test(many_threads_create_and_delete),
+        test_with_seeds(a_heap_fills_to_its_last_slot_with_any_type, &target),
+        test_with_seeds(blocks_of_malloc_lie_beside_objects, &target),
+        test_with_seeds(a_do_all_visits_what_was_there_once, &target),
+        cmocka_unit_test(a_do_all_is_of_its_type_and_what_derives_from_it),
+        cmocka_unit_test(next_goes_over_all_of_a_type),
+        cmocka_unit_test(the_host_reads_a_field),
+        test_with_seeds(wrong_deletes_are_told, &target),
+        cmocka_unit_test(what_can_not_be_is_refused),
+        cmocka_unit_test(another_heap_has_none),
+    };
+    target = test_target();
+    return cmocka_run_group_tests_name("objects", tests, NULL, NULL) != 0;
+}
