@@ -33,10 +33,10 @@ SIMT_STATIC_ASSERT(QUARRY_OBJECTS_TYPES == QUARRY_SCHEMA_TYPES &&
 
 /* ---- in kernels: one object ---- */
 
-/* What a heap has of objects, or NULL if it has none. */
-SIMT_FN const struct quarry_objects *quarry_objects_of(const struct quarry_handle *heap)
+/* Has the heap a schema? */
+SIMT_FN int quarry_objects_are_in(const struct quarry_handle *heap)
 {
-    return heap->allocator == QUARRY_NUMBER_objects && heap->as.objects.typed ? &heap->as.objects : SIMT_NULL;
+    return heap->allocator == QUARRY_NUMBER_objects && heap->as.objects.typed != SIMT_NULL;
 }
 
 /* Creates an object; its fields have any value.
@@ -50,8 +50,8 @@ SIMT_FN const struct quarry_objects *quarry_objects_of(const struct quarry_handl
 
 SIMT_FN quarry_object quarry_object_create(struct quarry_handle heap, struct quarry_type type)
 {
-    const struct quarry_objects *h = quarry_objects_of(&heap);
-    if (!h || h->schema != type.schema)
+    const struct quarry_objects *h = &heap.as.objects;
+    if (!quarry_objects_are_in(&heap) || h->schema != type.schema)
         return quarry_object_null();
     uint32_t kind = quarry_objects_typed_kind(h, type.number, type.capacity, type.bytes);
     uint32_t group = quarry_group(quarry_blocks_active(&h->blocks, kind), QUARRY_SITE_OBJECT_NEW);
@@ -73,7 +73,7 @@ SIMT_NOINLINE_FN void quarry_object_note(struct quarry_objects_typed *typed, uin
     (void)simt_cas_u64(&typed->first, 0, bits, relaxed);
 }
 
-/* What counts deletes of an object as mistakes; NULL if it is live, as far as can be seen.
+/* What counts a delete of the object as a mistake; NULL if its block has objects of its type.
  *   page, kind   set to the object's, unless it is foreign */
 SIMT_FN uint64_t *quarry_object_wrong(const struct quarry_objects *h, quarry_object o, uint32_t *page,
                                       uint32_t *kind)
@@ -90,9 +90,7 @@ SIMT_FN uint64_t *quarry_object_wrong(const struct quarry_objects *h, quarry_obj
         quarry_objects_typed_number(h, *kind) != quarry_object_type(o) ||
         quarry_blocks_capacity(*kind) != quarry_object_capacity(o))
         return &h->typed->mistyped;
-    if (simt_load_u64(&h->blocks.slots[*page], relaxed) >> quarry_object_slot(o) & 1u)
-        return &h->typed->twice;
-    return SIMT_NULL;
+    return SIMT_NULL; /* that its slot is free already the delete's OR tells, which then changes nothing */
 }
 
 /* Deletes an object.
@@ -103,9 +101,9 @@ SIMT_FN uint64_t *quarry_object_wrong(const struct quarry_objects *h, quarry_obj
  * Order: what was done to the object before happens-before what is done to the next one there. */
 SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
 {
-    const struct quarry_objects *h = quarry_objects_of(&heap);
+    const struct quarry_objects *h = &heap.as.objects;
     uint32_t page, kind;
-    if (!h || quarry_object_is_null(o))
+    if (!quarry_objects_are_in(&heap) || quarry_object_is_null(o))
         return;
     uint64_t *wrong = quarry_object_wrong(h, o, &page, &kind);
     if (wrong) {
@@ -137,8 +135,8 @@ SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
 
 SIMT_FN quarry_object quarry_object_after(struct quarry_handle heap, struct quarry_type type, quarry_object o)
 {
-    const struct quarry_objects *h = quarry_objects_of(&heap);
-    if (!h || h->schema != type.schema)
+    const struct quarry_objects *h = &heap.as.objects;
+    if (!quarry_objects_are_in(&heap) || h->schema != type.schema)
         return quarry_object_null();
     const struct quarry_blocks *b = &h->blocks;
     uint32_t number = 0, block = 0, from = 0; /* the first slot to look at */

@@ -13,8 +13,8 @@
  * bytes with pages of 1024.  Slots of other classes serve nobody here, but a page whose slots are all free does.
  *
  * A heap with a schema (quarry/schema.h) has more types: those of the schema, behind the classes.  Its pages are the
- * blocks of the schema, and their kinds have the bytes of an object above the type.  quarry/object.h creates and deletes
- * objects; malloc and free leave their pages alone. */
+ * blocks of the schema, and their kinds have the bytes of an object above the type.  quarry/object.h creates and
+ * deletes objects; malloc and free leave their pages alone. */
 #ifndef QUARRY_ALLOC_OBJECTS_H
 #define QUARRY_ALLOC_OBJECTS_H
 

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Bugs planted into what typed objects are made of above core/blocks.h, each of which test_objects must find.
+#
+#   planted.sh CC LIBRARY-FLAGS
+# shellcheck source=tests/planted.sh
+. "$(dirname "$0")/../planted.sh"
+kernel_flags=(-DNDEBUG -DQUARRY_ALLOCATOR=objects)
+export QUARRY_TEST_STOP=1 # the first failure is enough
+failed_seed='s/.*failed with seed //p;s/.*FAILED.*/0/p'
+
+# The library's part is compiled into the test, in front of the library.
+fresh() {
+    rm -rf "$scratch/copy"
+    mkdir -p "$scratch/copy/src/host" "$scratch/copy/src/device"
+    cp -r include "$scratch/copy/"
+    cp src/host/objects.c "$scratch/copy/src/host/"
+    cp src/device/object_kernels.[ch] "$scratch/copy/src/device/"
+    [ -z "$also" ] || sed -i -E "$also" "$scratch/copy/src/host/objects.c"
+}
+also='' # a change of objects.c that belongs to a bug elsewhere
+
+part() {
+    # shellcheck disable=SC2086 # words
+    "$cc" -std=c11 -D_GNU_SOURCE -O1 "${kernel_flags[@]}" -I"$scratch/copy/include" -I"$scratch/copy/src" -Isrc $flags \
+        -c "$scratch/copy/src/$1.c" -o "$scratch/$(basename "$1").o" 2>"$scratch/log"
+}
+
+build() {
+    compile_once objects/test_objects && compile objects/object_kernels && part host/objects && mv "$scratch/objects.o" "$scratch/host.o" &&
+        part device/object_kernels && mv "$scratch/object_kernels.o" "$scratch/snapshot.o" && compile objects/object_kernels &&
+        link test_objects.o object_kernels.o host.o snapshot.o
+}
+
+sound objects 20
+
+plant objects 100 objects.c 'a snapshot for each type, before its kernel' \
+    '/^enum quarry_status quarry_object_do/,/^\}/{s/status = take_snapshot\(heap, objects, types\);/status = QUARRY_OK;/
+     s/( *)memcpy\(call, &work, sizeof work\);/\1status = take_snapshot(heap, objects, (uint64_t)1 << i);\n&/}'
+also='s/quarry_objects_typed_live\(objects\),/objects->blocks.slots,/'
+plant objects 100 object.h 'slots that are live now, not in the snapshot' \
+    's/if \(!\(work->live\[page\] >> slot & 1u\)\)/if (simt_load_u64((uint64_t *)\&work->live[page], relaxed) >> slot \& 1u)/'
+also=''
+plant objects 100 objects.c 'types that derive are left out' 's/derives\(schema, \(int\)i, number\)/i == number/'
+plant objects 100 object_kernels.c 'pages of all types are listed from one place on' 's/at \+= a\.objects\.typed->count\[before\];/;/'
+plant objects 100 object_kernels.c 'what is no page of the schema is listed' \
+    's/return quarry_objects_typed_bytes\(kind\) && \(a->types >> number & 1u\) \? number : QUARRY_OBJECTS_TYPES;/return number;/'
+plant objects 100 object.h 'a page that changed its type is not seen' '/quarry_object_wrong\(/,/^\}/s/return &h->typed->mistyped;/;/'
+plant objects 100 object.h 'an object that is deleted twice is not seen' 's/ \+ simt_popc_u64\(twice\)//'
+plant objects 100 object.h 'lanes that delete one object together count as one' 's/simt_popc_u32\(group\) - simt_popc_u64\(slots\) \+ //'
+plant objects 100 object.h 'a slot that no block of the type has' 's/ \|\|$/ ||/;s/quarry_object_slot\(o\) >= quarry_object_capacity\(o\)/0/'
+plant objects 100 object.h 'next leaves out every other slot' 's/from = quarry_object_slot\(o\) \+ 1u;/from = quarry_object_slot(o) + 2u;/'
+plant objects 100 object.h 'next does not leave its type' 's/for \(; number < b->types - \(h->sizes\.whole \+ 1u\); number\+\+/for (uint32_t n = 0; n < 2; n++, number++/'
+plant objects 100 object.h 'an object in a heap of another schema' '/quarry_object_create\(/,/^\}/s/ \|\| h->schema != type\.schema//'
+plant objects 100 objects.h 'kinds of types and of sizes are one' 's/h->sizes\.whole \+ 1u \+ number, capacity/number, capacity/'
+finish
