@@ -83,7 +83,7 @@ SIMT_FN uint64_t *quarry_object_wrong(const struct quarry_objects *h, quarry_obj
     if (*page == QUARRY_NO_PAGE || quarry_page_address(&h->pages, *page) != quarry_object_block(o) ||
         quarry_object_slot(o) >= quarry_object_capacity(o))
         return &h->typed->foreign;
-    *kind = simt_load_u32(&h->blocks.kind[*page], relaxed);
+    *kind = quarry_blocks_kind_of(&h->blocks, *page);
     if (*kind == 0)
         return &h->typed->twice;
     if (!quarry_objects_typed_bytes(*kind) ||
@@ -154,11 +154,11 @@ SIMT_FN quarry_object quarry_object_after(struct quarry_handle heap, struct quar
                 block = quarry_hierarchy_next(&b->shape, quarry_blocks_allocated(b, map), block);
             if (block >= b->shape.count)
                 break;
-            uint32_t kind = simt_load_u32(&b->kind[block], relaxed);
+            uint32_t kind = quarry_blocks_kind_of(b, block);
             if (kind == 0 || quarry_blocks_type(kind) != quarry_blocks_type(map) ||
                 from >= QUARRY_BLOCKS_SLOTS)
                 continue;
-            uint64_t live = quarry_blocks_all(kind) & ~simt_load_u64(&b->slots[block], relaxed);
+            uint64_t live = quarry_blocks_all(kind) & ~quarry_blocks_free_slots(b, block, kind);
             live &= ~(uint64_t)0 << from;
             if (live != 0)
                 return quarry_object_name(number, quarry_blocks_capacity(kind),

@@ -38,7 +38,7 @@
 
 #define QUARRY_SCHEMA_TYPES 64u
 #define QUARRY_SCHEMA_SLOTS 64u
-#define QUARRY_OBJECT_MOST_BYTES 16384u /* so that a block has at most 1 MiB */
+#define QUARRY_OBJECT_MOST_BYTES 16368u /* so that a block has less than 1 MiB, and a kind has room for it */
 #define QUARRY_OBJECT_ADDRESS_BITS 48u  /* pools end below 2^48 */
 
 /* ---- what names an object ---- */
@@ -215,7 +215,7 @@ enum { quarry_number_of_object = -1 };
                              : QUARRY_OFFSET_OF(type, quarry_end))];                                         \
     };                                                                                                       \
     SIMT_STATIC_ASSERT(QUARRY_BYTES_OF(type) <= QUARRY_OBJECT_MOST_BYTES,                                    \
-                       "an object of type " #type " has at most 16384 bytes");
+                       "an object of type " #type " has at most 16368 bytes");
 
 /* The least of all, as the greatest of what is left to the most. */
 #define QUARRY_SCHEMA_LEAST_(type, base, FIELDS, kind, ...)                                                  \

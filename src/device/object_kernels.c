@@ -20,10 +20,11 @@ SIMT_FN uint32_t place(uint32_t *count, uint32_t type)
 SIMT_KERNEL(quarry_object_count_kernel, struct object_snapshot, a)
 {
     for (uint64_t page = simt_thread(); page < a.objects.pages.count; page += simt_threads()) {
-        uint32_t kind = a.objects.blocks.kind[page], type = type_of(&a, kind);
+        uint32_t kind = quarry_blocks_kind_of(&a.objects.blocks, (uint32_t)page), type = type_of(&a, kind);
         if (type == QUARRY_OBJECTS_TYPES)
             continue;
-        quarry_objects_typed_live(&a.objects)[page] = quarry_blocks_all(kind) & ~a.objects.blocks.slots[page];
+        quarry_objects_typed_live(&a.objects)[page] =
+            quarry_blocks_all(kind) & ~quarry_blocks_free_slots(&a.objects.blocks, (uint32_t)page, kind);
         (void)place(a.objects.typed->count, type);
     }
 }
@@ -31,7 +32,7 @@ SIMT_KERNEL(quarry_object_count_kernel, struct object_snapshot, a)
 SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
 {
     for (uint64_t page = simt_thread(); page < a.objects.pages.count; page += simt_threads()) {
-        uint32_t type = type_of(&a, a.objects.blocks.kind[page]);
+        uint32_t type = type_of(&a, quarry_blocks_kind_of(&a.objects.blocks, (uint32_t)page));
         if (type == QUARRY_OBJECTS_TYPES)
             continue;
         uint32_t at = place(a.objects.typed->placed, type);

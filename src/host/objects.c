@@ -102,7 +102,7 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
 
 /* The words of all pages of a heap. */
 struct words {
-    uint32_t *kind;
+    uint32_t *kind; /* as quarry_blocks_kind_of has it */
     uint64_t *slots;
 };
 
@@ -130,6 +130,8 @@ static enum quarry_status fetch(const quarry_heap *heap, struct words *words)
             quarry_pool_copy(&heap->pool, words->slots, objects->blocks.slots, pages * sizeof *words->slots);
     if (status != QUARRY_OK)
         forget(words);
+    for (size_t i = 0; i < pages && status == QUARRY_OK; i++)
+        words->kind[i] &= ~QUARRY_BLOCKS_IS_ON;
     return status;
 }
 

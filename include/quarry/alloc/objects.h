@@ -61,7 +61,7 @@ SIMT_FN void quarry_objects_init(const struct quarry_objects *h, uint64_t thread
 /* ---- types of a schema ---- */
 
 /* The kind of pages with objects of a schema's type.
- *   bytes   of an object: below 2^15 */
+ *   bytes   of an object: below 2^14 */
 SIMT_FN uint32_t quarry_objects_typed_kind(const struct quarry_objects *h, uint32_t number, uint32_t capacity,
                                            uint32_t bytes)
 {
