@@ -5,6 +5,7 @@
 #include "quarry/core/semaphore.h"
 #include "quarry/core/srcu.h"
 #include "quarry/device.h"
+#include "quarry/object.h"
 #include "quarry/quarry.h"
 #include "quarry/quarry.hpp"
 #include "quarry/trace.h"
@@ -24,6 +25,32 @@ SIMT_KERNEL(kernel, job, a)
     quarry_free(a.heap, block);
 }
 
+// As the guide has it.
+#define BODY(FIELD, T) FIELD(T, float, pos) FIELD(T, float, vel) FIELD(T, float, mass)
+#define STAR(FIELD, T) FIELD(T, quarry_object, twin) FIELD(T, uint32_t, age)
+#define WORLD(TYPE) TYPE(body, object, BODY) TYPE(star, body, STAR)
+QUARRY_SCHEMA(world, WORLD)
+
+struct move {
+    struct quarry_handle heap;
+    float dt;
+};
+
+QUARRY_DO_ALL(move_all, body, struct move, a, self) /* bodies and stars */
+{
+    *body_pos(self) += *body_vel(self) * a->dt;
+    if (*body_mass(self) > 9.0f) {
+        quarry_object s = quarry_object_new(a->heap, star);
+        if (!quarry_object_is_null(s)) { /* none: the heap is full */
+            *body_mass(s) = *body_mass(self) /= 2;
+            *star_twin(s) = self;
+            *star_age(s) = 0;
+        }
+    }
+    if (*body_pos(self) > 1.0f)
+        quarry_object_delete(a->heap, self);
+}
+
 int main()
 {
     quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
@@ -36,5 +63,16 @@ int main()
     quarry_launch(&kernel, &options.target, quarry_grid_for(100), &argument);
     quarry_statistics statistics;
     quarry_heap_statistics(heap, &statistics);
+    if (quarry_heap_destroy(heap) != QUARRY_OK)
+        return 1;
+    options.schema = &world_schema;
+    if (quarry_heap_create(&heap, &options) != QUARRY_OK)
+        return 1;
+    move arguments = {quarry_heap_handle(heap), 0.1f};
+    float values[10];
+    std::uint64_t count = 0;
+    quarry_object_do(heap, &move_all, &arguments);
+    quarry_object_read(heap, body, pos, values, 10, &count);
+    quarry_object_count(heap, star, &count);
     return quarry_heap_destroy(heap) != QUARRY_OK || done != 100;
 }

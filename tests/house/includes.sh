@@ -49,7 +49,7 @@ tool/join/.*	(include/quarry|bench|tool/join)/.*|tool/[^/]*|<.*>	a folder of the
 tool/model/.*	(include/quarry|bench|tool/model)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
 tool/trace/.*	(include/quarry|bench|tool/trace)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
 tool/[^/]*	(include/quarry|bench)/.*|tool/[^/]*|<.*>	what the folders of the tool share knows none of them, and uses the library from outside
-examples/.*	include/quarry/(quarry\.hpp|(quarry|device|trace|core/(list|mutex|semaphore|srcu))\.h)|examples/particles/.*|<.*>	examples use what users use
+examples/.*	include/quarry/(quarry\.hpp|(quarry|device|object|trace|core/(list|mutex|semaphore|srcu))\.h)|examples/(objects|particles)/.*|<.*>	examples use what users use
 END
 }
 
@@ -103,7 +103,7 @@ violations() {
             while read -r family; do
                 [ -s "docs/reference/alloc/$family.md" ] || echo "docs/reference/alloc/$family.md: no page for this family"
             done
-        for header in include/quarry/quarry.h include/quarry/trace.h; do
+        for header in include/quarry/quarry.h include/quarry/trace.h include/quarry/object.h; do
             sed -nE 's/^[a-z].*[ *](quarry_[a-z_]+)\(.*/\1/p' "$header" | while read -r function; do
                 grep -q "\`$function\`" docs/reference/api.md || echo "$header: docs/reference/api.md lacks $function"
             done

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gol.h"
+#include "apps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The sequential program: the next state of a world of bytes. */
+static void next(const struct settings *s, const unsigned char *now, unsigned char *then)
+{
+    for (uint32_t y = 0; y < s->height; y++)
+        for (uint32_t x = 0; x < s->width; x++) {
+            uint32_t count = 0;
+            for (uint32_t v = y ? y - 1 : 0; v <= y + 1 && v < s->height; v++)
+                for (uint32_t u = x ? x - 1 : 0; u <= x + 1 && u < s->width; u++)
+                    count += now[v * s->width + u];
+            uint32_t self = now[y * s->width + x];
+            then[y * s->width + x] = count == 3 || (self && count == 4); /* it has counted itself */
+        }
+}
+
+/* Are just the right cells alive?
+ *   places   room for all cells */
+static int is_right(quarry_heap *heap, const struct settings *s, const unsigned char *right, uint32_t *places)
+{
+    const uint64_t cells = (uint64_t)s->width * s->height;
+    uint64_t count, alive = 0;
+    must(quarry_object_read(heap, alive, cell, places, cells, &count));
+    for (uint64_t i = 0; i < cells; i++)
+        alive += right[i];
+    for (uint64_t i = 0; i < count; i++)
+        if (places[i] >= cells || !right[places[i]])
+            return 0;
+    return count == alive; /* an agent for each: no cell has two */
+}
+
+static void step(quarry_heap *heap, const struct world *world)
+{
+    must(quarry_object_do(heap, &gol_candidates, world));
+    must(quarry_object_do(heap, &gol_lives, world));
+    must(quarry_object_do(heap, &gol_spawn, world));
+    must(quarry_object_do(heap, &gol_die, world));
+}
+
+int gol(const struct settings *s)
+{
+    const uint32_t cells = s->width * s->height;
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    struct quarry_statistics statistics;
+    quarry_heap *heap;
+    quarry_event *begin, *end;
+    uint64_t first, last;
+    double microseconds;
+    int wrong = 0;
+    options.target = s->target;
+    options.schema = &gol_schema;
+    /* All cells, and an agent for each; while one dies both are there. */
+    options.pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(alive)) + 1024;
+    must(quarry_heap_create(&heap, &options));
+    struct world world = {quarry_heap_handle(heap),
+                          make(&s->target, cells * sizeof *world.cells),
+                          s->width,
+                          s->height,
+                          s->percent,
+                          s->seed};
+    must(quarry_launch(&gol_begin, &s->target, quarry_grid_for(cells < 65536 ? cells : 65536), &world));
+    must(quarry_object_count(heap, alive, &first));
+    must(quarry_object_do(heap, &gol_die, &world)); /* all are new: the first candidates */
+
+    unsigned char *state = calloc(s->check ? 2 : 1, cells);
+    uint32_t *places = malloc(sizeof *places * cells);
+    if (!state || !places) {
+        puts("objects: no memory for the check");
+        return 1;
+    }
+    for (uint32_t i = 0; i < cells; i++)
+        state[i] = (unsigned char)is_alive_at_first(i, s->seed, s->percent);
+    must(quarry_event_create(&s->target, &begin));
+    must(quarry_event_create(&s->target, &end));
+    must(quarry_event_record(begin));
+    for (uint32_t i = 0; i < s->steps; i++) {
+        step(heap, &world);
+        if (s->check) {
+            next(s, state, state + cells);
+            memcpy(state, state + cells, cells);
+            if (!is_right(heap, s, state, places)) {
+                printf("objects: gol is wrong after step %" PRIu32 "\n", i + 1);
+                wrong = 1;
+                break;
+            }
+        }
+    }
+    must(quarry_event_record(end));
+    must(quarry_event_elapsed(begin, end, &microseconds));
+    must(quarry_object_count(heap, alive, &last));
+    must(quarry_heap_statistics(heap, &statistics));
+    must(quarry_heap_check(heap));
+    if (statistics.failed_mallocs) {
+        printf("objects: the heap was full %" PRIu64 " times\n", statistics.failed_mallocs);
+        wrong = 1;
+    }
+    if (!wrong)
+        printf("gol: %" PRIu32 " x %" PRIu32 ", %" PRIu64 " alive, after %" PRIu32 " steps %" PRIu64
+               "; %.1f us a step%s\n",
+               s->width, s->height, first, s->steps, last, s->steps ? microseconds / s->steps : 0,
+               s->check ? ", checks included; every step is right" : "");
+    free(state);
+    free(places);
+    must(quarry_event_destroy(begin));
+    must(quarry_event_destroy(end));
+    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.cells));
+    must(quarry_heap_destroy(heap));
+    return wrong;
+}

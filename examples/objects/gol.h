@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conway's game of life by objects, after DynaSOAr's application (Springer and Masuhara, ECOOP 2019).  A cell of
+ * the world is an object that may have an agent: it is alive, or it is a candidate, a dead cell beside one that is
+ * alive. */
+#ifndef GOL_H
+#define GOL_H
+
+#include "quarry/object.h"
+
+#define CELL(FIELD, T) FIELD(T, quarry_object, agent)
+#define AGENT(FIELD, T) FIELD(T, uint32_t, cell) FIELD(T, unsigned char, action)
+#define ALIVE(FIELD, T) FIELD(T, unsigned char, is_new)
+#define CANDIDATE(FIELD, T)
+#define GOL(TYPE)                                                                                            \
+    TYPE(cell, object, CELL)                                                                                 \
+    TYPE(agent, object, AGENT, abstract)                                                                     \
+    TYPE(alive, agent, ALIVE)                                                                                \
+    TYPE(candidate, agent, CANDIDATE)
+QUARRY_SCHEMA(gol, GOL)
+
+enum action { NOTHING, SPAWN, VANISH, DIE };
+
+struct world {
+    struct quarry_handle heap;
+    quarry_object *cells; /* row by row */
+    uint32_t width, height;
+    uint32_t percent, seed;
+};
+
+SIMT_KERNEL_DECLARE(gol_begin);      /* a thread for each cell: makes it, and some alive */
+SIMT_KERNEL_DECLARE(gol_candidates); /* do-alls: candidates decide */
+SIMT_KERNEL_DECLARE(gol_lives);      /* those that are alive decide */
+SIMT_KERNEL_DECLARE(gol_spawn);      /* candidates do it */
+SIMT_KERNEL_DECLARE(gol_die);        /* those that are alive do it; new ones put candidates around */
+
+/* Is a cell alive at first?  The same for kernels and for the sequential program. */
+SIMT_FN int is_alive_at_first(uint32_t cell, uint32_t seed, uint32_t percent)
+{
+    uint32_t x = cell * 2654435761u + seed * 40503u;
+    x = (x ^ x >> 16) * 2246822519u;
+    x = (x ^ x >> 13) * 3266489917u;
+    return (x ^ x >> 16) % 100u < percent;
+}
+
+#endif

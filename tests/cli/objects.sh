@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# examples/objects on one backend: each application is right beside its sequential program, and what it refuses.
+#
+#   objects.sh OBJECTS     the binary; QUARRY_TEST_BACKEND: cpu or cuda
+set -u
+
+quarry=$1
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
+backend=${QUARRY_TEST_BACKEND:-cpu}
+
+# Random worlds: narrow, empty, full.
+for world in '--width 120 --height 80 --steps 30' '--width 1 --height 200 --steps 5 --alive 50' \
+    '--width 40 --height 40 --steps 3 --alive 0' '--width 64 --height 33 --steps 10 --alive 100' \
+    '--width 90 --height 90 --steps 20 --seed 7 --alive 40'; do
+    # shellcheck disable=SC2086 # words
+    run 0 gol --backend "$backend" --check $world
+    prints 'every step is right$'
+done
+run 0 linux-scalability --backend "$backend" --check --threads 500 --objects 33
+prints 'every slot once$'
+
+# refuses PATTERN ARGUMENT...: one sentence like that, and nothing else.
+refuses() {
+    local pattern=$1
+    shift
+    run 2 "$@"
+    checks=$((checks + 1))
+    if [ "$(wc -l <"$err")" -ne 1 ] || ! grep -Eq -- "^objects: $pattern\$" "$err" || [ -s "$out" ]; then
+        fail "not one sentence like '$pattern'"
+    fi
+}
+refuses 'there is no application "life": it must be gol or linux-scalability' life
+refuses 'which application\? gol or linux-scalability'
+refuses 'there is one application too many: gol' gol gol
+refuses '--width is "0": it must be a number from 1 to 65535' gol --width 0
+refuses '--steps is "1x": .*' gol --steps 1x
+refuses '--objects is "1025": .*' linux-scalability --objects 1025
+refuses '--backend is "gpu": it must be cuda or cpu' gol --backend gpu
+finish
