@@ -23,6 +23,9 @@ int scalability(const struct settings *settings);
 /* Prints the sentence of the last failure and ends the program, if the status is one. */
 void must(enum quarry_status status);
 
+/* Zeroed memory of the host.  Ends the program if there is none. */
+void *room(uint64_t bytes);
+
 /* Memory of the target. */
 void *make(const struct quarry_target *target, uint64_t bytes);
 

@@ -60,7 +60,7 @@ int gol(const struct settings *s)
     options.pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(alive)) + 1024;
     must(quarry_heap_create(&heap, &options));
     struct world world = {quarry_heap_handle(heap),
-                          make(&s->target, cells * sizeof *world.cells),
+                          make(&s->target, (uint64_t)cells * sizeof *world.cells),
                           s->width,
                           s->height,
                           s->percent,
@@ -69,12 +69,8 @@ int gol(const struct settings *s)
     must(quarry_object_count(heap, alive, &first));
     must(quarry_object_do(heap, &gol_die, &world)); /* all are new: the first candidates */
 
-    unsigned char *state = calloc(s->check ? 2 : 1, cells);
-    uint32_t *places = malloc(sizeof *places * cells);
-    if (!state || !places) {
-        puts("objects: no memory for the check");
-        return 1;
-    }
+    unsigned char *state = room(2 * (uint64_t)cells);
+    uint32_t *places = room(sizeof *places * (uint64_t)cells);
     for (uint32_t i = 0; i < cells; i++)
         state[i] = (unsigned char)is_alive_at_first(i, s->seed, s->percent);
     must(quarry_event_create(&s->target, &begin));

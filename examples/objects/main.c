@@ -16,6 +16,16 @@ void must(enum quarry_status status)
     exit(1);
 }
 
+void *room(uint64_t bytes)
+{
+    void *memory = calloc(1, bytes);
+    if (!memory) {
+        fputs("objects: no memory for the check\n", stderr);
+        exit(1);
+    }
+    return memory;
+}
+
 void *make(const struct quarry_target *target, uint64_t bytes)
 {
     void *memory;

@@ -16,11 +16,7 @@ static int by_name(const void *one, const void *other)
 static uint64_t faults(const struct settings *s, const struct things *things, uint64_t count)
 {
     uint64_t wrong = 0;
-    quarry_object *names = malloc(count * sizeof *names);
-    if (!names) {
-        puts("objects: no memory for the check");
-        exit(1);
-    }
+    quarry_object *names = room(count * sizeof *names);
     must(quarry_memory_copy(&s->target, names, things->kept, count * sizeof *names));
     qsort(names, count, sizeof *names, by_name);
     for (uint64_t i = 0; i < count; i++)
