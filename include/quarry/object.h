@@ -60,9 +60,9 @@ SIMT_FN quarry_object quarry_object_create(struct quarry_handle heap, struct qua
         quarry_null_count(&heap.counters->failed, &heap.counters->last_bytes, type.bytes);
         return quarry_object_null();
     }
-    return quarry_object_name(type.number, type.capacity,
-                              quarry_page_address(&h->pages, slot / QUARRY_BLOCKS_SLOTS),
-                              slot % QUARRY_BLOCKS_SLOTS);
+    unsigned char *page = (unsigned char *)quarry_page_address(&h->pages, slot / QUARRY_BLOCKS_SLOTS);
+    simt_note_plain(page, h->pages.page_bytes); /* which has had blocks of malloc, maybe */
+    return quarry_object_name(type.number, type.capacity, page, slot % QUARRY_BLOCKS_SLOTS);
 }
 
 /* Notes a delete that is a mistake, in one of the counts. */

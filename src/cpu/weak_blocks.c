@@ -164,6 +164,16 @@ static int is_own(uintptr_t place)
     return known[at].own;
 }
 
+void simt_cpu_note_plain(const void *memory, uint64_t bytes)
+{
+    struct weak_region *region = bytes && weak_self() ? region_of((uintptr_t)memory) : NULL;
+    if (!region || !region->words)
+        return;
+    const uint64_t first = (uintptr_t)memory - region->base;
+    for (uint64_t at = first / 8; 8 * at < first + bytes && 8 * at < region->bytes; at++)
+        region->words[at] = (struct word){0, 0, 0};
+}
+
 const char *weak_block_fault(uintptr_t address, uint64_t bytes, enum weak_kind kind, uintptr_t place)
 {
     if (__atomic_load_n(&in_use, __ATOMIC_RELAXED) == 0)

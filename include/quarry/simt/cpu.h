@@ -62,6 +62,7 @@ void simt_cpu_fence_annotate(void);
 void simt_cpu_forget(const void *memory, uint64_t bytes);
 void simt_cpu_note_block(const void *block, uint64_t bytes);
 void simt_cpu_note_usable(const void *block, uint64_t bytes);
+void simt_cpu_note_plain(const void *memory, uint64_t bytes);
 #endif
 #pragma GCC visibility pop
 #ifdef __cplusplus
@@ -355,9 +356,11 @@ SIMT_FN void simt_free(void *block)
 #ifdef SIMT_CPU_WEAK
 #define simt_note_block(block, bytes) simt_cpu_note_block(block, bytes)
 #define simt_note_usable(block, bytes) simt_cpu_note_usable(block, bytes)
+#define simt_note_plain(memory, bytes) simt_cpu_note_plain(memory, bytes)
 #else
 #define simt_note_block(block, bytes) ((void)0)
 #define simt_note_usable(block, bytes) ((void)0)
+#define simt_note_plain(memory, bytes) ((void)0)
 #endif
 
 #define simt_trap(text) simt_cpu_assert_failed(text, SIMT_CPU_PLACE)

@@ -271,6 +271,7 @@ SIMT_FN void simt_free(void *block)
 
 #define simt_note_block(block, bytes) ((void)0)
 #define simt_note_usable(block, bytes) ((void)0)
+#define simt_note_plain(memory, bytes) ((void)0)
 #define simt_trap(text) (__threadfence_system(), __trap())
 #ifdef NDEBUG
 #define simt_assert(condition) ((void)0)

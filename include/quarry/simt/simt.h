@@ -82,6 +82,7 @@
  *   void  simt_note_block(const void *block, uint64_t bytes)   a heap gives this block out; 0 bytes: takes it
  *                                                   back.  NULL is a no-op
  *   void  simt_note_usable(const void *block, uint64_t bytes)  the owner of a block was told that so many are its
+ *   void  simt_note_plain(const void *memory, uint64_t bytes)  no block lies there, and users may do as they like
  */
 #ifndef QUARRY_SIMT_SIMT_H
 #define QUARRY_SIMT_SIMT_H
