@@ -241,20 +241,24 @@ static void the_host_reads_a_field(void **state)
 
 /* ---- mistakes ---- */
 
-/* Which lanes of a warp delete one object at once is the schedule's. */
+/* Which lanes of a warp delete one object at once is the schedule's.  Of one in a block where another lives each delete
+ * but the first is told.  Where none does the block may end between a delete's look and what it does, unseen. */
 static void together(uint64_t seed)
 {
-    struct fixture f = begin(1);
-    uint32_t threads = 2 + (uint32_t)(seed % 5);
-    char sentence[64];
-    f.c.number = (uint32_t)quarry_number_of_mite; /* a block that stays, as another mite lives in it */
-    test_run(&objects_fill, &target, 1, 2, 0, &f.c);
+    uint32_t threads = 2 + (uint32_t)(seed % 5), others = (uint32_t)(seed / 5 % 2);
+    struct fixture f = begin(2 - others);
+    char sentence[96];
+    f.c.number = (uint32_t)quarry_number_of_mite;
+    test_run(&objects_fill, &target, 1, 1 + others, 0, &f.c);
     test_run(&objects_together, &target, 1, threads, 0, &f.c);
-    assert_int_equal(live(&f, quarry_number_of_mite), 1);
-    assert_int_equal(quarry_heap_check(f.heap), QUARRY_ERROR_CORRUPT);
-    snprintf(sentence, sizeof sentence, "%u twice, 0 of another type or since replaced, 0 of no object",
-             threads - 1);
-    if (!strstr(quarry_error_detail(), sentence))
+    assert_int_equal(live(&f, quarry_number_of_mite), others);
+    snprintf(sentence, sizeof sentence, "%s: %u twice, 0 of another type or since replaced, 0 of no object",
+             "objects were deleted wrongly", threads - 1);
+    enum quarry_status status = quarry_heap_check(f.heap);
+    if (others && status == QUARRY_OK)
+        fail_msg("not %s", sentence);
+    if (status != QUARRY_OK &&
+        !strstr(quarry_error_detail(), others ? sentence : "objects were deleted wrongly"))
         fail_msg("%s: %s", sentence, quarry_error_detail());
     assert_ok(quarry_heap_reset(f.heap));
     assert_int_equal(live(&f, quarry_number_of_mite), 0);
