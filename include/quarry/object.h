@@ -277,6 +277,19 @@ enum quarry_status quarry_objects_count(quarry_heap *heap, const char *type, uin
 enum quarry_status quarry_objects_read(quarry_heap *heap, const char *type, const char *field, void *values,
                                        uint64_t room, size_t bytes, uint64_t *count);
 
+/* Describes the live objects of a type, and of those that derive from it, in an idle heap: a line of text each, in the
+ * order of quarry_object_next.  A line is the object's type, its block and slot, and all its fields:
+ *     star 0x7f20c0/3 pos=0.5 vel=1 mass=2 twin=body 0x7f2000/0 age=7
+ * Fields of numbers and of objects are told; of other types their bytes in hexadecimal.
+ *   line   gets the text, which is there during the call, and `user`.  Returns 0 to go on, anything else to end.  May
+ *          call nothing on the heap
+ *   user   may be NULL
+ * COMBINATION and MEMORY as above.  Waits for the target's stream. */
+#define quarry_object_dump(heap, type, line, user) quarry_objects_dump(heap, #type, line, user)
+enum quarry_status quarry_objects_dump(quarry_heap *heap, const char *type,
+                                       int (*line)(const char *text, void *user), void *user);
+#define QUARRY_OBJECT_TEXT_BYTES 4096u /* of a line, at most: what is longer is cut */
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

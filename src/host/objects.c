@@ -3,6 +3,7 @@
 #include "device/object_kernels.h"
 #include "host/heap.h"
 #include "host/internal.h"
+#include "host/text.h"
 #include "quarry/object.h"
 
 #include <inttypes.h>
@@ -254,6 +255,137 @@ enum quarry_status quarry_objects_read(quarry_heap *heap, const char *type, cons
     *count = r.count;
     forget(&words);
     free(r.page);
+    return status;
+}
+
+/* ---- describing ---- */
+
+static void add_object(struct text *text, const struct quarry_schema *schema, quarry_object o)
+{
+    const uint32_t number = quarry_object_type(o);
+    if (quarry_object_is_null(o))
+        text_add(text, "none");
+    else
+        text_add(text, "%s %p/%" PRIu32, number < schema->type_count ? schema->types[number].name : "unknown",
+                 (void *)quarry_object_block(o), quarry_object_slot(o));
+}
+
+/* A value of a field: by the name of its type, for there is nothing else to know it by. */
+static void add_value(struct text *text, const struct quarry_schema *schema,
+                      const struct quarry_schema_field *field, const unsigned char *value)
+{
+    static const char *const with_sign[] = {"int8_t", "int16_t", "int32_t", "int64_t",
+                                            "short",  "int",     "long"};
+    static const char *const without[] = {"uint8_t",        "uint16_t",     "uint32_t", "uint64_t",
+                                          "unsigned short", "unsigned int", "unsigned", "unsigned long",
+                                          "unsigned char",  "char"};
+    uint64_t bits = 0;
+    if (strcmp(field->type, "float") == 0) {
+        float number;
+        memcpy(&number, value, sizeof number);
+        text_add(text, "%g", (double)number);
+        return;
+    }
+    if (strcmp(field->type, "double") == 0) {
+        double number;
+        memcpy(&number, value, sizeof number);
+        text_add(text, "%g", number);
+        return;
+    }
+    if (field->bytes <= sizeof bits)
+        memcpy(&bits, value, field->bytes); /* the machines of both backends have the lowest byte first */
+    if (strcmp(field->type, "quarry_object") == 0) {
+        const quarry_object o = {bits};
+        add_object(text, schema, o);
+        return;
+    }
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (strcmp(field->type, without[i]) == 0) {
+            text_add(text, "%" PRIu64, bits);
+            return;
+        }
+    for (size_t i = 0; i < sizeof with_sign / sizeof *with_sign; i++)
+        if (strcmp(field->type, with_sign[i]) == 0) {
+            const uint32_t above = 64u - 8u * field->bytes;
+            text_add(text, "%" PRId64, (int64_t)(bits << above) >> above);
+            return;
+        }
+    text_add(text, "0x");
+    for (uint32_t i = field->bytes; i > 0; i--)
+        text_add(text, "%02x", (unsigned int)value[i - 1]);
+}
+
+/* The fields of the object in a slot, those of its base first.
+ *   page   a copy of its block */
+static void add_fields(struct text *text, const struct quarry_schema *schema, int number,
+                       const unsigned char *page, uint32_t capacity, uint32_t slot)
+{
+    if (number < 0)
+        return;
+    const struct quarry_schema_type *type = &schema->types[number];
+    add_fields(text, schema, type->base, page, capacity, slot);
+    for (uint32_t f = 0; f < type->field_count; f++) {
+        const struct quarry_schema_field *field = &type->fields[f];
+        const size_t first = (size_t)capacity * field->offset;
+        for (uint32_t e = 0; e < field->elements; e++) {
+            text_add(text, e ? "," : " %s=", field->name);
+            add_value(text, schema, field, page + first + ((size_t)e * capacity + slot) * field->bytes);
+        }
+    }
+}
+
+/* Describes the objects of one page.  Returns whether to go on. */
+static int dump_page(const quarry_heap *heap, const unsigned char *page, uint32_t number, uint32_t index,
+                     uint64_t live, int (*line)(const char *text, void *user), void *user)
+{
+    const struct quarry_schema *schema = heap->schema;
+    const uint32_t capacity = schema->types[number].capacity;
+    char memory[QUARRY_OBJECT_TEXT_BYTES];
+    for (; live; live &= live - 1u) {
+        struct text text = {memory, sizeof memory};
+        const uint32_t slot = simt_ctz_u64(live);
+        *memory = 0;
+        add_object(&text, schema,
+                   quarry_object_name(number, capacity,
+                                      quarry_page_address(&heap->handle.as.objects.pages, index), slot));
+        add_fields(&text, schema, (int)number, page, capacity, slot);
+        if (line(memory, user))
+            return 0;
+    }
+    return 1;
+}
+
+enum quarry_status quarry_objects_dump(quarry_heap *heap, const char *type,
+                                       int (*line)(const char *text, void *user), void *user)
+{
+    uint32_t number;
+    struct words words;
+    if (!heap || !type || !line)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", !heap ? "heap" : !type ? "type" : "line");
+    enum quarry_status status = find_type(heap, type, &number);
+    if (status != QUARRY_OK)
+        return status;
+    unsigned char *page = (unsigned char *)malloc(heap->schema->block_bytes);
+    if (!page)
+        return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for a page");
+    status = fetch(heap, &words);
+    if (status != QUARRY_OK) {
+        free(page);
+        return status;
+    }
+    const uint64_t types = concrete(heap->schema, number);
+    const struct quarry_objects *objects = &heap->handle.as.objects;
+    int goes_on = 1;
+    for (uint32_t i = 0; i < heap->schema->type_count; i++)
+        for (uint32_t at = 0; at < objects->pages.count && (types >> i & 1u) && goes_on; at++) {
+            const uint64_t live = live_of(objects, &words, at, i);
+            if (live)
+                status = quarry_pool_copy(&heap->pool, page, quarry_page_address(&objects->pages, at),
+                                          heap->schema->block_bytes);
+            goes_on = status == QUARRY_OK && (!live || dump_page(heap, page, i, at, live, line, user));
+        }
+    forget(&words);
+    free(page);
     return status;
 }
 

@@ -239,6 +239,46 @@ static void the_host_reads_a_field(void **state)
     end(&f);
 }
 
+#define LINES_BYTES 1024u
+static int note_line(const char *text, void *user)
+{
+    char *lines = user;
+    size_t length = strlen(lines);
+    snprintf(lines + length, LINES_BYTES - length, "%s\n", text);
+    return strstr(text, "cat") != NULL; /* nothing behind the first cat */
+}
+
+static void the_host_describes_objects(void **state)
+{
+    struct fixture f = begin(4);
+    char lines[LINES_BYTES] = "", right[LINES_BYTES];
+    quarry_object kept[2];
+    struct quarry_target plain = test_plain(target);
+    (void)state;
+    f.c.number = (uint32_t)quarry_number_of_horse;
+    test_run(&objects_fill, &target, 1, 2, 0, &f.c);
+    assert_ok(quarry_memory_copy(&plain, kept, f.c.kept, sizeof kept));
+    assert_ok(quarry_object_dump(f.heap, animal, note_line, lines));
+    for (int i = 0; i < 2; i++) {
+        void *block = quarry_object_block(kept[i]);
+        unsigned int slot = quarry_object_slot(kept[i]);
+        snprintf(right, sizeof right, "horse %p/%u stamp=%d rider=horse %p/%u speed=%d hoof=%llu\n", block,
+                 slot, i, block, slot, i, ~(unsigned long long)i);
+        if (!strstr(lines, right))
+            fail_msg("%s is not in %s", right, lines);
+    }
+    assert_int_equal(strlen(lines) / 2, strlen(right)); /* but for addresses the lines are as long */
+    test_run(&objects_drain, &target, 1, 2, 0, &f.c);
+    f.c.number = (uint32_t)quarry_number_of_cat;
+    test_run(&objects_fill, &target, 1, 2, 0, &f.c);
+    *lines = 0;
+    assert_ok(quarry_object_dump(f.heap, cat, note_line, lines));
+    if (!strstr(lines, " lives=0,1,2\n") && !strstr(lines, " lives=3,4,5\n"))
+        fail_msg("%s", lines);
+    assert_null(strstr(strchr(lines, '\n') + 1, "cat")); /* it has ended */
+    end(&f);
+}
+
 /* ---- mistakes ---- */
 
 /* Which lanes of a warp delete one object at once is the schedule's.  Of one in a block where another lives each delete
@@ -362,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_do_all_is_of_its_type_and_what_derives_from_it),
         cmocka_unit_test(next_goes_over_all_of_a_type),
         cmocka_unit_test(the_host_reads_a_field),
+        cmocka_unit_test(the_host_describes_objects),
         test_with_seeds(wrong_deletes_are_told, &target),
         cmocka_unit_test(what_can_not_be_is_refused),
         cmocka_unit_test(another_heap_has_none),
