@@ -90,7 +90,7 @@
 #define QUARRY_BLOCKS_IS_KIND 0x10000u
 #define QUARRY_BLOCKS_IS_ON 0x20000u
 #define QUARRY_BLOCKS_KIND_BITS 18u /* those above are the owner's, and part of what makes two kinds differ */
-#define QUARRY_BLOCKS_TRIES 5u /* of a search for an active block, and for a free one */
+#define QUARRY_BLOCKS_TRIES 5u      /* of a search for an active block, and for a free one */
 #define QUARRY_NO_BLOCK QUARRY_NO_NUMBER
 
 struct quarry_blocks {

@@ -76,8 +76,8 @@ struct simt_kernel {
     }                                                                                                        \
     SIMT_KERNEL_CUDA_DECLARE(name)                                                                           \
     SIMT_KERNEL_DECLARE(name);                                                                               \
-    const struct simt_kernel name = {#name, name##_cpu, SIMT_KERNEL_CUDA(name), sizeof(type),                \
-                                     SIMT_KERNEL_FIXED, note};                                               \
+    const struct simt_kernel name = {#name,        name##_cpu,        SIMT_KERNEL_CUDA(name),                \
+                                     sizeof(type), SIMT_KERNEL_FIXED, note};                                 \
     static void name##_body(type argument)
 #endif
 
