@@ -9,7 +9,7 @@
 . "$(dirname "$0")/common.sh"
 
 # The functions that the headers declare, and the one variable; but not what only the build of mode weak has.
-for header in quarry.h trace.h simt/cpu.h; do
+for header in quarry.h trace.h object.h simt/cpu.h; do
     sed -nE '/^(static|typedef)/d; /simt_cpu_(forget|note_[a-z]+)\(/d; s/^[a-z].*[ *]((quarry|simt)_[a-z0-9_]+)(\(| __attribute__).*/\1/p' \
         "$SOURCE/include/quarry/$header"
 done | sort >"$scratch/declared"
