@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The order of the rooms (docs/DESIGN.md): includes point down only, platform conditions live in the platform
 # rooms, device headers use no libc, each allocator of list.def has its page, and links between pages lead to files.  The
-# page of the API names each function of the host's side.  Prose in pages and lines of code are at most 120 columns
+# page of the API names each function of the host's side.  include/ has headers only.  Prose in pages and lines of code are at most 120 columns
 # wide, and docs/README.md names each page.
 #
 #   includes.sh          checks this repository, then plants one violation of each rule in a copy of it and
@@ -128,6 +128,7 @@ violations() {
             }'
         # clang-format breaks code, and leaves comments alone.
         grep -v '\.def$' "$scratch/files" | LC_ALL=C xargs awk 'length > 120 { print FILENAME ":" FNR ": " length " columns" }'
+        find include -type f ! -name '*.h' ! -name '*.hpp' ! -name '*.def' | sed 's/$/: is no header, but would be installed/'
         for header in include/quarry/alloc/*.h; do
             name=${header##*/}
             name=${name%.h}
@@ -163,6 +164,7 @@ plant include/quarry/simt/cpu.h '#include "quarry/alloc/alloc.h"'
 plant include/quarry/simt/cuda.h '#include <stdio.h>'
 plant include/quarry/core/planted.h '#include "quarry/alloc/alloc.h"'
 plant include/quarry/core/list.h '#include <string.h>'
+plant include/quarry/core/list.h.orig 'left by a merge'
 plant include/quarry/core/mutex.h 'void f(struct quarry_handle *h);'
 plant include/quarry/alloc/alloc.h '#include "quarry/alloc/rw.h"'
 plant include/quarry/alloc/walk.h '#include "quarry/alloc/rw.h"'

@@ -287,6 +287,7 @@ SIMT_FN int quarry_buddy_give_step(const struct quarry_buddy *b, uint32_t group,
     ready = blocks;
     if (blocks == QUARRY_BUDDY_ABOVE) {
         ready = 0;
+        /* Order: merges.  What was done to both halves is before what the lane releases above. */
         done = !(word & QUARRY_BUDDY_LOCKED) && simt_cas_u64(&b->word[g->w], word, 0, acquire) == word;
         if (done)
             quarry_buddy_climb(g);

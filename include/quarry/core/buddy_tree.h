@@ -113,11 +113,12 @@ SIMT_FN void quarry_buddy_raise(const struct quarry_buddy *b, uint32_t w, uint32
             locked = w != 0 && quarry_buddy_derive(next, 1) != quarry_buddy_derive(word, 1);
             if (locked && (word & QUARRY_BUDDY_LOCKED))
                 continue;
+            /* acquire: of who has unlocked the word */
             if (simt_cas_u64(&b->word[w], word, next | (uint64_t)locked, acquire) == word)
                 break;
         }
         state = quarry_buddy_derive(next, 1);
-        (void)simt_sub_u64(&b->word[lower], QUARRY_BUDDY_LOCKED, release);
+        (void)simt_sub_u64(&b->word[lower], QUARRY_BUDDY_LOCKED, release); /* pairs with the acquire above */
     }
 }
 
@@ -177,6 +178,7 @@ SIMT_FN void quarry_buddy_carve_below(const struct quarry_buddy *b, uint32_t hei
     for (uint32_t group = height / QUARRY_BUDDY_LEVELS; group-- > lowest;) {
         uint32_t above = (group + 1u) * QUARRY_BUDDY_LEVELS;
         uint32_t w = quarry_buddy_base(b, group) + (index >> (above - kept));
+        /* release: pairs with the acquire of who takes a block out of this word */
         simt_store_u64(&b->word[w], quarry_buddy_carve(0, group, height, kept, index, order), release);
     }
 }

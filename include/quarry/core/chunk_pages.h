@@ -218,6 +218,7 @@ SIMT_FN void quarry_chunk_enter_new(const struct quarry_chunk_pages *p, uint32_t
 {
     uint64_t *word = &p->table->word[chunk];
     uint32_t n = quarry_chunk_marked(simt_load_u64(word, relaxed)), at;
+    /* acq_rel: as in quarry_chunk_enter */
     if (n != 0 && quarry_chunk_count(simt_add_u64(word, n - n * QUARRY_CHUNK_MARKED, acq_rel)) == 0)
         (void)quarry_chunk_place(p, chunk, &at);
 }

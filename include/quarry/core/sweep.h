@@ -242,6 +242,7 @@ SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_p
             if (sum == simt_load_u64(&s->first_sum, relaxed)) {
                 verdict = QUARRY_SWEEP_FULL;
                 simt_store_u64(&s->full, 0, relaxed);
+                /* release, twice: pair with the acquires of quarry_sweep_is_full */
                 simt_store_u32(&s->full_size, simt_load_u32(&s->size, relaxed), release);
                 simt_store_u64(&s->full, simt_load_u64(&s->state, relaxed) & ~QUARRY_SWEEP_SCRATCH, release);
             }
