@@ -18,7 +18,7 @@ build() {
 sound ualloc 60
 
 plant ualloc 60 arenas.h 'a bin goes though a count was lowered' \
-    's/simt_cas_u32\(&bin->word, full, 0, acq_rel\) == full/(simt_exchange_u32(\&bin->word, 0, acq_rel) | 1u)/'
+    's/simt_cas_u32\(&bin->word, full, 0, acquire\) == full/(simt_exchange_u32(\&bin->word, 0, acq_rel) | 1u)/'
 # Only a lane that stands on the bin just then, and takes a block of it as one of another class, is harmed: rare.
 plant ualloc 600 arenas.h 'a bin that is retired is reused at once' \
     's/quarry_srcu_barrier_or_delegate\(readers\)/(struct quarry_srcu_callback *)(uintptr_t)simt_exchange_u64(\&readers->queue, 0, acquire)/'
