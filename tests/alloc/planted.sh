@@ -1,18 +1,32 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Bugs planted into copies of the headers that ouro-c-s is made of, one at a time: a test finds each within as many seeds of
-# the deterministic scheduler as stated here, and nothing in the copy without a bug.
+# Bugs planted into copies of the headers that ouro-c-s and ouro-c-va are made of, one at a time: a test finds each within as
+# many seeds of the deterministic scheduler as stated here, and nothing in the copy without a bug.
 #
-#   planted.sh CC LIBRARY-FLAGS    the compiler, and what links a program of tests with the library
+#   planted.sh CC LIBRARY-FLAGS             the compiler, and what links a program of tests with the library
+#   planted.sh CC LIBRARY-FLAGS segments    of ouro-c-va, with the library of the tests
 # shellcheck source=tests/planted.sh
 . "$(dirname "$0")/../planted.sh"
 export QUARRY_TEST_ALLOCATOR=ouro-c-s
-failed_seed='s/.*ouro-c-s.*, seed ([0-9]+).*/\1/p'
+failed_seed='s/.*ouro-c-.*, seed ([0-9]+).*/\1/p'
 
 build() {
     compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
         compile alloc/promise_kernels && link "test_$1.o" promises.o chosen.o promise_kernels.o
 }
+
+if [ "${3:-}" = segments ]; then
+    export QUARRY_TEST_ALLOCATOR=ouro-c-va
+    sound ouro 60
+    sound seeds 5000
+    plant ouro 60 chunk_masks.h 'an entry without a slot is lost' '/^SIMT_FN void quarry_mask_put\(/,/^}/s/quarry_mask_stray\(m, class_, chunk\)/(void)0/'
+    plant ouro 60 chunk_masks.h 'nobody looks at strays' 's/int strays = .*/int strays = 0;/'
+    plant ouro 60 chunk_masks.h 'a stray is not put back' '/^SIMT_FN void quarry_mask_keep_stray/,/^}/s/if \(queued\)/if (0)/'
+    plant seeds 5000 chunk_masks.h 'who crosses 0 does not see a stray' '/^SIMT_FN void quarry_mask_enter/,/^}/s/quarry_mask_put\(m, class_, chunk\)/quarry_mask_put_array(\&m->stray, chunk)/'
+    plant seeds 5000 chunk_masks.h 'an entry becomes a stray in two steps' \
+        '/^SIMT_FN void quarry_mask_stray/,/^}/s/uint64_t before = simt_cas_u64\(word, now, then, relaxed\);/uint64_t before = now; if (quarry_mask_here(now, class_)) now = simt_or_u64(word, QUARRY_MASK_STRAY, relaxed); before = now; (void)simt_and_u64(word, ~quarry_mask_queued(class_), relaxed);/'
+    finish
+fi
 
 sound ouro 60
 sound seeds 5000

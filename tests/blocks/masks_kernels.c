@@ -13,7 +13,9 @@ SIMT_FN struct quarry_chunk_masks masks_of(const struct masks_case *a)
                                    memory->class_,
                                    memory->slot,
                                    MASKS_CHUNKS,
-                                   {&memory->late, memory->late_slot, MASKS_CHUNKS - 1u}};
+                                   {&memory->late, memory->late_slot, MASKS_CHUNKS - 1u},
+                                   SIMT_NULL,
+                                   {SIMT_NULL, SIMT_NULL, 0}};
     return m;
 }
 
@@ -138,6 +140,18 @@ SIMT_KERNEL(masks_stray, struct masks_case, a)
     masks_wrong(&a, quarry_mask_count(word) != 0 || quarry_chunk_class(word) != 1);
     for (uint32_t k = 0; k < 2; k++)
         masks_wrong(&a, simt_load_u64(&m.class_[k].units.units, relaxed) != 0);
+}
+
+SIMT_KERNEL(masks_look, struct masks_case, a)
+{
+    struct quarry_chunk_masks m = masks_of(&a);
+    struct quarry_index_queue queue = quarry_mask_queue(&m, 1);
+    uint32_t seen = 0, n = 1;
+    for (uint32_t i = 0; i < MASKS_CHUNKS; i++)
+        quarry_mask_put_array(&queue, i);
+    for (uint32_t vain = 0; vain < 400; vain += 2)
+        seen |= 1u << quarry_index_queue_peek(&queue, quarry_mask_look(&queue, vain, &n) & queue.mask);
+    masks_wrong(&a, seen != (1u << MASKS_CHUNKS) - 1u || n != 0);
 }
 
 /* Pages for the calling lane, as long as there are units. */

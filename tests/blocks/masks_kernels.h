@@ -43,6 +43,7 @@ SIMT_KERNEL_DECLARE(masks_refuse); /* of masks_late: who is refused knows what w
 SIMT_KERNEL_DECLARE(masks_free); /* of masks_had: two lanes free all pages, and one of them wants the chunk */
 SIMT_KERNEL_DECLARE(
     masks_stray); /* of masks_had: a free of what was a page when the chunk had another class */
+SIMT_KERNEL_DECLARE(masks_look); /* of masks_had: one lane looks at an array that is full */
 SIMT_KERNEL_DECLARE(masks_deal); /* of masks_new: a page of it is taken while two lanes deal it */
 
 #endif

@@ -62,6 +62,8 @@ if [ "$mode" = weak ]; then
     relaxed segments segments_install.h 'who draws a number knows of its own chance only' 'simt_add_u32\(&ends->next, 1' acq_rel
     relaxed segments segments.h 'a slot is not acquired' 'quarry_segments_take\(' acquire
     relaxed segments segments_install.h 'an entry is not acquired' 'quarry_segments_chunk\(' acquire
+    relaxed segments segments.h 'who looks acquires nothing' 'quarry_segments_hold\(' acquire
+    relaxed segments segments_list.h 'who lets go releases nothing' 'quarry_segments_let_go\(' acq_rel
     plant srcu 1000 srcu.h 'enter without the sync' '/quarry_srcu_enter\(/,/^\}/s/simt_sync\(group\);//'
     plant srcu 1000 srcu.h 'leave without the sync' '/quarry_srcu_leave\(/,/^\}/s/simt_sync\(group\);//'
     finish
@@ -202,14 +204,23 @@ plant segments 100 segments_install.h 'slots are not emptied' 's/simt_store_u32\
 plant segments 500 segments_install.h 'there is room before the segment is there' \
     '/void quarry_segments_publish\(/,/^\}/s/\(uint32_t\)entry != QUARRY_NO_INDEX\);/1);/'
 plant segments 100 segments_install.h 'a chunk that found no entry is kept' \
-    '/int quarry_segments_install\(/,/^\}/s/quarry_chunks_return\((&q->store), chunk\)/quarry_chunks_end(\1)/'
+    '/int quarry_segments_install\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/;/'
 plant segments 100 segments.h 'what was reserved too much is not given back' 's/\(void\)simt_add_u64\(room, n - got, relaxed\)/(void)got/'
 plant segments 100 segments_install.h 'who makes room tells it twice' '/void quarry_segments_publish\(/,/^\}/s/\(void\)simt_add_u64\(&ends->room, .*;/& &/'
 plant segments 4000 segments_list.h 'a link is followed, wherever it is by now' 's/if \(\(\*link \^ .*\) != 0 \|\| /if (/'
 plant segments 100 segments_list.h 'a segment goes with its link open' 's/link = simt_cas_u64\(&q->link\[chunk\], open, closed, acq_rel\) == open \? closed : 0/link = closed/'
 plant segments 100 segments_list.h 'a segment of a list goes before it is finished' 's/acq_rel\) != q->size\)/acq_rel) == 0)/'
 plant segments 100 segments_list.h 'only the first finished segment goes' \
-    '/void quarry_segments_leave\(/,/^\}/s/quarry_chunks_return\(&q->store, chunk\);/& return;/'
+    '/void quarry_segments_leave\(/,/^\}/s/quarry_segments_retire\(.*\);/{ & return; }/'
+plant segments 100 segments.h 'who looks does not look again' '/uint32_t quarry_segments_hold\(/,/^\}/s/if \(simt_load_u64\(entry, relaxed\) == pair\)/if (1)/'
+plant segments 100 segments_list.h 'a segment that is retired is returned, whoever looks at it' \
+    '/void quarry_segments_retire\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/simt_store_u32(\&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed); &/'
+plant segments 100 segments_list.h 'a segment has an entry after it was let go' \
+    '/void quarry_segments_retire\(/,/^\}/s/\(void\)simt_cas_u64/quarry_segments_let_go(q, chunk); &/;/void quarry_segments_retire\(/,/^\}/s/^    quarry_segments_let_go\(q, chunk\);$//'
+plant segments 100 segments.h 'the last one who looks returns nothing' \
+    '/uint32_t quarry_segments_peek\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/(void)simt_sub_u32(\&q->readers[chunk], 1, acq_rel);/'
+plant segments 100 segments_list.h 'a hint of a list stays when its segment goes' \
+    '/void quarry_segments_retire\(/,/^\}/s/\(void\)simt_cas_u64/if (!q->list) &/'
 
 # Hierarchical bitmaps.
 plant hierarchy 100 hierarchy.h 'bits are set and cleared, not toggled' \

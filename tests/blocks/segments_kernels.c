@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "blocks/segments_kernels.h"
 
+#define SEGMENTS_OF_USERS 0x40000000u /* what lanes write to chunks that are theirs: no number */
+
 SIMT_KERNEL(segments_start, struct segments_case, a)
 {
     quarry_chunks_init(&a.queues.store, simt_thread(), simt_threads());
-    if (simt_thread() == 0)
-        *a.queues.segments = 0;
+    quarry_segments_init_all(&a.queues, simt_thread(), simt_threads());
     for (uint32_t k = 0; k < SEGMENTS_QUEUES; k++)
         quarry_segments_init(&a.queues, k, simt_thread(), simt_threads());
 }
@@ -64,6 +65,20 @@ SIMT_FN uint32_t take(const struct segments_case *a, uint32_t queue, int shuts)
     return number;
 }
 
+/* Looks at a position of a queue, mostly at one that has a number.  What it sees is a number: no user's chunk. */
+SIMT_FN void look(const struct segments_case *a, uint32_t queue, uint32_t random)
+{
+    uint32_t group = simt_match_u32(simt_active(), queue);
+    const struct quarry_index_queue_ends *ends = &a->queues.ends[queue].queue;
+    uint32_t front = simt_load_u32(&ends->front, relaxed), span = simt_load_u32(&ends->back, relaxed) - front;
+    uint32_t ticket = front + (span && span < a->numbers ? random % (span + 2u) : 0) - (random & 1u);
+    uint32_t number = quarry_segments_peek(&a->queues, queue, group, ticket);
+    if (number != QUARRY_NO_INDEX) {
+        (void)simt_add_u32(&a->counts[SEGMENTS_SEEN], 1, relaxed);
+        wrong(a, number >= a->numbers * SEGMENTS_QUEUES);
+    }
+}
+
 /* A chunk is the caller's: nobody else writes there. */
 SIMT_FN void use(const struct segments_case *a)
 {
@@ -73,11 +88,11 @@ SIMT_FN void use(const struct segments_case *a)
     word = quarry_segments_slots(&a->queues, chunk);
     (void)simt_add_u32(&a->counts[SEGMENTS_USED], 1, relaxed);
     for (uint32_t i = 0; i < size; i++)
-        word[i] = simt_thread() + i;
+        word[i] = SEGMENTS_OF_USERS + simt_thread() + i;
     for (uint32_t i = 0; i < a->hold; i++)
         (void)simt_load_u32(a->counts, relaxed);
     for (uint32_t i = 0; i < size; i++)
-        wrong(a, word[i] != simt_thread() + i);
+        wrong(a, word[i] != SEGMENTS_OF_USERS + simt_thread() + i);
     quarry_chunks_return(&a->queues.store, chunk);
 }
 
@@ -95,6 +110,8 @@ SIMT_KERNEL(segments_rounds, struct segments_case, a)
         uint32_t queue = (thread / 3u + round / 2u) % SEGMENTS_QUEUES;
         if (a.chunks && (thread + round) % a.chunks == 0)
             use(&a);
+        if (a.peeks && (thread + round) % a.peeks == 0)
+            look(&a, queue, thread * 7u + round);
         if (number != QUARRY_NO_INDEX)
             number = put(&a, queue, number);
         else
@@ -132,4 +149,25 @@ SIMT_KERNEL(segments_empty, struct segments_case, a)
             simt_sync(SIMT_ALL_LANES);
         }
     }
+}
+
+/* The last number is put first into a segment, which is held from then on, and no more. */
+SIMT_KERNEL(segments_stall, struct segments_case, a)
+{
+    uint32_t size = 1u << a.queues.shift, last = a.numbers - 1u, chunk = QUARRY_NO_INDEX;
+    if (simt_thread() != 0)
+        return;
+    for (uint32_t i = 0; i < a.rounds * size; i++) {
+        uint32_t number = i == size ? last : i % last;
+        wrong(&a, put(&a, 0, number) != QUARRY_NO_INDEX);
+        if (number == last)
+            chunk = quarry_segments_hold(&a.queues, 0, a.queues.ends[0].queue.front >> a.queues.shift);
+        wrong(&a, take(&a, 0, 0) != number);
+        use(&a);
+    }
+    wrong(&a, chunk == QUARRY_NO_INDEX || a.queues.readers[chunk] != QUARRY_SEGMENTS_HELD + 1u ||
+                  quarry_segments_slots(&a.queues, chunk)[0] != last);
+    if (chunk != QUARRY_NO_INDEX)
+        quarry_segments_let_go(&a.queues, chunk);
+    a.kept[0] = last;
 }

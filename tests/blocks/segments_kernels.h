@@ -14,6 +14,7 @@ enum segments_count {
     SEGMENTS_NONE,  /* takes in vain */
     SEGMENTS_FULL,  /* puts in vain */
     SEGMENTS_USED,  /* chunks that lanes had */
+    SEGMENTS_SEEN,  /* numbers that lanes saw without taking them */
     SEGMENTS_COUNTS
 };
 
@@ -30,6 +31,8 @@ struct segments_case {
     uint32_t shuts;  /* every so many-th round a lane uses up slots; 0: never */
     uint32_t chunks; /* every so many-th round a lane uses a chunk; 0: never */
     uint32_t proves; /* segments_proof, and not segments_rounds */
+    uint32_t stalls; /* segments_stall runs */
+    uint32_t peeks;  /* every so many-th round a lane looks at a position; 0: never */
 };
 
 SIMT_KERNEL_DECLARE(segments_start);
@@ -38,5 +41,6 @@ SIMT_KERNEL_DECLARE(segments_rounds);
  * chunk is left, and there is no segment: there is one or the other. */
 SIMT_KERNEL_DECLARE(segments_proof);
 SIMT_KERNEL_DECLARE(segments_empty); /* one warp: all that is in the queues */
+SIMT_KERNEL_DECLARE(segments_stall); /* one lane looks at a segment while `rounds` of them are retired */
 
 #endif

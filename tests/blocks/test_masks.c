@@ -91,6 +91,18 @@ static void a_page_of_a_class_that_is_no_more_is_not_counted(void **state)
     test_for_seeds(&target, stray, 1);
 }
 
+static void look(uint64_t seed)
+{
+    (void)seed;
+    run(&masks_had, &masks_look, MASKS_PAGES, 1, 1);
+}
+
+static void who_looks_at_a_full_array_sees_all_of_it(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, look, 1);
+}
+
 static void deal(uint64_t seed)
 {
     (void)seed;
@@ -111,6 +123,7 @@ int main(void)
         test_with_seeds(who_is_refused_knows_what_was_made, &target),
         test_with_seeds(what_lanes_have_freed_they_can_have, &target),
         test_with_seeds(a_page_of_a_class_that_is_no_more_is_not_counted, &target),
+        test_with_seeds(who_looks_at_a_full_array_sees_all_of_it, &target),
         test_with_seeds(a_page_that_is_dealt_is_had_once, &target),
     };
     target = test_target();

@@ -48,6 +48,7 @@ static struct segments_after run(struct segments_case c, uint32_t chunks, uint32
     struct quarry_segments *q = &c.queues;
     q->link = zeros(&plain, sizeof *q->link * chunks);
     q->taken = zeros(&plain, sizeof *q->taken * chunks);
+    q->readers = zeros(&plain, sizeof *q->readers * chunks);
     q->segments = zeros(&plain, sizeof *q->segments);
     q->base = zeros(&plain, (size_t)chunks << (shift + 2));
     q->stride = (uint64_t)4 << shift;
@@ -55,7 +56,10 @@ static struct segments_after run(struct segments_case c, uint32_t chunks, uint32
     q->ends = zeros(&plain, sizeof *q->ends * SEGMENTS_QUEUES);
     q->directory = zeros(&plain, sizeof *q->directory * entries * SEGMENTS_QUEUES);
     test_run(&segments_start, &plain, 1, 32, 0, &c);
-    test_run(c.proves ? &segments_proof : &segments_rounds, &target, blocks, threads, 0, &c);
+    const struct simt_kernel *kernel = c.proves   ? &segments_proof
+                                       : c.stalls ? &segments_stall
+                                                  : &segments_rounds;
+    test_run(kernel, &target, blocks, threads, 0, &c);
     assert_ok(quarry_memory_copy(&plain, keeps, c.kept, sizeof *keeps * all));
     for (uint32_t i = 0; i < all; i++)
         kept += keeps[i] != QUARRY_NO_INDEX;
@@ -81,6 +85,7 @@ static struct segments_after run(struct segments_case c, uint32_t chunks, uint32
     test_memory_free(&plain, q->directory, 0);
     test_memory_free(&plain, q->link, 0);
     test_memory_free(&plain, q->taken, 0);
+    test_memory_free(&plain, q->readers, 0);
     test_memory_free(&plain, q->segments, 0);
     test_memory_free(&plain, q->base, 0);
     test_memory_free(&plain, store->head, 0);
@@ -98,6 +103,7 @@ static struct segments_case small(uint64_t seed)
     c.rounds = 4 + (uint32_t)(seed / 5 % 23);
     c.hold = (uint32_t)(seed / 3 % 4);
     c.queues.list = (uint32_t)(seed / 2 % 2);
+    c.peeks = (uint32_t)(seed / 3 % 3);
     return c;
 }
 
@@ -196,8 +202,21 @@ static void many(void **state)
         c.shuts = i % 2 * 5;
         c.chunks = i / 2 % 2 * 3;
         c.queues.list = i / 4;
+        c.peeks = i % 3;
         (void)run(c, blocks * 8, i % 2 ? 6 : 4, i % 2 ? 4 : 1024, blocks, 128);
     }
+}
+
+/* Who looks has no position.  100 segments are retired meanwhile, and the one that it looks at stays what it is. */
+static void a_reader_may_stand_still(void **state)
+{
+    struct segments_case c = {0};
+    (void)state;
+    c.stalls = 1;
+    c.rounds = 102;
+    c.numbers = 8;
+    for (c.queues.list = 0; c.queues.list < 2; c.queues.list++)
+        (void)run(c, 5, 2, 4, 1, 1);
 }
 
 int main(void)
@@ -208,6 +227,7 @@ int main(void)
         test_with_seeds(a_number_is_drawn_when_its_entry_is_free, &target),
         test_with_seeds(who_walks_over_a_list_meets_no_other_segment, &target),
         test_with_seeds(a_segment_that_goes_is_a_chunk_or_in_transit, &target),
+        cmocka_unit_test(a_reader_may_stand_still),
         cmocka_unit_test(many),
     };
     target = test_target();

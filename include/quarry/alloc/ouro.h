@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ouro-p-s, ouro-p-va, ouro-p-vl, ouro-c-s: queues of free pages, or of chunks with free pages, one for each size, that
- * grow by chunks.
+/* ouro-p-s, ouro-p-va, ouro-p-vl, ouro-c-s, ouro-c-va, ouro-c-vl: queues of free pages, or of chunks with free pages,
+ * one for each size, that grow by chunks.
  *
  * M. Winter, D. Mlakar, M. Parger, M. Steinberger, "Ouroboros: Virtualized Queues for Dynamic Memory Management on
  * GPUs", ICS 2020.  Two constants tell the family's allocators apart:
@@ -18,8 +18,9 @@
  *     word     of a chunk: its class, and more (core/chunk_pages.h, core/chunk_masks.h)
  *
  * With the payload C all free pages are parked, and many take of one chunk at once: core/chunk_masks.h has
- * the algorithm and its argument.  `tokens` are its queues there, and the last one is of late chunks.  What follows is
- * of P, but for the last class and the full heap.
+ * the algorithm and its argument.  `tokens` are its queues there: the first one is of late chunks, the others are those
+ * of the classes or, where these lie in segments, one of strays.  What follows is of P, but for the last class, the way
+ * segments come back, and the full heap.
  *
  * A heap's page (option page_bytes) is a chunk here.  Sizes: core/classes.h.  The last class has whole chunks, which
  * the store (core/chunks.h) gives and takes back itself.  For the others:
@@ -33,11 +34,12 @@
  *              back to the store
  *
  * VA and VL.  A put finds no place if the store has no chunk for a segment, or an array is full: then the page is
- * parked, too.  So a free needs no memory.  A malloc that was refused while there were segments brings their chunks
- * back (drain), and asks again: it takes all pages out of all queues and parks them, and uses up the places that are
- * left.  A segment's chunk has class 0, as those in the store: whoever counts takes it as free, for it can be had.
- * Slots are reserved before chunks are taken for pages, while little is live in registers; what is too much is given
- * back.  A malloc that has drained asks for no new segments: they would take what it brought back.
+ * parked, too; of C, the entry of its chunk is a stray.  So a free needs no memory.  A malloc that was refused while
+ * there were segments brings their chunks back (drain), and asks again: it takes all pages out of all queues and parks
+ * them, or makes all entries strays, and uses up the places that are left.  A segment's chunk has class 0, as those in
+ * the store: whoever counts takes it as free, for it can be had.  Slots are reserved before chunks are taken for
+ * pages, while little is live in registers; what is too much is given back.  A malloc of P that has drained asks for
+ * no new segments: they would take what it brought back.
  *
  * Nothing is lost.  A unit is signalled when its page is in the queue, or marked as parked; so who has a unit finds
  * a page in the end (core/index_queue.h, core/chunk_pages.h).
@@ -90,7 +92,7 @@ SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_o
         group = simt_ballot(group, index == QUARRY_OURO_AGAIN);
         if (index != QUARRY_OURO_AGAIN)
             break;
-        quarry_ouro_drain(h, group);
+        quarry_ouro_drain(backing, payload, h, group);
     }
     if (index == QUARRY_NO_INDEX)
         return SIMT_NULL;
@@ -129,7 +131,7 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
         return;
     }
     if (payload == QUARRY_OURO_CHUNKS) {
-        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+        struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
         quarry_mask_free(&masks, w.class_, group, w.chunk, w.page);
         return;
     }

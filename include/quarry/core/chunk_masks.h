@@ -4,12 +4,13 @@
  *
  * After Ouroboros (core/index_queue.h has the source), section 4.2, algorithms 4 and 5.
  *
- *     word    63 ... 40 | 39 ... 24 | 23 ..... 16 | 15   | 14 ... 0      of a chunk
- *             count     |           | class + 1   | late | queued
+ *     word    63 ... 40 | 39 ... 24 | 23 ..... 16 | 15   | 14    | 13 ... 0      of a chunk
+ *             count     |           | class + 1   | late | stray | queued
  *     count   free pages that have a bit and that nobody has claimed; below 0 for a moment
  *     class   0: none.  The chunk is in the store, or on its way from it or to it
  *     queued  bit k: the queue of class k has an *entry* of the chunk, or one lane has that in its hands
  *     late    the same, of the queue of chunks that were whole and could not go to the store
+ *     stray   the same, of the queue of entries that found no slot
  *     parked  a bit for each page: it is free, and here
  *
  *     free    sets the bits, adds to count, then signals the units
@@ -54,8 +55,18 @@
  * gone soon.
  *
  * A take ends.  There are never more units granted, and not served, than pages counted or about to be.  Who has looked
- * everywhere looks again; each time it was unlucky another got on.  Waits are for lanes that have an entry in their
- * hands, or are about to put one.
+ * everywhere looks again; each time it was unlucky another got on.  (Not so with strays, below: lanes of two classes
+ * can take out each other's, over and over.  But looks are at random places, so that ends.)  Waits are for lanes that
+ * have an entry in their hands, or are about to put one.
+ *
+ * Queues in segments (core/segments.h).  A put may find no slot, as there is no chunk for a segment.  A free must not
+ * fail, so the entry becomes a *stray*: it goes into one array for all classes, with room for all chunks.  So a chunk
+ * with pages has an entry in the queue of its class, or among the strays, or in the hands of one lane, and one of the
+ * two bits says so.  Whoever looks for pages looks at strays each other time.  It takes some out, and puts them into
+ * the queue of the class that the chunk has by then, if there is a slot now.  An entry changes its bit by one
+ * compare-exchange of the word: if a lane set one bit and then cleared the other, somebody who sees both could rely on
+ * the one that goes.  (tests/blocks/segments_model.py goes through all schedules of small cases.)  Entries are looked
+ * at where they are by quarry_segments_peek.  To bring segments back all entries are made strays.
  *
  * Order.  A page: its bit is set with release and won with acquire.  A chunk: pages are counted with release; a claim
  * acquires, and so does the compare-exchange that gives the chunk away.  All changes of a word are read-modify-writes,
@@ -71,13 +82,15 @@
 #include "quarry/core/index_queue.h"
 #include "quarry/core/pages.h"
 #include "quarry/core/random.h"
+#include "quarry/core/segments.h"
 #include "quarry/core/semaphore.h"
 #include "quarry/core/share.h"
 #include "quarry/simt/simt.h"
 
 #define QUARRY_MASK_PAGE ((uint64_t)1 << 40) /* of word: a page that is counted */
 #define QUARRY_MASK_LATE ((uint64_t)1 << 15)
-#define QUARRY_MASK_CLASSES_MOST 15u
+#define QUARRY_MASK_STRAY ((uint64_t)1 << 14)
+#define QUARRY_MASK_CLASSES_MOST 14u
 SIMT_STATIC_ASSERT(QUARRY_CHUNK_PAGES_MOST <= 1u << QUARRY_MASK_CLASSES_MOST,
                    "each class has a bit of a word");
 SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_LANES + QUARRY_CHUNK_PAGES_MOST <= (uint64_t)1 << 23,
@@ -88,15 +101,22 @@ struct quarry_mask_class {
     struct quarry_index_queue_ends queue;
 };
 
+/* What the queues of a heap's chunks have besides those of the classes. */
+struct quarry_mask_ends {
+    struct quarry_index_queue_ends late, stray;
+};
+
 /* All chunks, as a group of lanes uses them. */
 struct quarry_chunk_masks {
     const struct quarry_chunk_table *table; /* without `place` */
     const struct quarry_chunks *store;
     const struct quarry_classes *sizes;
-    struct quarry_mask_class *class_; /* as many as sizes.whole */
-    uint32_t *slot;                   /* of the queue of class k: `slots` of them from k * slots on */
-    uint32_t slots;                   /* a power of two; as many as chunks, or more */
-    struct quarry_index_queue late;   /* with as many slots */
+    struct quarry_mask_class *class_;       /* as many as sizes.whole */
+    uint32_t *slot;                         /* of the queue of class k: `slots` of them from k * slots on */
+    uint32_t slots;                         /* a power of two; as many as chunks, or more */
+    struct quarry_index_queue late;         /* with as many slots */
+    const struct quarry_segments *segments; /* NULL: the queues of classes are arrays */
+    struct quarry_index_queue stray;        /* likewise; of segments only */
 };
 
 /* Pages that are counted, by a value of `word`. */
@@ -137,19 +157,51 @@ SIMT_FN void quarry_chunk_masks_init(const struct quarry_chunk_masks *m, uint64_
         struct quarry_index_queue queue = quarry_mask_queue(m, k);
         if (thread == 0)
             quarry_semaphore_init(&m->class_[k].units, 0);
-        quarry_index_queue_init(&queue, 0, thread, threads);
+        if (m->segments)
+            quarry_segments_init(m->segments, k, thread, threads);
+        else
+            quarry_index_queue_init(&queue, 0, thread, threads);
     }
     quarry_index_queue_init(&m->late, 0, thread, threads);
+    if (m->segments)
+        quarry_index_queue_init(&m->stray, 0, thread, threads);
 }
 
 /* ---- entries ---- */
 
-/* The caller has a chunk's entry in its hands, and puts it into the queue.  Never waits: there is one of each chunk. */
+/* Puts an entry into an array.  Never waits: there is one of each chunk. */
+SIMT_FN void quarry_mask_put_array(const struct quarry_index_queue *queue, uint32_t chunk)
+{
+    quarry_index_queue_put(queue, quarry_index_queue_back(queue, 1), chunk);
+    quarry_index_queue_add(queue, 1);
+}
+
+/* The caller has an entry of a class in its hands, for which there is no slot: it becomes a stray, unless it is of no
+ * use.  Never waits. */
+SIMT_FN void quarry_mask_stray(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk)
+{
+    uint64_t *word = &m->table->word[chunk], now = simt_load_u64(word, relaxed);
+    for (;;) { /* by one change: between two somebody might rely on the bit that is to be cleared */
+        uint64_t then =
+            (now & ~quarry_mask_queued(class_)) | (quarry_mask_here(now, class_) ? QUARRY_MASK_STRAY : 0);
+        uint64_t before = simt_cas_u64(word, now, then, relaxed);
+        if (before == now) {
+            if (then & ~now & QUARRY_MASK_STRAY)
+                quarry_mask_put_array(&m->stray, chunk);
+            return;
+        }
+        now = before;
+    }
+}
+
+/* The caller has a chunk's entry in its hands, and puts it into the queue.  Never waits for who stands still. */
 SIMT_FN void quarry_mask_put(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk)
 {
     struct quarry_index_queue queue = quarry_mask_queue(m, class_);
-    quarry_index_queue_put(&queue, quarry_index_queue_back(&queue, 1), chunk);
-    quarry_index_queue_add(&queue, 1);
+    if (!m->segments)
+        quarry_mask_put_array(&queue, chunk);
+    else if (!quarry_segments_put_one(m->segments, class_, chunk))
+        quarry_mask_stray(m, class_, chunk);
 }
 
 /* The caller has taken an entry out: puts it back, unless it is of no use. */
@@ -163,6 +215,22 @@ SIMT_FN void quarry_mask_keep(const struct quarry_chunk_masks *m, uint32_t class
         now = before;
     }
     quarry_mask_put(m, class_, chunk);
+}
+
+/* The same of a stray: it goes into the queue of the class that the chunk has now. */
+SIMT_FN void quarry_mask_keep_stray(const struct quarry_chunk_masks *m, uint32_t chunk)
+{
+    uint64_t *word = &m->table->word[chunk], now = simt_load_u64(word, relaxed), before, queued;
+    for (;; now = before) {
+        uint32_t its = quarry_chunk_class(now) - 1u;
+        queued = its < m->sizes->whole && quarry_mask_here(now, its) ? quarry_mask_queued(its) & ~now : 0;
+        before = simt_cas_u64(word, now, (now & ~QUARRY_MASK_STRAY) | queued, relaxed);
+        if (before == now) {
+            if (queued)
+                quarry_mask_put(m, its, chunk);
+            return;
+        }
+    }
 }
 
 /* ---- whole chunks ---- */
@@ -204,7 +272,8 @@ SIMT_FN void quarry_mask_enter(const struct quarry_chunk_masks *m, uint32_t clas
                                uint64_t word)
 {
     uint64_t queued = quarry_mask_queued(class_);
-    if (!(word & queued) && !(simt_or_u64(&m->table->word[chunk], queued, relaxed) & queued))
+    if (!(word & (queued | (m->segments ? QUARRY_MASK_STRAY : 0))) &&
+        !(simt_or_u64(&m->table->word[chunk], queued, relaxed) & queued))
         quarry_mask_put(m, class_, chunk);
 }
 
@@ -357,8 +426,39 @@ SIMT_FN uint32_t quarry_mask_look(const struct quarry_index_queue *q, uint32_t v
     uint32_t front = simt_load_u32(&q->ends->front, relaxed);
     uint32_t span = simt_load_u32(&q->ends->back, relaxed) - front;
     *n = 0;
-    return front +
-           simt_mulhi_u32(quarry_mix_u32(simt_thread() ^ front ^ vain << 24), span <= q->mask ? span : 0);
+    return front + simt_mulhi_u32(quarry_mix_u32(simt_thread() ^ front ^ vain << 24),
+                                  span - 1u <= q->mask ? span : 0);
+}
+
+/* Entries of an array for a group that has looked `vain` times.
+ *   n   as in quarry_mask_look
+ * Returns the caller's, or QUARRY_NO_INDEX.  Scope: group, reconverged. */
+SIMT_FN uint32_t quarry_mask_entry(const struct quarry_index_queue *q, uint32_t group, uint32_t vain,
+                                   uint32_t n)
+{
+    uint32_t rank = simt_rank(group), leader = simt_ctz_u32(group);
+    uint32_t at = rank == 0 ? quarry_mask_look(q, vain, &n) : 0;
+    at = simt_shuffle_u32(group, at, leader) + rank;
+    n = simt_shuffle_u32(group, n, leader);
+    if (vain % 2u == 0)
+        return quarry_index_queue_peek(q, at & q->mask);
+    return rank < n ? quarry_index_queue_take(q, at) : QUARRY_NO_INDEX;
+}
+
+/* The same of a queue in segments. */
+SIMT_FN uint32_t quarry_mask_entry_segment(const struct quarry_chunk_masks *m, uint32_t class_,
+                                           uint32_t group, uint32_t vain, uint32_t n)
+{
+    struct quarry_index_queue queue = {&m->segments->ends[class_].queue, SIMT_NULL, m->slots - 1u};
+    uint32_t rank = simt_rank(group), leader = simt_ctz_u32(group);
+    /* A look first: who finds nothing changes nothing. */
+    int some = rank == 0 && (int32_t)simt_load_u32(&queue.ends->count, relaxed) > 0;
+    if (!simt_shuffle_u32(group, (uint32_t)some, leader))
+        return QUARRY_NO_INDEX;
+    if (vain % 2u)
+        return quarry_segments_take(m->segments, class_, group, simt_ballot(group, rank < n));
+    uint32_t at = rank == 0 ? quarry_mask_look(&queue, vain, &n) : 0;
+    return quarry_segments_peek(m->segments, class_, group, simt_shuffle_u32(group, at, leader) + rank);
 }
 
 /* Takes free pages for lanes of the group that have a unit each.
@@ -368,27 +468,29 @@ SIMT_FN uint32_t quarry_mask_look(const struct quarry_index_queue *q, uint32_t v
 SIMT_FN uint32_t quarry_mask_take(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t group,
                                   uint32_t has)
 {
-    struct quarry_index_queue queue = quarry_mask_queue(m, class_);
-    uint32_t rank = simt_rank(group), index = QUARRY_NO_INDEX, each = quarry_class_pages(m->sizes, class_);
+    struct quarry_index_queue array = m->segments ? m->stray : quarry_mask_queue(m, class_);
+    uint32_t index = QUARRY_NO_INDEX, each = quarry_class_pages(m->sizes, class_);
     for (uint32_t vain = 0;; vain++) {
         uint32_t wanted = simt_popc_u32(has),
                  n = (wanted + each - 1u) / each << (vain < 10u ? vain / 2u : 5u);
         n = n < simt_popc_u32(group) ? n : simt_popc_u32(group);
-        uint32_t at = rank == 0 ? quarry_mask_look(&queue, vain, &n) : 0;
-        at = simt_shuffle_u32(group, at, simt_ctz_u32(group)) + rank;
-        n = simt_shuffle_u32(group, n, simt_ctz_u32(group));
-        uint32_t chunk = QUARRY_NO_INDEX, here = 0, got = 0;
-        if (vain % 2u == 0)
-            chunk = quarry_index_queue_peek(&queue, at & queue.mask);
-        else if (rank < n)
-            chunk = quarry_index_queue_take(&queue, at);
+        int strays = m->segments && vain / 2u % 2u;
+        uint32_t chunk, here = 0, got = 0;
+        if (m->segments && !strays)
+            chunk = quarry_mask_entry_segment(m, class_, group, vain, n);
+        else
+            chunk = quarry_mask_entry(&array, group, vain, n);
         if (chunk != QUARRY_NO_INDEX)
             here = quarry_mask_here(simt_load_u64(&m->table->word[chunk], relaxed), class_);
         uint32_t before = quarry_scan_add_u32(group, here) - here;
         if (here && before < wanted)
             got = quarry_mask_claim(m, class_, chunk, wanted - before < here ? wanted - before : here, &here);
-        if (rank < n)
-            quarry_mask_keep(m, class_, chunk);
+        if (vain % 2u && chunk != QUARRY_NO_INDEX) {
+            if (strays)
+                quarry_mask_keep_stray(m, chunk);
+            else
+                quarry_mask_keep(m, class_, chunk);
+        }
         has = quarry_mask_share(m, group, class_, chunk, got, here, has, &index);
         if (has == 0)
             break;

@@ -9,6 +9,9 @@
  *                 segment k is in entry k modulo their number.  A list has 64, which are hints
  *     segment     a chunk: 2^shift slots.  Position p is slot p mod 2^shift of segment p >> shift
  *     taken       of each chunk, while it is a segment: how many of its slots are done with
+ *     readers     of each chunk: 31   | 30 ... 0
+ *                                held | who hold it: the segment itself, and those who look
+ *                 held: the chunk is a segment, or was, and has not been returned yet
  *     room        63 .... 32 | 31 .............. 0
  *                 asked for  | slots that are there, and that nobody has reserved; biased, as it falls below 0
  *     tail        array: number of the first segment that is not there for all
@@ -49,9 +52,21 @@
  * full, and who can't install gives the chunk back.
  *
  * Who retires.  Whoever makes `taken` 2^shift: then every position of the segment had its writer and its reader, and
- * both are done.  Only they look at an entry for that number, so nobody will look at the segment again.  It goes to
- * the store at once.  The paper has counters A of puts and B of numbers there; a take waits for its put, so the number
- * of takes tells all.
+ * both are done.  It goes to the store at once, unless somebody looks at it.  The paper has counters A of puts and B of
+ * numbers there; a take waits for its put, so the number of takes tells all.
+ *
+ * Who looks (quarry_segments_peek) has no position, and the segment may be retired meanwhile.  So it holds it first: it
+ * reads the entry, adds to `readers` of the chunk that is named there, and reads the entry again.  If that is the same
+ * the chunk stays what it is until it lets go.  For a segment holds its own chunk, from before it has an entry until
+ * after it has none.  If the reader's addition comes before the segment lets go, that finds a reader.  If it comes
+ * later, it acquires what was done before, so the entry is another one.  (Modulo 2^32 positions between two reads.)
+ *     Who lets go as the last one clears `held`, by a compare-exchange, and returns the chunk: one for each segment.
+ * Who came too late has added to a chunk that may be anything by now.  That does no harm: without `held` nobody returns
+ * it.  If it has become a segment again, the late one is a reader of that, and may even be the last.  So `readers` is
+ * never written, only added to, also when a chunk becomes a segment.
+ *     Nobody waits.  Who stands still while it looks keeps one chunk, which `segments` counts until it is returned.
+ * SRCU (core/srcu.h) needs no word for each chunk, but who retires a segment waits for the readers of all.
+ *     tests/blocks/segments_model.py goes through all schedules of small cases.
  *
  * The list.  A new segment is written into the link of the last one by a compare-exchange with "open", or, if there is
  * none, into head.  Who finishes a segment moves head over all finished ones at the beginning, each by a
@@ -68,14 +83,15 @@
  * positions in one step of one walk.)
  *
  * Walks over many segments take long when many fill at once.  So whoever installs or finds a segment also writes it
- * into the directory, where the next one looks first.  The hint is good if it has the number.
+ * into the directory, where the next one looks first.  The hint is good if it has the number.  It is removed when the
+ * segment is retired, and nobody writes it again: who does so has a position, or has not made room yet.
  *
  * Shutting.  A segment whose slots were not all used is not retired, and a full heap lacks its chunk.  `shut`
  * reserves what is left, and puts QUARRY_SEGMENTS_SKIP there.  Who takes that looks elsewhere.  When nothing is left
  * in the queue, and no room, all its segments are retired.  `segments` counts those of all queues.
  *
  * In transit.  Who installs is in transit for the store from the claim of the chunk until the segment is in
- * `segments` and in room; who retires, from before it subtracts from `segments` until the chunk is returned.  So
+ * `segments` and in room; who returns it, from before it subtracts from `segments` until that is done.  So
  * with the store's word the same at two places, none left and none in transit, and no segment in between, there
  * was no chunk anywhere.
  *
@@ -87,9 +103,9 @@
  * - Emptying a segment happens-before every access to its slots: the store of the entry, or the compare-exchange of the
  *   link, releases, who looks at it acquires.  A hint is written with release by who has acquired.
  * - What was done before a put happens-before what is done after its take: release and acquire of the slot.
- * - Reads of slots happen-before the chunk's next use: additions to `taken` are acq_rel, and a sync comes before.  So
- *   do the stores that were read.  Each is a release, or `fenced`, which on a GPU, too, is before what comes after
- *   its read.
+ * - Reads of slots happen-before the chunk's next use: additions to `taken` and `readers` are acq_rel, and a sync comes
+ *   before.  So do the stores that were read.  Each is a release, or `fenced`, which on a GPU, too, is before what
+ *   comes after its read.
  * - An entry's segment is retired before the next one is written there.  Who moves `reach` has seen the entries that
  *   who retires has written, so all that happens after comes behind them.  `reach` is moved by acq_rel, so who adds to
  *   `spare` does so after all segments before were seen; it releases, and who draws acquires.  Of those who have drawn
@@ -240,24 +256,19 @@ SIMT_FN void quarry_segments_add(const struct quarry_segments *q, uint32_t queue
         quarry_index_queue_add(&tickets, n);
 }
 
-/* ---- takes ---- */
-
-/* All positions of the calling lane's segment are done with: its chunk goes to the store. */
-SIMT_FN void quarry_segments_retire(const struct quarry_segments *q, uint32_t queue, uint32_t number,
-                                    uint32_t chunk)
+/* The calling lane puts a number into a queue, alone.
+ * Returns whether there was a slot.  Never waits for who stands still. */
+SIMT_FN int quarry_segments_put_one(const struct quarry_segments *q, uint32_t queue, uint32_t index)
 {
-    uint32_t next = (number + q->entries) & q->numbers;
-    if (q->list) {
-        quarry_segments_leave(q, queue);
-        return;
-    }
-    quarry_chunks_begin(&q->store);
-    simt_store_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(next, QUARRY_NO_INDEX),
-                   relaxed);
-    /* release: pairs with the acquire in quarry_segments_any; the transit was begun before */
-    (void)simt_sub_u32(q->segments, 1, release);
-    quarry_chunks_return(&q->store, chunk);
+    struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
+    uint32_t got = quarry_segments_reserve(q, queue, (uint32_t)1 << simt_lane(), 1, 0);
+    if (got)
+        quarry_segments_put(q, queue, quarry_index_queue_back(&tickets, 1), index, 0);
+    quarry_segments_add(q, queue, got);
+    return got != 0;
 }
+
+/* ---- takes ---- */
 
 /* Takes numbers for lanes of a group.
  *   takes   those lanes
@@ -295,10 +306,54 @@ SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t 
     if (mine && (rank == 0 || at == 0)) { /* for all lanes with slots of this segment */
         uint32_t n = got - rank < size - at ? got - rank : size - at;
         /* acq_rel: who retires the segment has all their reads behind it */
-        if (simt_add_u32(&q->taken[chunk], n, acq_rel) + n == size)
-            quarry_segments_retire(q, queue, ticket >> q->shift, chunk);
+        if (simt_add_u32(&q->taken[chunk], n, acq_rel) + n == size) {
+            if (q->list)
+                quarry_segments_leave(q, queue);
+            else
+                quarry_segments_retire(q, queue, ticket >> q->shift, chunk);
+        }
     }
     return index;
+}
+
+/* The calling lane, which need not have a position of it, holds a segment: its chunk stays what it is until
+ * quarry_segments_let_go.
+ * Returns the chunk, or QUARRY_NO_INDEX: the segment is not there, or it can't be told where.  Never waits. */
+SIMT_FN uint32_t quarry_segments_hold(const struct quarry_segments *q, uint32_t queue, uint32_t number)
+{
+    uint64_t *entry = quarry_segments_entry(q, queue, number);
+    /* acquire: pairs with the release in quarry_segments_enter */
+    uint64_t pair = simt_load_u64(entry, acquire);
+    uint32_t chunk = (uint32_t)pair;
+    if ((uint32_t)(pair >> 32) != number || chunk == QUARRY_NO_INDEX)
+        return QUARRY_NO_INDEX;
+    /* acquire: pairs with the release in quarry_segments_let_go.  So who comes too late sees it in the entry. */
+    (void)simt_add_u32(&q->readers[chunk], 1, acquire);
+    if (simt_load_u64(entry, relaxed) == pair)
+        return chunk;
+    quarry_segments_let_go(q, chunk);
+    return QUARRY_NO_INDEX;
+}
+
+/* Looks at positions, which may be anybody's.  Lanes that look at one segment do so as one reader.
+ * Returns what was put at the caller's, as a hint: it may have been taken since.  QUARRY_NO_INDEX: nothing, or it can't
+ * be told.  Scope: group, reconverged.  Never waits but for the group. */
+SIMT_FN uint32_t quarry_segments_peek(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                      uint32_t ticket)
+{
+    uint32_t number = ticket >> q->shift, same = simt_match_u32(group, number);
+    uint32_t chunk = QUARRY_NO_INDEX, index = QUARRY_NO_INDEX;
+    if (simt_rank(same) == 0)
+        chunk = quarry_segments_hold(q, queue, number);
+    simt_sync(same); /* what it has acquired all know */
+    chunk = simt_shuffle_u32(same, chunk, simt_ctz_u32(same));
+    if (chunk == QUARRY_NO_INDEX)
+        return index;
+    index = simt_load_u32(&quarry_segments_slots(q, chunk)[ticket & q->slots], relaxed);
+    simt_sync(same); /* all have read */
+    if (simt_rank(same) == 0)
+        quarry_segments_let_go(q, chunk);
+    return index == QUARRY_SEGMENTS_SKIP ? QUARRY_NO_INDEX : index;
 }
 
 /* Is a slot left, or a number there? */

@@ -1,9 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The links of core/segments.h: walks over a list of segments, its end, and its beginning. */
+/* How segments of core/segments.h go, and the links of a list: walks over it, its end, and its beginning. */
 #ifndef QUARRY_CORE_SEGMENTS_LIST_H
 #define QUARRY_CORE_SEGMENTS_LIST_H
 
 #include "quarry/core/segments_shape.h"
+
+/* One who holds a chunk lets go of it: the segment itself, when it is retired, or a reader.  The last one returns it.
+ * Never waits. */
+SIMT_FN void quarry_segments_let_go(const struct quarry_segments *q, uint32_t chunk)
+{
+    /* acq_rel: who returns the chunk has all reads of others behind it.  What took the segment out of its queue is
+     * before what is done by who adds to `readers` later: quarry_segments_peek. */
+    if (simt_sub_u32(&q->readers[chunk], 1, acq_rel) == QUARRY_SEGMENTS_HELD + 1u &&
+        simt_cas_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD, 0, acq_rel) == QUARRY_SEGMENTS_HELD) {
+        quarry_chunks_begin(&q->store);
+        /* release: pairs with the acquire in quarry_segments_any; the transit was begun before */
+        (void)simt_sub_u32(q->segments, 1, release);
+        quarry_chunks_return(&q->store, chunk);
+    }
+}
+
+/* A segment is out of its queue: its chunk goes to the store when nobody looks at it any more. */
+SIMT_FN void quarry_segments_retire(const struct quarry_segments *q, uint32_t queue, uint32_t number,
+                                    uint32_t chunk)
+{
+    uint32_t next = quarry_segments_after(q, number, q->entries);
+    /* relaxed: what lets go releases it.  A list's entry may be another's by now. */
+    (void)simt_cas_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(number, chunk),
+                       quarry_segments_pair(next, QUARRY_NO_INDEX), relaxed);
+    quarry_segments_let_go(q, chunk);
+}
 
 /* The link of a segment, to segment `number`.
  *   to   its chunk, or QUARRY_SEGMENTS_OPEN, or QUARRY_SEGMENTS_CLOSED */
@@ -91,14 +117,8 @@ SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t que
                 continue; /* it was linked, or has gone */
             after = quarry_segments_pair(number, QUARRY_NO_INDEX);
         }
-        quarry_chunks_begin(&q->store);
-        if (simt_cas_u64(&q->ends[queue].head, head, after, acq_rel) == head) {
-            /* release: pairs with the acquire in quarry_segments_any; the transit was begun before */
-            (void)simt_sub_u32(q->segments, 1, release);
-            quarry_chunks_return(&q->store, chunk);
-        } else {
-            quarry_chunks_end(&q->store);
-        }
+        if (simt_cas_u64(&q->ends[queue].head, head, after, acq_rel) == head)
+            quarry_segments_retire(q, queue, (uint32_t)(head >> 32), chunk);
     }
 }
 

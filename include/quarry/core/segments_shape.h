@@ -16,6 +16,7 @@
 #define QUARRY_SEGMENTS_OPEN ((1u << QUARRY_SEGMENTS_TO_BITS) - 1u)   /* of a link: no next one yet */
 #define QUARRY_SEGMENTS_CLOSED ((1u << QUARRY_SEGMENTS_TO_BITS) - 2u) /* and there will be none */
 SIMT_STATIC_ASSERT(QUARRY_CHUNKS_MOST <= QUARRY_SEGMENTS_CLOSED, "a link has room for a chunk");
+#define QUARRY_SEGMENTS_HELD ((uint32_t)1 << 31) /* of readers: a segment that is not returned yet */
 #define QUARRY_SEGMENTS_ROOM_BIAS ((uint32_t)1 << 31)
 #define QUARRY_SEGMENTS_ASKED ((uint64_t)1 << 32) /* of room: one slot was asked for */
 
@@ -41,6 +42,7 @@ struct quarry_segments {
     uint32_t list;                     /* lists, 127 of them at most; else arrays */
     uint64_t *link;                    /* of each chunk; of lists */
     uint32_t *taken;                   /* of each chunk */
+    uint32_t *readers;                 /* of each chunk */
     uint32_t *segments;                /* that are in queues */
     struct quarry_chunks store;
     unsigned char *base; /* of chunk 0; NULL: chunks may not be used, so there is never any room */
@@ -98,6 +100,18 @@ SIMT_FN void quarry_segments_init(const struct quarry_segments *q, uint32_t queu
     for (uint64_t i = thread; i <= q->mask; i += threads) { /* of the first numbers, each in its entry */
         uint32_t number = (first + (uint32_t)i) & q->numbers;
         *quarry_segments_entry(q, queue, number) = (uint64_t)number << 32 | QUARRY_NO_INDEX;
+    }
+}
+
+/* No chunk is a segment, and no queue has one.  Likewise; it comes before the queues. */
+SIMT_FN void quarry_segments_init_all(const struct quarry_segments *q, uint64_t thread, uint64_t threads)
+{
+    if (thread == 0)
+        *q->segments = 0;
+    for (uint64_t i = thread; q->base && i < q->store.count; i += threads) {
+        q->readers[i] = 0;
+        if (q->list)
+            q->link[i] = 0;
     }
 }
 

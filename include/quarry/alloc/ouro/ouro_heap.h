@@ -41,8 +41,9 @@ struct quarry_ouro {
     struct quarry_chunk_table table;
     uint32_t *live; /* as many fields as table.parked */
     struct quarry_ouro_class *class_;
-    struct quarry_mask_class *masks;   /* C: instead of class_ */
-    uint32_t *queue, *tokens;          /* slots of all classes */
+    struct quarry_mask_class *masks; /* C: instead of class_ */
+    struct quarry_mask_ends *mask_ends;
+    uint32_t *queue, *tokens; /* slots of all classes; C: tokens of late chunks, and then of others */
     uint32_t queue_slots, token_slots; /* of each class; of C: a queue has token_slots */
     uint32_t unit;
     struct quarry_segments
@@ -69,16 +70,20 @@ SIMT_FN struct quarry_chunk_pages quarry_ouro_parking(const struct quarry_ouro *
     return p;
 }
 
-SIMT_FN struct quarry_chunk_masks quarry_ouro_masks(const struct quarry_ouro *h)
+SIMT_FN struct quarry_chunk_masks quarry_ouro_masks(enum quarry_ouro_backing backing,
+                                                    const struct quarry_ouro *h)
 {
-    uint32_t *late = h->tokens + (uint64_t)h->sizes.whole * h->token_slots;
+    int array = backing == QUARRY_OURO_STANDARD;
+    uint32_t mask = h->token_slots - 1u, *others = h->tokens + h->token_slots;
     struct quarry_chunk_masks m = {&h->table,
                                    &h->segments.store,
                                    &h->sizes,
                                    h->masks,
-                                   h->tokens,
+                                   others,
                                    h->token_slots,
-                                   {&h->masks[h->sizes.whole].queue, late, h->token_slots - 1u}};
+                                   {&h->mask_ends->late, h->tokens, mask},
+                                   array ? SIMT_NULL : &h->segments,
+                                   {&h->mask_ends->stray, others, mask}};
     return m;
 }
 
@@ -92,16 +97,13 @@ SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro
                               const struct quarry_ouro *h, uint64_t thread, uint64_t threads)
 {
     quarry_chunks_init(&h->segments.store, thread, threads);
+    if (backing != QUARRY_OURO_STANDARD)
+        quarry_segments_init_all(&h->segments, thread, threads);
     if (payload == QUARRY_OURO_CHUNKS) {
-        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+        struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
         quarry_chunk_masks_init(&masks, thread, threads);
         return;
     }
-    if (backing != QUARRY_OURO_STANDARD && thread == 0)
-        *h->segments.segments = 0;
-    for (uint64_t i = thread; backing == QUARRY_OURO_LIST && h->segments.base && i < h->chunks.count;
-         i += threads)
-        h->segments.link[i] = 0;
     quarry_chunk_table_init(&h->table, h->chunks.count, thread, threads);
     for (uint64_t i = thread; i < (uint64_t)h->chunks.count * h->table.fields; i += threads)
         h->live[i] = 0;

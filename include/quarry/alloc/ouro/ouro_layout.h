@@ -18,7 +18,7 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     uint32_t fields = (quarry_classes_most_pages(&h->sizes) + 31u) / 32u;
     int pages = h->payload == QUARRY_OURO_PAGES;
     uint64_t slots = pages ? l->option[QUARRY_OPTION_ouro_queue_slots] : 0;
-    uint64_t all = slots ? slots : l->pages * quarry_classes_most_pages(&h->sizes);
+    uint64_t all = slots ? slots : pages ? l->pages * quarry_classes_most_pages(&h->sizes) : l->pages;
     uint32_t shift = 2, entries = h->backing == QUARRY_OURO_LIST && !l->debug ? QUARRY_SEGMENTS_HINTS : 2;
     while (8u << shift <= l->page_bytes)
         shift++;
@@ -35,6 +35,8 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
             h->queue_slots *= 2u;
     }
     h->token_slots = (uint32_t)quarry_round_up_to_power(l->pages);
+    /* C: of late chunks, and of each class or, where segments are those, of strays. */
+    uint32_t queues = pages ? classes : h->backing == QUARRY_OURO_STANDARD ? classes + 1u : 2u;
     /* With more pages than an index can name the smallest ones are larger. */
     while (l->pages << page_bits < QUARRY_NO_INDEX && 1u << page_bits < quarry_classes_most_pages(&h->sizes))
         page_bits++;
@@ -52,9 +54,11 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     if (pages)
         h->class_ = (struct quarry_ouro_class *)quarry_layout_section(
             l, "classes", classes * sizeof *h->class_, QUARRY_SECTION_ALIGN);
-    else
+    else {
         h->masks = (struct quarry_mask_class *)quarry_layout_section(
-            l, "classes", (classes + 1u) * sizeof *h->masks, QUARRY_SECTION_ALIGN);
+            l, "classes", classes * sizeof *h->masks + sizeof *h->mask_ends, QUARRY_SECTION_ALIGN);
+        h->mask_ends = (struct quarry_mask_ends *)(void *)(h->masks + classes);
+    }
     h->table.word =
         (uint64_t *)quarry_layout_section(l, "words", l->pages * sizeof *h->table.word, QUARRY_SECTION_ALIGN);
     if (pages) {
@@ -68,8 +72,7 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     h->segments.store.returned.slot = (uint32_t *)quarry_layout_section(
         l, "returned", (uint64_t)h->token_slots * sizeof *h->tokens, QUARRY_SECTION_ALIGN);
     h->tokens = (uint32_t *)quarry_layout_section(
-        l, "tokens", (uint64_t)h->token_slots * (classes + (pages ? 0 : 1u)) * sizeof *h->tokens,
-        QUARRY_SECTION_ALIGN);
+        l, "tokens", (uint64_t)h->token_slots * queues * sizeof *h->tokens, QUARRY_SECTION_ALIGN);
     if (h->backing != QUARRY_OURO_STANDARD) {
         struct quarry_segments *q = &h->segments;
         q->ends = (struct quarry_segments_ends *)quarry_layout_section(
@@ -77,12 +80,14 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
             QUARRY_SECTION_ALIGN);
         q->directory = (uint64_t *)(void *)(q->ends + classes);
         q->list = h->backing == QUARRY_OURO_LIST;
-        if (q->list && !l->debug)
-            q->link = (uint64_t *)quarry_layout_section(l, "links", l->pages * sizeof *q->link,
-                                                        QUARRY_SECTION_ALIGN);
-        q->taken = (uint32_t *)quarry_layout_section(l, "taken", (l->pages + 1u) * sizeof *q->taken,
+        uint64_t used = l->debug ? 0 : l->pages; /* chunks that may be segments */
+        if (q->list)
+            q->link =
+                (uint64_t *)quarry_layout_section(l, "links", used * sizeof *q->link, QUARRY_SECTION_ALIGN);
+        q->taken = (uint32_t *)quarry_layout_section(l, "taken", (2u * used + 1u) * sizeof *q->taken,
                                                      QUARRY_SECTION_ALIGN);
-        q->segments = q->taken + l->pages;
+        q->readers = q->taken + used;
+        q->segments = q->readers + used;
         quarry_segments_shape(q, shift, entries);
     } else if (pages)
         h->queue = (uint32_t *)quarry_layout_section(

@@ -37,13 +37,13 @@ SIMT_FN uint32_t quarry_ouro_mask_faults(const struct quarry_ouro *h, uint32_t c
     if (class_ == h->sizes.whole)
         return (free_pages != 0) + (quarry_mask_count(word) != 0);
     return (quarry_mask_count(word) != (int32_t)free_pages) +
-           (free_pages != 0 && !(word & quarry_mask_queued(class_)));
+           (free_pages != 0 && !(word & (quarry_mask_queued(class_) | QUARRY_MASK_STRAY)));
 }
 
-/* Likewise of an entry in the queue of a class, or in the last queue. */
-SIMT_FN uint32_t quarry_ouro_entry_faults(const struct quarry_ouro *h, uint32_t class_, uint32_t chunk)
+/* Likewise of an entry of a chunk.
+ *   bit   of the chunk's word: there is one in that queue */
+SIMT_FN uint32_t quarry_ouro_entry_faults(const struct quarry_ouro *h, uint64_t bit, uint32_t chunk)
 {
-    uint64_t bit = class_ == h->sizes.whole ? QUARRY_MASK_LATE : quarry_mask_queued(class_);
     if (chunk == QUARRY_NO_INDEX)
         return 0;
     return chunk >= h->chunks.count || !(h->table.word[chunk] & bit);
@@ -83,8 +83,8 @@ SIMT_FN uint32_t quarry_ouro_slot_faults(const struct quarry_ouro *h, uint32_t c
 }
 
 /* Likewise of a queue in segments.  Returns how many it has. */
-SIMT_FN uint32_t quarry_ouro_segment_faults(const struct quarry_ouro *h, uint32_t class_,
-                                            const struct quarry_census_share *share,
+SIMT_FN uint32_t quarry_ouro_segment_faults(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                            uint32_t class_, const struct quarry_census_share *share,
                                             struct quarry_census *sum)
 {
     const struct quarry_segments *q = &h->segments;
@@ -98,13 +98,17 @@ SIMT_FN uint32_t quarry_ouro_segment_faults(const struct quarry_ouro *h, uint32_
             sum->faults += share->thread == 0;
             break;
         }
+        sum->faults += share->thread == 0 && q->readers[(uint32_t)pair] != QUARRY_SEGMENTS_HELD + 1u;
         const uint32_t *slot = quarry_segments_slots(q, (uint32_t)pair);
         for (uint64_t i = share->thread; i < size; i += share->threads) {
             uint32_t index = slot[i], ticket = at + (uint32_t)i;
             if ((int32_t)(ticket - back) >= 0)
                 sum->faults += index != QUARRY_NO_INDEX;
             else if ((int32_t)(ticket - front) >= 0 && index != QUARRY_SEGMENTS_SKIP)
-                sum->faults += index == QUARRY_NO_INDEX || quarry_ouro_slot_faults(h, class_, index);
+                sum->faults += index == QUARRY_NO_INDEX ||
+                               (payload == QUARRY_OURO_CHUNKS
+                                    ? quarry_ouro_entry_faults(h, quarry_mask_queued(class_), index)
+                                    : quarry_ouro_slot_faults(h, class_, index));
         }
         pair = quarry_segments_second(q, class_, pair);
     }
@@ -119,24 +123,29 @@ SIMT_FN uint32_t quarry_ouro_shared_faults(enum quarry_ouro_backing backing, enu
                                            const struct quarry_ouro *h,
                                            const struct quarry_census_share *share, struct quarry_census *sum)
 {
-    int chunks = payload == QUARRY_OURO_CHUNKS;
-    uint64_t slots = chunks ? h->token_slots : backing == QUARRY_OURO_STANDARD ? h->queue_slots : 0;
+    int chunks = payload == QUARRY_OURO_CHUNKS, arrays = backing == QUARRY_OURO_STANDARD;
+    uint64_t slots = !arrays ? 0 : chunks ? h->token_slots : h->queue_slots;
+    const uint32_t *late = h->tokens, *others = h->tokens + h->token_slots;
     uint32_t faults = 0, segments = 0;
-    for (uint32_t k = 0; k < h->sizes.whole + (chunks ? 1u : 0u); k++) {
+    for (uint64_t i = share->thread; chunks && i < h->token_slots; i += share->threads) {
+        faults += quarry_ouro_entry_faults(h, QUARRY_MASK_LATE, late[i]);
+        faults += arrays ? 0 : quarry_ouro_entry_faults(h, QUARRY_MASK_STRAY, others[i]);
+    }
+    for (uint32_t k = 0; k < h->sizes.whole; k++) {
         for (uint64_t i = share->thread; i < slots; i += share->threads)
-            faults += chunks ? quarry_ouro_entry_faults(h, k, h->tokens[k * slots + i])
+            faults += chunks ? quarry_ouro_entry_faults(h, quarry_mask_queued(k), others[k * slots + i])
                              : quarry_ouro_slot_faults(h, k, h->queue[k * slots + i]);
-        if (backing != QUARRY_OURO_STANDARD)
-            segments += quarry_ouro_segment_faults(h, k, share, sum);
+        if (!arrays)
+            segments += quarry_ouro_segment_faults(payload, h, k, share, sum);
         const struct quarry_semaphore *units = quarry_ouro_units(payload, h, k);
-        if (share->thread == 0 && k < h->sizes.whole)
+        if (share->thread == 0)
             faults += (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
     }
     if (share->thread == 0)
         faults += (h->segments.store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
                   quarry_chunks_left(h->segments.store.head->word) > h->chunks.count ||
                   h->segments.store.head->fresh > h->chunks.count ||
-                  (backing != QUARRY_OURO_STANDARD && *h->segments.segments != segments);
+                  (!arrays && *h->segments.segments != segments);
     return faults;
 }
 

@@ -69,7 +69,7 @@ SIMT_FN uint32_t quarry_ouro_find_pages(enum quarry_ouro_backing backing, enum q
 {
     if (payload == QUARRY_OURO_PAGES)
         return quarry_ouro_take(backing, h, class_, group, has);
-    struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+    struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
     return quarry_mask_take(&masks, class_, group, has);
 }
 
@@ -180,7 +180,7 @@ SIMT_FN void quarry_ouro_deal(enum quarry_ouro_backing backing, enum quarry_ouro
     uint32_t got = simt_shuffle_u32(group, a->got, leader), owed = simt_shuffle_u32(group, a->owed, leader);
     uint32_t kept = owed < pages ? owed : pages;
     if (payload == QUARRY_OURO_CHUNKS) {
-        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+        struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
         quarry_mask_deal(&masks, class_, group, chunk, made, kept);
     } else {
         quarry_ouro_put_new(backing, h, class_, group, chunk, made, kept, slots);
@@ -202,18 +202,43 @@ SIMT_FN void quarry_ouro_deal(enum quarry_ouro_backing backing, enum quarry_ouro
 }
 
 /* As quarry_chunks_take. */
-SIMT_FN uint32_t quarry_ouro_chunks(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
-                                    uint32_t group, uint32_t needs, int deals, uint64_t *seen)
+SIMT_FN uint32_t quarry_ouro_chunks(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                    const struct quarry_ouro *h, uint32_t group, uint32_t needs, int deals,
+                                    uint64_t *seen)
 {
     if (payload == QUARRY_OURO_PAGES)
         return quarry_chunks_take(&h->segments.store, group, needs, deals, seen);
-    struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+    struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
     return quarry_mask_chunks(&masks, group, needs, deals, seen);
 }
 
-/* Before NULL: brings the chunks of all segments back, by parking all pages that are in queues.
+/* A group has taken what lies in queues of a class: pages, which are parked, or entries of chunks, which become strays.
+ *   index   the caller's, or QUARRY_NO_INDEX
+ * Scope: group, reconverged. */
+SIMT_FN void quarry_ouro_lay_apart(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                   const struct quarry_ouro *h, uint32_t class_, uint32_t group,
+                                   uint32_t index)
+{
+    uint32_t some = simt_ballot(group, index != QUARRY_NO_INDEX), chunk = index >> h->table.page_bits;
+    if (payload == QUARRY_OURO_CHUNKS) {
+        struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
+        if (index != QUARRY_NO_INDEX)
+            quarry_mask_stray(&masks, class_, index);
+    } else {
+        struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
+        if (index != QUARRY_NO_INDEX)
+            quarry_chunk_mark(&parking, chunk, index & ((1u << h->table.page_bits) - 1u));
+        simt_sync(group);
+        if (some)
+            quarry_chunk_enter(&parking, group, some, chunk);
+    }
+    simt_sync(group);
+}
+
+/* Before NULL: brings the chunks of all segments back, by laying apart all that is in queues.
  * Scope: group, reconverged.  Progress: waits for lanes in the middle of a put, which wait for nobody. */
-SIMT_FN void quarry_ouro_drain(const struct quarry_ouro *h, uint32_t group)
+SIMT_FN void quarry_ouro_drain(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                               const struct quarry_ouro *h, uint32_t group)
 {
     uint32_t leader = simt_ctz_u32(group), some = 0;
     if (simt_rank(group) == 0)
@@ -226,15 +251,8 @@ SIMT_FN void quarry_ouro_drain(const struct quarry_ouro *h, uint32_t group)
             continue;
         }
         quarry_segments_shut(&h->segments, k, group);
-        struct quarry_chunk_pages parking = quarry_ouro_parking(h, k);
         uint32_t index = quarry_segments_take(&h->segments, k, group, group);
-        uint32_t parks = simt_ballot(group, index != QUARRY_NO_INDEX), chunk = index >> h->table.page_bits;
-        if (index != QUARRY_NO_INDEX)
-            quarry_chunk_mark(&parking, chunk, index & ((1u << h->table.page_bits) - 1u));
-        simt_sync(group);
-        if (parks)
-            quarry_chunk_enter(&parking, group, parks, chunk);
-        simt_sync(group);
+        quarry_ouro_lay_apart(backing, payload, h, k, group, index);
     }
     if (simt_rank(group) == 0) {
         quarry_chunks_end(&h->segments.store);
@@ -258,13 +276,14 @@ SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_backing backing, enum quarry_
     uint32_t rank = simt_rank(group), each = quarry_class_pages(&h->sizes, class_), refused = 0;
     uint32_t wanted = (a->promised + each - 1u) / each, slots = 0;
     uint64_t seen = 0;
-    if (backing != QUARRY_OURO_STANDARD && reserves) {
+    if (backing != QUARRY_OURO_STANDARD && payload == QUARRY_OURO_PAGES && reserves) {
         uint32_t pages = wanted * each, kept = a->owed < pages ? a->owed : pages;
         pages -= simt_shuffle_u32(group, kept, simt_ctz_u32(group));
         if (pages)
             slots = quarry_segments_reserve(&h->segments, class_, group, pages, wanted);
     }
-    uint32_t chunk = quarry_ouro_chunks(payload, h, group, simt_ballot(group, rank < wanted), 1, &seen);
+    uint32_t chunk =
+        quarry_ouro_chunks(backing, payload, h, group, simt_ballot(group, rank < wanted), 1, &seen);
     uint32_t made =
         simt_popc_u32(simt_ballot(group, chunk != QUARRY_NO_INDEX)); /* the first so many lanes have one */
     if (made)
@@ -343,7 +362,7 @@ SIMT_FN uint32_t quarry_ouro_whole(enum quarry_ouro_backing backing, enum quarry
                                    const struct quarry_ouro *h, uint32_t group)
 {
     uint64_t seen = 0;
-    uint32_t chunk = quarry_ouro_chunks(payload, h, group, group, 0, &seen), proven = 0;
+    uint32_t chunk = quarry_ouro_chunks(backing, payload, h, group, group, 0, &seen), proven = 0;
     if (backing == QUARRY_OURO_STANDARD || !simt_any(group, chunk == QUARRY_NO_INDEX))
         return chunk;
     if (simt_rank(group) == 0)
