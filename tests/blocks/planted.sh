@@ -208,7 +208,7 @@ plant segments 100 segments_install.h 'a chunk that found no entry is kept' \
 plant segments 100 segments.h 'what was reserved too much is not given back' 's/\(void\)simt_add_u64\(room, n - got, relaxed\)/(void)got/'
 plant segments 100 segments_install.h 'who makes room tells it twice' '/void quarry_segments_publish\(/,/^\}/s/\(void\)simt_add_u64\(&ends->room, .*;/& &/'
 plant segments 4000 segments_list.h 'a link is followed, wherever it is by now' 's/if \(\(\*link \^ .*\) != 0 \|\| /if (/'
-plant segments 100 segments_list.h 'a segment goes with its link open' 's/link = simt_cas_u64\(&q->link\[chunk\], open, closed, acq_rel\) == open \? closed : 0/link = closed/'
+plant segments 100 segments_list.h 'a segment goes with its link open' 's/link = simt_cas_u64\(&q->link\[chunk\], open, closed, release\) == open \? closed : 0/link = closed/'
 plant segments 100 segments_list.h 'a segment of a list goes before it is finished' 's/acq_rel\) != q->size\)/acq_rel) == 0)/'
 plant segments 100 segments_list.h 'only the first finished segment goes' \
     '/void quarry_segments_leave\(/,/^\}/s/quarry_segments_retire\(.*\);/{ & return; }/'
