@@ -38,6 +38,9 @@ enum quarry_site {
     QUARRY_SITE_OBJECTS_FREE,
     QUARRY_SITE_OBJECT_NEW,
     QUARRY_SITE_OBJECT_DELETE,
+    QUARRY_SITE_SLABS_MALLOC,
+    QUARRY_SITE_SLABS_LARGE,
+    QUARRY_SITE_SLABS_FREE,
     QUARRY_SITES
 };
 #define QUARRY_ADDRESS_BITS 56u /* of user space, at most: 57-bit addresses whose highest bit is 0 */

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slabs: chunks of slots of one size, which hints lead to.  One allocator, `quarry`.
+ *
+ * The pool is cut into chunks.  A chunk that is in use is bound to a size class, and has slots of that size; when none
+ * is live it can be bound to another one.  A larger block is a row of chunks.  The pool's map, who may change what, and
+ * the orders: alloc/slabs/slabs_map.h.  Why NULL is only returned from a full heap: alloc/slabs/slabs_sweep.h.
+ *
+ *   malloc  of a class, for lanes that come together:
+ *           1. A hint: a word that had free slots when this warp, or who had its number before, last saw it.  One
+ *              compare-exchange takes as many as are wanted.
+ *           2. A cursor: one add, for slots of a chunk that nobody has used yet since it was bound.
+ *           3. The cursor has none left: one group looks at a few kinds, binds a free chunk, and fills it.
+ *           4. There seems to be no free chunk: look at chunks of the class, and take slots that were freed.
+ *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
+ *              cursors what they have left, or proves that there is nothing.
+ *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together; from 8 on, the word becomes the
+ *           hint of this warp.  Nobody counts, and nobody looks whether the chunk is empty now.
+ *   large   Find a row of free chunks, and claim each; else sweep.
+ *
+ * docs/reference/alloc/slabs.md has the drawing, and what else was considered. */
+#ifndef QUARRY_ALLOC_SLABS_H
+#define QUARRY_ALLOC_SLABS_H
+
+#include "quarry/alloc/alloc.h"
+#include "quarry/alloc/slabs/slabs_map.h"
+#include "quarry/alloc/slabs/slabs_sweep.h"
+#include "quarry/alloc/slabs/slabs_census.h"
+
+#define QUARRY_SLABS_HINT 8u      /* slots of a word that are freed together, for it to become a hint */
+#define QUARRY_SLABS_SAMPLES 4u   /* looks at kinds, each of as many as lanes look, for a free chunk; */
+#define QUARRY_SLABS_WALKS 4u     /* and for chunks of the class */
+#define QUARRY_SLABS_PATIENCE 32u /* backoffs until somebody else has filled a cursor, at most */
+#define QUARRY_SLABS_TRIES 4u     /* rows of free chunks that others take at the same time */
+
+#define QUARRY_SLABS_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
+
+/* ---- slots ---- */
+
+/* Hands out slots of a word, or of a cursor, to lanes that need one, lower lanes lower ones.
+ *   first, bits, n   of lane `giver`: the place of the word's first slot and the bits that were taken; or the first
+ *                    place of n in a row, and 0
+ *   place            the caller's, or QUARRY_SLABS_NONE
+ * Returns the caller's place.  Scope: group. */
+SIMT_FN uint64_t quarry_slabs_deal(uint32_t group, uint32_t giver, uint64_t first, uint32_t bits, uint32_t n,
+                                   uint64_t place)
+{
+    uint32_t needs = simt_ballot(group, place == QUARRY_SLABS_NONE), k = simt_rank(needs);
+    first = simt_shuffle_u64(group, first, giver);
+    bits = simt_shuffle_u32(group, bits, giver);
+    n = simt_shuffle_u32(group, n, giver);
+    if (place != QUARRY_SLABS_NONE)
+        return place;
+    if (bits != 0)
+        return k < simt_popc_u32(bits) ? first + quarry_kth_of_run_u32(bits, k + 1u) : place;
+    return k < n ? first + k : place;
+}
+
+/* Adds to a cursor for all lanes of the group that need a slot.
+ *   index   of the cursor, as the group's first lane has it */
+SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t group, uint32_t index,
+                                   uint32_t class_, uint64_t place)
+{
+    uint32_t needs = simt_popc_u32(simt_ballot(group, place == QUARRY_SLABS_NONE)), got = 0;
+    uint64_t first = 0;
+    if (simt_rank(group) == 0)
+        first = quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), needs, &got);
+    return quarry_slabs_deal(group, simt_ctz_u32(group), first, 0, got, place);
+}
+
+/* Leaves a hint for the class: a word, and what it holds. */
+SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, uint64_t first, uint64_t seen)
+{
+    uint64_t *hint = &h->hint[2u * quarry_slabs_own(class_, h->hints)];
+    simt_store_u64(&hint[0], first, relaxed);
+    simt_store_u64(&hint[1], seen, relaxed);
+}
+
+/* Steps 1 and 2.  Returns the caller's place or QUARRY_SLABS_NONE. */
+SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t group, uint32_t class_)
+{
+    uint32_t bits = 0, index = 0;
+    uint64_t first = 0, place;
+    if (simt_rank(group) == 0) {
+        uint64_t *hint = &h->hint[2u * quarry_slabs_own(class_, h->hints)];
+        uint64_t seen = simt_load_u64(&hint[1], relaxed);
+        first = simt_load_u64(&hint[0], relaxed); /* perhaps not of the same word: then the exchange fails */
+        if (quarry_slabs_is_of(seen, class_)) {
+            bits = quarry_slabs_take(quarry_slabs_word(h, first), &seen, class_, simt_popc_u32(group));
+            simt_store_u64(&hint[1], quarry_slabs_is_of(seen, class_) && (uint32_t)seen != ~0u ? seen : 0,
+                           relaxed);
+        }
+        index = quarry_slabs_own(class_, h->cursors);
+    }
+    place = quarry_slabs_deal(group, simt_ctz_u32(group), first, bits, 0, QUARRY_SLABS_NONE);
+    if (simt_any(group, place == QUARRY_SLABS_NONE))
+        place = quarry_slabs_draw(h, group, index, class_, place);
+    return place;
+}
+
+/* Step 3: looks for a free chunk at random, and claims it.
+ * Returns it to all lanes of the group, or QUARRY_NO_PAGE.  Scope: group. */
+SIMT_FN uint32_t quarry_slabs_sample(const struct quarry_slabs *h, struct quarry_random *r, uint32_t group,
+                                     uint32_t class_)
+{
+    uint32_t count = h->pages.count, leader = simt_ctz_u32(group);
+    for (uint32_t look = 0; look < QUARRY_SLABS_SAMPLES; look++) {
+        uint32_t i = simt_shuffle_u32(group, quarry_random_below(r, count), leader) + simt_rank(group);
+        i -= i >= count ? count : 0;
+        uint64_t kind = i < count ? quarry_slabs_kind(h, i) : (uint64_t)QUARRY_SLABS_IS_LARGE;
+        uint32_t spare = simt_ballot(group, quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE);
+        if (spare == 0)
+            continue;
+        uint32_t lane = simt_ctz_u32(spare);
+        if (simt_any(group, simt_lane() == lane && quarry_slabs_hold(h, i, kind, class_)))
+            return simt_shuffle_u32(group, i, lane);
+    }
+    return QUARRY_NO_PAGE;
+}
+
+/* Fills the warp's cursor with a free chunk, and takes from it; or waits a while for who does that, and takes.
+ * Returns the caller's place or QUARRY_SLABS_NONE.  Scope: group. */
+SIMT_FN uint64_t quarry_slabs_fill(const struct quarry_slabs *h, struct quarry_random *r, uint32_t group,
+                                   uint32_t class_, uint64_t place)
+{
+    uint32_t leader = simt_ctz_u32(group), slots = quarry_slabs_slots(h, class_);
+    uint32_t index = simt_shuffle_u32(group, quarry_slabs_own(class_, h->cursors), leader);
+    uint64_t *cursor = &h->cursor[index];
+    int fills = 0;
+    if (simt_rank(group) == 0) {
+        uint64_t now = simt_or_u64(cursor, QUARRY_SLABS_BUSY, relaxed);
+        fills = !(now & QUARRY_SLABS_BUSY);
+        for (uint32_t i = 0; !fills && i < QUARRY_SLABS_PATIENCE && (now & QUARRY_SLABS_BUSY); i++) {
+            simt_backoff();
+            now = simt_load_u64(cursor, relaxed);
+        }
+        if (fills && quarry_slabs_next(now) < slots) { /* somebody has been faster */
+            (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
+            fills = 0;
+        }
+    }
+    if (!simt_any(group, fills))
+        return quarry_slabs_draw(h, group, index, class_, place);
+    uint32_t chunk = quarry_slabs_sample(h, r, group, class_);
+    if (chunk == QUARRY_NO_PAGE) {
+        if (simt_rank(group) == 0)
+            (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
+        return place;
+    }
+    quarry_slabs_bind(h, group, chunk, class_, slots);
+    uint32_t needs = simt_popc_u32(simt_ballot(group, place == QUARRY_SLABS_NONE));
+    uint32_t got = needs < slots ? needs : slots;
+    if (simt_rank(group) == 0) {
+        uint64_t life = (simt_load_u64(cursor, relaxed) & ~QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE;
+        uint64_t full = ((life + 1u) << QUARRY_SLABS_LIFE & ~QUARRY_SLABS_BUSY) |
+                        (uint64_t)chunk << QUARRY_SLABS_CHUNK | got;
+        simt_store_u64(cursor, full, release); /* pairs with adds; only then the chunk moves no more */
+        quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, index - class_ * h->cursors + 1u);
+    }
+    return quarry_slabs_deal(group, leader, quarry_slabs_place(chunk, 0), 0, got, place);
+}
+
+/* Takes slots of a chunk of the class, from its word number `start` on, for lanes that need one.  Scope: group. */
+SIMT_FN uint64_t quarry_slabs_take_from(const struct quarry_slabs *h, uint32_t group, uint32_t class_,
+                                        uint32_t chunk, uint32_t start, uint64_t place)
+{
+    uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_)), width = simt_popc_u32(group);
+    uint32_t needs = simt_ballot(group, place == QUARRY_SLABS_NONE);
+    for (uint32_t base = 0; base < words && needs; base += width) {
+        uint32_t i = base + simt_rank(group) + start, asked = simt_popc_u32(needs);
+        i -= i >= words ? words : 0;
+        uint64_t first = quarry_slabs_place(chunk, i * QUARRY_SLABS_BITS), seen = 0;
+        uint64_t *word = quarry_slabs_word(h, first);
+        if (base + simt_rank(group) < words)
+            seen = simt_load_u64(word, relaxed);
+        uint32_t clear = quarry_slabs_is_of(seen, class_) ? simt_popc_u32(~(uint32_t)seen) : 0;
+        uint32_t to = quarry_scan_add_u32(group, clear), from = to - clear, bits = 0;
+        if (clear && from < asked)
+            bits = quarry_slabs_take(word, &seen, class_, (to < asked ? to : asked) - from);
+        if (bits && simt_popc_u32(~(uint32_t)seen) >= QUARRY_SLABS_HINT)
+            quarry_slabs_leave(h, class_, first, seen);
+        for (uint32_t givers = simt_ballot(group, bits); givers; givers &= givers - 1u) {
+            uint32_t giver = simt_ctz_u32(givers);
+            place = quarry_slabs_deal(group, giver, first, bits, 0, place);
+        }
+        needs = simt_ballot(group, place == QUARRY_SLABS_NONE);
+    }
+    return place;
+}
+
+/* Step 4: looks at kinds at random, and takes slots of chunks of the class. */
+SIMT_FN uint64_t quarry_slabs_walk(const struct quarry_slabs *h, struct quarry_random *r, uint32_t group,
+                                   uint32_t class_, uint64_t place)
+{
+    uint32_t count = h->pages.count, leader = simt_ctz_u32(group);
+    uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_));
+    for (uint32_t look = 0; look < QUARRY_SLABS_WALKS; look++) {
+        uint32_t i = simt_shuffle_u32(group, quarry_random_below(r, count), leader) + simt_rank(group);
+        uint32_t start = simt_shuffle_u32(group, quarry_random_below(r, words), leader);
+        i -= i >= count ? count : 0;
+        uint32_t ours =
+            simt_ballot(group, i < count && quarry_slabs_is_bound(quarry_slabs_kind(h, i), class_));
+        for (; ours && simt_any(group, place == QUARRY_SLABS_NONE); ours &= ours - 1u) {
+            uint32_t chunk = simt_shuffle_u32(group, i, simt_ctz_u32(ours));
+            place = quarry_slabs_take_from(h, group, class_, chunk, start, place);
+        }
+        if (!simt_any(group, place == QUARRY_SLABS_NONE))
+            break;
+    }
+    return place;
+}
+
+/* Step 5: uses what a sweep has found, if it is still there.
+ *   page   of quarry_slabs_search */
+SIMT_FN uint64_t quarry_slabs_visit(const struct quarry_slabs *h, uint32_t group, uint32_t class_,
+                                    uint32_t page, uint64_t place)
+{
+    uint32_t leader = simt_ctz_u32(group);
+    if (page >= h->pages.count)
+        return quarry_slabs_draw(h, group, page - h->pages.count, class_, place);
+    uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, page), leader);
+    if (quarry_slabs_is_bound(kind, class_))
+        return quarry_slabs_take_from(h, group, class_, page, 0, place);
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND) {
+        (void)quarry_slabs_close(h, group, page, kind);
+        kind = simt_shuffle_u64(group, quarry_slabs_kind(h, page), leader);
+    }
+    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_FREE ||
+        !simt_any(group, simt_rank(group) == 0 && quarry_slabs_hold(h, page, kind, class_)))
+        return place;
+    uint32_t needs = simt_popc_u32(simt_ballot(group, place == QUARRY_SLABS_NONE));
+    uint32_t slots = quarry_slabs_slots(h, class_), got = needs < slots ? needs : slots;
+    quarry_slabs_bind(h, group, page, class_, got);
+    if (simt_rank(group) == 0)
+        quarry_slabs_let_go(h, page, QUARRY_SLABS_IS_BOUND, class_, 0);
+    return quarry_slabs_deal(group, leader, quarry_slabs_place(page, 0), 0, got, place);
+}
+
+/* Steps 3 to 5.  Out of line: most mallocs don't come here. */
+SIMT_NOINLINE_FN uint64_t quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t group, uint32_t class_,
+                                               uint64_t place)
+{
+    struct quarry_random r = quarry_random_start();
+    place = quarry_slabs_fill(h, &r, group, class_, place);
+    if (simt_any(group, place == QUARRY_SLABS_NONE))
+        place = quarry_slabs_walk(h, &r, group, class_, place);
+    while (simt_any(group, place == QUARRY_SLABS_NONE)) {
+        uint32_t page = quarry_slabs_search(h, group, class_, 0);
+        if (page == QUARRY_NO_PAGE)
+            break;
+        place = quarry_slabs_visit(h, group, class_, page, place);
+    }
+    return place;
+}
+
+/* ---- large blocks ---- */
+
+/* A row of so many free chunks, from chunk `from` on and before `to`; or QUARRY_NO_PAGE.  Scope: group. */
+SIMT_FN uint32_t quarry_slabs_find_row(const struct quarry_slabs *h, uint32_t group, uint32_t from,
+                                       uint32_t to, uint32_t chunks)
+{
+    uint32_t width = simt_popc_u32(group), run = 0;
+    for (uint32_t base = from; base < to; base += width) {
+        uint32_t i = base + simt_rank(group);
+        int spare = i < to && quarry_slabs_state(quarry_slabs_kind(h, i)) == QUARRY_SLABS_IS_FREE;
+        uint32_t free_ = simt_ballot(group, spare);
+        if (free_ == 0) {
+            run = 0;
+            continue;
+        }
+        for (uint32_t k = 0; k < width; k++) {
+            run = free_ >> quarry_lane_of_rank(group, k) & 1u ? run + 1u : 0;
+            if (run == chunks)
+                return base + k + 1u - chunks;
+        }
+    }
+    return QUARRY_NO_PAGE;
+}
+
+/* Takes a row of chunks, all or none.  Returns whether it did.  Scope: group; synced at return. */
+SIMT_FN int quarry_slabs_claim(const struct quarry_slabs *h, uint32_t group, uint32_t first, uint32_t chunks)
+{
+    uint32_t width = simt_popc_u32(group), i = simt_rank(group);
+    int fine = 1;
+    while (fine && i < chunks) {
+        uint64_t kind = quarry_slabs_kind(h, first + i);
+        fine = quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE && quarry_slabs_hold(h, first + i, kind, 0);
+        i += fine ? width : 0;
+    }
+    int all = simt_all(group, fine);
+    for (uint32_t k = simt_rank(group); k < i && k < chunks; k += width)
+        quarry_slabs_let_go(h, first + k, all ? QUARRY_SLABS_IS_LARGE : QUARRY_SLABS_IS_FREE, 0,
+                            all && k == 0 ? chunks : 0);
+    simt_sync(group); /* what one acquired, each has */
+    return all;
+}
+
+/* A row of so many chunks for the group: its first, or QUARRY_NO_PAGE.
+ *   *from   where to look first; then behind it */
+SIMT_FN uint32_t quarry_slabs_new_row(const struct quarry_slabs *h, uint32_t group, uint32_t chunks,
+                                      uint32_t *from)
+{
+    uint32_t page = QUARRY_NO_PAGE;
+    for (uint32_t i = 0; i < QUARRY_SLABS_TRIES; i++) {
+        page = quarry_slabs_find_row(h, group, *from, h->pages.count, chunks);
+        if (page == QUARRY_NO_PAGE)
+            page = quarry_slabs_find_row(h, group, 0, h->pages.count, chunks);
+        if (page == QUARRY_NO_PAGE)
+            break;
+        *from = page + chunks;
+        if (quarry_slabs_claim(h, group, page, chunks))
+            return page;
+    }
+    do
+        page = quarry_slabs_search(h, group, h->classes, chunks);
+    while (page != QUARRY_NO_PAGE && !quarry_slabs_claim(h, group, page, chunks));
+    return page;
+}
+
+/* Single chunks for all lanes of the group that find some, looking at each once, from `from` on, around. */
+SIMT_FN uint32_t quarry_slabs_new_chunks(const struct quarry_slabs *h, uint32_t group, uint32_t from,
+                                         uint32_t page)
+{
+    uint32_t needs = simt_ballot(group, page == QUARRY_NO_PAGE), count = h->pages.count;
+    for (uint32_t base = 0; base < count && needs; base += simt_popc_u32(group)) {
+        uint32_t i = base + simt_rank(group) + from;
+        i -= i >= count ? count : 0;
+        uint64_t kind =
+            base + simt_rank(group) < count ? quarry_slabs_kind(h, i) : (uint64_t)QUARRY_SLABS_IS_LARGE;
+        uint32_t spare = simt_ballot(group, quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE);
+        int held = quarry_share_gives(spare, needs) && quarry_slabs_hold(h, i, kind, 0);
+        if (held)
+            quarry_slabs_let_go(h, i, QUARRY_SLABS_IS_LARGE, 0, 1u);
+        uint32_t has = simt_ballot(group, held), got = quarry_share_u32(group, has, needs, i);
+        page = quarry_share_takes(has, needs) ? got : page;
+        needs = simt_ballot(group, page == QUARRY_NO_PAGE);
+    }
+    simt_sync(group); /* what one acquired for another */
+    return page;
+}
+
+/* Blocks of more than half a chunk, for lanes that ask together.  Returns the caller's first chunk. */
+SIMT_NOINLINE_FN uint32_t quarry_slabs_large(const struct quarry_slabs *h, uint32_t group, uint32_t chunks)
+{
+    struct quarry_random r = quarry_random_start();
+    uint32_t page = QUARRY_NO_PAGE;
+    /* At a multiple of the row's length, so that rows of one length leave no gaps. */
+    uint32_t from = quarry_random_below(&r, h->pages.count / chunks) * chunks;
+    from = simt_shuffle_u32(group, from, simt_ctz_u32(group));
+    if (simt_all(group, chunks == 1u)) {
+        while (from != QUARRY_NO_PAGE) {
+            page = quarry_slabs_new_chunks(h, group, from, page);
+            if (!simt_any(group, page == QUARRY_NO_PAGE))
+                break;
+            from = quarry_slabs_search(h, group, h->classes, 1u);
+        }
+        return page;
+    }
+    for (uint32_t lanes = group; lanes; lanes &= lanes - 1u) {
+        uint32_t lane = simt_ctz_u32(lanes), wanted = simt_shuffle_u32(group, chunks, lane);
+        uint32_t row = quarry_slabs_new_row(h, group, wanted, &from);
+        page = lane == simt_lane() ? row : page;
+    }
+    return page;
+}
+
+/* ---- malloc and free ---- */
+
+/* Progress: steps 1 to 4 wait for nobody, but for a bounded time for who fills a cursor; on a heap that seems full, as
+ * quarry_sweep_search. */
+SIMT_FN void *quarry_slabs_malloc(const struct quarry_slabs *h, struct quarry_context *context,
+                                  uint64_t bytes)
+{
+    uint32_t class_ = quarry_slabs_class(h, bytes);
+    uint64_t place;
+    quarry_step(context);
+    if (class_ >= h->classes) {
+        uint32_t group = quarry_group(h->kinds, QUARRY_SITE_SLABS_LARGE);
+        uint32_t page = quarry_slabs_large(h, group, quarry_page_count(&h->pages, bytes));
+        return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&h->pages, page);
+    }
+    uint32_t group = quarry_group(h->kinds + class_, QUARRY_SITE_SLABS_MALLOC);
+    place = quarry_slabs_new(h, group, class_);
+    if (simt_any(group, place == QUARRY_SLABS_NONE))
+        place = quarry_slabs_more_of(h, group, class_, place);
+    simt_sync(group); /* what the leader acquired, each has */
+    if (place == QUARRY_SLABS_NONE)
+        return SIMT_NULL;
+    return (unsigned char *)quarry_page_address(&h->pages, (uint32_t)(place >> 16)) +
+           ((uint64_t)((uint32_t)place & 0xffffu) * quarry_slabs_units(class_) << h->unit_log);
+}
+
+/* Frees a large block, by any address in it. */
+SIMT_FN void quarry_slabs_free_row(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind)
+{
+    uint32_t first = quarry_slabs_head(h, chunk, &kind), chunks = quarry_slabs_more(kind);
+    /* Order: what the caller did, before the chunks are free.  Of two who free the block one does it. */
+    int live = chunks != 0 && chunks <= h->pages.count - first && quarry_slabs_hold(h, first, kind, 0);
+    QUARRY_ASSERT_LIVE(live);
+    if (!live)
+        return;
+    for (uint32_t i = chunks; i > 0; i--)
+        quarry_slabs_let_go(h, first + i - 1u, QUARRY_SLABS_IS_FREE, 0, 0);
+}
+
+/* Progress: lanes of a warp that free slots of a word together wait for each other, and for nobody else. */
+SIMT_FN void quarry_slabs_free(const struct quarry_slabs *h, void *block)
+{
+    struct quarry_slabs_where w = quarry_slabs_locate(h, block);
+    if (w.page != QUARRY_NO_PAGE && quarry_slabs_state(w.kind) == QUARRY_SLABS_IS_LARGE) {
+        quarry_slabs_free_row(h, w.page, w.kind);
+        return;
+    }
+    QUARRY_ASSERT_LIVE(quarry_slabs_is_live(h, &w));
+    if (!w.is_slot)
+        return;
+    uint64_t first = quarry_slabs_place(w.page, w.slot / QUARRY_SLABS_BITS * QUARRY_SLABS_BITS);
+    uint64_t *word = quarry_slabs_word(h, first);
+    uint32_t group = quarry_group(word, QUARRY_SITE_SLABS_FREE);
+    uint64_t bits = simt_reduce_or_u32(group, 1u << w.slot % QUARRY_SLABS_BITS);
+    QUARRY_ASSERT_LIVE(simt_popc_u64(bits) == simt_popc_u32(group)); /* each lane another slot */
+    simt_sync(group); /* what each did, before the first lane's release */
+    if (simt_rank(group) == 0) {
+        if (simt_popc_u64(bits) < QUARRY_SLABS_HINT) {
+            (void)simt_and_u64(word, ~bits, release); /* pairs with takes */
+        } else {
+            uint64_t now = simt_and_u64(word, ~bits, release) & ~bits;
+            quarry_slabs_leave(h, quarry_slabs_kind_class(w.kind), first, now);
+        }
+    }
+    simt_sync(group); /* none goes on whose slot still looks taken */
+}
+
+#define quarry_slabs_settle QUARRY_NOTHING_TO_SETTLE
+#define quarry_slabs_trim QUARRY_NOTHING_TO_TRIM
+
+#if SIMT_HAS_HOST
+#define QUARRY_SLABS_MOST_BYTES (1u << 18) /* of a chunk, unless the user says so */
+#define QUARRY_SLABS_PAGE_BYTES (1u << 16) /* the same where only the number of chunks is known */
+#define QUARRY_SLABS_LEAST_BYTES (1u << 10)
+#define QUARRY_SLABS_DEBUG_UNIT 128u /* with what debug mode adds, and 16 bytes: layout.h */
+#define QUARRY_SLABS_CURSORS 512u    /* of a class, at most; and at most one for 64 chunks */
+#define QUARRY_SLABS_HINTS 4096u     /* of a class, at most; and in all at most a 1024th of the heap */
+
+/* The chunk for a pool of so many bytes: 4096 chunks, if that leaves 4 KiB for each, and at least 64. */
+SIMT_HOST_FN uint64_t quarry_slabs_chunk_bytes(uint64_t pool)
+{
+    uint64_t bytes = QUARRY_SLABS_MOST_BYTES;
+    while (bytes > 4u * QUARRY_SLABS_LEAST_BYTES && bytes > pool / 4096u)
+        bytes /= 2u;
+    while (bytes > QUARRY_SLABS_LEAST_BYTES && bytes > pool / 64u)
+        bytes /= 2u;
+    return bytes;
+}
+
+/* The greatest power of two up to x and `most`; 1 if x is 0. */
+SIMT_HOST_FN uint32_t quarry_slabs_power(uint64_t x, uint32_t most)
+{
+    uint32_t power = 1;
+    while (power < most && 2u * (uint64_t)power <= x)
+        power *= 2u;
+    return power;
+}
+
+SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
+{
+    struct quarry_slabs *h = (struct quarry_slabs *)heap;
+    uint64_t per_hint = 2u * sizeof *h->hint * (h->classes ? h->classes : 1u);
+    h->cursors = quarry_slabs_power(l->pages / 64u, QUARRY_SLABS_CURSORS);
+    h->hints = quarry_slabs_power(l->pages * l->page_bytes / 1024u / per_hint, QUARRY_SLABS_HINTS);
+    uint64_t cursors = (uint64_t)h->classes * h->cursors;
+    h->parts = quarry_layout_parts(l->pages + cursors, QUARRY_SLABS_PART, QUARRY_SLABS_PART);
+    h->sweep =
+        (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *h->sweep, QUARRY_SECTION_ALIGN);
+    h->kinds =
+        (uint64_t *)quarry_layout_section(l, "kinds", l->pages * sizeof *h->kinds, QUARRY_SECTION_ALIGN);
+    h->cursor =
+        (uint64_t *)quarry_layout_section(l, "cursors", cursors * sizeof *h->cursor, QUARRY_SECTION_ALIGN);
+    h->hint = (uint64_t *)quarry_layout_section(
+        l, "hints", h->hints * (uint64_t)h->classes * 2u * sizeof *h->hint, QUARRY_SECTION_ALIGN);
+    h->words = (uint64_t *)quarry_layout_section(l, "words", l->pages * h->stride * sizeof *h->words,
+                                                 QUARRY_SECTION_ALIGN);
+    h->pages = quarry_layout_pages(l);
+}
+
+SIMT_HOST_FN enum quarry_layout_result quarry_slabs_layout(struct quarry_slabs *h, struct quarry_layout *l)
+{
+    uint64_t standard = l->pages ? QUARRY_SLABS_PAGE_BYTES : quarry_slabs_chunk_bytes(l->bytes);
+    uint32_t unit;
+    enum quarry_layout_result result = quarry_layout_unit(l, standard, QUARRY_SLABS_DEBUG_UNIT, &unit);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    h->unit_log = 0;
+    while (1u << h->unit_log < unit)
+        h->unit_log++;
+    h->units = (uint32_t)(quarry_round_up(l->page_bytes, unit) >> h->unit_log);
+    h->stride = quarry_slabs_words(h->units);
+    h->classes = 0;
+    while (2u * quarry_slabs_units(h->classes) <= h->units)
+        h->classes++;
+    uint32_t most = UINT32_MAX / h->stride; /* words have numbers of 32 bits */
+    result = quarry_layout_fit_units(l, quarry_slabs_sections, h,
+                                     most < QUARRY_SLABS_MOST ? most : QUARRY_SLABS_MOST, unit);
+    if (result != QUARRY_LAYOUT_OK)
+        return result;
+    l->max_block = l->pages * h->pages.page_bytes;
+    l->free_reach = l->max_block; /* a free finds the block by any address in it */
+    return QUARRY_LAYOUT_OK;
+}
+#endif
+
+#endif

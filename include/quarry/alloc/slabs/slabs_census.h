@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a heap of slabs (alloc/slabs/slabs_map.h) holds: which block an address is in, and a heap's census. */
+#ifndef QUARRY_ALLOC_SLABS_CENSUS_H
+#define QUARRY_ALLOC_SLABS_CENSUS_H
+
+#include "quarry/alloc/slabs/slabs_map.h"
+
+/* Where an address is. */
+struct quarry_slabs_where {
+    uint64_t kind;    /* of its chunk */
+    uint32_t page;    /* its chunk, or QUARRY_NO_PAGE */
+    uint32_t slot;    /* its slot, if */
+    uint32_t is_slot; /* it is in one, of a chunk that is bound, or that moves and was or will be */
+};
+
+SIMT_FN struct quarry_slabs_where quarry_slabs_locate(const struct quarry_slabs *h, const void *address)
+{
+    struct quarry_slabs_where w = {0, quarry_page_index(&h->pages, address), 0, 0};
+    if (w.page == QUARRY_NO_PAGE)
+        return w;
+    w.kind = quarry_slabs_kind(h, w.page);
+    enum quarry_slabs_state state = quarry_slabs_state(w.kind);
+    uint32_t class_ = quarry_slabs_kind_class(w.kind);
+    if ((state == QUARRY_SLABS_IS_BOUND || state == QUARRY_SLABS_IS_MOVING) && class_ < h->classes) {
+        const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->pages, w.page);
+        uint32_t unit = (uint32_t)((const unsigned char *)address - begin) >> h->unit_log;
+        w.slot = quarry_divide_u32(unit, quarry_slabs_units(class_));
+        w.is_slot = w.slot < quarry_slabs_slots(h, class_);
+    }
+    return w;
+}
+
+/* Is the slot live? */
+SIMT_FN int quarry_slabs_is_live(const struct quarry_slabs *h, const struct quarry_slabs_where *w)
+{
+    if (!w->is_slot)
+        return 0;
+    uint64_t word = simt_load_u64(quarry_slabs_word(h, quarry_slabs_place(w->page, w->slot)), relaxed);
+    return (word >> w->slot % QUARRY_SLABS_BITS & 1u) && w->slot < quarry_slabs_rest(h, w->page, w->kind);
+}
+
+/* The first chunk of the large block that chunk `chunk` is a part of.
+ *   *kind   of that; then of the first */
+SIMT_FN uint32_t quarry_slabs_head(const struct quarry_slabs *h, uint32_t chunk, uint64_t *kind)
+{
+    while (chunk > 0 && quarry_slabs_more(*kind) == 0 && quarry_slabs_state(*kind) == QUARRY_SLABS_IS_LARGE)
+        *kind = quarry_slabs_kind(h, --chunk);
+    return chunk;
+}
+
+SIMT_FN enum quarry_place quarry_slabs_find(const struct quarry_slabs *h, const void *address,
+                                            struct quarry_span *span)
+{
+    struct quarry_slabs_where w = quarry_slabs_locate(h, address);
+    if (quarry_page_find(&h->pages, address, span) == QUARRY_NO_PAGE)
+        return QUARRY_PLACE_FOREIGN;
+    if (quarry_slabs_state(w.kind) == QUARRY_SLABS_IS_LARGE) {
+        uint32_t first = quarry_slabs_head(h, w.page, &w.kind);
+        if (quarry_slabs_state(w.kind) == QUARRY_SLABS_IS_LARGE &&
+            first + quarry_slabs_more(w.kind) > w.page) {
+            span->begin = (unsigned char *)quarry_page_address(&h->pages, first);
+            span->bytes = quarry_slabs_more(w.kind) * h->pages.page_bytes;
+            return QUARRY_PLACE_LIVE;
+        }
+    }
+    uint32_t unit = (uint32_t)((const unsigned char *)address - span->begin) >> h->unit_log;
+    uint32_t units = 1;
+    int live = quarry_slabs_is_live(h, &w);
+    if (live) {
+        units = quarry_slabs_units(quarry_slabs_kind_class(w.kind));
+        unit = w.slot * units;
+    }
+    span->begin += (uint64_t)unit << h->unit_log;
+    span->bytes = (uint64_t)units << h->unit_log;
+    return live ? QUARRY_PLACE_LIVE : QUARRY_PLACE_FREE;
+}
+
+/* Live slots of a chunk that was seen bound.
+ *   *faults   how often its words contradict its kind: added to */
+SIMT_FN uint32_t quarry_slabs_count(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
+                                    uint64_t *faults)
+{
+    uint32_t class_ = quarry_slabs_kind_class(kind), rest = quarry_slabs_rest(h, chunk, kind), live = 0;
+    uint32_t slots = quarry_slabs_slots(h, class_);
+    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+    for (uint32_t i = 0; i < quarry_slabs_words(slots); i++) {
+        uint64_t seen = simt_load_u64(&word[i], relaxed);
+        live += simt_popc_u32((uint32_t)seen & ~quarry_slabs_from(i, rest));
+        *faults += !quarry_slabs_is_of(seen, class_) || (~(uint32_t)seen & quarry_slabs_from(i, slots)) != 0;
+    }
+    return live;
+}
+
+/* Is a chunk free, or without a live slot? */
+SIMT_FN int quarry_slabs_is_vacant(const struct quarry_slabs *h, uint32_t chunk)
+{
+    uint64_t kind = quarry_slabs_kind(h, chunk), unused = 0;
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND && quarry_slabs_kind_class(kind) < h->classes)
+        return quarry_slabs_count(h, chunk, kind, &unused) == 0;
+    return quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE;
+}
+
+/* A row of vacant chunks from one on, that the chunk before does not belong to.
+ *   chunks   that the blocks have for which slots are counted; 0: no large ones */
+SIMT_FN void quarry_slabs_count_row(const struct quarry_slabs *h, uint32_t chunk, uint32_t chunks,
+                                    struct quarry_census *sum)
+{
+    uint32_t end = chunk + 1u;
+    while (end < h->pages.count && quarry_slabs_is_vacant(h, end))
+        end++;
+    uint64_t bytes = (end - chunk) * h->pages.page_bytes;
+    sum->slots += chunks ? (end - chunk) / chunks : 0;
+    sum->largest_free = sum->largest_free < bytes ? bytes : sum->largest_free;
+}
+
+/* A chunk that is bound, and not vacant. */
+SIMT_FN void quarry_slabs_count_bound(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
+                                      uint32_t wanted, struct quarry_census *sum)
+{
+    uint32_t class_ = quarry_slabs_kind_class(kind), live = quarry_slabs_count(h, chunk, kind, &sum->faults);
+    uint32_t spare = quarry_slabs_slots(h, class_) - live;
+    uint64_t size = (uint64_t)quarry_slabs_units(class_) << h->unit_log;
+    sum->live_blocks += live;
+    sum->live_bytes += live * size;
+    sum->free_bytes += spare * size;
+    if (spare && sum->largest_free < size)
+        sum->largest_free = size;
+    sum->slots += class_ == wanted ? spare : 0;
+}
+
+/* What an idle chunk's kind can't be. */
+SIMT_FN uint32_t quarry_slabs_kind_faults(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind)
+{
+    uint32_t more = quarry_slabs_more(kind);
+    switch (quarry_slabs_state(kind)) {
+    case QUARRY_SLABS_IS_FREE:
+        return more != 0;
+    case QUARRY_SLABS_IS_BOUND:
+        return more > h->cursors;
+    case QUARRY_SLABS_IS_LARGE:
+        for (uint32_t i = 1; i < more && chunk + i < h->pages.count; i++) {
+            uint64_t next = quarry_slabs_kind(h, chunk + i);
+            if (quarry_slabs_state(next) != QUARRY_SLABS_IS_LARGE || quarry_slabs_more(next) != 0)
+                return 1;
+        }
+        (void)quarry_slabs_head(h, chunk, &kind); /* a part of none? */
+        return quarry_slabs_state(kind) != QUARRY_SLABS_IS_LARGE || quarry_slabs_more(kind) == 0 ||
+               more > h->pages.count - chunk;
+    default:
+        return 1; /* nobody moves it */
+    }
+}
+
+/* How often what all chunks share contradicts itself, in an idle heap: the calling lane's share. */
+SIMT_FN uint32_t quarry_slabs_faults(const struct quarry_slabs *h, const struct quarry_census_share *share)
+{
+    uint32_t faults = share->thread == 0 && (h->sweep->state & 1u);
+    for (uint64_t i = share->thread; i < (uint64_t)h->classes * h->cursors; i += share->threads) {
+        uint64_t now = simt_load_u64(&h->cursor[i], relaxed);
+        uint32_t class_ = (uint32_t)i / h->cursors, chunk = quarry_slabs_chunk(now);
+        faults += (now & QUARRY_SLABS_BUSY) != 0;
+        if (quarry_slabs_next(now) < quarry_slabs_slots(h, class_)) { /* its chunk has it */
+            uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
+            faults += !quarry_slabs_is_bound(kind, class_) ||
+                      quarry_slabs_more(kind) != (uint32_t)i - class_ * h->cursors + 1u;
+        }
+    }
+    return faults;
+}
+
+SIMT_FN void quarry_slabs_census(const struct quarry_slabs *h, uint64_t bytes,
+                                 const struct quarry_census_share *share, struct quarry_census *sum)
+{
+    uint32_t wanted = bytes ? quarry_slabs_class(h, bytes) : h->classes;
+    uint32_t chunks = bytes && wanted >= h->classes ? quarry_page_count(&h->pages, bytes) : 0;
+    for (uint64_t i = share->thread; i < h->pages.count; i += share->threads) {
+        uint32_t chunk = (uint32_t)i;
+        uint64_t kind = quarry_slabs_kind(h, chunk);
+        enum quarry_slabs_state state = quarry_slabs_state(kind);
+        if (state == QUARRY_SLABS_IS_BOUND && quarry_slabs_kind_class(kind) >= h->classes) {
+            sum->faults++;
+            continue;
+        }
+        if (share->idle)
+            sum->faults += quarry_slabs_kind_faults(h, chunk, kind);
+        if (quarry_slabs_is_vacant(h, chunk)) {
+            sum->free_bytes += h->pages.page_bytes;
+            sum->slots += wanted < h->classes ? quarry_slabs_slots(h, wanted) : 0;
+            if ((share->idle || chunks) && (chunk == 0 || !quarry_slabs_is_vacant(h, chunk - 1u)))
+                quarry_slabs_count_row(h, chunk, chunks, sum);
+        } else if (state == QUARRY_SLABS_IS_BOUND) {
+            quarry_slabs_count_bound(h, chunk, kind, wanted, sum);
+        } else if (state == QUARRY_SLABS_IS_LARGE) {
+            sum->live_blocks += quarry_slabs_more(kind) != 0;
+            sum->live_bytes += h->pages.page_bytes;
+        }
+    }
+    if (share->idle)
+        sum->faults += quarry_slabs_faults(h, share);
+}
+
+#endif

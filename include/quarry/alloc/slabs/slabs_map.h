@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks of slots: what alloc/slabs.h is made of.
+ *
+ *     pool     | sweep | kinds | cursors | hints | words | chunk 0 | chunk 1 | ...
+ *
+ *     kind     63        34 33         10 9      2 1     0     one for each chunk
+ *             |  version   |    more     |  class  | state |
+ *              free: nobody's.  bound: it has slots of the class; more: 1 + the number of the cursor that had it, or 0.
+ *              moving: somebody binds it, closes it, or takes it for a large block, or gives back a cursor's rest.
+ *              large: a block of `more` chunks begins here; 0: one goes on.
+ *     word     63        56 55         32 31        0     `stride` words for each chunk, one for 32 slots
+ *             | class + 1  |   version   |   taken   |     slots that the chunk has not are taken for ever
+ *     cursor   63    62     51 50       27 26       0     `cursors` for each class
+ *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
+ *     hint     place of a word's first slot; what the word held when somebody last looked.  `hints` for each class
+ *
+ * Versions count: that of a word all takes, and when it is closed or bound; that of a kind every change; the life of
+ * a cursor how often it was filled.  They start anew after 2^24, 2^30 and 2^12.
+ *
+ * Who has what.
+ *   A slot is taken by a compare-exchange of its word, which finds its bit clear and the word's class right.  So it
+ *   does not matter how old the hint or the look is that led there: a chunk that another class has by now has another
+ *   class in its words.  Or by an add to a cursor: whoever the add gives numbers below the number of slots has those
+ *   slots, and nobody else can, because their bits are set.
+ *   A chunk is moved from `free` or `bound` to `moving` by a compare-exchange of its kind, so one group has it.
+ *   Who closes a chunk changes its words one by one from empty to full.  A word that is not empty has a live slot, or
+ *   one that a cursor has: then the others are opened again.  A free that is on its way has not yet cleared its bit,
+ *   so its word is not empty.  When all words are full nobody can take a slot, and nobody has one to free.
+ *   A cursor is filled by who set its `busy` bit.  Nobody waits for that: who finds it set for a while looks elsewhere.
+ *
+ * Order.  A free clears its bit by an AND, release.  Takes and closes are compare-exchanges, acquire.  All between are
+ * read-modify-writes.  So what was done to a slot happens-before what its next owner does, or who closes the chunk.
+ * The kind carries that on: it is stored as free with release, and claimed with acquire.  Who binds a chunk carries
+ * it to who takes the slots: words that have free slots are written behind a fence, and a cursor is stored with
+ * release, and added to with acquire. */
+#ifndef QUARRY_ALLOC_SLABS_MAP_H
+#define QUARRY_ALLOC_SLABS_MAP_H
+
+#include "quarry/core/bits.h"
+#include "quarry/core/layout.h"
+#include "quarry/core/pages.h"
+#include "quarry/core/random.h"
+#include "quarry/core/share.h"
+#include "quarry/core/sweep.h"
+#include "quarry/simt/simt.h"
+
+#define QUARRY_SLABS_BITS 32u /* slots of a word */
+#define QUARRY_SLABS_MOST                                                                                    \
+    0x00fffffeu /* chunks: a cursor has their numbers, and a kind how many a block has */
+
+#define QUARRY_SLABS_TAKE ((uint64_t)1 << 32) /* added to a word by each change that is no free */
+#define QUARRY_SLABS_VERSION (~(uint64_t)0 >> 40 << 32)
+
+#define QUARRY_SLABS_NEXT 0x07ffffffu /* of a cursor */
+#define QUARRY_SLABS_CHUNK 27u
+#define QUARRY_SLABS_LIFE 51u
+#define QUARRY_SLABS_BUSY ((uint64_t)1 << 63)
+#define QUARRY_SLABS_PAST 0x02000000u /* `next` of a cursor that has nothing, after it was set back; */
+#define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes more may add before it overflows */
+
+#define QUARRY_SLABS_NONE (~(uint64_t)0) /* no place */
+
+enum quarry_slabs_state {
+    QUARRY_SLABS_IS_FREE,
+    QUARRY_SLABS_IS_BOUND,
+    QUARRY_SLABS_IS_MOVING,
+    QUARRY_SLABS_IS_LARGE
+};
+
+struct quarry_slabs {
+    struct quarry_pages pages; /* chunks; first, as a free needs it first */
+    uint64_t *kinds;
+    uint64_t *words;
+    uint64_t *cursor;
+    uint64_t *hint;
+    struct quarry_sweep *sweep;
+    uint32_t units;    /* of a chunk */
+    uint32_t unit_log; /* a unit has 2^unit_log bytes */
+    uint32_t stride;   /* words of a chunk */
+    uint32_t classes;
+    uint32_t cursors; /* for each class: a power of two */
+    uint32_t hints;   /* likewise */
+    uint32_t parts;   /* of a sweep */
+};
+
+/* ---- classes: 1 to 8 units, then eight steps from each power of two to the next ---- */
+
+/* The smallest class whose slots have so many bytes, at least 1.  Not below h->classes: no class has. */
+SIMT_FN uint32_t quarry_slabs_class(const struct quarry_slabs *h, uint64_t bytes)
+{
+    uint64_t more = (bytes - 1u) >> h->unit_log; /* units less one */
+    if (more >= h->units)
+        return h->classes;
+    uint32_t last = (uint32_t)more;
+    if (last < 8u)
+        return last;
+    uint32_t step = 28u - simt_clz_u32(last); /* log of a step */
+    return 8u * step + (last >> step);
+}
+
+/* Units of a slot. */
+SIMT_FN uint32_t quarry_slabs_units(uint32_t class_)
+{
+    return class_ < 8u ? class_ + 1u : ((class_ & 7u) + 9u) << (class_ / 8u - 1u);
+}
+
+/* Slots of a chunk. */
+SIMT_FN uint32_t quarry_slabs_slots(const struct quarry_slabs *h, uint32_t class_)
+{
+    return quarry_divide_u32(h->units, quarry_slabs_units(class_));
+}
+
+/* ---- kinds ---- */
+
+SIMT_FN enum quarry_slabs_state quarry_slabs_state(uint64_t kind)
+{
+    return (enum quarry_slabs_state)(kind & 3u);
+}
+
+SIMT_FN uint32_t quarry_slabs_kind_class(uint64_t kind)
+{
+    return (uint32_t)kind >> 2 & 0xffu;
+}
+
+SIMT_FN uint32_t quarry_slabs_more(uint64_t kind)
+{
+    return (uint32_t)(kind >> 10) & 0xffffffu;
+}
+
+/* The kind that comes after `kind`. */
+SIMT_FN uint64_t quarry_slabs_next_kind(uint64_t kind, enum quarry_slabs_state state, uint32_t class_,
+                                        uint32_t more)
+{
+    return ((kind >> 34) + 1u) << 34 | (uint64_t)more << 10 | class_ << 2 | (uint32_t)state;
+}
+
+SIMT_FN int quarry_slabs_is_bound(uint64_t kind, uint32_t class_)
+{
+    return (kind & 0x3ffu) == (class_ << 2 | (uint32_t)QUARRY_SLABS_IS_BOUND);
+}
+
+SIMT_FN uint64_t quarry_slabs_kind(const struct quarry_slabs *h, uint32_t chunk)
+{
+    return simt_load_u64(&h->kinds[chunk], relaxed);
+}
+
+/* Makes a chunk of that kind a moving one.  Returns whether the caller did it: then it has the chunk.
+ * Order: acquires what was done in the chunk before it became free or bound. */
+SIMT_FN int quarry_slabs_hold(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind, uint32_t class_)
+{
+    uint64_t moving = quarry_slabs_next_kind(kind, QUARRY_SLABS_IS_MOVING, class_, 0);
+    return simt_cas_u64(&h->kinds[chunk], kind, moving, acquire) == kind;
+}
+
+/* Ends that.  Order: release; pairs with quarry_slabs_hold, and with the fence of a sweep. */
+SIMT_FN void quarry_slabs_let_go(const struct quarry_slabs *h, uint32_t chunk, enum quarry_slabs_state state,
+                                 uint32_t class_, uint32_t more)
+{
+    uint64_t kind = quarry_slabs_next_kind(quarry_slabs_kind(h, chunk), state, class_, more);
+    simt_store_u64(&h->kinds[chunk], kind, release);
+}
+
+/* ---- words ---- */
+
+/* A place is a slot: its chunk, and its number there. */
+SIMT_FN uint64_t quarry_slabs_place(uint32_t chunk, uint32_t slot)
+{
+    return (uint64_t)chunk << 16 | slot;
+}
+
+SIMT_FN uint64_t *quarry_slabs_word(const struct quarry_slabs *h, uint64_t place)
+{
+    return &h->words[(place >> 16) * h->stride + ((uint32_t)place & 0xffffu) / QUARRY_SLABS_BITS];
+}
+
+/* Words that chunks of so many slots use. */
+SIMT_FN uint32_t quarry_slabs_words(uint32_t slots)
+{
+    return (slots + QUARRY_SLABS_BITS - 1u) / QUARRY_SLABS_BITS;
+}
+
+/* Bits of a word, the chunk's number `word`, of slots from number `from` on. */
+SIMT_FN uint32_t quarry_slabs_from(uint32_t word, uint32_t from)
+{
+    uint32_t first = word * QUARRY_SLABS_BITS;
+    uint32_t bit = from > first ? from - first : 0;
+    return bit < QUARRY_SLABS_BITS ? ~0u << bit : 0;
+}
+
+SIMT_FN int quarry_slabs_is_of(uint64_t word, uint32_t class_)
+{
+    return (uint32_t)(word >> 56) == class_ + 1u;
+}
+
+/* What a word holds after a change that is no free. */
+SIMT_FN uint64_t quarry_slabs_change(uint64_t word, uint32_t class_, uint32_t taken)
+{
+    return (uint64_t)(class_ + 1u) << 56 | ((word + QUARRY_SLABS_TAKE) & QUARRY_SLABS_VERSION) | taken;
+}
+
+/* The lowest n of the bits; all if there are fewer.
+ *   n   1 to 32 */
+SIMT_FN uint32_t quarry_slabs_lowest(uint32_t bits, uint32_t n)
+{
+    if (bits == 0 || n >= simt_popc_u32(bits))
+        return bits;
+    return bits & ((2u << quarry_kth_of_run_u32(bits, n)) - 1u);
+}
+
+/* Takes up to n slots of a word.
+ *   seen   what it held; then what it holds, as far as is known
+ *   n      1 to 32
+ * Returns their bits, or 0: it has none, or is of another class.  Waits for nobody: a try in vain is another's
+ * success. */
+SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t class_, uint32_t n)
+{
+    while (quarry_slabs_is_of(*seen, class_) && (uint32_t)*seen != ~0u) {
+        uint32_t bits = quarry_slabs_lowest(~(uint32_t)*seen, n);
+        uint64_t after = quarry_slabs_change(*seen, class_, (uint32_t)*seen | bits);
+        uint64_t now = simt_cas_u64(word, *seen, after, acquire); /* pairs with frees */
+        if (now == *seen) {
+            *seen = after;
+            return bits;
+        }
+        *seen = now;
+    }
+    return 0;
+}
+
+/* ---- cursors ---- */
+
+SIMT_FN uint32_t quarry_slabs_next(uint64_t cursor)
+{
+    return (uint32_t)cursor & QUARRY_SLABS_NEXT;
+}
+
+SIMT_FN uint32_t quarry_slabs_chunk(uint64_t cursor)
+{
+    return (uint32_t)(cursor >> QUARRY_SLABS_CHUNK) & 0xffffffu;
+}
+
+/* Which of its class's cursors and hints the calling warp uses. */
+SIMT_FN uint32_t quarry_slabs_own(uint32_t class_, uint32_t count)
+{
+    return class_ * count + (simt_thread() / SIMT_LANES & (count - 1u));
+}
+
+/* Takes up to n slots of a cursor.  Returns the place of the first; *got: how many. */
+SIMT_FN uint64_t quarry_slabs_add(uint64_t *cursor, uint32_t slots, uint32_t n, uint32_t *got)
+{
+    uint64_t now = simt_add_u64(cursor, n, acquire); /* pairs with the store that filled it */
+    uint32_t next = quarry_slabs_next(now), left = next < slots ? slots - next : 0;
+    *got = left < n ? left : n;
+    if (next >= QUARRY_SLABS_FAR) { /* nobody fills it, and many have asked */
+        now = simt_load_u64(cursor, relaxed);
+        if (quarry_slabs_next(now) >= QUARRY_SLABS_FAR)
+            (void)simt_cas_u64(cursor, now, now - quarry_slabs_next(now) + QUARRY_SLABS_PAST, relaxed);
+    }
+    return quarry_slabs_place(quarry_slabs_chunk(now), next);
+}
+
+/* From which slot on a bound chunk's slots are still its cursor's: `slots`, if none is. */
+SIMT_FN uint32_t quarry_slabs_rest(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind)
+{
+    uint32_t class_ = quarry_slabs_kind_class(kind), more = quarry_slabs_more(kind);
+    uint32_t slots = quarry_slabs_slots(h, class_);
+    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || more - 1u >= h->cursors)
+        return slots;
+    uint64_t now = simt_load_u64(&h->cursor[class_ * h->cursors + more - 1u], relaxed);
+    return quarry_slabs_chunk(now) == chunk && quarry_slabs_next(now) < slots ? quarry_slabs_next(now)
+                                                                              : slots;
+}
+
+/* Thread `thread` of `threads` writes its share of a heap whose chunks are all free. */
+SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
+{
+    if (thread == 0)
+        quarry_sweep_init(h->sweep);
+    for (uint64_t i = thread; i < h->pages.count; i += threads)
+        h->kinds[i] = 0;
+    for (uint64_t i = thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
+        h->words[i] = 0; /* of no class */
+    for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads)
+        h->cursor[i] = QUARRY_SLABS_PAST;
+    for (uint64_t i = thread; i < 2u * (uint64_t)h->classes * h->hints; i += threads)
+        h->hint[i] = 0;
+}
+
+/* ---- chunks that move ---- */
+
+/* Writes the words of a chunk that the group has: slots below `taken` are.  Scope: group, synced at return. */
+SIMT_FN void quarry_slabs_bind(const struct quarry_slabs *h, uint32_t group, uint32_t chunk, uint32_t class_,
+                               uint32_t taken)
+{
+    uint32_t slots = quarry_slabs_slots(h, class_), words = quarry_slabs_words(slots);
+    uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+    simt_sync(group);    /* what the leader acquired, each has, */
+    simt_fence(acq_rel); /* and hands on to who takes slots */
+    for (uint32_t i = simt_rank(group); i < words; i += simt_popc_u32(group)) {
+        uint32_t bits = ~quarry_slabs_from(i, taken) | quarry_slabs_from(i, slots);
+        simt_store_u64(&word[i], quarry_slabs_change(simt_load_u64(&word[i], relaxed), class_, bits), fenced);
+    }
+    simt_sync(group);
+}
+
+/* Makes a bound chunk free, if none of its slots is live or a cursor's.
+ *   kind   as the calling group has seen it: bound
+ * Returns whether it did.  Scope: group, reconverged; synced at return. */
+SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uint32_t chunk, uint64_t kind)
+{
+    uint32_t class_ = quarry_slabs_kind_class(kind), slots = quarry_slabs_slots(h, class_);
+    uint32_t words = quarry_slabs_words(slots), i = simt_rank(group), width = simt_popc_u32(group);
+    uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+    int held = 0, closed = 1;
+    if (simt_rank(group) == 0)
+        held = quarry_slabs_hold(h, chunk, kind, class_);
+    if (!simt_any(group, held))
+        return 0;
+    simt_sync(group); /* the kind before the words, for a sweep */
+    while (closed && i < words) {
+        uint64_t seen = simt_load_u64(&word[i], relaxed);
+        uint64_t full = quarry_slabs_change(seen, class_, ~0u);
+        closed = (uint32_t)seen == quarry_slabs_from(i, slots);
+        /* Order: acquires what was done to the slots; a sweep that sees it sees that the chunk moves. */
+        closed = closed && simt_cas_u64(&word[i], seen, full, acq_rel) == seen;
+        i += closed ? width : 0;
+    }
+    int all = simt_all(group, closed);
+    for (uint32_t back = simt_rank(group); !all && back < i && back < words; back += width)
+        (void)simt_and_u64(&word[back], ~(uint64_t)(uint32_t)~quarry_slabs_from(back, slots), relaxed);
+    simt_sync(group);
+    if (simt_rank(group) == 0)
+        quarry_slabs_let_go(h, chunk, all ? QUARRY_SLABS_IS_FREE : QUARRY_SLABS_IS_BOUND, class_,
+                            all ? 0 : quarry_slabs_more(kind));
+    simt_sync(group);
+    return all;
+}
+
+/* Gives back what a cursor has left: its slots' bits become clear, and its chunk may become empty.
+ *   index   of the cursor
+ * Scope: group, reconverged; synced at return. */
+SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t group, uint32_t index)
+{
+    uint32_t class_ = index / h->cursors, slots = quarry_slabs_slots(h, class_);
+    uint32_t leader = simt_ctz_u32(group), chunk = 0, from = slots;
+    int held = 0;
+    if (simt_rank(group) == 0) {
+        uint64_t now = simt_load_u64(&h->cursor[index], acquire), kind;
+        chunk = quarry_slabs_chunk(now);
+        kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
+        held = quarry_slabs_next(now) < slots && quarry_slabs_is_bound(kind, class_) &&
+               quarry_slabs_hold(h, chunk, kind, class_);
+        uint64_t past = now - quarry_slabs_next(now) + QUARRY_SLABS_PAST;
+        /* Order: a sweep that sees it sees that the chunk moves. */
+        if (held && simt_cas_u64(&h->cursor[index], now, past, acq_rel) == now)
+            from = quarry_slabs_next(now);
+    }
+    chunk = simt_shuffle_u32(group, chunk, leader);
+    from = simt_shuffle_u32(group, from, leader);
+    held = simt_any(group, held);
+    simt_sync(group);
+    uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+    for (uint32_t i = simt_rank(group); held && i < quarry_slabs_words(slots); i += simt_popc_u32(group)) {
+        uint32_t rest = quarry_slabs_from(i, from) & ~quarry_slabs_from(i, slots);
+        if (rest) /* Order: as a free */
+            (void)simt_and_u64(&word[i], ~(uint64_t)rest, release);
+    }
+    simt_sync(group);
+    if (held && simt_rank(group) == 0)
+        quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, 0);
+    simt_sync(group);
+}
+
+/* The number of a version, of any of a heap's things. */
+SIMT_FN uint64_t quarry_slabs_number(uint32_t thing, uint32_t version)
+{
+    return quarry_census_key(quarry_mix_u32(thing) ^ version);
+}
+
+/* Is a chunk that was seen bound without live slots now?
+ *   number   added to: of the words up to the first that has one, which is the same for any group
+ * Returns the same to all lanes.  It may be wrong in a moment.  Scope: group. */
+SIMT_FN int quarry_slabs_is_empty(const struct quarry_slabs *h, uint32_t group, uint32_t chunk, uint64_t kind,
+                                  uint64_t *number)
+{
+    uint32_t slots = quarry_slabs_slots(h, quarry_slabs_kind_class(kind)), words = quarry_slabs_words(slots);
+    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+    uint32_t live = 0;
+    for (uint32_t base = 0; base < words && !live; base += simt_popc_u32(group)) {
+        uint32_t i = base + simt_rank(group);
+        uint64_t seen = i < words ? simt_load_u64(&word[i], relaxed) : 0;
+        live = simt_ballot(group, ((uint32_t)seen & ~quarry_slabs_from(i, slots)) != 0);
+        if (i < words && (live == 0 || simt_lane() <= simt_ctz_u32(live)))
+            *number += quarry_slabs_number(chunk * h->stride + i, (uint32_t)(seen >> 32));
+    }
+    return !live;
+}
+
+#endif

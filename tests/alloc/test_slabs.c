@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the suite for all allocators does not ask of `quarry`, whose tiny pages have hardly any slots: chunks of many
+ * slots and of several words, cursors, hints, and chunks that change their class.  On the CPU with QUARRY_TEST_SEEDS
+ * seeds for each case (default 60). */
+#include "alloc/promises.h"
+
+#define SEEDS 60u
+#define CHUNK 1024u /* bytes: two words of 16-byte slots */
+
+static void choose(uint64_t seed)
+{
+    plain_options();
+    base_target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 3) : 0;
+}
+
+/* ---- sizes ---- */
+
+static void sizes_of(uint32_t units, uint32_t unit_log)
+{
+    struct quarry_slabs h = {.units = units, .unit_log = unit_log};
+    uint32_t before = 0;
+    while (2u * quarry_slabs_units(h.classes) <= units)
+        h.classes++;
+    for (uint32_t u = 1; u <= units; u++)
+        for (uint32_t less = 0; less < 2; less++) {
+            uint32_t class_ = quarry_slabs_class(&h, ((uint64_t)u << unit_log) - less), has;
+            has = quarry_slabs_units(class_);
+            assert_true(class_ >= before);
+            before = class_;
+            assert_true(class_ < h.classes ? 2u * has <= units : 2u * has > units);
+            assert_true(has >= u && 9u * (has - u) <= has);
+            assert_true(class_ == 0 || quarry_slabs_units(class_ - 1u) < u);
+            if (class_ < h.classes)
+                assert_int_equal(quarry_slabs_slots(&h, class_), units / has);
+        }
+    assert_true(quarry_slabs_class(&h, ((uint64_t)units << unit_log) + 1u) >= h.classes);
+    assert_true(quarry_slabs_class(&h, (uint64_t)1 << 40) >= h.classes);
+}
+
+static void at_most_an_eighth_of_a_slot_is_unused(void **state)
+{
+    (void)state;
+    for (uint32_t units = 1; units <= 65536; units = units < 300 ? units + 1u : units * 2u - units / 3u)
+        sizes_of(units, 4u + units % 5u);
+    sizes_of(65536, 4);
+}
+
+/* A word's rows of slots. */
+static void words_know_their_slots(void **state)
+{
+    (void)state;
+    assert_int_equal(quarry_slabs_from(0, 0), ~0u);
+    assert_int_equal(quarry_slabs_from(0, 31), 1u << 31);
+    assert_int_equal(quarry_slabs_from(0, 32), 0);
+    assert_int_equal(quarry_slabs_from(1, 32), ~0u);
+    assert_int_equal(quarry_slabs_from(1, 35), ~7u);
+    assert_int_equal(quarry_slabs_lowest(0xf0f0u, 1), 0x10u);
+    assert_int_equal(quarry_slabs_lowest(0xf0f0u, 6), 0x30f0u);
+    assert_int_equal(quarry_slabs_lowest(~0u, 31), ~0u >> 1);
+    assert_int_equal(quarry_slabs_lowest(~0u, 32), ~0u);
+    assert_int_equal(quarry_slabs_lowest(7u, 9), 7u);
+    uint64_t word =
+        quarry_slabs_change(~(uint64_t)0 & ~((uint64_t)0xff << 56), 7, 5); /* the version starts anew */
+    assert_int_equal(word >> 56, 8);
+    assert_int_equal(word & ~((uint64_t)0xff << 56), 5);
+}
+
+/* A cursor that nobody fills is set back before it overflows. */
+static void far(void)
+{
+    uint64_t cursor =
+        (uint64_t)5 << QUARRY_SLABS_LIFE | (uint64_t)9 << QUARRY_SLABS_CHUNK | (QUARRY_SLABS_FAR - 40u);
+    uint32_t got = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)quarry_slabs_add(&cursor, 64, 32, &got);
+        assert_int_equal(got, 0);
+    }
+    assert_int_equal(quarry_slabs_next(cursor), QUARRY_SLABS_PAST);
+    assert_int_equal(quarry_slabs_chunk(cursor), 9);
+    assert_int_equal(cursor >> QUARRY_SLABS_LIFE, 5);
+    cursor = QUARRY_SLABS_PAST & 0;
+    assert_int_equal(quarry_slabs_add(&cursor, 20, 32, &got), 0);
+    assert_int_equal(got, 20);
+}
+
+static void a_cursor_past_its_end_gives_nothing(void **state)
+{
+    (void)state;
+    far();
+}
+
+/* ---- chunks that change their class ---- */
+
+/* As many chunks as blocks can live at once, so a chunk is always free, or empty, or has a slot: no NULL. */
+static void rooms(void)
+{
+    static const uint32_t most[] = {16, 32, 200, CHUNK / 2, CHUNK, 2 * CHUNK};
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 4; seed++) {
+        uint32_t threads = seed == 0  ? 256
+                           : seed % 2 ? 33
+                                      : 40,
+                 lanes = seed % 4 < 2 ? ~0u : 0x01010101u, n = 0;
+        uint64_t bytes = most[seed % 6];
+        for (uint32_t t = 0; t < threads; t++)
+            n += lanes >> t % SIMT_LANES & 1u;
+        choose(seed);
+        /* A row of two chunks needs two neighbours: of three chunks for each block some are. */
+        begin(bytes > CHUNK ? 3u * n + 1u : n, CHUNK, threads, seed);
+        f.device.lanes = lanes;
+        f.device.bytes = bytes;
+        f.device.program = (uint32_t)seed;
+        f.device.turns = seed ? 8 : 200;
+        f.device.held = 1;
+        expect_equal(run(&promise_play, threads).nulls, 0);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+}
+
+static void null_never_comes_while_a_chunk_is_empty(void **state)
+{
+    (void)state;
+    for_each_proof(rooms);
+}
+
+/* Few chunks, and many who want them: every class, and rows.  Nothing may be lost. */
+static void tight(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 4; seed++) {
+        choose(seed);
+        begin(1 + seed % 3, (uint64_t)CHUNK << seed % 2, 96, seed);
+        f.device.bytes = (uint64_t)CHUNK >> seed % 4;
+        f.device.program = (uint32_t)seed;
+        f.device.turns = seed ? 6 : 200;
+        f.device.held = 2;
+        f.device.boxes = (uint32_t)seed % 3;
+        run(&promise_play, seed % 5 ? 40 : 96);
+        expect_empty();
+        end();
+    }
+    base_target.bug_depth = 0;
+}
+
+static void a_heap_that_is_too_small_loses_nothing(void **state)
+{
+    (void)state;
+    for_each_proof(tight);
+}
+
+/* ---- slots ---- */
+
+/* As many threads as slots, each of which holds at most one: then all slots are taken, by one class after another. */
+static void churns(void)
+{
+    static const uint64_t bytes[] = {16, 48, 16, 100, 31, 512};
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 2; seed++) {
+        choose(seed);
+        begin(1 + seed % 2, CHUNK, 1u << 8, seed);
+        for (uint32_t i = 0; i < 3; i++) {
+            f.device.bytes = bytes[(seed + i) % 6];
+            uint32_t threads = (uint32_t)slots(f.device.bytes);
+            expect_equal(threads, (1 + seed % 2) * (CHUNK / quarry_round_up(f.device.bytes, 16)));
+            f.device.turns = seed ? 3 : 100;
+            f.device.hold = (uint32_t)(seed % 4) * 3;
+            expect_equal(run(&promise_churn, threads).nulls, 0);
+            expect_empty();
+            expect_equal(run(&promise_malloc, threads).nulls, 0);
+            expect_equal(slots(f.device.bytes), 0);
+            run(&promise_verify, threads);
+            run(&promise_free, threads);
+            expect_empty();
+        }
+        end();
+    }
+    base_target.bug_depth = 0;
+}
+
+static void every_slot_can_be_had_in_each_class(void **state)
+{
+    (void)state;
+    for_each_proof(churns);
+}
+
+/* What the page says of a heap of 1 MiB. */
+static void small_heap(void)
+{
+    plain_options();
+    struct quarry_heap_options options = options_of_fixture();
+    options.target = base_target;
+    options.pool_bytes = 1u << 20;
+    assert_ok(quarry_heap_create(&f.heap, &options));
+    assert_ok(quarry_heap_describe(f.heap, &f.about));
+    expect_equal(f.about.page_bytes, 4096);
+    uint64_t fits;
+    assert_ok(quarry_heap_slots(f.heap, 16, &fits));
+    expect(fits * 16 >= (1u << 20) * 95 / 100);
+    assert_ok(quarry_heap_destroy(f.heap));
+}
+
+static void a_small_heap_has_small_chunks(void **state)
+{
+    (void)state;
+    for_each_proof(small_heap);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(at_most_an_eighth_of_a_slot_is_unused),
+        cmocka_unit_test(words_know_their_slots),
+        cmocka_unit_test(a_cursor_past_its_end_gives_nothing),
+        cmocka_unit_test(null_never_comes_while_a_chunk_is_empty),
+        cmocka_unit_test(a_heap_that_is_too_small_loses_nothing),
+        cmocka_unit_test(every_slot_can_be_had_in_each_class),
+        cmocka_unit_test(a_small_heap_has_small_chunks),
+    };
+    base_target = test_target();
+    if (!getenv("QUARRY_TEST_ALLOCATOR"))
+        setenv("QUARRY_TEST_ALLOCATOR", "quarry", 1);
+    return cmocka_run_group_tests_name("slabs", tests, NULL, NULL) != 0;
+}
