@@ -224,7 +224,11 @@ SIMT_FN struct quarry_bin *quarry_arenas_given(const struct quarry_arenas *h, st
     if (flags & QUARRY_BIN_LISTING)
         quarry_arenas_enlist(h, bin);
     quarry_semaphore_add(&h->supply[class_], n, 0, expected);
-    return flags & QUARRY_BIN_RETIRING ? bin : SIMT_NULL;
+    if (!(flags & QUARRY_BIN_RETIRING))
+        return SIMT_NULL;
+    /* acquire: pairs with the release of who decided before, in quarry_arenas_retire_try, and read the callback */
+    (void)simt_load_u32(&bin->word, acquire);
+    return bin;
 }
 
 /* Gives what has been retired to where it came from: a bin to its chunk, a chunk to the buddy system.  Its unit there
@@ -254,7 +258,7 @@ SIMT_FN int quarry_arenas_retire_try(const struct quarry_arenas *h, struct quarr
     for (;; simt_backoff()) {
         uint32_t word = simt_load_u32(&bin->word, relaxed);
         if (quarry_bin_free(word) != blocks) {
-            /* release: pairs with the acquire of who retires the bin, after whom the head may be reused */
+            /* release: pairs with the acquire of who sets it next, in quarry_arenas_given */
             if (simt_cas_u32(&bin->word, word, word & ~QUARRY_BIN_RETIRING, release) == word)
                 return 0;
             continue;
