@@ -205,10 +205,10 @@ class Model:
                     yield shared, go("give", block=other.block, mask=other.mask, type=shared.type[other.block], x="again")
         elif at == "delete":
             read = shared.type[block]
-            gone = read == FREE or slots & mask or mask & ~self.all[read]
-            if gone and not shared.twice:
+            live = 0 if read == FREE else mask & self.all[read] & ~slots
+            if live != mask and not shared.twice:
                 raise Wrong("a slot that a lane has is free")
-            yield shared, self.begin(program, op + 1, 0, 0) if gone else go("give", type=read)
+            yield shared, go("give", type=read, mask=live) if live else self.begin(program, op + 1, 0, 0)
         elif at in ("give", "drop"):
             now = slots | mask
             if slots & mask and not shared.twice and x != "again":
@@ -458,6 +458,7 @@ def cases(whole):
         yield Case((2, 2), 1, (a + b, a, b))
         yield Case((2, 2), 1, (a + (PROVE_1,), a, b))
         yield Case((2, 2), 1, (a, (AGAIN,), (AGAIN,), b))
+        yield Case((3, 2), 1, (a + (new(1),), (AGAIN,), (new(0, 2), DELETE, new(1, 2))))
 
 
 def sound(whole):
