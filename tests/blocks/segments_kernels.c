@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define QUARRY_SEGMENTS_READERS 1 /* who looks is tested, too */
 #include "blocks/segments_kernels.h"
 
 #define SEGMENTS_OF_USERS 0x40000000u /* what lanes write to chunks that are theirs: no number */

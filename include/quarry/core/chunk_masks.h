@@ -96,6 +96,13 @@ SIMT_STATIC_ASSERT(QUARRY_CHUNK_PAGES_MOST <= 1u << QUARRY_MASK_CLASSES_MOST,
 SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_LANES + QUARRY_CHUNK_PAGES_MOST <= (uint64_t)1 << 23,
                    "count has room for what all lanes subtract in error");
 
+/* Where a queue's entries lie in segments: those; else NULL. */
+#if QUARRY_SEGMENTS_READERS
+#define QUARRY_MASK_SEGMENTS(m) ((m)->segments)
+#else
+#define QUARRY_MASK_SEGMENTS(m) ((const struct quarry_segments *)SIMT_NULL)
+#endif
+
 struct quarry_mask_class {
     struct quarry_semaphore units; /* free pages of the class */
     struct quarry_index_queue_ends queue;
@@ -157,13 +164,13 @@ SIMT_FN void quarry_chunk_masks_init(const struct quarry_chunk_masks *m, uint64_
         struct quarry_index_queue queue = quarry_mask_queue(m, k);
         if (thread == 0)
             quarry_semaphore_init(&m->class_[k].units, 0);
-        if (m->segments)
-            quarry_segments_init(m->segments, k, thread, threads);
+        if (QUARRY_MASK_SEGMENTS(m))
+            quarry_segments_init(QUARRY_MASK_SEGMENTS(m), k, thread, threads);
         else
             quarry_index_queue_init(&queue, 0, thread, threads);
     }
     quarry_index_queue_init(&m->late, 0, thread, threads);
-    if (m->segments)
+    if (QUARRY_MASK_SEGMENTS(m))
         quarry_index_queue_init(&m->stray, 0, thread, threads);
 }
 
@@ -198,9 +205,9 @@ SIMT_FN void quarry_mask_stray(const struct quarry_chunk_masks *m, uint32_t clas
 SIMT_FN void quarry_mask_put(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk)
 {
     struct quarry_index_queue queue = quarry_mask_queue(m, class_);
-    if (!m->segments)
+    if (!QUARRY_MASK_SEGMENTS(m))
         quarry_mask_put_array(&queue, chunk);
-    else if (!quarry_segments_put_one(m->segments, class_, chunk))
+    else if (!quarry_segments_put_one(QUARRY_MASK_SEGMENTS(m), class_, chunk))
         quarry_mask_stray(m, class_, chunk);
 }
 
@@ -272,7 +279,7 @@ SIMT_FN void quarry_mask_enter(const struct quarry_chunk_masks *m, uint32_t clas
                                uint64_t word)
 {
     uint64_t queued = quarry_mask_queued(class_);
-    if (!(word & (queued | (m->segments ? QUARRY_MASK_STRAY : 0))) &&
+    if (!(word & (queued | (QUARRY_MASK_SEGMENTS(m) ? QUARRY_MASK_STRAY : 0))) &&
         !(simt_or_u64(&m->table->word[chunk], queued, relaxed) & queued))
         quarry_mask_put(m, class_, chunk);
 }
@@ -449,16 +456,18 @@ SIMT_FN uint32_t quarry_mask_entry(const struct quarry_index_queue *q, uint32_t 
 SIMT_FN uint32_t quarry_mask_entry_segment(const struct quarry_chunk_masks *m, uint32_t class_,
                                            uint32_t group, uint32_t vain, uint32_t n)
 {
-    struct quarry_index_queue queue = {&m->segments->ends[class_].queue, SIMT_NULL, m->slots - 1u};
+    struct quarry_index_queue queue = {&QUARRY_MASK_SEGMENTS(m)->ends[class_].queue, SIMT_NULL,
+                                       m->slots - 1u};
     uint32_t rank = simt_rank(group), leader = simt_ctz_u32(group);
     /* A look first: who finds nothing changes nothing. */
     int some = rank == 0 && (int32_t)simt_load_u32(&queue.ends->count, relaxed) > 0;
     if (!simt_shuffle_u32(group, (uint32_t)some, leader))
         return QUARRY_NO_INDEX;
     if (vain % 2u)
-        return quarry_segments_take(m->segments, class_, group, simt_ballot(group, rank < n));
+        return quarry_segments_take(QUARRY_MASK_SEGMENTS(m), class_, group, simt_ballot(group, rank < n));
     uint32_t at = rank == 0 ? quarry_mask_look(&queue, vain, &n) : 0;
-    return quarry_segments_peek(m->segments, class_, group, simt_shuffle_u32(group, at, leader) + rank);
+    return quarry_segments_peek(QUARRY_MASK_SEGMENTS(m), class_, group,
+                                simt_shuffle_u32(group, at, leader) + rank);
 }
 
 /* Takes free pages for lanes of the group that have a unit each.
@@ -468,15 +477,15 @@ SIMT_FN uint32_t quarry_mask_entry_segment(const struct quarry_chunk_masks *m, u
 SIMT_FN uint32_t quarry_mask_take(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t group,
                                   uint32_t has)
 {
-    struct quarry_index_queue array = m->segments ? m->stray : quarry_mask_queue(m, class_);
+    struct quarry_index_queue array = QUARRY_MASK_SEGMENTS(m) ? m->stray : quarry_mask_queue(m, class_);
     uint32_t index = QUARRY_NO_INDEX, each = quarry_class_pages(m->sizes, class_);
     for (uint32_t vain = 0;; vain++) {
         uint32_t wanted = simt_popc_u32(has),
                  n = (wanted + each - 1u) / each << (vain < 10u ? vain / 2u : 5u);
         n = n < simt_popc_u32(group) ? n : simt_popc_u32(group);
-        int strays = m->segments && vain / 2u % 2u;
+        int strays = QUARRY_MASK_SEGMENTS(m) && vain / 2u % 2u;
         uint32_t chunk, here = 0, got = 0;
-        if (m->segments && !strays)
+        if (QUARRY_MASK_SEGMENTS(m) && !strays)
             chunk = quarry_mask_entry_segment(m, class_, group, vain, n);
         else
             chunk = quarry_mask_entry(&array, group, vain, n);

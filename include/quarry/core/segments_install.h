@@ -148,7 +148,8 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
         simt_store_u32(&slot[i], QUARRY_NO_INDEX, relaxed);
     if (rank == 0) {
         simt_store_u32(&q->taken[chunk], 0, relaxed);
-        (void)simt_add_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed);
+        if (QUARRY_SEGMENTS_READERS)
+            (void)simt_add_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed);
         (void)simt_add_u32(q->segments, 1, relaxed);
     }
     simt_sync(group); /* all are empty */
@@ -156,8 +157,10 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
     if (rank == 0 && installed) {
         quarry_chunks_end(&q->store);
     } else if (rank == 0) {
-        quarry_segments_let_go(q, chunk);
-        quarry_chunks_end(&q->store);
+        if (QUARRY_SEGMENTS_READERS) /* it has had no entry, so nobody looks at it */
+            (void)simt_sub_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed);
+        (void)simt_sub_u32(q->segments, 1, relaxed);
+        quarry_chunks_return(&q->store, chunk);
     }
     return installed;
 }

@@ -98,7 +98,8 @@ SIMT_FN uint32_t quarry_ouro_segment_faults(enum quarry_ouro_payload payload, co
             sum->faults += share->thread == 0;
             break;
         }
-        sum->faults += share->thread == 0 && q->readers[(uint32_t)pair] != QUARRY_SEGMENTS_HELD + 1u;
+        sum->faults += QUARRY_SEGMENTS_READERS && share->thread == 0 &&
+                       q->readers[(uint32_t)pair] != QUARRY_SEGMENTS_HELD + 1u;
         const uint32_t *slot = quarry_segments_slots(q, (uint32_t)pair);
         for (uint64_t i = share->thread; i < size; i += share->threads) {
             uint32_t index = slot[i], ticket = at + (uint32_t)i;

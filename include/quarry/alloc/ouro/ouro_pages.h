@@ -220,7 +220,7 @@ SIMT_FN void quarry_ouro_lay_apart(enum quarry_ouro_backing backing, enum quarry
                                    uint32_t index)
 {
     uint32_t some = simt_ballot(group, index != QUARRY_NO_INDEX), chunk = index >> h->table.page_bits;
-    if (payload == QUARRY_OURO_CHUNKS) {
+    if (QUARRY_SEGMENTS_READERS && payload == QUARRY_OURO_CHUNKS) {
         struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
         if (index != QUARRY_NO_INDEX)
             quarry_mask_stray(&masks, class_, index);
