@@ -204,7 +204,7 @@ plant segments 100 segments_install.h 'slots are not emptied' 's/simt_store_u32\
 plant segments 500 segments_install.h 'there is room before the segment is there' \
     '/void quarry_segments_publish\(/,/^\}/s/\(uint32_t\)entry != QUARRY_NO_INDEX\);/1);/'
 plant segments 100 segments_install.h 'a chunk that found no entry is kept' \
-    '/int quarry_segments_install\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/;/'
+    '/int quarry_segments_install\(/,/^\}/s/quarry_chunks_return\((&q->store), chunk\)/quarry_chunks_end(\1)/'
 plant segments 100 segments.h 'what was reserved too much is not given back' 's/\(void\)simt_add_u64\(room, n - got, relaxed\)/(void)got/'
 plant segments 100 segments_install.h 'who makes room tells it twice' '/void quarry_segments_publish\(/,/^\}/s/\(void\)simt_add_u64\(&ends->room, .*;/& &/'
 plant segments 4000 segments_list.h 'a link is followed, wherever it is by now' 's/if \(\(\*link \^ .*\) != 0 \|\| /if (/'

@@ -16,8 +16,8 @@
 #define QUARRY_SEGMENTS_OPEN ((1u << QUARRY_SEGMENTS_TO_BITS) - 1u)   /* of a link: no next one yet */
 #define QUARRY_SEGMENTS_CLOSED ((1u << QUARRY_SEGMENTS_TO_BITS) - 2u) /* and there will be none */
 SIMT_STATIC_ASSERT(QUARRY_CHUNKS_MOST <= QUARRY_SEGMENTS_CLOSED, "a link has room for a chunk");
-/* Whether somebody looks at segments without a position of them.  In the tests only, so far: with `readers` malloc of all
- * allocators takes 69 registers instead of 64, and 96 if the queues of chunks may lie in segments. */
+/* Whether somebody looks at segments without a position of them.  In the tests only, so far: with `readers` malloc of
+ * all allocators takes 69 registers instead of 64, and 96 if the queues of chunks may lie in segments. */
 #ifdef QUARRY_EXTRA_ALLOCATORS
 #define QUARRY_SEGMENTS_READERS 1
 #endif
