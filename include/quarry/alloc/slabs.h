@@ -493,9 +493,9 @@ SIMT_HOST_FN enum quarry_layout_result quarry_slabs_layout(struct quarry_slabs *
     while (1u << h->unit_log < unit)
         h->unit_log++;
     h->units = (uint32_t)(quarry_round_up(l->page_bytes, unit) >> h->unit_log);
-    h->stride = quarry_slabs_words(h->units);
+    h->stride = QUARRY_SLABS_WORDS(h->units);
     h->classes = 0;
-    while (2u * quarry_slabs_units(h->classes) <= h->units)
+    while (2u * QUARRY_SLABS_UNITS(h->classes) <= h->units)
         h->classes++;
     uint32_t most = UINT32_MAX / h->stride; /* words have numbers of 32 bits */
     result = quarry_layout_fit_units(l, quarry_slabs_sections, h,

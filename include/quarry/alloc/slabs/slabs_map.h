@@ -98,10 +98,13 @@ SIMT_FN uint32_t quarry_slabs_class(const struct quarry_slabs *h, uint64_t bytes
     return 8u * step + (last >> step);
 }
 
-/* Units of a slot. */
+/* Units of a slot; a macro, as the host asks, too. */
+#define QUARRY_SLABS_UNITS(class_)                                                                           \
+    ((class_) < 8u ? (class_) + 1u : (((class_)&7u) + 9u) << ((class_) / 8u - 1u))
+
 SIMT_FN uint32_t quarry_slabs_units(uint32_t class_)
 {
-    return class_ < 8u ? class_ + 1u : ((class_ & 7u) + 9u) << (class_ / 8u - 1u);
+    return QUARRY_SLABS_UNITS(class_);
 }
 
 /* Slots of a chunk. */
@@ -173,10 +176,12 @@ SIMT_FN uint64_t *quarry_slabs_word(const struct quarry_slabs *h, uint64_t place
     return &h->words[(place >> 16) * h->stride + ((uint32_t)place & 0xffffu) / QUARRY_SLABS_BITS];
 }
 
-/* Words that chunks of so many slots use. */
+/* Words that chunks of so many slots use; likewise. */
+#define QUARRY_SLABS_WORDS(slots) (((slots) + QUARRY_SLABS_BITS - 1u) / QUARRY_SLABS_BITS)
+
 SIMT_FN uint32_t quarry_slabs_words(uint32_t slots)
 {
-    return (slots + QUARRY_SLABS_BITS - 1u) / QUARRY_SLABS_BITS;
+    return QUARRY_SLABS_WORDS(slots);
 }
 
 /* Bits of a word, the chunk's number `word`, of slots from number `from` on. */
