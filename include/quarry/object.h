@@ -242,6 +242,7 @@ SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, const ui
     SIMT_FN void name##_method(const argument_type *argument, quarry_object self)
 
 /* ---- on the host ---- */
+/* Threads: calls on one heap one after the other, as for all functions of quarry/quarry.h. */
 
 #if SIMT_HAS_HOST
 #ifdef __cplusplus

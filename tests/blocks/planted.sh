@@ -231,7 +231,7 @@ plant hierarchy 100 hierarchy.h 'a claim has what another has taken' '/quarry_hi
 plant hierarchy 100 hierarchy.h 'the next number is looked for in one word' '/quarry_hierarchy_next\(/,/^\}/s/\} else if \(w == 0\)/} else if (1)/'
 
 # Blocks of slots.  Not here, as no few schedules come to them: a type that is read before slots are got, and slots of
-# another type that are not announced.  blocks_model.py has them.
+# another type that are not announced.  tests/models/blocks.py has them.
 plant slots 500 blocks.h 'slots of another type are kept after they were given back' '/quarry_blocks_take_from\(/,/^\}/s/^ +got = 0;$/;/'
 plant slots 1000 blocks.h 'the toggle is of the type that was asked for' \
     's/quarry_blocks_look\(b, block, ([01])\);/quarry_blocks_look(b, block, \1, kind);/;s/(void quarry_blocks_look\(.*int again)\)/\1, uint32_t asked)/

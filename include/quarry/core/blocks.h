@@ -55,7 +55,7 @@
  *     all free, and end the block before it has begun.
  * (In the paper who changes `slots` toggles `active`, of a type that was read before.  If that is wrong once, the
  * bitmap is wrong for ever.)
- * tests/blocks/blocks_model.py goes through all schedules of small cases, with slots that are given twice at any time.
+ * tests/models/blocks.py goes through all schedules of small cases, with slots that are given twice at any time.
  *
  * Order.  give: OR, release; take: AND, acquire, and so is the exchange of a thief.  Between a claim's store and the
  * block's end there are only read-modify-writes of `slots`, which keep the release sequences.  So what was done to

@@ -65,7 +65,7 @@
  * two bits says so.  Whoever looks for pages looks at strays each other time.  It takes some out, and puts them into
  * the queue of the class that the chunk has by then, if there is a slot now.  An entry changes its bit by one
  * compare-exchange of the word: if a lane set one bit and then cleared the other, somebody who sees both could rely on
- * the one that goes.  (tests/blocks/segments_model.py goes through all schedules of small cases.)  Entries are looked
+ * the one that goes.  (tests/models/segments.py goes through all schedules of small cases.)  Entries are looked
  * at where they are by quarry_segments_peek.  To bring segments back all entries are made strays.
  *
  * Order.  A page: its bit is set with release and won with acquire.  A chunk: pages are counted with release; a claim

@@ -66,7 +66,7 @@
  * never written, only added to, also when a chunk becomes a segment.
  *     Nobody waits.  Who stands still while it looks keeps one chunk, which `segments` counts until it is returned.
  * SRCU (core/srcu.h) needs no word for each chunk, but who retires a segment waits for the readers of all.
- *     tests/blocks/segments_model.py goes through all schedules of small cases.
+ *     tests/models/segments.py goes through all schedules of small cases.
  *
  * The list.  A new segment is written into the link of the last one by a compare-exchange with "open", or, if there is
  * none, into head.  Who finishes a segment moves head over all finished ones at the beginning, each by a

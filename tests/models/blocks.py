@@ -11,14 +11,16 @@ A lane may also give a slot that another lane has, as who frees a block twice do
 gives it at any time after that. Then slots are in two hands. But what is said of the end holds, and who has a slot
 that is free only frees another's.
 
-    blocks_model.py             cases of few states
-    blocks_model.py all         all
-    blocks_model.py planted     all with one bug at a time: some case must find each
+    blocks.py             cases of few states
+    blocks.py all         all
+    blocks.py planted     all with one bug at a time: some case must find each
 
 Sets of slots and of blocks are the bits of an integer.
 """
 import sys
 from collections import namedtuple
+
+from schedules import Model, Wrong, changed, planted, sound
 
 FREE = -1  # a block's type, when it has none
 
@@ -52,10 +54,6 @@ BUGS = {
 }
 
 
-class Wrong(Exception):
-    pass
-
-
 def bits(mask):
     while mask:
         low = mask & -mask
@@ -76,11 +74,7 @@ def subsets(mask, n):
                 yield one | other
 
 
-def changed(values, i, value):
-    return values[:i] + (value,) + values[i + 1 :]
-
-
-class Model:
+class Blocks(Model):
     def __init__(self, case, bug):
         self.capacity, self.blocks, self.programs = case
         self.bug = bug
@@ -392,43 +386,14 @@ class Model:
                 if (shared.allocated[t] >> b & 1, shared.active[t] >> b & 1) != (t == type_, is_active):
                     raise Wrong(f"a bitmap of type {t} is wrong of block {b} at the end")
 
-    def explore(self):
-        """The number of states; a sentence if one is wrong."""
-        first = self.start()
-        before, stack, ends = {first: []}, [first], []
-        state = first
-        try:
-            while stack:
-                state = stack.pop()
-                shared, lanes = state
-                if all(lane.at == "done" for lane in lanes):
-                    self.check_end(shared, lanes)
-                    ends.append(state)
-                for i, lane in enumerate(lanes):
-                    if lane.at == "done":
-                        continue
-                    for now, moved in self.steps(shared, lane, self.programs[i], lanes):
-                        then = lanes[:i] + (moved,) + lanes[i + 1 :]
-                        if self.proves and not now.full:
-                            for j, program in enumerate(self.programs):
-                                if then[j].at in ("land all", "read free", "read", "verdict"):
-                                    now = now._replace(full=self.is_full(now, then, program[then[j].op][1]))
-                        new = now, then
-                        if new not in before:
-                            self.check(now, then)
-                            before[new] = []
-                            stack.append(new)
-                        before[new].append(state)
-        except Wrong as wrong:
-            return len(before), f"{wrong}, after {state}"
-        reached, stack = set(ends), ends
-        while stack:
-            for state in before[stack.pop()]:
-                if state not in reached:
-                    reached.add(state)
-                    stack.append(state)
-        stuck = next((state for state in before if state not in reached), None)
-        return len(before), f"no end from {stuck}" if stuck else ""
+    def moves(self, shared, lanes, i):
+        for now, moved in self.steps(shared, lanes[i], self.programs[i], lanes):
+            then = changed(lanes, i, moved)
+            if self.proves and not now.full:
+                for j, program in enumerate(self.programs):
+                    if then[j].at in ("land all", "read free", "read", "verdict"):
+                        now = now._replace(full=self.is_full(now, then, program[then[j].op][1]))
+            yield now, then
 
 
 def new(type_, n=1):
@@ -461,37 +426,7 @@ def cases(whole):
         yield Case((3, 2), 1, (a + (new(1),), (AGAIN,), (new(0, 2), DELETE, new(1, 2))))
 
 
-def sound(whole):
-    states, wrong = 0, 0
-    for case in cases(whole):
-        found, sentence = Model(case, "").explore()
-        states += found
-        if sentence:
-            wrong += 1
-            print(f"{case}: {sentence}")
-    print(f"{states} states, {wrong} cases wrong")
-    return wrong
-
-
-def planted():
-    missed = 0
-    for bug, what in BUGS.items():
-        states = 0
-        for case in cases(True):
-            found, sentence = Model(case, bug).explore()
-            states += found
-            if sentence:
-                print(f"{what}: found after {states} states: {sentence}")
-                break
-        else:
-            missed += 1
-            print(f"MISSED: {what}")
-    return missed
-
-
-def main():
-    sys.exit((planted() if sys.argv[1:] == ["planted"] else sound(sys.argv[1:] == ["all"])) != 0)
-
-
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["planted"]:
+        planted((what, (Blocks(case, bug) for case in cases(True))) for bug, what in BUGS.items())
+    sound((case, Blocks(case, "")) for case in cases(sys.argv[1:] == ["all"]))

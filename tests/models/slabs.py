@@ -8,10 +8,12 @@ chunk, which has no words. In every state no unit is in two live slots.
 Every state must lead to one in which all lanes are done. Then every slot that is not live can be had. Who says that
 nothing fits must have seen an instant, during the call, when that was so.
 
-    slabs_model.py planted [BUG...]     the same with one bug at a time: some case must find each
+    slabs.py planted [BUG...]     the same with one bug at a time: some case must find each
 """
 import sys
 from collections import namedtuple
+
+from schedules import Model, Wrong, changed, planted, sound
 
 FREE, BOUND, MOVING, LARGE = "free", "bound", "moving", "large"
 
@@ -47,15 +49,7 @@ BUGS = {
 }
 
 
-class Wrong(Exception):
-    pass
-
-
-def changed(values, i, value):
-    return values[:i] + (value,) + values[i + 1 :]
-
-
-class Model:
+class Slabs(Model):
     def __init__(self, case, bug):
         self.bits, self.chunks, self.programs = case
         self.bug = bug
@@ -67,7 +61,7 @@ class Model:
     def start(self):
         word = (0, 0, self.all)
         shared = Shared(((FREE, 0, 0),) * self.chunks, ((word, word),) * self.chunks, ((0, 0, 0, 9),) * 2, (None, None), frozenset())
-        return shared, tuple(self.begin(i, 0, ()) for i in range(len(self.programs)))
+        return self.looked(shared, tuple(self.begin(i, 0, ()) for i in range(len(self.programs))))
 
     def begin(self, i, op, hand):
         program = self.programs[i]
@@ -324,7 +318,7 @@ class Model:
             return set_hint(hand[0][1], (c, w, x)), self.begin(i, op + 1, hand[1:])
         raise AssertionError(at)
 
-    def check_end(self, shared):
+    def check_end(self, shared, lanes):
         """What no one has can be had."""
         for c in range(self.chunks):
             state, k, _ = shared.kind[c]
@@ -341,45 +335,17 @@ class Model:
         if any(cursor[0] for cursor in shared.cursor):
             raise Wrong("a cursor is busy at the end")
 
-    def explore(self):
-        """The number of states; a sentence if one is wrong."""
+    def looked(self, shared, lanes):
+        """With a note in each malloc for which nothing fits now."""
+        for i, lane in enumerate(lanes):
+            if lane.at != "done" and not lane.full and self.programs[i][lane.op] != "free":
+                if not self.fits(shared, self.programs[i][lane.op]):
+                    lanes = changed(lanes, i, lane._replace(full=True))
+        return shared, lanes
 
-        def looked(shared, lanes):
-            for i, lane in enumerate(lanes):
-                if lane.at != "done" and not lane.full and self.programs[i][lane.op] != "free":
-                    if not self.fits(shared, self.programs[i][lane.op]):
-                        lanes = changed(lanes, i, lane._replace(full=True))
-            return shared, lanes
-
-        first = looked(*self.start())
-        before, stack, ends = {first: []}, [first], []
-        state = first
-        try:
-            while stack:
-                state = stack.pop()
-                shared, lanes = state
-                if all(lane.at == "done" for lane in lanes):
-                    self.check_end(shared)
-                    ends.append(state)
-                for i, lane in enumerate(lanes):
-                    if lane.at == "done":
-                        continue
-                    for now, moved in self.steps(i, shared, lane):
-                        new = looked(now, changed(lanes, i, moved))
-                        if new not in before:
-                            before[new] = []
-                            stack.append(new)
-                        before[new].append(state)
-        except Wrong as wrong:
-            return len(before), f"{wrong}, after {state}"
-        reached, stack = set(ends), ends
-        while stack:
-            for state in before[stack.pop()]:
-                if state not in reached:
-                    reached.add(state)
-                    stack.append(state)
-        stuck = next((state for state in before if state not in reached), None)
-        return len(before), f"no end from {stuck}" if stuck else ""
+    def moves(self, shared, lanes, i):
+        for now, moved in self.steps(i, shared, lanes[i]):
+            yield self.looked(now, changed(lanes, i, moved))
 
 
 F = "free"
@@ -405,34 +371,8 @@ def cases():
     yield Case(1, 2, ((0, F, 2), (1, F, 0)))
 
 
-def sound():
-    states, wrong = 0, 0
-    for case in cases():
-        found, sentence = Model(case, "").explore()
-        states += found
-        if "-v" in sys.argv:
-            print(case, found, flush=True)
-        if sentence:
-            wrong += 1
-            print(f"{case}: {sentence}")
-    print(f"{states} states, {wrong} cases wrong")
-    return wrong
-
-
-def planted():
-    missed = 0
-    for bug in [arg for arg in sys.argv[2:] if arg in BUGS] or BUGS:
-        what, states = BUGS[bug], 0
-        for case in cases():
-            found, sentence = Model(case, bug).explore()
-            states += found
-            if sentence:
-                print(f"{what}: found after {states} states: {sentence}", flush=True)
-                break
-        else:
-            missed += 1
-            print(f"MISSED: {what}", flush=True)
-    return missed
-
-
-sys.exit(1 if (planted() if "planted" in sys.argv[1:] else sound()) else 0)
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["planted"]:
+        some = sys.argv[2:] or BUGS
+        planted((BUGS[bug], (Slabs(case, bug) for case in cases())) for bug in some)
+    sound((case, Slabs(case, "")) for case in cases())

@@ -7,8 +7,9 @@ state that can be reached must lead to one in which all lanes are done. There no
 given back, as much was got as there was. No batch is promised and no unit refused unless, at that step, more units are
 reserved than there are, or expected. Each step has the name of the atomic in the header that it stands for.
 """
-import sys
 from collections import namedtuple
+
+from schedules import Model, Wrong, changed, sound
 
 # begun: batches; made: units, also those of the start; failing: whether the last batch failed
 Shared = namedtuple("Shared", "free expected units begun made failing")
@@ -16,10 +17,6 @@ Shared = namedtuple("Shared", "free expected units begun made failing")
 Lane = namedtuple("Lane", "at have owed promised x refused left")
 # n: units asked for; gives: whether it gives back after its last round; rounds
 Plan = namedtuple("Plan", "n gives rounds")
-
-
-class Wrong(Exception):
-    pass
 
 
 def part(x, n):
@@ -131,62 +128,43 @@ def step_of_try(shared, lane, n):
     return (free - n, units), ("done", n)
 
 
-def explore_tries(n, lanes, initial):
+class Tries(Model):
     """Lane 0 signals n units and tries for n, as the others do. All are got that n goes into: else a try has failed although
     they were free from its beginning to its end."""
-    first = (initial, initial), (("signal", 0),) + (("balance", 0),) * (lanes - 1)
-    before, stack = {first}, [first]
-    while stack:
-        shared, lanes = stack.pop()
-        if all(at == "done" for at, _ in lanes) and (shared != (0, 0) or sum(got for _, got in lanes) != initial + n):
-            return len(before), f"{shared} is left, and {lanes} have got"
-        for i, lane in enumerate(lanes):
-            if lane[0] != "done":
-                now, moved = step_of_try(shared, lane, n)
-                new = now, lanes[:i] + (moved,) + lanes[i + 1 :]
-                if new not in before:
-                    before.add(new)
-                    stack.append(new)
-    return len(before), ""
+
+    def __init__(self, n, lanes, initial):
+        self.n, self.lanes, self.initial = n, lanes, initial
+
+    def start(self):
+        return (self.initial, self.initial), (("signal", 0),) + (("balance", 0),) * (self.lanes - 1)
+
+    def steps(self, shared, lane, i):
+        yield step_of_try(shared, lane, self.n)
+
+    def check_end(self, shared, lanes):
+        if shared != (0, 0) or sum(got for _, got in lanes) != self.initial + self.n:
+            raise Wrong(f"{shared} is left, and {lanes} have got")
 
 
-def explore(initial, plans, batch, batches):
-    """The number of states; a sentence if one is wrong."""
-    start = Shared(initial, 0, initial, 0, initial, 0)
-    first = start, tuple(Lane("ask", 0, 0, 0, 0, 0, plan.rounds - 1) for plan in plans)
-    before, stack, ends = {first: []}, [first], []
-    while stack:
-        state = stack.pop()
-        shared, lanes = state
-        if all(lane.at == "done" for lane in lanes):
-            ends.append(state)
-        for i, lane in enumerate(lanes):
-            if lane.at == "done":
-                continue
-            try:
-                now, moved = step(shared, lanes, i, plans[i], batch, batches)
-            except Wrong as wrong:
-                return len(before), f"{wrong} in {state}"
-            new = now, lanes[:i] + (moved,) + lanes[i + 1 :]
-            if new not in before:
-                before[new] = []
-                stack.append(new)
-            before[new].append(state)
-    for shared, lanes in ends:
+class Asks(Model):
+    def __init__(self, initial, plans, batch, batches):
+        self.initial, self.plans, self.batch, self.batches = initial, plans, batch, batches
+
+    def start(self):
+        lanes = tuple(Lane("ask", 0, 0, 0, 0, 0, plan.rounds - 1) for plan in self.plans)
+        return Shared(self.initial, 0, self.initial, 0, self.initial, 0), lanes
+
+    def moves(self, shared, lanes, i):
+        now, moved = step(shared, lanes, i, self.plans[i], self.batch, self.batches)
+        yield now, changed(lanes, i, moved)
+
+    def check_end(self, shared, lanes):
         kept = sum(lane.have for lane in lanes)
         if (shared.units, shared.free, shared.expected) != (shared.made - kept, shared.units, 0):
-            return len(before), f"{kept} kept, and {shared}"
-        if not any(plan.gives or plan.rounds > 1 for plan in plans):
-            if kept != min(sum(plan.n for plan in plans), initial + batches * batch):
-                return len(before), f"{kept} units got"
-    reached, stack = set(ends), ends
-    while stack:
-        for state in before[stack.pop()]:
-            if state not in reached:
-                reached.add(state)
-                stack.append(state)
-    stuck = next((state for state in before if state not in reached), None)
-    return len(before), f"no end from {stuck}" if stuck else ""
+            raise Wrong(f"{kept} kept, and {shared}")
+        if not any(plan.gives or plan.rounds > 1 for plan in self.plans):
+            if kept != min(sum(plan.n for plan in self.plans), self.initial + self.batches * self.batch):
+                raise Wrong(f"{kept} units got")
 
 
 def cases():
@@ -200,23 +178,8 @@ def cases():
                             yield initial, plans, batch, batches
 
 
-def main():
-    states, wrong = 0, 0
-    for case in cases():
-        found, sentence = explore(*case)
-        states += found
-        if sentence:
-            wrong += 1
-            print(f"{case}: {sentence}")
-    for n, lanes, initial in ((1, 2, 0), (2, 3, 0), (1, 4, 0), (1, 3, 1), (2, 4, 2)):
-        found, sentence = explore_tries(n, lanes, initial)
-        states += found
-        if sentence:
-            wrong += 1
-            print(f"{lanes} lanes try for {n}, {initial} at first: {sentence}")
-    print(f"{states} states, {wrong} cases wrong")
-    sys.exit(wrong != 0)
-
+TRIES = ((1, 2, 0), (2, 3, 0), (1, 4, 0), (1, 3, 1), (2, 4, 2))
 
 if __name__ == "__main__":
-    main()
+    asks = [(case, Asks(*case)) for case in cases()]
+    sound(asks + [(f"{lanes} lanes try for {n}, {initial} at first", Tries(n, lanes, initial)) for n, lanes, initial in TRIES])

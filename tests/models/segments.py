@@ -10,10 +10,12 @@ Entries (core/chunk_masks.h): pages of one chunk are freed, claimed and given ba
 or in somebody's hands, and any put may find no slot. At the end a chunk with pages has an entry, and never has it two of a
 kind.
 
-    segments_model.py planted     the same with one bug at a time: some case must find each
+    segments.py planted     the same with one bug at a time: some case must find each
 """
 import sys
 from collections import namedtuple
+
+from schedules import Model, Wrong, changed, planted, sound
 
 READER_BUGS = {
     "look": "who looks does not look again",
@@ -38,14 +40,6 @@ ENTRY_BUGS = {
 }
 
 
-class Wrong(Exception):
-    pass
-
-
-def changed(values, i, value):
-    return values[:i] + (value,) + values[i + 1 :]
-
-
 # ---- readers ----
 
 # entry: number and chunk of the one entry; held, readers: of each chunk; use: of each chunk, what it is: "store", "user", or
@@ -55,7 +49,7 @@ Queue = namedtuple("Queue", "entry held readers use")
 Actor = namedtuple("Actor", "at number chunk left x", defaults=(0,))
 
 
-class Readers:
+class Readers(Model):
     """Makers each make a chunk a segment and retire it, so often; users write to chunks of the store; readers look."""
 
     def __init__(self, case, bug):
@@ -159,7 +153,7 @@ CLASSES = 2
 STRAY = CLASSES
 
 
-class Entries:
+class Entries(Model):
     """A chunk of so many pages, all of them free, and in queue 0. Lanes' programs have these operations:
 
     free      pages that somebody has had from the start come back, one for each
@@ -293,41 +287,7 @@ class Entries:
             raise Wrong(f"{s} at the end")
 
 
-# ---- both ----
-
-
-def explore(model):
-    """The number of states; a sentence if one is wrong."""
-    first = model.start()
-    before, stack, ends, state = {first: []}, [first], [], first
-    try:
-        while stack:
-            state = stack.pop()
-            shared, lanes = state
-            if all(lane.at == "done" for lane in lanes):
-                model.check_end(shared, lanes)
-                ends.append(state)
-            for i, lane in enumerate(lanes):
-                if lane.at == "done":
-                    continue
-                for now, moved in model.steps(shared, lane, i):
-                    new = now, lanes[:i] + (moved,) + lanes[i + 1 :]
-                    if new not in before:
-                        model.check(*new)
-                        before[new] = []
-                        stack.append(new)
-                    before[new].append(state)
-    except Wrong as wrong:
-        return len(before), f"{wrong}, after {state}"
-    reached, stack = set(ends), ends
-    while stack:
-        for state in before[stack.pop()]:
-            if state not in reached:
-                reached.add(state)
-                stack.append(state)
-    stuck = next((state for state in before if state not in reached), None)
-    return len(before), f"no end from {stuck}" if stuck else ""
-
+# ---- cases ----
 
 # chunks, makers, users, readers, rounds
 READERS = [(1, 1, 0, 1, 2), (1, 1, 1, 1, 3), (1, 1, 1, 2, 2), (2, 1, 1, 2, 2), (2, 2, 1, 1, 1)]
@@ -358,43 +318,11 @@ ENTRIES = [
 ]
 
 
-def models(bugs):
-    for bug, what in bugs.items():
-        yield what, [Readers(case, bug) for case in READERS] if bugs is READER_BUGS else [Entries(case, bug) for case in ENTRIES]
-
-
-def sound():
-    states, wrong = 0, 0
-    for model in [Readers(case, "") for case in READERS] + [Entries(case, "") for case in ENTRIES]:
-        found, sentence = explore(model)
-        states += found
-        if sentence:
-            wrong += 1
-            print(f"{type(model).__name__}: {sentence}")
-    print(f"{states} states, {wrong} cases wrong")
-    return wrong
-
-
-def planted():
-    missed = 0
-    for bugs in (READER_BUGS, ENTRY_BUGS):
-        for what, cases in models(bugs):
-            states = 0
-            for model in cases:
-                found, sentence = explore(model)
-                states += found
-                if sentence:
-                    print(f"{what}: found after {states} states: {sentence}")
-                    break
-            else:
-                missed += 1
-                print(f"MISSED: {what}")
-    return missed
-
-
-def main():
-    sys.exit((planted() if sys.argv[1:] == ["planted"] else sound()) != 0)
+def models(bugs, bug):
+    return [Readers(case, bug) for case in READERS] if bugs is READER_BUGS else [Entries(case, bug) for case in ENTRIES]
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["planted"]:
+        planted((what, models(bugs, bug)) for bugs in (READER_BUGS, ENTRY_BUGS) for bug, what in bugs.items())
+    sound((type(model).__name__, model) for bugs in (READER_BUGS, ENTRY_BUGS) for model in models(bugs, ""))
