@@ -46,8 +46,9 @@ check-long: all
 gpu-check: all
 	@$(CTEST) -L gpu $(CTEST_FLAGS)
 
+# quarry_pages: the command, and what is made of it, so that all is there for cmake --install.
 groupby: configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target quarry_command
+	@cmake --build $(BUILD) --parallel $(JOBS) --target quarry_pages
 	$(BUILD)/quarry groupby --column section --header --top 10 --stats tests/data/debian-sections.tsv.gz
 
 format:
