@@ -431,7 +431,33 @@ SIMT_FN void quarry_slabs_free(const struct quarry_slabs *h, void *block)
 }
 
 #define quarry_slabs_settle QUARRY_NOTHING_TO_SETTLE
-#define quarry_slabs_trim QUARRY_NOTHING_TO_TRIM
+
+/* Makes two blocks of the caller's row of chunks: the second begins with chunk `at`. */
+SIMT_FN void quarry_slabs_cut(const struct quarry_slabs *h, uint32_t first, uint32_t at, uint32_t end)
+{
+    quarry_slabs_let_go(h, at, QUARRY_SLABS_IS_LARGE, 0, end - at);
+    quarry_slabs_let_go(h, first, QUARRY_SLABS_IS_LARGE, 0, at - first);
+}
+
+/* The trim of alloc.h: chunks before the user's become a block of their own, and are freed; likewise those behind.  A
+ * slot stays as it is. */
+SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *user, uint64_t bytes)
+{
+    uint32_t row = quarry_page_index(&h->pages, block), first = quarry_page_index(&h->pages, user);
+    uint64_t kind = quarry_slabs_kind(h, row);
+    uint32_t last = quarry_page_index(&h->pages, (unsigned char *)user + bytes - 1u);
+    uint32_t end = row + quarry_slabs_more(kind);
+    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_LARGE)
+        return;
+    if (first > row) {
+        quarry_slabs_cut(h, row, first, end);
+        quarry_slabs_free_row(h, row, quarry_slabs_kind(h, row));
+    }
+    if (last + 1u < end) {
+        quarry_slabs_cut(h, first, last + 1u, end);
+        quarry_slabs_free_row(h, last + 1u, quarry_slabs_kind(h, last + 1u));
+    }
+}
 
 #if SIMT_HAS_HOST
 #define QUARRY_SLABS_MOST_BYTES (1u << 18) /* of a chunk, unless the user says so */
