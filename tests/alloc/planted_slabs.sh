@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Bugs planted into the allocator `quarry`.
+#
+#   planted_slabs.sh CC LIBRARY-FLAGS    the compiler, and what links a program of tests with the library
+# shellcheck source=tests/planted.sh
+. "$(dirname "$0")/../planted.sh"
+export QUARRY_TEST_ALLOCATOR=quarry
+kernel_flags=(-DQUARRY_ALLOCATOR=quarry)
+failed_seed='s/.*quarry,.*, seed ([0-9]+).*/\1/p; s/.*Test failed with exception.*/of an exception/p'
+
+fresh() {
+    rm -rf "$scratch/copy"
+    mkdir -p "$scratch/copy/include/quarry" "$scratch/copy/tests"
+    cp -r include/quarry/alloc "$scratch/copy/include/quarry/"
+}
+
+build() {
+    compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
+        compile alloc/promise_kernels && link "test_$1.o" promises.o chosen.o promise_kernels.o
+}
+
+sound slabs 20
+
+# A hint over a chunk that has another class by now.
+plant slabs 60 slabs_map.h 'a word may be of any class' \
+    's/while \(quarry_slabs_is_of\(\*seen, class_\) \&\& /while (/;s/quarry_slabs_change\(\*seen, class_, /quarry_slabs_change(*seen, (uint32_t)(*seen >> 56) - 1u, /'
+plant slabs 60 slabs_map.h 'who takes does not look whether the word has changed' \
+    's/uint64_t now = simt_cas_u64\(word, \*seen, after, acquire\);/uint64_t now = (simt_exchange_u64(word, after, acquire), *seen);/'
+plant slabs 20 slabs_map.h 'a cursor past its end gives slots' \
+    's/next < slots \? slots - next : 0;/next < slots + 32u ? slots + 32u - next : 0;/'
+plant slabs 200 slabs_map.h 'a chunk is held twice' \
+    's/simt_cas_u64\(&h->kinds\[chunk\], kind, moving, acquire\) == kind/(simt_exchange_u64(\&h->kinds[chunk], moving, acquire), 1)/'
+plant slabs 60 slabs_map.h 'a chunk is closed with a live slot, whose free is on its way' \
+    's/closed = \(uint32_t\)seen == quarry_slabs_from\(i, slots\);/closed = simt_popc_u32((uint32_t)seen) <= simt_popc_u32(quarry_slabs_from(i, slots)) + 1u;/'
+plant slabs 200 slabs_map.h 'what could not be closed stays closed' \
+    's/\(void\)simt_and_u64\(&word\[back\]/(void)simt_or_u64(\&word[back]/;s/simt_or_u64\(&word\[back\], ~/simt_or_u64(\&word[back], 0 \& ~/'
+plant slabs 20 slabs_map.h 'the rest of a cursor is lost' \
+    's/from = quarry_slabs_next\(now\);/from = slots;/'
+plant slabs 20 slabs.h 'who finds no chunk leaves the cursor busy, and others wait for it' \
+    '/if \(chunk == QUARRY_NO_PAGE\) \{/,/^    \}/s/~QUARRY_SLABS_BUSY/~(uint64_t)0/;s/i < QUARRY_SLABS_PATIENCE \&\& //'
+plant slabs 20 slabs_sweep.h 'a proof does not look at cursors' \
+    's/if \(\*page == QUARRY_NO_PAGE \&\& to > chunks\)/if (0 \&\& to > chunks)/'
+plant slabs 200 slabs_sweep.h 'a proof takes a chunk that moves for one without space' \
+    's/ \|\| state == QUARRY_SLABS_IS_MOVING;/;/'
+plant slabs 200 slabs_sweep.h 'a proof reads once' \
+    's/plan\.kinds = 2;/plan.kinds = 1;/'
+plant slabs 20 slabs.h 'a large block loses its second chunk' \
+    's/for \(uint32_t i = chunks; i > 0; i--\)/for (uint32_t i = 1; i > 0; i--)/'
+
+finish
