@@ -37,6 +37,8 @@ plant slabs 200 slabs_map.h 'what could not be closed stays closed' \
     's/\(void\)simt_and_u64\(&word\[back\]/(void)simt_or_u64(\&word[back]/;s/simt_or_u64\(&word\[back\], ~/simt_or_u64(\&word[back], 0 \& ~/'
 plant slabs 20 slabs_map.h 'the rest of a cursor is lost' \
     's/from = quarry_slabs_next\(now\);/from = slots;/'
+plant slabs 200 slabs_map.h 'who could not retire a cursor forgets whose the chunk is' \
+    's/more = quarry_slabs_more\(kind\);/more = 0;/'
 plant slabs 20 slabs.h 'who finds no chunk leaves the cursor busy, and others wait for it' \
     '/if \(chunk == QUARRY_NO_PAGE\) \{/,/^    \}/s/~QUARRY_SLABS_BUSY/~(uint64_t)0/;s/i < QUARRY_SLABS_PATIENCE \&\& //'
 plant slabs 20 slabs_sweep.h 'a proof does not look at cursors' \

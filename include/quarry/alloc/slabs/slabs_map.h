@@ -347,7 +347,7 @@ SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uin
 SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t group, uint32_t index)
 {
     uint32_t class_ = index / h->cursors, slots = quarry_slabs_slots(h, class_);
-    uint32_t leader = simt_ctz_u32(group), chunk = 0, from = slots;
+    uint32_t leader = simt_ctz_u32(group), chunk = 0, from = slots, more = 0;
     int held = 0;
     if (simt_rank(group) == 0) {
         uint64_t now = simt_load_u64(&h->cursor[index], acquire), kind;
@@ -359,6 +359,8 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t group, u
         /* Order: a sweep that sees it sees that the chunk moves. */
         if (held && simt_cas_u64(&h->cursor[index], now, past, acq_rel) == now)
             from = quarry_slabs_next(now);
+        else /* others have added to it: it stays the chunk's */
+            more = quarry_slabs_more(kind);
     }
     chunk = simt_shuffle_u32(group, chunk, leader);
     from = simt_shuffle_u32(group, from, leader);
@@ -372,7 +374,7 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t group, u
     }
     simt_sync(group);
     if (held && simt_rank(group) == 0)
-        quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, 0);
+        quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, more);
     simt_sync(group);
 }
 
