@@ -36,7 +36,7 @@ plant slabs 60 slabs_map.h 'a chunk is closed with a live slot, whose free is on
 plant slabs 200 slabs_map.h 'what could not be closed stays closed' \
     's/\(void\)simt_and_u64\(&word\[back\]/(void)simt_or_u64(\&word[back]/;s/simt_or_u64\(&word\[back\], ~/simt_or_u64(\&word[back], 0 \& ~/'
 plant slabs 20 slabs_map.h 'the rest of a cursor is lost' \
-    's/from = quarry_slabs_next\(now\);/from = slots;/'
+    's/i = from \/ QUARRY_SLABS_BITS; i < /i = quarry_slabs_words(slots); i < /'
 plant slabs 200 slabs_map.h 'who could not retire a cursor forgets whose the chunk is' \
     's/more = quarry_slabs_more\(kind\);/more = 0;/'
 plant slabs 20 slabs.h 'who finds no chunk leaves the cursor busy, and others wait for it' \

@@ -103,6 +103,7 @@ SIMT_FN uint32_t quarry_slabs_sample(const struct quarry_slabs *h, struct quarry
                                      uint32_t class_)
 {
     uint32_t count = h->pages.count, leader = simt_ctz_u32(group);
+    SIMT_ROLLED
     for (uint32_t look = 0; look < QUARRY_SLABS_SAMPLES; look++) {
         uint32_t i = simt_shuffle_u32(group, quarry_random_below(r, count), leader) + simt_rank(group);
         i -= i >= count ? count : 0;
@@ -129,6 +130,7 @@ SIMT_FN uint64_t quarry_slabs_fill(const struct quarry_slabs *h, struct quarry_r
     if (simt_rank(group) == 0) {
         uint64_t now = simt_or_u64(cursor, QUARRY_SLABS_BUSY, relaxed);
         fills = !(now & QUARRY_SLABS_BUSY);
+        SIMT_ROLLED
         for (uint32_t i = 0; !fills && i < QUARRY_SLABS_PATIENCE && (now & QUARRY_SLABS_BUSY); i++) {
             simt_backoff();
             now = simt_load_u64(cursor, relaxed);
@@ -165,6 +167,7 @@ SIMT_FN uint64_t quarry_slabs_take_from(const struct quarry_slabs *h, uint32_t g
 {
     uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_)), width = simt_popc_u32(group);
     uint32_t needs = simt_ballot(group, place == QUARRY_SLABS_NONE);
+    SIMT_ROLLED
     for (uint32_t base = 0; base < words && needs; base += width) {
         uint32_t i = base + simt_rank(group) + start, asked = simt_popc_u32(needs);
         i -= i >= words ? words : 0;
@@ -178,6 +181,7 @@ SIMT_FN uint64_t quarry_slabs_take_from(const struct quarry_slabs *h, uint32_t g
             bits = quarry_slabs_take(word, &seen, class_, (to < asked ? to : asked) - from);
         if (bits && simt_popc_u32(~(uint32_t)seen) >= QUARRY_SLABS_HINT)
             quarry_slabs_leave(h, class_, first, seen);
+        SIMT_ROLLED
         for (uint32_t givers = simt_ballot(group, bits); givers; givers &= givers - 1u) {
             uint32_t giver = simt_ctz_u32(givers);
             place = quarry_slabs_deal(group, giver, first, bits, 0, place);
@@ -193,12 +197,14 @@ SIMT_FN uint64_t quarry_slabs_walk(const struct quarry_slabs *h, struct quarry_r
 {
     uint32_t count = h->pages.count, leader = simt_ctz_u32(group);
     uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_));
+    SIMT_ROLLED
     for (uint32_t look = 0; look < QUARRY_SLABS_WALKS; look++) {
         uint32_t i = simt_shuffle_u32(group, quarry_random_below(r, count), leader) + simt_rank(group);
         uint32_t start = simt_shuffle_u32(group, quarry_random_below(r, words), leader);
         i -= i >= count ? count : 0;
         uint32_t ours =
             simt_ballot(group, i < count && quarry_slabs_is_bound(quarry_slabs_kind(h, i), class_));
+        SIMT_ROLLED
         for (; ours && simt_any(group, place == QUARRY_SLABS_NONE); ours &= ours - 1u) {
             uint32_t chunk = simt_shuffle_u32(group, i, simt_ctz_u32(ours));
             place = quarry_slabs_take_from(h, group, class_, chunk, start, place);
@@ -209,7 +215,7 @@ SIMT_FN uint64_t quarry_slabs_walk(const struct quarry_slabs *h, struct quarry_r
     return place;
 }
 
-/* Step 5: uses what a sweep has found, if it is still there.
+/* Step 5, for a class: uses what a sweep has found, if it is still there.
  *   page   of quarry_slabs_search */
 SIMT_FN uint64_t quarry_slabs_visit(const struct quarry_slabs *h, uint32_t group, uint32_t class_,
                                     uint32_t page, uint64_t place)
@@ -235,30 +241,14 @@ SIMT_FN uint64_t quarry_slabs_visit(const struct quarry_slabs *h, uint32_t group
     return quarry_slabs_deal(group, leader, quarry_slabs_place(page, 0), 0, got, place);
 }
 
-/* Steps 3 to 5.  Out of line: most mallocs don't come here. */
-SIMT_NOINLINE_FN uint64_t quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t group, uint32_t class_,
-                                               uint64_t place)
-{
-    struct quarry_random r = quarry_random_start();
-    place = quarry_slabs_fill(h, &r, group, class_, place);
-    if (simt_any(group, place == QUARRY_SLABS_NONE))
-        place = quarry_slabs_walk(h, &r, group, class_, place);
-    while (simt_any(group, place == QUARRY_SLABS_NONE)) {
-        uint32_t page = quarry_slabs_search(h, group, class_, 0);
-        if (page == QUARRY_NO_PAGE)
-            break;
-        place = quarry_slabs_visit(h, group, class_, page, place);
-    }
-    return place;
-}
-
 /* ---- large blocks ---- */
 
-/* A row of so many free chunks, from chunk `from` on and before `to`; or QUARRY_NO_PAGE.  Scope: group. */
+/* A row of so many free chunks, from chunk `from` on; or QUARRY_NO_PAGE.  Scope: group. */
 SIMT_FN uint32_t quarry_slabs_find_row(const struct quarry_slabs *h, uint32_t group, uint32_t from,
-                                       uint32_t to, uint32_t chunks)
+                                       uint32_t chunks)
 {
-    uint32_t width = simt_popc_u32(group), run = 0;
+    uint32_t width = simt_popc_u32(group), to = h->pages.count, run = 0;
+    SIMT_ROLLED
     for (uint32_t base = from; base < to; base += width) {
         uint32_t i = base + simt_rank(group);
         int spare = i < to && quarry_slabs_state(quarry_slabs_kind(h, i)) == QUARRY_SLABS_IS_FREE;
@@ -267,6 +257,7 @@ SIMT_FN uint32_t quarry_slabs_find_row(const struct quarry_slabs *h, uint32_t gr
             run = 0;
             continue;
         }
+        SIMT_ROLLED
         for (uint32_t k = 0; k < width; k++) {
             run = free_ >> quarry_lane_of_rank(group, k) & 1u ? run + 1u : 0;
             if (run == chunks)
@@ -281,12 +272,14 @@ SIMT_FN int quarry_slabs_claim(const struct quarry_slabs *h, uint32_t group, uin
 {
     uint32_t width = simt_popc_u32(group), i = simt_rank(group);
     int fine = 1;
+    SIMT_ROLLED
     while (fine && i < chunks) {
         uint64_t kind = quarry_slabs_kind(h, first + i);
         fine = quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE && quarry_slabs_hold(h, first + i, kind, 0);
         i += fine ? width : 0;
     }
     int all = simt_all(group, fine);
+    SIMT_ROLLED
     for (uint32_t k = simt_rank(group); k < i && k < chunks; k += width)
         quarry_slabs_let_go(h, first + k, all ? QUARRY_SLABS_IS_LARGE : QUARRY_SLABS_IS_FREE, 0,
                             all && k == 0 ? chunks : 0);
@@ -294,33 +287,12 @@ SIMT_FN int quarry_slabs_claim(const struct quarry_slabs *h, uint32_t group, uin
     return all;
 }
 
-/* A row of so many chunks for the group: its first, or QUARRY_NO_PAGE.
- *   *from   where to look first; then behind it */
-SIMT_FN uint32_t quarry_slabs_new_row(const struct quarry_slabs *h, uint32_t group, uint32_t chunks,
-                                      uint32_t *from)
-{
-    uint32_t page = QUARRY_NO_PAGE;
-    for (uint32_t i = 0; i < QUARRY_SLABS_TRIES; i++) {
-        page = quarry_slabs_find_row(h, group, *from, h->pages.count, chunks);
-        if (page == QUARRY_NO_PAGE)
-            page = quarry_slabs_find_row(h, group, 0, h->pages.count, chunks);
-        if (page == QUARRY_NO_PAGE)
-            break;
-        *from = page + chunks;
-        if (quarry_slabs_claim(h, group, page, chunks))
-            return page;
-    }
-    do
-        page = quarry_slabs_search(h, group, h->classes, chunks);
-    while (page != QUARRY_NO_PAGE && !quarry_slabs_claim(h, group, page, chunks));
-    return page;
-}
-
 /* Single chunks for all lanes of the group that find some, looking at each once, from `from` on, around. */
-SIMT_FN uint32_t quarry_slabs_new_chunks(const struct quarry_slabs *h, uint32_t group, uint32_t from,
-                                         uint32_t page)
+SIMT_FN uint64_t quarry_slabs_new_chunks(const struct quarry_slabs *h, uint32_t group, uint32_t from,
+                                         uint64_t place)
 {
-    uint32_t needs = simt_ballot(group, page == QUARRY_NO_PAGE), count = h->pages.count;
+    uint32_t needs = simt_ballot(group, place == QUARRY_SLABS_NONE), count = h->pages.count;
+    SIMT_ROLLED
     for (uint32_t base = 0; base < count && needs; base += simt_popc_u32(group)) {
         uint32_t i = base + simt_rank(group) + from;
         i -= i >= count ? count : 0;
@@ -331,57 +303,83 @@ SIMT_FN uint32_t quarry_slabs_new_chunks(const struct quarry_slabs *h, uint32_t 
         if (held)
             quarry_slabs_let_go(h, i, QUARRY_SLABS_IS_LARGE, 0, 1u);
         uint32_t has = simt_ballot(group, held), got = quarry_share_u32(group, has, needs, i);
-        page = quarry_share_takes(has, needs) ? got : page;
-        needs = simt_ballot(group, page == QUARRY_NO_PAGE);
+        place = quarry_share_takes(has, needs) ? quarry_slabs_place(got, 0) : place;
+        needs = simt_ballot(group, place == QUARRY_SLABS_NONE);
     }
     simt_sync(group); /* what one acquired for another */
-    return page;
+    return place;
 }
 
-/* Blocks of more than half a chunk, for lanes that ask together.  Returns the caller's first chunk. */
-SIMT_NOINLINE_FN uint32_t quarry_slabs_large(const struct quarry_slabs *h, uint32_t group, uint32_t chunks)
+/* Rows of so many chunks for lanes that need one, as far as some seem free; looked for from `from` on, around.
+ * Returns the caller's first chunk, as a place. */
+SIMT_FN uint64_t quarry_slabs_new_rows(const struct quarry_slabs *h, uint32_t group, uint32_t chunks,
+                                       uint32_t from, uint64_t place)
 {
-    struct quarry_random r = quarry_random_start();
-    uint32_t page = QUARRY_NO_PAGE;
-    /* At a multiple of the row's length, so that rows of one length leave no gaps. */
-    uint32_t from = quarry_random_below(&r, h->pages.count / chunks) * chunks;
-    from = simt_shuffle_u32(group, from, simt_ctz_u32(group));
-    if (simt_all(group, chunks == 1u)) {
-        while (from != QUARRY_NO_PAGE) {
-            page = quarry_slabs_new_chunks(h, group, from, page);
-            if (!simt_any(group, page == QUARRY_NO_PAGE))
-                break;
-            from = quarry_slabs_search(h, group, h->classes, 1u);
+    uint32_t tries = 0;
+    if (chunks == 1u)
+        return quarry_slabs_new_chunks(h, group, from, place);
+    SIMT_ROLLED
+    while (tries < QUARRY_SLABS_TRIES && simt_any(group, place == QUARRY_SLABS_NONE)) {
+        uint32_t page = quarry_slabs_find_row(h, group, from, chunks);
+        if (page == QUARRY_NO_PAGE && from == 0)
+            break;
+        from = page == QUARRY_NO_PAGE ? 0 : page + chunks;
+        if (page != QUARRY_NO_PAGE && quarry_slabs_claim(h, group, page, chunks)) {
+            place = quarry_slabs_deal(group, simt_ctz_u32(group), quarry_slabs_place(page, 0), 0, 1u, place);
+            tries = 0;
+        } else if (page != QUARRY_NO_PAGE) {
+            tries++;
         }
-        return page;
     }
-    for (uint32_t lanes = group; lanes; lanes &= lanes - 1u) {
-        uint32_t lane = simt_ctz_u32(lanes), wanted = simt_shuffle_u32(group, chunks, lane);
-        uint32_t row = quarry_slabs_new_row(h, group, wanted, &from);
-        page = lane == simt_lane() ? row : page;
-    }
-    return page;
+    return place;
 }
 
 /* ---- malloc and free ---- */
+
+/* What most mallocs don't need, and therefore out of line: steps 3 to 5, and large blocks.
+ *   class_, chunks   of quarry_slabs_malloc, the same of all lanes */
+SIMT_NOINLINE_FN uint64_t quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t group, uint32_t class_,
+                                               uint32_t chunks, uint64_t place)
+{
+    struct quarry_random r = quarry_random_start();
+    if (chunks == 0) {
+        place = quarry_slabs_fill(h, &r, group, class_, place);
+        if (simt_any(group, place == QUARRY_SLABS_NONE))
+            place = quarry_slabs_walk(h, &r, group, class_, place);
+    }
+    /* Rows at a multiple of their length, so that those of one length leave no gaps. */
+    uint32_t page = chunks ? quarry_random_below(&r, h->pages.count / chunks) * chunks : 0;
+    page = simt_shuffle_u32(group, page, simt_ctz_u32(group));
+    SIMT_ROLLED
+    for (int looked = chunks == 0; simt_any(group, place == QUARRY_SLABS_NONE); looked = 1) {
+        if (looked)
+            page = quarry_slabs_search(h, group, class_, chunks);
+        if (page == QUARRY_NO_PAGE)
+            break;
+        place = chunks ? quarry_slabs_new_rows(h, group, chunks, page, place)
+                       : quarry_slabs_visit(h, group, class_, page, place);
+    }
+    return place;
+}
 
 /* Progress: steps 1 to 4 wait for nobody, but for a bounded time for who fills a cursor; on a heap that seems full, as
  * quarry_sweep_search. */
 SIMT_FN void *quarry_slabs_malloc(const struct quarry_slabs *h, struct quarry_context *context,
                                   uint64_t bytes)
 {
-    uint32_t class_ = quarry_slabs_class(h, bytes);
-    uint64_t place;
+    uint32_t class_ = quarry_slabs_class(h, bytes), chunks = 0;
+    uint64_t place = QUARRY_SLABS_NONE;
     quarry_step(context);
     if (class_ >= h->classes) {
-        uint32_t group = quarry_group(h->kinds, QUARRY_SITE_SLABS_LARGE);
-        uint32_t page = quarry_slabs_large(h, group, quarry_page_count(&h->pages, bytes));
-        return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&h->pages, page);
+        class_ = h->classes;
+        chunks = quarry_page_count(&h->pages, bytes);
     }
-    uint32_t group = quarry_group(h->kinds + class_, QUARRY_SITE_SLABS_MALLOC);
-    place = quarry_slabs_new(h, group, class_);
+    uint32_t group =
+        quarry_group((const unsigned char *)h->kinds + class_ + chunks, QUARRY_SITE_SLABS_MALLOC);
+    if (chunks == 0)
+        place = quarry_slabs_new(h, group, class_);
     if (simt_any(group, place == QUARRY_SLABS_NONE))
-        place = quarry_slabs_more_of(h, group, class_, place);
+        place = quarry_slabs_more_of(h->self, group, class_, chunks, place);
     simt_sync(group); /* what the leader acquired, each has */
     if (place == QUARRY_SLABS_NONE)
         return SIMT_NULL;
@@ -398,6 +396,7 @@ SIMT_FN void quarry_slabs_free_row(const struct quarry_slabs *h, uint32_t chunk,
     QUARRY_ASSERT_LIVE(live);
     if (!live)
         return;
+    SIMT_ROLLED
     for (uint32_t i = chunks; i > 0; i--)
         quarry_slabs_let_go(h, first + i - 1u, QUARRY_SLABS_IS_FREE, 0, 0);
 }
@@ -495,6 +494,7 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     h->hints = quarry_slabs_power(l->pages * l->page_bytes / 1024u / per_hint, QUARRY_SLABS_HINTS);
     uint64_t cursors = (uint64_t)h->classes * h->cursors;
     h->parts = quarry_layout_parts(l->pages + cursors, QUARRY_SLABS_PART, QUARRY_SLABS_PART);
+    h->self = (struct quarry_slabs *)quarry_layout_section(l, "self", sizeof *h->self, QUARRY_SECTION_ALIGN);
     h->sweep =
         (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *h->sweep, QUARRY_SECTION_ALIGN);
     h->kinds =

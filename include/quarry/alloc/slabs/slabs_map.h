@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chunks of slots: what alloc/slabs.h is made of.
  *
- *     pool     | sweep | kinds | cursors | hints | words | chunk 0 | chunk 1 | ...
+ *     pool     | self | sweep | kinds | cursors | hints | words | chunk 0 | chunk 1 | ...
  *
  *     kind     63        34 33         10 9      2 1     0     one for each chunk
  *             |  version   |    more     |  class  | state |
@@ -73,6 +73,7 @@ struct quarry_slabs {
     uint64_t *words;
     uint64_t *cursor;
     uint64_t *hint;
+    struct quarry_slabs *self; /* a copy of this: functions that are not inlined get its address */
     struct quarry_sweep *sweep;
     uint32_t units;    /* of a chunk */
     uint32_t unit_log; /* a unit has 2^unit_log bytes */
@@ -219,6 +220,7 @@ SIMT_FN uint32_t quarry_slabs_lowest(uint32_t bits, uint32_t n)
  * success. */
 SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t class_, uint32_t n)
 {
+    SIMT_ROLLED
     while (quarry_slabs_is_of(*seen, class_) && (uint32_t)*seen != ~0u) {
         uint32_t bits = quarry_slabs_lowest(~(uint32_t)*seen, n);
         uint64_t after = quarry_slabs_change(*seen, class_, (uint32_t)*seen | bits);
@@ -279,8 +281,10 @@ SIMT_FN uint32_t quarry_slabs_rest(const struct quarry_slabs *h, uint32_t chunk,
 /* Thread `thread` of `threads` writes its share of a heap whose chunks are all free. */
 SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
 {
-    if (thread == 0)
+    if (thread == 0) {
+        *h->self = *h;
         quarry_sweep_init(h->sweep);
+    }
     for (uint64_t i = thread; i < h->pages.count; i += threads)
         h->kinds[i] = 0;
     for (uint64_t i = thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
@@ -301,6 +305,7 @@ SIMT_FN void quarry_slabs_bind(const struct quarry_slabs *h, uint32_t group, uin
     uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
     simt_sync(group);    /* what the leader acquired, each has, */
     simt_fence(acq_rel); /* and hands on to who takes slots */
+    SIMT_ROLLED
     for (uint32_t i = simt_rank(group); i < words; i += simt_popc_u32(group)) {
         uint32_t bits = ~quarry_slabs_from(i, taken) | quarry_slabs_from(i, slots);
         simt_store_u64(&word[i], quarry_slabs_change(simt_load_u64(&word[i], relaxed), class_, bits), fenced);
@@ -322,6 +327,7 @@ SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uin
     if (!simt_any(group, held))
         return 0;
     simt_sync(group); /* the kind before the words, for a sweep */
+    SIMT_ROLLED
     while (closed && i < words) {
         uint64_t seen = simt_load_u64(&word[i], relaxed);
         uint64_t full = quarry_slabs_change(seen, class_, ~0u);
@@ -331,6 +337,7 @@ SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uin
         i += closed ? width : 0;
     }
     int all = simt_all(group, closed);
+    SIMT_ROLLED
     for (uint32_t back = simt_rank(group); !all && back < i && back < words; back += width)
         (void)simt_and_u64(&word[back], ~(uint64_t)(uint32_t)~quarry_slabs_from(back, slots), relaxed);
     simt_sync(group);
@@ -342,40 +349,27 @@ SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uin
 }
 
 /* Gives back what a cursor has left: its slots' bits become clear, and its chunk may become empty.
- *   index   of the cursor
- * Scope: group, reconverged; synced at return. */
-SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t group, uint32_t index)
+ *   index   of the cursor */
+SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
 {
     uint32_t class_ = index / h->cursors, slots = quarry_slabs_slots(h, class_);
-    uint32_t leader = simt_ctz_u32(group), chunk = 0, from = slots, more = 0;
-    int held = 0;
-    if (simt_rank(group) == 0) {
-        uint64_t now = simt_load_u64(&h->cursor[index], acquire), kind;
-        chunk = quarry_slabs_chunk(now);
-        kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
-        held = quarry_slabs_next(now) < slots && quarry_slabs_is_bound(kind, class_) &&
-               quarry_slabs_hold(h, chunk, kind, class_);
-        uint64_t past = now - quarry_slabs_next(now) + QUARRY_SLABS_PAST;
-        /* Order: a sweep that sees it sees that the chunk moves. */
-        if (held && simt_cas_u64(&h->cursor[index], now, past, acq_rel) == now)
-            from = quarry_slabs_next(now);
-        else /* others have added to it: it stays the chunk's */
-            more = quarry_slabs_more(kind);
+    uint64_t now = simt_load_u64(&h->cursor[index], acquire);
+    uint32_t chunk = quarry_slabs_chunk(now), from = quarry_slabs_next(now);
+    uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
+    if (from >= slots || !quarry_slabs_is_bound(kind, class_) || !quarry_slabs_hold(h, chunk, kind, class_))
+        return;
+    uint32_t more = quarry_slabs_more(kind); /* if others have added to the cursor, it stays the chunk's */
+    /* Order: a sweep that sees it sees that the chunk moves. */
+    if (simt_cas_u64(&h->cursor[index], now, now - from + QUARRY_SLABS_PAST, acq_rel) == now) {
+        uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+        SIMT_ROLLED
+        for (uint32_t i = from / QUARRY_SLABS_BITS; i < quarry_slabs_words(slots); i++) {
+            uint32_t rest = quarry_slabs_from(i, from) & ~quarry_slabs_from(i, slots);
+            (void)simt_and_u64(&word[i], ~(uint64_t)rest, release); /* Order: as a free */
+        }
+        more = 0;
     }
-    chunk = simt_shuffle_u32(group, chunk, leader);
-    from = simt_shuffle_u32(group, from, leader);
-    held = simt_any(group, held);
-    simt_sync(group);
-    uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
-    for (uint32_t i = simt_rank(group); held && i < quarry_slabs_words(slots); i += simt_popc_u32(group)) {
-        uint32_t rest = quarry_slabs_from(i, from) & ~quarry_slabs_from(i, slots);
-        if (rest) /* Order: as a free */
-            (void)simt_and_u64(&word[i], ~(uint64_t)rest, release);
-    }
-    simt_sync(group);
-    if (held && simt_rank(group) == 0)
-        quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, more);
-    simt_sync(group);
+    quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, more);
 }
 
 /* The number of a version, of any of a heap's things. */
@@ -393,6 +387,7 @@ SIMT_FN int quarry_slabs_is_empty(const struct quarry_slabs *h, uint32_t group, 
     uint32_t slots = quarry_slabs_slots(h, quarry_slabs_kind_class(kind)), words = quarry_slabs_words(slots);
     const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
     uint32_t live = 0;
+    SIMT_ROLLED
     for (uint32_t base = 0; base < words && !live; base += simt_popc_u32(group)) {
         uint32_t i = base + simt_rank(group);
         uint64_t seen = i < words ? simt_load_u64(&word[i], relaxed) : 0;

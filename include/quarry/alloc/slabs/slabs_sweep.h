@@ -29,7 +29,7 @@
 /* What the lanes of a group look for, all the same. */
 struct quarry_slabs_need {
     const struct quarry_slabs *slabs;
-    uint32_t class_; /* or, for a large block, none: h->classes */
+    uint32_t class_; /* or, for a large block, h->classes: none */
     uint32_t chunks; /* of a large block */
 };
 
@@ -40,6 +40,7 @@ SIMT_FN int quarry_slabs_has_slot(const struct quarry_slabs *h, uint32_t group, 
     uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_));
     const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
     int clear = 0;
+    SIMT_ROLLED
     for (uint32_t i = simt_rank(group); i < words; i += simt_popc_u32(group)) {
         uint64_t seen = simt_load_u64(&word[i], relaxed);
         *number += quarry_slabs_number(chunk * h->stride + i, (uint32_t)(seen >> 32));
@@ -54,6 +55,7 @@ SIMT_FN void quarry_slabs_sweep_cursors(const struct quarry_slabs_need *need, ui
                                         uint64_t *number)
 {
     const struct quarry_slabs *h = need->slabs;
+    SIMT_ROLLED
     for (uint32_t base = from; base < to; base += simt_popc_u32(group)) {
         uint32_t i = base + simt_rank(group), rest = 0, class_ = i / h->cursors;
         if (i < to) {
@@ -62,17 +64,14 @@ SIMT_FN void quarry_slabs_sweep_cursors(const struct quarry_slabs_need *need, ui
                 quarry_slabs_number(~(h->pages.count + i), (uint32_t)(now >> QUARRY_SLABS_LIFE) & 0xfffu);
             rest = quarry_slabs_next(now) < quarry_slabs_slots(h, class_);
         }
-        uint32_t some = simt_ballot(group, rest);
         uint32_t own = simt_ballot(group, rest && class_ == need->class_);
-        uint32_t others =
-            some & ~own &
-            ~simt_ballot(group, (size & QUARRY_SWEEP_CLASS) != 0 && class_ == (size & ~QUARRY_SWEEP_CLASS));
-        *dirty |= some != 0;
+        *dirty |= simt_any(group, rest);
         if (own)
             *page = h->pages.count + simt_shuffle_u32(group, i, simt_ctz_u32(own));
-        for (; others; others &= others - 1u)
-            quarry_slabs_retire(h, group, simt_shuffle_u32(group, i, simt_ctz_u32(others)));
+        if (rest && class_ != need->class_ && (QUARRY_SWEEP_CLASS | class_) != size)
+            quarry_slabs_retire(h, i);
     }
+    simt_sync(group);
 }
 
 /* A sweep's part: its `page` is a chunk, or the first of a row, or h->pages.count + a cursor's number, that seems to
@@ -91,6 +90,7 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     uint64_t number = 0, mine = 0;
     (void)r;
     (void)pass;
+    SIMT_ROLLED
     for (uint32_t i = from; *page == QUARRY_NO_PAGE && i < chunks && (i < to || run); i++) {
         if ((i - from) % width == 0)
             mine = i + simt_rank(group) < chunks ? quarry_slabs_kind(h, i + simt_rank(group)) : 0;
