@@ -5,7 +5,8 @@
  * Efficient Memory Access", ECOOP 2019.  The algorithm, its order, and why NULL is only returned from a full heap:
  * core/blocks.h.  Here: which bytes a slot is, and which slot a byte.
  *
- *     pool   | sweep | flights | slots | kinds | maps | page 0 | page 1 | ...
+ *     pool   | self | sweep | flights | slots | kinds | maps | page 0 | page 1 | ...
+ *     self   a copy of struct quarry_objects
  *     slots, kinds, maps, flights   core/blocks.h; a block is a page
  *     page   slot 0, slot 1, ...; what is behind the last is left unused
  *
@@ -49,11 +50,14 @@ struct quarry_objects {
     uint32_t unit;
     uint32_t schema;                    /* code of the schema */
     struct quarry_objects_typed *typed; /* NULL: there is none */
+    struct quarry_objects *self;        /* a copy of this, in the pool */
 };
 
 SIMT_FN void quarry_objects_init(const struct quarry_objects *h, uint64_t thread, uint64_t threads)
 {
     quarry_blocks_init(&h->blocks, thread, threads);
+    if (thread == 0)
+        *h->self = *h;
     if (thread == 0 && h->typed)
         h->typed->foreign = h->typed->mistyped = h->typed->twice = h->typed->first = 0;
 }
@@ -99,25 +103,34 @@ SIMT_FN uint32_t quarry_objects_kind(const struct quarry_objects *h, uint32_t cl
     return quarry_blocks_kind(class_, quarry_class_pages(&h->sizes, class_));
 }
 
-/* Out of line in the switch over all allocators, which would have 72 registers with it. */
+/* Out of line in the switch over all allocators, which would have 72 registers with it.  What is given there is the
+ * pool's copy: were the address of the handle's struct to go out, a kernel would copy its handle into local memory at
+ * every malloc of every allocator. */
 #ifdef QUARRY_ALLOCATOR
 #define QUARRY_OBJECTS_FN SIMT_FN
+#define QUARRY_OBJECTS_GIVEN(h) (h)
 #else
 #define QUARRY_OBJECTS_FN SIMT_NOINLINE_FN
+#define QUARRY_OBJECTS_GIVEN(h) ((const struct quarry_objects *)(h)->self)
 #endif
 
-/* Lanes that come together with one class share pages. */
-QUARRY_OBJECTS_FN void *quarry_objects_malloc(const struct quarry_objects *h, struct quarry_context *context,
-                                              uint64_t bytes)
+QUARRY_OBJECTS_FN void *quarry_objects_take(const struct quarry_objects *h, uint64_t bytes)
 {
     uint32_t class_ = quarry_class_of(&h->sizes, bytes);
     uint32_t group = quarry_group(h->blocks.slots + class_, QUARRY_SITE_OBJECTS_MALLOC);
-    quarry_step(context);
     uint32_t slot = quarry_blocks_new(&h->blocks, group, quarry_objects_kind(h, class_));
     if (slot == QUARRY_NO_PAGE)
         return SIMT_NULL;
     return (unsigned char *)quarry_page_address(&h->pages, slot / QUARRY_BLOCKS_SLOTS) +
            slot % QUARRY_BLOCKS_SLOTS * quarry_class_bytes(&h->sizes, class_);
+}
+
+/* Lanes that come together with one class share pages. */
+SIMT_FN void *quarry_objects_malloc(const struct quarry_objects *h, struct quarry_context *context,
+                                    uint64_t bytes)
+{
+    quarry_step(context);
+    return quarry_objects_take(QUARRY_OBJECTS_GIVEN(h), bytes);
 }
 
 /* Where an address is. */
@@ -188,6 +201,17 @@ SIMT_FN enum quarry_place quarry_objects_find(const struct quarry_objects *h, co
     return QUARRY_PLACE_FREE;
 }
 
+/* Is the copy of the struct another one? */
+SIMT_FN int quarry_objects_is_foreign(const struct quarry_objects *h, const struct quarry_objects *self)
+{
+    return self->self != h->self || self->unit != h->unit || self->pages.base != h->pages.base ||
+           self->pages.count != h->pages.count || self->sizes.whole != h->sizes.whole ||
+           self->sizes.chunk_bytes != h->sizes.chunk_bytes || self->blocks.slots != h->blocks.slots ||
+           self->blocks.kind != h->blocks.kind || self->blocks.maps != h->blocks.maps ||
+           self->blocks.sweep != h->blocks.sweep || self->blocks.flights != h->blocks.flights ||
+           self->blocks.types != h->blocks.types || self->blocks.parts != h->blocks.parts;
+}
+
 /* How often what all pages share contradicts itself, in an idle heap: the calling lane's share. */
 SIMT_FN uint32_t quarry_objects_faults(const struct quarry_objects *h,
                                        const struct quarry_census_share *share)
@@ -198,7 +222,9 @@ SIMT_FN uint32_t quarry_objects_faults(const struct quarry_objects *h,
         faults += quarry_hierarchy_faults(&b->shape, b->maps + i / words * words, (uint32_t)(i % words));
     for (uint64_t i = share->thread; i < QUARRY_FLIGHTS; i += share->threads)
         faults += (uint32_t)b->flights[i] != 0;
-    return faults + (share->thread == 0 && (b->sweep->state & 1u));
+    if (share->thread == 0)
+        faults += (b->sweep->state & 1u) + (uint32_t)quarry_objects_is_foreign(h, h->self);
+    return faults;
 }
 
 SIMT_FN void quarry_objects_census(const struct quarry_objects *h, uint64_t bytes,
@@ -246,6 +272,8 @@ SIMT_HOST_FN void quarry_objects_sections(void *heap, struct quarry_layout *l)
     h->schema = l->schema;
     b->shape = quarry_hierarchy_make((uint32_t)l->pages);
     b->parts = quarry_layout_parts(l->pages, QUARRY_OBJECTS_PART, QUARRY_OBJECTS_PART);
+    h->self =
+        (struct quarry_objects *)quarry_layout_section(l, "self", sizeof *h->self, QUARRY_SECTION_ALIGN);
     b->sweep =
         (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *b->sweep, QUARRY_SECTION_ALIGN);
     b->flights = (uint64_t *)quarry_layout_section(l, "flights", QUARRY_FLIGHTS * sizeof *b->flights,
