@@ -12,7 +12,7 @@
 set -eu
 
 build='gcc libc6-dev make cmake libboost-context-dev zlib1g-dev libjansson-dev help2man'
-test="$build g++ gzip libcmocka-dev libgsl-dev pkgconf mandoc"
+test="$build g++ gzip libcmocka-dev libgsl-dev libpng-dev pkgconf mandoc"
 lint="$test clang clang-format clang-tidy shellcheck"
 ci="$lint doxygen python3-matplotlib python3-selenium chromium chromium-driver"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the applications share: options, and ending with a sentence. */
+/* What the applications share: options, draws, time, pictures, and ending with a sentence. */
 #ifndef APPS_H
 #define APPS_H
 
@@ -7,17 +7,21 @@
 
 struct settings {
     struct quarry_target target;
-    uint32_t width, height; /* gol: cells */
+    uint32_t width, height; /* gol, wa-tor: cells */
     uint32_t steps;
     uint32_t percent; /* gol: of the cells, alive at first */
+    uint32_t bodies;  /* nbody */
     uint32_t seed;
-    uint32_t threads; /* linux-scalability */
-    uint32_t each;    /* objects that a thread makes, at most 1024 */
-    int check;        /* beside a sequential program, or object by object */
+    uint32_t threads;    /* linux-scalability */
+    uint32_t each;       /* objects that a thread makes, at most 1024 */
+    int check;           /* beside a sequential program, or object by object */
+    const char *picture; /* the file that gets one of what is there at the end; NULL: none */
 };
 
 /* Each prints its result, and returns an exit code: 0, or 1 if something was wrong. */
 int gol(const struct settings *settings);
+int wator(const struct settings *settings);
+int nbody(const struct settings *settings);
 int scalability(const struct settings *settings);
 
 /* Prints the sentence of the last failure and ends the program, if the status is one. */
@@ -28,5 +32,24 @@ void *room(uint64_t bytes);
 
 /* Memory of the target. */
 void *make(const struct quarry_target *target, uint64_t bytes);
+
+/* The time that work on the target takes, in microseconds, from start to stop. */
+struct stopwatch {
+    quarry_event *begin, *end;
+};
+struct stopwatch start(const struct quarry_target *target);
+double stop(struct stopwatch watch);
+
+/* Says whether a heap was ever full, or has a fault that quarry_heap_check finds.  Returns 1 if it was. */
+int was_full(quarry_heap *heap);
+
+/* Were pictures compiled in? */
+int has_pictures(void);
+
+/* Writes a picture as PNG.  Ends the program if that fails.
+ *   pixels    row by row: indices into colours
+ *   colours   `count` of them, at most 256: red, green, blue */
+void draw_picture(const char *file, uint32_t width, uint32_t height, const unsigned char *pixels,
+                  const unsigned char (*colours)[3], uint32_t count);
 
 #endif

@@ -44,15 +44,27 @@ static void step(quarry_heap *heap, const struct world *world)
     must(quarry_object_do(heap, &gol_die, world));
 }
 
+/* Draws those that are alive.
+ *   pixels, places   room for all cells */
+static void draw_world(quarry_heap *heap, const struct settings *s, unsigned char *pixels, uint32_t *places)
+{
+    static const unsigned char colours[][3] = {{255, 255, 255}, {0, 0, 0}};
+    const uint64_t cells = (uint64_t)s->width * s->height;
+    uint64_t count;
+    must(quarry_object_read(heap, alive, cell, places, cells, &count));
+    memset(pixels, 0, cells);
+    for (uint64_t i = 0; i < count && i < cells; i++)
+        if (places[i] < cells)
+            pixels[places[i]] = 1;
+    draw_picture(s->picture, s->width, s->height, pixels, colours, 2);
+}
+
 int gol(const struct settings *s)
 {
     const uint32_t cells = s->width * s->height;
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
-    struct quarry_statistics statistics;
     quarry_heap *heap;
-    quarry_event *begin, *end;
     uint64_t first, last;
-    double microseconds;
     int wrong = 0;
     options.target = s->target;
     options.schema = &gol_schema;
@@ -73,39 +85,30 @@ int gol(const struct settings *s)
     uint32_t *places = room(sizeof *places * (uint64_t)cells);
     for (uint32_t i = 0; i < cells; i++)
         state[i] = (unsigned char)is_alive_at_first(i, s->seed, s->percent);
-    must(quarry_event_create(&s->target, &begin));
-    must(quarry_event_create(&s->target, &end));
-    must(quarry_event_record(begin));
-    for (uint32_t i = 0; i < s->steps; i++) {
+    struct stopwatch watch = start(&s->target);
+    for (uint32_t i = 0; i < s->steps && !wrong; i++) {
         step(heap, &world);
-        if (s->check) {
-            next(s, state, state + cells);
-            memcpy(state, state + cells, cells);
-            if (!is_right(heap, s, state, places)) {
-                printf("objects: gol is wrong after step %" PRIu32 "\n", i + 1);
-                wrong = 1;
-                break;
-            }
+        if (!s->check)
+            continue;
+        next(s, state, state + cells);
+        memcpy(state, state + cells, cells);
+        if (!is_right(heap, s, state, places)) {
+            printf("objects: gol is wrong after step %" PRIu32 "\n", i + 1);
+            wrong = 1;
         }
     }
-    must(quarry_event_record(end));
-    must(quarry_event_elapsed(begin, end, &microseconds));
+    const double microseconds = stop(watch);
     must(quarry_object_count(heap, alive, &last));
-    must(quarry_heap_statistics(heap, &statistics));
-    must(quarry_heap_check(heap));
-    if (statistics.failed_mallocs) {
-        printf("objects: the heap was full %" PRIu64 " times\n", statistics.failed_mallocs);
-        wrong = 1;
-    }
+    wrong |= was_full(heap);
     if (!wrong)
         printf("gol: %" PRIu32 " x %" PRIu32 ", %" PRIu64 " alive, after %" PRIu32 " steps %" PRIu64
                "; %.1f us a step%s\n",
                s->width, s->height, first, s->steps, last, s->steps ? microseconds / s->steps : 0,
                s->check ? ", checks included; every step is right" : "");
+    if (s->picture)
+        draw_world(heap, s, state, places);
     free(state);
     free(places);
-    must(quarry_event_destroy(begin));
-    must(quarry_event_destroy(end));
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.cells));
     must(quarry_heap_destroy(heap));
     return wrong;

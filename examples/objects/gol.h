@@ -5,6 +5,7 @@
 #ifndef GOL_H
 #define GOL_H
 
+#include "draw.h"
 #include "quarry/object.h"
 
 #define CELL(FIELD, T) FIELD(T, quarry_object, agent)
@@ -33,13 +34,10 @@ SIMT_KERNEL_DECLARE(gol_lives);      /* those that are alive decide */
 SIMT_KERNEL_DECLARE(gol_spawn);      /* candidates do it */
 SIMT_KERNEL_DECLARE(gol_die);        /* those that are alive do it; new ones put candidates around */
 
-/* Is a cell alive at first?  The same for kernels and for the sequential program. */
+/* Is a cell alive at first? */
 SIMT_FN int is_alive_at_first(uint32_t cell, uint32_t seed, uint32_t percent)
 {
-    uint32_t x = cell * 2654435761u + seed * 40503u;
-    x = (x ^ x >> 16) * 2246822519u;
-    x = (x ^ x >> 13) * 3266489917u;
-    return (x ^ x >> 16) % 100u < percent;
+    return draw(seed, cell, 0) % 100u < percent;
 }
 
 #endif

@@ -8,41 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-void must(enum quarry_status status)
-{
-    if (status == QUARRY_OK)
-        return;
-    fprintf(stderr, "objects: %s\n", quarry_error_detail());
-    exit(1);
-}
+static const struct {
+    const char *name;
+    int (*run)(const struct settings *settings);
+} apps[] = {{"gol", gol}, {"wa-tor", wator}, {"nbody", nbody}, {"linux-scalability", scalability}};
+#define APPS "gol, wa-tor, nbody or linux-scalability"
+#define APP_COUNT (sizeof apps / sizeof *apps)
 
-void *room(uint64_t bytes)
-{
-    void *memory = calloc(1, bytes);
-    if (!memory) {
-        fputs("objects: no memory for the check\n", stderr);
-        exit(1);
-    }
-    return memory;
-}
-
-void *make(const struct quarry_target *target, uint64_t bytes)
-{
-    void *memory;
-    must(quarry_memory_create(target, QUARRY_POOL_DEVICE, bytes, &memory));
-    return memory;
-}
-
-enum key { WIDTH = 256, HEIGHT, STEPS, PERCENT, SEED, THREADS, EACH, BACKEND, CHECK };
+enum key { WIDTH = 256, HEIGHT, STEPS, PERCENT, BODIES, SEED, THREADS, EACH, BACKEND, CHECK, PICTURE };
 
 static const struct argp_option options[] = {
     {"backend", BACKEND, "NAME", 0, "cuda or cpu; else the best that is there", 0},
     {"check", CHECK, NULL, 0, "compare each step with a sequential program", 0},
-    {"width", WIDTH, "N", 0, "gol: cells in a row, 1 to 65535; 300", 0},
-    {"height", HEIGHT, "N", 0, "gol: rows, 1 to 65535; 200", 0},
-    {"steps", STEPS, "N", 0, "gol: 0 to 1000000; 100", 0},
+    {"picture", PICTURE, "FILE", 0, "draw what is there at the end, as PNG", 0},
+    {"width", WIDTH, "N", 0, "gol, wa-tor: cells in a row, 1 to 65535; 300", 0},
+    {"height", HEIGHT, "N", 0, "gol, wa-tor: rows, 1 to 65535; 200", 0},
+    {"steps", STEPS, "N", 0, "gol, wa-tor, nbody: 0 to 1000000; 100", 0},
     {"alive", PERCENT, "PERCENT", 0, "gol: cells that are alive at first, 0 to 100; 20", 0},
-    {"seed", SEED, "N", 0, "gol: decides which; 42", 0},
+    {"bodies", BODIES, "N", 0, "nbody: 1 to 16777216; 500", 0},
+    {"seed", SEED, "N", 0, "of all that is random; 42", 0},
     {"threads", THREADS, "N", 0, "linux-scalability: 1 to 16777216; 1024", 0},
     {"objects", EACH, "N", 0, "linux-scalability: of each thread, 1 to 1024; 64", 0},
     {0},
@@ -78,6 +62,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case CHECK:
         s->check = 1;
         return 0;
+    case PICTURE:
+        if (!has_pictures())
+            argp_failure(state, 2, 0, "--picture: this program was built without libpng");
+        s->picture = text;
+        return 0;
     case WIDTH:
         s->width = number(state, "width", text, 1, 65535);
         return 0;
@@ -89,6 +78,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case PERCENT:
         s->percent = number(state, "alive", text, 0, 100);
+        return 0;
+    case BODIES:
+        s->bodies = number(state, "bodies", text, 1, 1u << 24);
         return 0;
     case SEED:
         s->seed = number(state, "seed", text, 0, UINT32_MAX);
@@ -105,7 +97,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         c->app = text;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_failure(state, 2, 0, "which application? gol or linux-scalability");
+        argp_failure(state, 2, 0, "which application? " APPS);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -115,18 +107,25 @@ static error_t parse(int key, char *text, struct argp_state *state)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        options, parse, "gol|linux-scalability", "Applications of typed objects in kernels.", NULL,
-        NULL,    NULL};
-    struct command c = {
-        {.width = 300, .height = 200, .steps = 100, .percent = 20, .seed = 42, .threads = 1024, .each = 64},
-        NULL};
+        options, parse, "APPLICATION", "Applications of typed objects in kernels: " APPS ".",
+        NULL,    NULL,  NULL};
+    struct command c = {.settings = {.width = 300,
+                                     .height = 200,
+                                     .steps = 100,
+                                     .percent = 20,
+                                     .bodies = 500,
+                                     .seed = 42,
+                                     .threads = 1024,
+                                     .each = 64}};
+    size_t app = 0;
     argp_err_exit_status = 2;
     argp_parse(&argp, argc, argv, 0, NULL, &c);
-    if (strcmp(c.app, "gol") != 0 && strcmp(c.app, "linux-scalability") != 0) {
-        fprintf(stderr, "objects: there is no application \"%s\": it must be gol or linux-scalability\n",
-                c.app);
+    while (app < APP_COUNT && strcmp(c.app, apps[app].name) != 0)
+        app++;
+    if (app == APP_COUNT) {
+        fprintf(stderr, "objects: there is no application \"%s\": it must be " APPS "\n", c.app);
         return 2;
     }
     must(quarry_target_resolve(&c.settings.target));
-    return strcmp(c.app, "gol") == 0 ? gol(&c.settings) : scalability(&c.settings);
+    return apps[app].run(&c.settings);
 }

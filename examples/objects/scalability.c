@@ -5,24 +5,58 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static int by_name(const void *one, const void *other)
+/* An object, and who made it. */
+struct made {
+    quarry_object object;
+    uint32_t thread;
+};
+
+static int by_place(const void *one, const void *other)
 {
-    uint64_t a = ((const quarry_object *)one)->bits, b = ((const quarry_object *)other)->bits;
+    uint64_t a = ((const struct made *)one)->object.bits, b = ((const struct made *)other)->object.bits;
     return a < b ? -1 : a > b;
 }
 
+/* All objects, in the order of memory.  The caller frees it. */
+static struct made *list(const struct settings *s, const struct things *things, uint64_t count)
+{
+    quarry_object *kept = room(count * sizeof *kept);
+    struct made *made = room(count * sizeof *made);
+    must(quarry_memory_copy(&s->target, kept, things->kept, count * sizeof *kept));
+    for (uint64_t i = 0; i < count; i++) {
+        made[i].object = kept[i];
+        made[i].thread = (uint32_t)(i % s->threads);
+    }
+    free(kept);
+    qsort(made, count, sizeof *made, by_place);
+    return made;
+}
+
 /* How many objects are none, or are there twice. */
-static uint64_t faults(const struct settings *s, const struct things *things, uint64_t count)
+static uint64_t faults(const struct made *made, uint64_t count)
 {
     uint64_t wrong = 0;
-    quarry_object *names = room(count * sizeof *names);
-    must(quarry_memory_copy(&s->target, names, things->kept, count * sizeof *names));
-    qsort(names, count, sizeof *names, by_name);
     for (uint64_t i = 0; i < count; i++)
-        wrong += quarry_object_is_null(names[i]) || (i && quarry_object_is_same(names[i], names[i - 1]));
-    free(names);
+        wrong += quarry_object_is_null(made[i].object) ||
+                 (i && quarry_object_is_same(made[i].object, made[i - 1].object));
     return wrong;
+}
+
+/* Draws memory: a pixel for each slot, as bright as the number of the thread is great. */
+#define SIDE 1024u
+static void draw_memory(const struct settings *s, const struct made *made, uint64_t count)
+{
+    const uint32_t width = count < SIDE ? (uint32_t)count : SIDE;
+    const uint32_t height = (uint32_t)((count + width - 1u) / width);
+    unsigned char *pixels = room((uint64_t)width * height), colours[256][3];
+    for (int i = 0; i < 256; i++)
+        memset(colours[i], i, 3);
+    for (uint64_t i = 0; i < count; i++)
+        pixels[i] = (unsigned char)((uint64_t)made[i].thread * 255u / s->threads);
+    draw_picture(s->picture, width, height, pixels, (const unsigned char(*)[3])colours, 256);
+    free(pixels);
 }
 
 int scalability(const struct settings *s)
@@ -30,8 +64,6 @@ int scalability(const struct settings *s)
     const uint64_t count = (uint64_t)s->threads * s->each;
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     quarry_heap *heap;
-    quarry_event *event[3];
-    double make_time, delete_time;
     uint64_t made, left, wrong = 0;
     options.target = s->target;
     options.schema = &scalability_schema;
@@ -40,19 +72,20 @@ int scalability(const struct settings *s)
     must(quarry_heap_create(&heap, &options));
     struct things things = {quarry_heap_handle(heap), make(&s->target, count * sizeof *things.kept),
                             s->threads, s->each};
-    for (int i = 0; i < 3; i++)
-        must(quarry_event_create(&s->target, &event[i]));
-    must(quarry_event_record(event[0]));
+    struct stopwatch watch = start(&s->target);
     must(quarry_launch(&scalability_make, &s->target, quarry_grid_for(s->threads), &things));
-    must(quarry_event_record(event[1]));
-    if (s->check)
-        wrong = faults(s, &things, count);
+    const double make_time = stop(watch);
+    if (s->check || s->picture) {
+        struct made *all = list(s, &things, count);
+        wrong = faults(all, count);
+        if (s->picture)
+            draw_memory(s, all, count);
+        free(all);
+    }
     must(quarry_object_count(heap, thing, &made));
-    must(quarry_event_elapsed(event[0], event[1], &make_time));
-    must(quarry_event_record(event[1]));
+    watch = start(&s->target);
     must(quarry_launch(&scalability_delete, &s->target, quarry_grid_for(s->threads), &things));
-    must(quarry_event_record(event[2]));
-    must(quarry_event_elapsed(event[1], event[2], &delete_time));
+    const double delete_time = stop(watch);
     must(quarry_object_count(heap, thing, &left));
     must(quarry_heap_check(heap));
     wrong += (made != count) + (left != 0);
@@ -65,8 +98,6 @@ int scalability(const struct settings *s)
                " objects of 64 bytes; made in %.1f us, deleted in %.1f"
                "%s\n",
                s->threads, s->each, make_time, delete_time, s->check ? "; every slot once" : "");
-    for (int i = 0; i < 3; i++)
-        must(quarry_event_destroy(event[i]));
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, things.kept));
     must(quarry_heap_destroy(heap));
     return wrong != 0;

@@ -18,8 +18,33 @@ for world in '--width 120 --height 80 --steps 30' '--width 1 --height 200 --step
     run 0 gol --backend "$backend" --check $world
     prints 'every step is right$'
 done
+for sea in '--width 60 --height 40 --steps 40' '--width 1 --height 1 --steps 10' '--width 2 --height 7 --steps 20' \
+    '--width 90 --height 50 --steps 20 --seed 7'; do
+    # shellcheck disable=SC2086 # words
+    run 0 wa-tor --backend "$backend" --check $sea
+    prints 'every step is right$'
+done
+# Long enough to reach the edge.
+run 0 nbody --backend "$backend" --check --steps 9000 --bodies 12 --seed 1
+prints 'every step is right$'
+for bodies in 1 2 300; do
+    run 0 nbody --backend "$backend" --check --steps 10 --bodies $bodies
+    prints 'every step is right$'
+done
 run 0 linux-scalability --backend "$backend" --check --threads 500 --objects 33
 prints 'every slot once$'
+
+# Each draws a picture, if libpng was there.
+if "$quarry" gol --steps 0 --backend "$backend" --picture "$scratch/picture" >"$out" 2>"$err"; then
+    for app in gol wa-tor nbody linux-scalability; do
+        run 0 $app --backend "$backend" --steps 3 --threads 100 --picture "$scratch/$app.png"
+        same "$(head -c 8 "$scratch/$app.png" | od -An -c | tr -d ' ')" '211PNG\r\n032\n' "$app's picture"
+    done
+    run 1 gol --backend "$backend" --steps 0 --picture "$scratch/nowhere/gol.png"
+    same "$(grep -c "^objects: cannot write the picture $scratch/nowhere/gol.png: " "$err")" 1 'a sentence about a picture'
+else
+    same "$(cat "$err")" 'objects: --picture: this program was built without libpng' 'without libpng'
+fi
 
 # refuses PATTERN ARGUMENT...: one sentence like that, and nothing else.
 refuses() {
@@ -31,11 +56,12 @@ refuses() {
         fail "not one sentence like '$pattern'"
     fi
 }
-refuses 'there is no application "life": it must be gol or linux-scalability' life
-refuses 'which application\? gol or linux-scalability'
+refuses 'there is no application "life": it must be gol, wa-tor, nbody or linux-scalability' life
+refuses 'which application\? gol, wa-tor, nbody or linux-scalability'
 refuses 'there is one application too many: gol' gol gol
 refuses '--width is "0": it must be a number from 1 to 65535' gol --width 0
 refuses '--steps is "1x": .*' gol --steps 1x
+refuses '--bodies is "0": .*' nbody --bodies 0
 refuses '--objects is "1025": .*' linux-scalability --objects 1025
 refuses '--backend is "gpu": it must be cuda or cpu' gol --backend gpu
 finish

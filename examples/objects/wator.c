@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wator.h"
+#include "apps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the sequential program ---- */
+
+struct oracle {
+    const struct settings *settings;
+    uint64_t *states;
+    uint32_t *next; /* of who lives in a cell: where it goes */
+    unsigned char (*request)[DIRECTIONS];
+    uint32_t turn;
+};
+
+static uint32_t side(const struct oracle *o, uint32_t cell, uint32_t direction)
+{
+    return beside(cell, direction, o->settings->width, o->settings->height);
+}
+
+static uint32_t life(uint64_t state)
+{
+    return (uint32_t)state % 4u;
+}
+
+static uint32_t timer(uint64_t state)
+{
+    return (uint32_t)state >> 2;
+}
+
+static uint32_t energy(uint64_t state)
+{
+    return (uint32_t)(state >> 32);
+}
+
+/* All of one life grow older, and ask; then cells choose. */
+static void decide(struct oracle *o, uint32_t who)
+{
+    const uint32_t cells = o->settings->width * o->settings->height, seed = o->settings->seed;
+    memset(o->request, 0, cells * sizeof *o->request);
+    o->turn++;
+    for (uint32_t i = 0; i < cells; i++) {
+        uint32_t empty = 0, with_fish = 0;
+        o->next[i] = i;
+        if (life(o->states[i]) != who)
+            continue;
+        o->states[i] = state_of(who, timer(o->states[i]) + 1, energy(o->states[i]) - (who == SHARK_STATE));
+        for (uint32_t d = 0; d < DIRECTIONS; d++) {
+            empty |= (uint32_t)(life(o->states[side(o, i, d)]) == WATER_STATE) << d;
+            with_fish |= (uint32_t)(life(o->states[side(o, i, d)]) == FISH_STATE) << d;
+        }
+        uint32_t which = empty;
+        if (who == SHARK_STATE && with_fish)
+            which = with_fish;
+        if (who == SHARK_STATE && energy(o->states[i]) == 0)
+            which = 0;
+        if (which) {
+            uint32_t d = one_of(which, draw(seed, i, o->turn));
+            o->request[side(o, i, d)][OPPOSITE(d)] = 1;
+        }
+    }
+    o->turn++;
+    for (uint32_t i = 0; i < cells; i++) {
+        uint32_t which = 0;
+        for (uint32_t d = 0; d < DIRECTIONS; d++)
+            which |= (uint32_t)o->request[i][d] << d;
+        if (which)
+            o->next[side(o, i, one_of(which, draw(seed, i, o->turn)))] = i;
+    }
+}
+
+/* They do it.  Where one goes nobody of its life is, so nobody does it twice. */
+static void act(struct oracle *o, uint32_t who)
+{
+    const uint32_t cells = o->settings->width * o->settings->height;
+    for (uint32_t i = 0; i < cells; i++) {
+        uint64_t state = o->states[i];
+        uint32_t to = o->next[i];
+        if (life(state) != who)
+            continue;
+        if (who == SHARK_STATE && energy(state) == 0)
+            o->states[i] = 0;
+        else if (to != i) {
+            const int eats = life(o->states[to]) == FISH_STATE, breeds = timer(state) > EGG_TIMER;
+            o->states[to] = state_of(who, breeds ? 0 : timer(state), energy(state) + (eats ? FOOD : 0));
+            o->states[i] = breeds ? state_of(who, 0, who == SHARK_STATE ? ENERGY : 0) : 0;
+            o->next[to] = to;
+        }
+    }
+}
+
+static struct oracle make_oracle(const struct settings *s)
+{
+    const uint32_t cells = s->width * s->height;
+    struct oracle o = {s, room(cells * sizeof *o.states), room(cells * sizeof *o.next),
+                       room(cells * sizeof *o.request), 0};
+    for (uint32_t i = 0; i < cells; i++)
+        o.states[i] = state_at_first(i, s->seed);
+    return o;
+}
+
+/* ---- the objects ---- */
+
+static void step(quarry_heap *heap, struct sea *sea)
+{
+    must(quarry_object_do(heap, &wator_clear, sea));
+    sea->turn++;
+    must(quarry_object_do(heap, &wator_fish_ask, sea));
+    sea->turn++;
+    must(quarry_object_do(heap, &wator_choose, sea));
+    must(quarry_object_do(heap, &wator_fish_move, sea));
+    must(quarry_object_do(heap, &wator_clear, sea));
+    sea->turn++;
+    must(quarry_object_do(heap, &wator_shark_ask, sea));
+    sea->turn++;
+    must(quarry_object_do(heap, &wator_choose, sea));
+    must(quarry_object_do(heap, &wator_shark_move, sea));
+}
+
+/* Copies the states of all cells. */
+static void look(quarry_heap *heap, const struct settings *s, const struct sea *sea, uint64_t *states)
+{
+    must(quarry_object_do(heap, &wator_look, sea));
+    must(
+        quarry_memory_copy(&s->target, states, sea->states, (uint64_t)s->width * s->height * sizeof *states));
+}
+
+/* Is each cell as it must be, and is no agent elsewhere? */
+static int is_right(quarry_heap *heap, const struct settings *s, const uint64_t *states,
+                    const uint64_t *right)
+{
+    const uint32_t cells = s->width * s->height;
+    uint64_t agents, count = 0;
+    must(quarry_object_count(heap, agent, &agents));
+    for (uint32_t i = 0; i < cells; i++)
+        count += right[i] != 0;
+    return count == agents && memcmp(states, right, cells * sizeof *states) == 0;
+}
+
+static void draw_sea(const struct settings *s, const uint64_t *states)
+{
+    static const unsigned char colours[][3] = {{8, 24, 88}, {90, 210, 90}, {230, 60, 50}};
+    const uint32_t cells = s->width * s->height;
+    unsigned char *pixels = room(cells);
+    for (uint32_t i = 0; i < cells; i++)
+        pixels[i] = (unsigned char)life(states[i]);
+    draw_picture(s->picture, s->width, s->height, pixels, colours, 3);
+    free(pixels);
+}
+
+int wator(const struct settings *s)
+{
+    const uint32_t cells = s->width * s->height;
+    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+    quarry_heap *heap;
+    uint64_t fishes, sharks;
+    int wrong = 0;
+    options.target = s->target;
+    options.schema = &wator_schema;
+    /* All cells, and an agent for each, with blocks of fish and of sharks that are half empty. */
+    options.pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(shark)) + 1024;
+    must(quarry_heap_create(&heap, &options));
+    struct sea sea = {quarry_heap_handle(heap),
+                      make(&s->target, (uint64_t)cells * sizeof *sea.cells),
+                      make(&s->target, (uint64_t)cells * sizeof *sea.states),
+                      s->width,
+                      s->height,
+                      s->seed,
+                      0};
+    must(quarry_launch(&wator_begin, &s->target, quarry_grid_for(cells < 65536 ? cells : 65536), &sea));
+    must(quarry_object_do(heap, &wator_join, &sea));
+
+    struct oracle oracle = {0};
+    uint64_t *states = room(cells * sizeof *states);
+    if (s->check)
+        oracle = make_oracle(s);
+    struct stopwatch watch = start(&s->target);
+    for (uint32_t i = 0; i < s->steps && !wrong; i++) {
+        step(heap, &sea);
+        if (!s->check)
+            continue;
+        decide(&oracle, FISH_STATE);
+        act(&oracle, FISH_STATE);
+        decide(&oracle, SHARK_STATE);
+        act(&oracle, SHARK_STATE);
+        look(heap, s, &sea, states);
+        if (!is_right(heap, s, states, oracle.states)) {
+            printf("objects: wa-tor is wrong after step %" PRIu32 "\n", i + 1);
+            wrong = 1;
+        }
+    }
+    const double microseconds = stop(watch);
+    must(quarry_object_count(heap, fish, &fishes));
+    must(quarry_object_count(heap, shark, &sharks));
+    wrong |= was_full(heap);
+    if (!wrong)
+        printf("wa-tor: %" PRIu32 " x %" PRIu32 ", after %" PRIu32 " steps %" PRIu64 " fish and %" PRIu64
+               " sharks; %.1f us a step%s\n",
+               s->width, s->height, s->steps, fishes, sharks, s->steps ? microseconds / s->steps : 0,
+               s->check ? ", checks included; every step is right" : "");
+    if (s->picture) {
+        look(heap, s, &sea, states);
+        draw_sea(s, states);
+    }
+    free(states);
+    free(oracle.states);
+    free(oracle.next);
+    free(oracle.request);
+    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, sea.states));
+    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, sea.cells));
+    must(quarry_heap_destroy(heap));
+    return wrong;
+}
