@@ -189,6 +189,7 @@ def all_tests():
     return [Test("semaphore", None, 200, 4000), Test("srcu", None, 200, 6000), Test("queue", None, 200, 4000),
             Test("transit", None, 200, 2000), Test("buddy", None, 200, 4000), Test("masks", None, 200, 4000),
             Test("hierarchy", None, 200, 4000), Test("slots", None, 400, 20000), Test("segments", None, 100, 3000), Test("core"),
+            Test("objects", None, 20, 1000),
             *(Test("ouro", a, 10, 100) for a in ("ouro-p-s", "ouro-c-s", "ouro-p-va", "ouro-p-vl")),
             *(Test("handed", a, 20, 1000) for a in ("ualloc", "ouro-p-va", "ouro-p-vl")), Test("ualloc", None, 4, 60),
             *(Test("seeds", a, 400, 2000) for a in allocators),
@@ -196,7 +197,7 @@ def all_tests():
             Test("scatter", None, 2, 20),
             Test("composed", "rw_malloc", 20, 200), Test("aligned", "scatter", 1, 6),
             # Of more seeds rw and scatter fail without a mutant: docs/design/full-heap.md
-            *(Test("exact", a, 20 if a == "scatter" else 24, {"rw": 60, "scatter": 0}.get(a, 150)) for a in allocators)]
+            *(Test("exact", a, {"rw": 6, "scatter": 20}.get(a, 24), {"rw": 0, "scatter": 0}.get(a, 150)) for a in allocators)]
 
 
 class Result:

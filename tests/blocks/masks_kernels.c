@@ -168,9 +168,8 @@ SIMT_KERNEL(masks_deal, struct masks_case, a)
 {
     struct quarry_chunk_masks m = masks_of(&a);
     uint32_t group = 3u, pages = quarry_class_pages(&a.sizes, 0);
-    if (simt_block() == 1) {
-        if (simt_lane() == 0)
-            masks_take(&a, &m, 1);
+    if (simt_block() == 1) { /* two lanes, whose first looks are at different chunks */
+        masks_take(&a, &m, 1);
         return;
     }
     quarry_mask_deal(&m, 0, group, 0, 1, 1);

@@ -138,6 +138,38 @@ SIMT_KERNEL(segments_proof, struct segments_case, a)
     a.kept[simt_thread()] = number;
 }
 
+/* As quarry_segments_install, but that nobody sees the segment, which is retired at once. */
+SIMT_FN void draw(const struct segments_case *a)
+{
+    const struct quarry_segments *q = &a->queues;
+    uint32_t chunk = quarry_chunks_try(&q->store), number = 0;
+    uint64_t pair, *entry;
+    wrong(a, chunk == QUARRY_NO_INDEX);
+    (void)simt_add_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed);
+    (void)simt_add_u32(q->segments, 1, relaxed);
+    for (uint32_t i = 0; !quarry_segments_draw(q, 0, 1u << simt_lane(), &number); simt_backoff())
+        if (i++ == 5000) {
+            wrong(a, 1);
+            return;
+        }
+    pair = quarry_segments_pair(number, chunk);
+    entry = quarry_segments_entry(q, 0, number);
+    simt_store_u64(entry, pair, release);
+    wrong(a, simt_add_u64(entry, 0, relaxed) != pair); /* what was there before comes before */
+    quarry_segments_retire(q, 0, number, chunk);
+    quarry_chunks_end(&q->store);
+}
+
+SIMT_KERNEL(segments_draws, struct segments_case, a)
+{
+    uint32_t number = simt_thread() < a.numbers * SEGMENTS_QUEUES ? simt_thread() : QUARRY_NO_INDEX;
+    if (number != QUARRY_NO_INDEX)
+        have(&a, number);
+    for (uint32_t round = 0; round < a.rounds; round++)
+        draw(&a);
+    a.kept[simt_thread()] = number;
+}
+
 SIMT_KERNEL(segments_empty, struct segments_case, a)
 {
     for (uint32_t k = 0; k < SEGMENTS_QUEUES; k++) {

@@ -57,6 +57,7 @@ static struct segments_after run(struct segments_case c, uint32_t chunks, uint32
     q->directory = zeros(&plain, sizeof *q->directory * entries * SEGMENTS_QUEUES);
     test_run(&segments_start, &plain, 1, 32, 0, &c);
     const struct simt_kernel *kernel = c.proves   ? &segments_proof
+                                       : c.draws  ? &segments_draws
                                        : c.stalls ? &segments_stall
                                                   : &segments_rounds;
     test_run(kernel, &target, blocks, threads, 0, &c);
@@ -158,6 +159,22 @@ static void a_number_is_drawn_when_its_entry_is_free(void **state)
     test_for_seeds(&target, narrow, 3000);
 }
 
+/* Others' segments go while a lane that knows nothing of them draws the number that comes next in their entry. */
+static void draws(uint64_t seed)
+{
+    struct segments_case c = {0};
+    c.draws = 1;
+    c.numbers = 1;
+    c.rounds = 1 + (uint32_t)(seed / 2 % 3);
+    (void)run(c, 8, 1, 2, 3 + (uint32_t)(seed / 6 % 4), 1);
+}
+
+static void who_draws_a_number_knows_that_its_entry_is_free(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, draws, 3000);
+}
+
 /* Lists whose directories have one entry, so that most look for their segments, while few chunks turn over fast. */
 static void walks(uint64_t seed)
 {
@@ -225,6 +242,7 @@ int main(void)
         test_with_seeds(segments_come_and_go, &target),
         test_with_seeds(a_full_heap_and_a_full_directory_lose_nothing, &target),
         test_with_seeds(a_number_is_drawn_when_its_entry_is_free, &target),
+        test_with_seeds(who_draws_a_number_knows_that_its_entry_is_free, &target),
         test_with_seeds(who_walks_over_a_list_meets_no_other_segment, &target),
         test_with_seeds(a_segment_that_goes_is_a_chunk_or_in_transit, &target),
         cmocka_unit_test(a_reader_may_stand_still),

@@ -115,6 +115,31 @@ SIMT_KERNEL(objects_drain, struct objects_case, a)
     quarry_object_delete(a.heap, o);
 }
 
+SIMT_KERNEL(objects_gone, struct objects_case, a)
+{
+    uint32_t warp = (1u << simt_threads()) - 1u;
+    quarry_object o = create(&a, quarry_number_of_mite), stays = create(&a, quarry_number_of_mite);
+    simt_sync(warp); /* from here on nobody creates one */
+    quarry_object_delete(a.heap, o);
+    for (quarry_object each = quarry_object_next(a.heap, mite, quarry_object_null());
+         !quarry_object_is_null(each); each = quarry_object_next(a.heap, mite, each))
+        wrong(&a, quarry_object_is_same(o, each));
+    simt_sync(warp); /* so long their block is one of mites */
+    quarry_object_delete(a.heap, stays);
+}
+
+SIMT_KERNEL(objects_freed, struct objects_case, a)
+{
+    uint32_t warp = (1u << simt_threads()) - 1u;
+    struct quarry_span span;
+    void *block = quarry_malloc(a.heap, 16), *stays = quarry_malloc(a.heap, 16);
+    simt_sync(warp);
+    quarry_free(a.heap, block);
+    wrong(&a, stays && quarry_dispatch_find(&a.heap, block, &span) == QUARRY_PLACE_LIVE);
+    simt_sync(warp);
+    quarry_free(a.heap, stays);
+}
+
 SIMT_KERNEL(objects_walk, struct objects_case, a)
 {
     uint32_t number = 0;

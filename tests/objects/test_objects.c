@@ -75,6 +75,21 @@ static void objects_are_apart_and_of_their_type(void **state)
     test_for_seeds(&target, scarce, 3000);
 }
 
+static void gone(uint64_t seed)
+{
+    struct fixture f = begin(1);
+    test_run(&objects_gone, &target, 1, 2 + (uint32_t)(seed / 2 % 6), 0, &f.c);
+    assert_int_equal(count_of(&f, OBJECTS_NONE), 0);
+    test_run(&objects_freed, &target, 1, 2, 0, &f.c);
+    end(&f);
+}
+
+static void what_lanes_delete_or_free_together_is_gone_for_each(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, gone, 200);
+}
+
 static void many_threads_create_and_delete(void **state)
 {
     uint32_t blocks = test_on_cuda(&target) ? 128 : 8;
@@ -395,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test_with_seeds(objects_are_apart_and_of_their_type, &target),
+        test_with_seeds(what_lanes_delete_or_free_together_is_gone_for_each, &target),
         cmocka_unit_test(many_threads_create_and_delete),
         test_with_seeds(a_heap_fills_to_its_last_slot_with_any_type, &target),
         test_with_seeds(blocks_of_malloc_lie_beside_objects, &target),

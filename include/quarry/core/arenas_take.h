@@ -138,7 +138,7 @@ SIMT_FN uint64_t quarry_arenas_search(const struct quarry_arenas *h, uint32_t gr
                 if (got)
                     found = (uint64_t)page << 32 | index;
             }
-            quarry_srcu_leave(readers, same, section);
+            quarry_srcu_leave(readers, same, section); /* which syncs: what a leader acquired holds for all */
         }
         uint32_t served = simt_ballot(group, got != 0);
         which = served && (simt_popc_u32(served) - 1u) * QUARRY_ARENAS_FEW < simt_popc_u32(has)
@@ -148,7 +148,6 @@ SIMT_FN uint64_t quarry_arenas_search(const struct quarry_arenas *h, uint32_t gr
         if (served == 0)
             simt_backoff();
     }
-    simt_sync(group); /* what a leader acquired holds for all */
     return found;
 }
 

@@ -103,9 +103,9 @@
  * - Emptying a segment happens-before every access to its slots: the store of the entry, or the compare-exchange of the
  *   link, releases, who looks at it acquires.  A hint is written with release by who has acquired.
  * - What was done before a put happens-before what is done after its take: release and acquire of the slot.
- * - Reads of slots happen-before the chunk's next use: additions to `taken` and `readers` are acq_rel, and a sync comes
- *   before.  So do the stores that were read.  Each is a release, or `fenced`, which on a GPU, too, is before what
- *   comes after its read.
+ * - Reads of slots happen-before the chunk's next use: additions to `taken` are acq_rel, and a sync comes before.  Who
+ *   subtracts from `readers` releases, and who clears `held` acquires.  So do the stores that were read.  Each is a
+ *   release, or `fenced`, which on a GPU, too, is before what comes after its read.
  * - An entry's segment is retired before the next one is written there.  Who moves `reach` has seen the entries that
  *   who retires has written, so all that happens after comes behind them.  `reach` is moved by acq_rel, so who adds to
  *   `spare` does so after all segments before were seen; it releases, and who draws acquires.  Of those who have drawn

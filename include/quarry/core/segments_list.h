@@ -9,11 +9,11 @@
  * Never waits. */
 SIMT_FN void quarry_segments_let_go(const struct quarry_segments *q, uint32_t chunk)
 {
-    /* acq_rel: who returns the chunk has all reads of others behind it.  What took the segment out of its queue is
-     * before what is done by who adds to `readers` later: quarry_segments_peek. */
+    /* release, then acquire: who returns the chunk has all reads of others behind it.  What took the segment out of its
+     * queue is before what is done by who adds to `readers` later: quarry_segments_peek. */
     if (QUARRY_SEGMENTS_READERS &&
-        (simt_sub_u32(&q->readers[chunk], 1, acq_rel) != QUARRY_SEGMENTS_HELD + 1u ||
-         simt_cas_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD, 0, acq_rel) != QUARRY_SEGMENTS_HELD))
+        (simt_sub_u32(&q->readers[chunk], 1, release) != QUARRY_SEGMENTS_HELD + 1u ||
+         simt_cas_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD, 0, acquire) != QUARRY_SEGMENTS_HELD))
         return;
     quarry_chunks_begin(&q->store);
     /* release: pairs with the acquire in quarry_segments_any; the transit was begun before */
