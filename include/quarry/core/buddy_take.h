@@ -112,6 +112,7 @@ SIMT_FN uint32_t quarry_buddy_search(struct quarry_semaphore *units, uint64_t *s
         now = simt_add_u64(&units->searches, 0, release);
         *since = now | 1u;
     }
+    /* acquire: pairs with the release above, of all who have come before this search begins */
     if (!(now & 1u) && simt_cas_u64(&units->searches, now, now + 3u, acquire) == now)
         return QUARRY_BUDDY_SEARCH;
     for (;; simt_backoff()) {

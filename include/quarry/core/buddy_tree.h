@@ -131,6 +131,7 @@ SIMT_FN int quarry_buddy_change(const struct quarry_buddy *b, uint32_t w, uint64
     int locks = w != 0 && state != quarry_buddy_derive(seen, 1);
     if (locks && (seen & QUARRY_BUDDY_LOCKED))
         return 0;
+    /* acq_rel: who makes a block available releases what was done with it, and who takes it acquires that */
     if (simt_cas_u64(&b->word[w], seen, next | (uint64_t)locks, acq_rel) != seen)
         return 0;
     if (locks)

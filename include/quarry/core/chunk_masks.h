@@ -313,7 +313,7 @@ SIMT_FN int quarry_mask_recall(const struct quarry_chunk_masks *m)
     if (late <= 0)
         return 0;
     quarry_chunks_begin(m->store);
-    simt_fence(acq_rel);
+    simt_fence(acq_rel); /* the chunks are in transit before they are claimed: pairs with the acquire above */
     for (; late > 0 && quarry_index_queue_claim(&m->late, 1); late--) {
         uint32_t chunk = quarry_index_queue_take(&m->late, quarry_index_queue_front(&m->late, 1));
         uint64_t word = simt_and_u64(&m->table->word[chunk], ~QUARRY_MASK_LATE, relaxed);

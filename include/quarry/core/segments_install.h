@@ -15,15 +15,16 @@ SIMT_FN uint32_t quarry_segments_search(const struct quarry_segments *q, uint32_
     uint64_t *entry = quarry_segments_entry(q, queue, number), pair, link;
     for (;; simt_backoff()) {
         if (q->list) {
+            /* acquire: pairs with the release of quarry_segments_leave, which moves the head */
             pair = simt_load_u64(&q->ends[queue].head, acquire);
             while ((uint32_t)pair != QUARRY_NO_INDEX && (uint32_t)(pair >> 32) != number)
                 if (!quarry_segments_walk(q, queue, &pair, &link))
                     break;
         } else {
-            pair = simt_load_u64(entry, acquire);
+            pair = simt_load_u64(entry, acquire); /* pairs with the release of quarry_segments_enter */
         }
         if ((uint32_t)pair != QUARRY_NO_INDEX && (uint32_t)(pair >> 32) == number) {
-            if (q->list)
+            if (q->list) /* release: what the links have told is told by the entry, too */
                 simt_store_u64(entry, pair, release);
             return (uint32_t)pair;
         }
@@ -117,6 +118,7 @@ SIMT_FN int quarry_segments_enter(const struct quarry_segments *q, uint32_t queu
     if (q->list) {
         if (simt_rank(group) == 0) {
             number = quarry_segments_append(q, queue, chunk);
+            /* release: pairs with the acquires in quarry_segments_chunk */
             simt_store_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(number, chunk),
                            release);
             (void)simt_add_u64(&q->ends[queue].room, (uint64_t)q->size, relaxed);

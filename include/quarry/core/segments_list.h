@@ -72,6 +72,7 @@ SIMT_FN uint32_t quarry_segments_append(const struct quarry_segments *q, uint32_
                            relaxed);
             /* release: pairs with the acquires of who reads it */
             if (simt_cas_u64(&q->ends[queue].head, pair, mine, release) == pair) {
+                /* release: pairs with the acquire of who begins at the last segment */
                 simt_store_u64(&q->ends[queue].last, mine, release);
                 return number;
             }
@@ -94,6 +95,7 @@ SIMT_FN uint32_t quarry_segments_append(const struct quarry_segments *q, uint32_
                 continue;
             }
         }
+        /* acquire: pairs with the release of quarry_segments_leave, which moves the head */
         pair = simt_load_u64(&q->ends[queue].head, acquire);
     }
 }

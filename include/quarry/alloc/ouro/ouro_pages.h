@@ -151,7 +151,7 @@ SIMT_FN void quarry_ouro_put_new(enum quarry_ouro_backing backing, const struct 
     if (backing != QUARRY_OURO_STANDARD) {
         if (rank == 0)
             quarry_segments_spare(&h->segments, class_, slots - got);
-        simt_fence(acq_rel);
+        simt_fence(acq_rel); /* the stores of pages follow: pairs with the acquire of who takes one */
     }
     for (uint32_t n = kept; n < pages; n += width) {
         uint32_t mine = n + rank;

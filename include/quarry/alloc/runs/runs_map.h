@@ -141,7 +141,7 @@ SIMT_FN void quarry_runs_clear_fenced(const struct quarry_runs *h, uint32_t word
 {
     if (h->ordered)
         quarry_runs_clear(h, word, part);
-    else
+    else /* the fence pairs with the CAS of who takes the pages */
         simt_and_u64(&h->words[word], quarry_runs_rest(part), fenced);
 }
 

@@ -360,6 +360,7 @@ SIMT_FN int quarry_scatter_hold(const struct quarry_scatter_table *h, uint32_t p
 SIMT_FN void quarry_scatter_let_go(const struct quarry_scatter_table *h, uint32_t page)
 {
     uint64_t word = simt_load_u64(&h->words[page], relaxed);
+    /* release: pairs with the acquire of who takes the page next, by quarry_scatter_hold or otherwise */
     simt_store_u64(&h->words[page], quarry_scatter_word(word, QUARRY_SCATTER_EMPTY, 0), release);
 }
 
