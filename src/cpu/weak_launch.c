@@ -8,12 +8,12 @@
 #include <string.h>
 
 #define FIRST_SLOT_BITS 12u
-#define CHUNK_BYTES ((size_t)256 << 10)
+#define BUFFER_BYTES ((size_t)256 << 10)
 
 /* ---- memory of a launch ---- */
 
-struct weak_chunk {
-    struct weak_chunk *next;
+struct weak_buffer {
+    struct weak_buffer *next;
     size_t bytes;
     _Alignas(16) unsigned char memory[];
 };
@@ -29,24 +29,24 @@ static void *or_abort(void *memory)
 void *weak_take(struct weak *weak, size_t bytes)
 {
     bytes = (bytes + 15) / 16 * 16;
-    while (weak->chunk && weak->chunk_used + bytes > weak->chunk->bytes && weak->chunk->next) {
-        weak->chunk = weak->chunk->next;
-        weak->chunk_used = 0;
+    while (weak->buffer && weak->buffer_used + bytes > weak->buffer->bytes && weak->buffer->next) {
+        weak->buffer = weak->buffer->next;
+        weak->buffer_used = 0;
     }
-    if (!weak->chunk || weak->chunk_used + bytes > weak->chunk->bytes) {
-        size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-        struct weak_chunk *made = or_abort(malloc(sizeof *made + size));
+    if (!weak->buffer || weak->buffer_used + bytes > weak->buffer->bytes) {
+        size_t size = bytes > BUFFER_BYTES ? bytes : BUFFER_BYTES;
+        struct weak_buffer *made = or_abort(malloc(sizeof *made + size));
         made->next = NULL;
         made->bytes = size;
-        if (weak->chunk)
-            weak->chunk->next = made;
+        if (weak->buffer)
+            weak->buffer->next = made;
         else
-            weak->chunks = made;
-        weak->chunk = made;
-        weak->chunk_used = 0;
+            weak->buffers = made;
+        weak->buffer = made;
+        weak->buffer_used = 0;
     }
-    void *memory = weak->chunk->memory + weak->chunk_used;
-    weak->chunk_used += bytes;
+    void *memory = weak->buffer->memory + weak->buffer_used;
+    weak->buffer_used += bytes;
     return memset(memory, 0, bytes);
 }
 
@@ -126,8 +126,8 @@ struct weak *simt_weak_begin(struct worker *w, uint32_t lanes, uint64_t seed)
     weak->stale_of_8 = 1u + 3u * (uint32_t)(weak_random(weak) % 3u); /* 1, 4 or 7 */
     weak->met_count = 0;
     weak->spare_views = NULL;
-    weak->chunk = weak->chunks;
-    weak->chunk_used = 0;
+    weak->buffer = weak->buffers;
+    weak->buffer_used = 0;
     if (!weak->slots || !weak->clocks) {
         simt_weak_end(weak);
         return NULL;

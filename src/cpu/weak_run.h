@@ -100,7 +100,7 @@ struct weak_slot {
     struct weak_cell *cell;
 };
 
-struct weak_chunk;
+struct weak_buffer;
 
 struct weak {
     struct weak *next; /* of those that no launch uses */
@@ -118,8 +118,8 @@ struct weak {
     struct weak_slot *slots;
     uint32_t slot_bits, slots_used;
     struct weak_view *spare_views;
-    struct weak_chunk *chunks, *chunk; /* memory that lasts for a launch: all, and the present one */
-    size_t chunk_used;
+    struct weak_buffer *buffers, *buffer; /* memory that lasts for a launch: all, and the present one */
+    size_t buffer_used;
 };
 
 /* The calling lane's record; NULL: no lane calls, or not in mode weak. */

@@ -200,8 +200,8 @@ SIMT_KERNEL(race_stack, struct race_case, a)
     race_push(&a, two);
 }
 
-/* A page of chunks as ScatterAlloc has it, in three words: the size of its chunks, how many lanes are in it,
- * and a bit for each chunk.  Four cells: four chunks of 1, or two of 2; who has a chunk holds its cells.
+/* A page of blocks as ScatterAlloc has it, in three words: the size of its blocks, how many lanes are in it,
+ * and a bit for each block.  Four cells: four blocks of 1, or two of 2; who has a block holds its cells.
  *
  * mallocMC's rule: enter first, then look at the size; leave last.  The last to leave makes the page empty,
  * for any size, while it keeps others out. */
@@ -255,16 +255,16 @@ SIMT_FN void race_page(const struct race_case *a, enum race_page_bug bug)
 {
     uint32_t *bits = &a->words[RACE_PAGE_BITS];
     for (uint32_t turn = 0; turn < RACE_TURNS; turn++) {
-        uint32_t size = 1 + (simt_thread() + turn) % 2, chunk = 0;
+        uint32_t size = 1 + (simt_thread() + turn) % 2, block = 0;
         if (!race_page_enter(a, size, bug))
             continue;
-        while (simt_or_u32(bits, 1u << chunk, relaxed) >> chunk & 1u)
-            chunk = chunk + 1 < RACE_PAGE_CELLS / size ? chunk + 1 : 0;
+        while (simt_or_u32(bits, 1u << block, relaxed) >> block & 1u)
+            block = block + 1 < RACE_PAGE_CELLS / size ? block + 1 : 0;
         for (uint32_t i = 0; i < size; i++)
-            race_hold(a, chunk * size + i);
+            race_hold(a, block * size + i);
         for (uint32_t i = 0; i < size; i++)
-            race_let_go(a, chunk * size + i);
-        simt_and_u32(bits, ~(1u << chunk), relaxed);
+            race_let_go(a, block * size + i);
+        simt_and_u32(bits, ~(1u << block), relaxed);
         race_page_leave(a, bug);
     }
     simt_block_barrier();

@@ -32,8 +32,8 @@ static const struct bug {
     {"a deadlock of two locks", &race_locks, 2, 200, 200, "deadlock"},
     {"a page with two owners", &race_flags, 4, 170, 400, NULL},
     {"a stack whose head counts no changes", &race_stack, 4, 0, 3100, NULL},
-    {"a chunk size that is looked at too early", &race_page_look, 3, 1300, 1000, NULL},
-    {"a chunk size that changes under who enters", &race_page_reset, 3, 18000, 15000, NULL},
+    {"a size of blocks that is looked at too early", &race_page_look, 3, 1300, 1000, NULL},
+    {"a size of blocks that changes under who enters", &race_page_reset, 3, 18000, 15000, NULL},
     {"a page that nobody was the last to leave", &race_page_last, 3, 850, 900, NULL},
 };
 
