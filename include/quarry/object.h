@@ -173,8 +173,8 @@ SIMT_FN quarry_object quarry_object_after(struct quarry_handle heap, struct quar
 /* What a do-all's kernel gets, in front of its arguments: the objects of one type in a snapshot. */
 struct quarry_do_work {
     const struct quarry_objects_typed *typed;
-    const uint64_t *live; /* of each page */
-    const uint32_t *list; /* of all pages of the snapshot, type by type */
+    const uint32_t *list; /* pages of the snapshot, type by type */
+    const uint64_t *live; /* of each of them */
     unsigned char *pages;
     uint64_t page_bytes;
     uint32_t type;
@@ -194,21 +194,19 @@ SIMT_FN uint64_t quarry_do_turns(const struct quarry_do_work *work)
     return (uint64_t)work->typed->count[work->type] * work->capacity;
 }
 
-/* The first page of the type in the list. */
-SIMT_FN const uint32_t *quarry_do_list(const struct quarry_do_work *work)
+/* The type's first page in the list. */
+SIMT_FN uint32_t quarry_do_first(const struct quarry_do_work *work)
 {
-    const uint32_t *list = work->list;
-    SIMT_ROLLED
-    for (uint32_t type = 0; type < work->type; type++)
-        list += work->typed->count[type];
-    return list;
+    return quarry_objects_typed_first(work->typed, work->type);
 }
 
-/* The object of a turn: thread t has slot t % N of page t / N.  None if that slot was free in the snapshot. */
-SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, const uint32_t *list, uint32_t turn)
+/* The object of a turn: thread t has slot t % N of page t / N.  None if that slot was free in the snapshot.
+ *   first   of the type's pages in the list */
+SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, uint32_t first, uint32_t turn)
 {
-    uint32_t page = list[turn / work->capacity], slot = turn % work->capacity;
-    if (!(work->live[page] >> slot & 1u))
+    uint32_t at = first + turn / work->capacity, slot = turn % work->capacity;
+    uint32_t page = work->list[at];
+    if (!(work->live[at] >> slot & 1u))
         return quarry_object_null();
     return quarry_object_name(work->type, work->capacity, work->pages + page * work->page_bytes, slot);
 }
@@ -219,7 +217,9 @@ SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, const ui
  *   argument_type    a struct
  *   argument, self   names for a pointer to a const one, and for the object
  * The body may create any objects, which are not visited; delete `self`; and delete, once, objects of types that are
- * not visited.  It may not delete other objects of these types, nor read what another thread may delete meanwhile. */
+ * not visited.  It may not delete other objects of these types, nor read what another thread may delete meanwhile.
+ * A warp's threads wait for each other before they begin their next objects: else those that have little to do run
+ * ahead, and what the others create and delete together comes one by one. */
 #define QUARRY_DO_ALL(name, type, argument_type, argument, self)                                             \
     struct name##_call {                                                                                     \
         struct quarry_do_work work;                                                                          \
@@ -231,12 +231,16 @@ SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, const ui
         (uint32_t)sizeof(argument_type)};                                                                    \
     SIMT_KERNEL_NOTED(&name##_note, name, struct name##_call, call)                                          \
     {                                                                                                        \
-        const uint32_t *list = quarry_do_list(&call.work);                                                   \
+        uint32_t first = quarry_do_first(&call.work);                                                        \
         uint64_t turns = quarry_do_turns(&call.work);                                                        \
-        for (uint64_t turn = simt_thread(); turn < turns; turn += simt_threads()) {                          \
-            quarry_object self = quarry_do_turn(&call.work, list, (uint32_t)turn);                           \
+        for (uint64_t warp = simt_thread() - simt_lane(); warp < turns; warp += simt_threads()) {            \
+            uint64_t turn = warp + simt_lane();                                                              \
+            quarry_object self = quarry_object_null();                                                       \
+            if (turn < turns)                                                                                \
+                self = quarry_do_turn(&call.work, first, (uint32_t)turn);                                    \
             if (!quarry_object_is_null(self))                                                                \
                 name##_method(&call.arguments, self);                                                        \
+            simt_sync(SIMT_ALL_LANES);                                                                       \
         }                                                                                                    \
     }                                                                                                        \
     SIMT_FN void name##_method(const argument_type *argument, quarry_object self)

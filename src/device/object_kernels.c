@@ -1,43 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/object_kernels.h"
 
-/* The number of the type of a page's objects, if it is one of the snapshot's; else QUARRY_OBJECTS_TYPES. */
-SIMT_FN uint32_t type_of(const struct object_snapshot *a, uint32_t kind)
-{
-    uint32_t number = quarry_objects_typed_bytes(kind) ? quarry_objects_typed_number(&a->objects, kind) : 0;
-    return quarry_objects_typed_bytes(kind) && (a->types >> number & 1u) ? number : QUARRY_OBJECTS_TYPES;
-}
-
-/* The caller's place among those who count at `count`: lanes that come together make one atomic. */
-SIMT_FN uint32_t place(uint32_t *count, uint32_t type)
-{
-    uint32_t group = simt_match_u32(simt_active(), type), first = 0;
-    if (simt_rank(group) == 0)
-        first = simt_add_u32(&count[type], simt_popc_u32(group), relaxed);
-    return simt_shuffle_u32(group, first, simt_ctz_u32(group)) + simt_rank(group);
-}
-
-SIMT_KERNEL(quarry_object_count_kernel, struct object_snapshot, a)
-{
-    for (uint64_t page = simt_thread(); page < a.objects.pages.count; page += simt_threads()) {
-        uint32_t kind = quarry_blocks_kind_of(&a.objects.blocks, (uint32_t)page), type = type_of(&a, kind);
-        if (type == QUARRY_OBJECTS_TYPES)
-            continue;
-        quarry_objects_typed_live(&a.objects)[page] =
-            quarry_blocks_all(kind) & ~quarry_blocks_free_slots(&a.objects.blocks, (uint32_t)page, kind);
-        (void)place(a.objects.typed->count, type);
-    }
-}
-
 SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
 {
-    for (uint64_t page = simt_thread(); page < a.objects.pages.count; page += simt_threads()) {
-        uint32_t type = type_of(&a, quarry_blocks_kind_of(&a.objects.blocks, (uint32_t)page));
-        if (type == QUARRY_OBJECTS_TYPES)
+    const struct quarry_blocks *b = &a.objects.blocks;
+    const uint32_t kind = quarry_objects_typed_kind(&a.objects, a.number, a.capacity, 0);
+    const uint64_t *words = quarry_blocks_allocated(b, kind) + b->shape.leaves;
+    const uint32_t first = quarry_objects_typed_first(a.objects.typed, a.number);
+    for (uint32_t w = simt_thread() / SIMT_LANES; w < b->shape.words - b->shape.leaves;
+         w += simt_threads() / SIMT_LANES) {
+        uint64_t word = simt_load_u64(&words[w], relaxed);
+        uint32_t at = 0;
+        if (word == 0)
             continue;
-        uint32_t at = place(a.objects.typed->placed, type);
-        for (uint32_t before = 0; before < type; before++)
-            at += a.objects.typed->count[before];
-        quarry_objects_typed_list(&a.objects)[at] = (uint32_t)page;
+        if (simt_lane() == 0)
+            at = first + simt_add_u32(&a.objects.typed->count[a.number], simt_popc_u64(word), relaxed);
+        at = simt_shuffle_u32(SIMT_ALL_LANES, at, 0);
+        for (uint32_t bit = simt_lane(); bit < QUARRY_HIERARCHY_BITS; bit += SIMT_LANES)
+            if (word >> bit & 1u) {
+                uint32_t page = w * QUARRY_HIERARCHY_BITS + bit;
+                uint32_t place = at + simt_popc_u64(word & (((uint64_t)1 << bit) - 1u));
+                quarry_objects_typed_list(&a.objects)[place] = page;
+                quarry_objects_typed_live(&a.objects)[place] =
+                    quarry_blocks_all(kind) & ~quarry_blocks_free_slots(b, page, kind);
+            }
     }
 }

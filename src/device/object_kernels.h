@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A snapshot of the objects of some types: for each page of theirs, which slots are live; and their pages, type by
- * type. */
+/* A snapshot of the objects of some types: their pages, type by type, and which slots of each are live. */
 #ifndef QUARRY_DEVICE_OBJECT_KERNELS_H
 #define QUARRY_DEVICE_OBJECT_KERNELS_H
 
@@ -9,14 +8,14 @@
 
 struct object_snapshot {
     struct quarry_objects objects;
-    uint64_t types; /* of the schema, as bits */
+    uint32_t number; /* of the type, in the schema */
+    uint32_t capacity;
 };
 
 #if SIMT_HAS_HOST
-/* Notes which slots are live, and counts pages, from counts of 0 on.  Any grid; nothing else uses the heap. */
-SIMT_KERNEL_DECLARE(quarry_object_count_kernel);
-
-/* Then lists them. */
+/* Lists the pages of a type behind those of the types before it, from a count of 0 on.  Reads one bit a page, of a
+ * bitmap that says in an idle heap which pages have the type, and the words of those pages.  A grid of whole warps;
+ * nothing else uses the heap. */
 SIMT_KERNEL_DECLARE(quarry_object_list_kernel);
 #endif
 

@@ -46,17 +46,31 @@ static uint64_t concrete(const struct quarry_schema *schema, uint32_t number)
 
 /* ---- do-all ---- */
 
+#define INTERLEAVED 4u /* warps of a do-all in deterministic mode */
+
 static enum quarry_status take_snapshot(const quarry_heap *heap, const struct quarry_objects *objects,
                                         uint64_t types)
 {
     struct quarry_objects_typed *typed = objects->typed;
-    struct object_snapshot snapshot = {*objects, types};
-    enum quarry_status status =
-        quarry_pool_clear(&heap->pool, typed->count, sizeof typed->count + sizeof typed->placed);
-    if (status == QUARRY_OK)
-        status = quarry_pool_launch(&heap->pool, &quarry_object_count_kernel, &snapshot);
-    return status == QUARRY_OK ? quarry_pool_launch(&heap->pool, &quarry_object_list_kernel, &snapshot)
-                               : status;
+    enum quarry_status status = quarry_pool_clear(&heap->pool, typed->count, sizeof typed->count);
+    for (uint32_t i = 0; i < heap->schema->type_count && status == QUARRY_OK; i++)
+        if (types >> i & 1u) {
+            struct object_snapshot snapshot = {*objects, i, heap->schema->types[i].capacity};
+            status = quarry_pool_launch(&heap->pool, &quarry_object_list_kernel, &snapshot);
+        }
+    return status;
+}
+
+/* A grid with a thread for each object of a type that the heap has room for; on a GPU at most as many as run at once,
+ * on the CPU a warp for each worker, or some to be interleaved. */
+static struct quarry_grid do_grid(const struct pool *pool, uint64_t objects)
+{
+    struct quarry_grid grid = pool->ops->service_grid(&pool->target, UINT64_MAX);
+    const uint64_t useful = (objects - 1) / grid.threads + 1;
+    if (pool->target.seed)
+        grid.blocks = INTERLEAVED;
+    grid.blocks = useful < grid.blocks ? (uint32_t)useful : grid.blocks;
+    return grid;
 }
 
 enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel *method, const void *argument)
@@ -80,8 +94,8 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
     if (!call)
         return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for the argument of %s", method->name);
     struct quarry_do_work work = {objects->typed,
-                                  quarry_objects_typed_live(objects),
                                   quarry_objects_typed_list(objects),
+                                  quarry_objects_typed_live(objects),
                                   objects->pages.base,
                                   objects->pages.page_bytes,
                                   0,
@@ -93,7 +107,9 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
             work.type = i;
             work.capacity = heap->schema->types[i].capacity;
             memcpy(call, &work, sizeof work);
-            status = quarry_launch(method, &heap->pool.target, heap->pool.grid, call);
+            status =
+                quarry_launch(method, &heap->pool.target,
+                              do_grid(&heap->pool, (uint64_t)objects->pages.count * work.capacity), call);
         }
     free(call);
     return status;

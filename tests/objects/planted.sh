@@ -39,12 +39,12 @@ plant objects 100 objects.c 'a snapshot for each type, before its kernel' \
      s/( *)memcpy\(call, &work, sizeof work\);/\1status = take_snapshot(heap, objects, (uint64_t)1 << i);\n&/}'
 also='s/quarry_objects_typed_live\(objects\),/objects->blocks.slots,/'
 plant objects 100 object.h 'slots that are live now, not in the snapshot' \
-    's/if \(!\(work->live\[page\] >> slot & 1u\)\)/if (simt_load_u64((uint64_t *)\&work->live[page], relaxed) >> slot \& 1u)/'
+    's/if \(!\(work->live\[at\] >> slot & 1u\)\)/if (simt_load_u64((uint64_t *)\&work->live[page], relaxed) >> slot \& 1u)/'
 also=''
 plant objects 100 objects.c 'types that derive are left out' 's/derives\(schema, \(int\)i, number\)/i == number/'
-plant objects 100 object_kernels.c 'pages of all types are listed from one place on' 's/at \+= a\.objects\.typed->count\[before\];/;/'
-plant objects 100 object_kernels.c 'what is no page of the schema is listed' \
-    's/return quarry_objects_typed_bytes\(kind\) && \(a->types >> number & 1u\) \? number : QUARRY_OBJECTS_TYPES;/return number;/'
+plant objects 100 object_kernels.c 'pages of all types are listed from one place on' 's/at = first \+ /at = /'
+plant objects 100 object_kernels.c 'a page of the upper half of a word is left out' 's/bit < QUARRY_HIERARCHY_BITS/bit < SIMT_LANES/'
+plant objects 100 object_kernels.c 'slots that are free are listed' 's/(quarry_blocks_all\(kind\)) & ~.*;/\1;/'
 plant objects 100 object.h 'a page that changed its type is not seen' '/quarry_object_wrong\(/,/^\}/s/return &h->typed->mistyped;/;/'
 plant objects 100 object.h 'an object that is deleted twice is not seen' 's/ \+ simt_popc_u64\(twice\)//'
 plant objects 100 object.h 'lanes that delete one object together count as one' 's/simt_popc_u32\(group\) - simt_popc_u64\(slots\) \+ //'

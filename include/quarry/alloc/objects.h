@@ -33,14 +33,13 @@
     (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS |             \
      QUARRY_HAS_TYPES)
 
-/* What a heap with a schema has more, in its pool.  Behind it lie, for each page, 64 bits: the slots that were live
- * when a snapshot was taken; and a list of the pages of that snapshot, type by type. */
+/* What a heap with a schema has more, in its pool.  Behind it lie the pages of a snapshot, type by type: 64 bits for
+ * each, the slots that were live when it was taken; and their numbers. */
 struct quarry_objects_typed {
     uint64_t foreign, mistyped,
         twice;      /* deletes of what is no object of the heap, or of that type, or no more */
     uint64_t first; /* what the first of them named */
     uint32_t count[QUARRY_OBJECTS_TYPES]; /* of a snapshot: pages of each type */
-    uint32_t placed[QUARRY_OBJECTS_TYPES];
 };
 
 struct quarry_objects {
@@ -84,7 +83,16 @@ SIMT_FN uint32_t quarry_objects_typed_number(const struct quarry_objects *h, uin
     return quarry_blocks_type(kind) - (h->sizes.whole + 1u);
 }
 
-/* Of the pages of a snapshot: the slots that were live then. */
+/* Of a snapshot's pages, the first of a type. */
+SIMT_FN uint32_t quarry_objects_typed_first(const struct quarry_objects_typed *typed, uint32_t number)
+{
+    uint32_t first = 0;
+    for (uint32_t before = 0; before < number; before++)
+        first += typed->count[before];
+    return first;
+}
+
+/* The slots that were live then, of each of its pages. */
 SIMT_FN uint64_t *quarry_objects_typed_live(const struct quarry_objects *h)
 {
     return (uint64_t *)(void *)(h->typed + 1);
