@@ -39,7 +39,24 @@ SIMT_FN int quarry_objects_are_in(const struct quarry_handle *heap)
     return heap->allocator == QUARRY_NUMBER_objects && heap->as.objects.typed != SIMT_NULL;
 }
 
-/* Creates an object; its fields have any value.
+/* Debug mode: fills all fields of an object with a byte. */
+#define QUARRY_OBJECT_FRESH 0xaau
+#define QUARRY_OBJECT_POISON 0x55u
+SIMT_NOINLINE_FN void quarry_object_fill(const struct quarry_objects_fields *table, quarry_object o,
+                                         uint32_t byte)
+{
+    uint32_t number = quarry_object_type(o), capacity = quarry_object_capacity(o);
+    for (uint32_t i = table->begin[number]; i < table->begin[number + 1u]; i++) {
+        const struct quarry_objects_field *f = &table->fields[i];
+        unsigned char *first = quarry_object_block(o) + (uint64_t)capacity * f->offset +
+                               (uint64_t)quarry_object_slot(o) * f->bytes;
+        for (uint32_t e = 0; e < f->elements; e++)
+            for (uint32_t b = 0; b < f->bytes; b++)
+                first[(uint64_t)e * capacity * f->bytes + b] = (unsigned char)byte;
+    }
+}
+
+/* Creates an object; its fields have any value: in debug mode all bytes are 0xaa, and 0x55 after the delete.
  *   heap   of the type's schema
  *   type   by its name, as the schema has it; not an abstract one, which the compiler refuses
  * Returns none if the heap is full, as NULL of allocator objects (alloc/objects.h), which counts as a failed malloc;
@@ -62,34 +79,36 @@ SIMT_FN quarry_object quarry_object_create(struct quarry_handle heap, struct qua
     }
     unsigned char *page = (unsigned char *)quarry_page_address(&h->pages, slot / QUARRY_BLOCKS_SLOTS);
     simt_note_plain(page, h->pages.page_bytes); /* which has had blocks of malloc, maybe */
-    return quarry_object_name(type.number, type.capacity, page, slot % QUARRY_BLOCKS_SLOTS);
+    quarry_object o = quarry_object_name(type.number, type.capacity, page, slot % QUARRY_BLOCKS_SLOTS);
+    if (h->fields)
+        quarry_object_fill(h->fields, o, QUARRY_OBJECT_FRESH);
+    return o;
 }
 
-/* Notes a delete that is a mistake, in one of the counts. */
-SIMT_NOINLINE_FN void quarry_object_note(struct quarry_objects_typed *typed, uint64_t *count, uint64_t times,
-                                         uint64_t bits)
+/* Notes deletes that are mistakes. */
+SIMT_NOINLINE_FN void quarry_object_note(struct quarry_objects_wrong *wrong, uint64_t times, uint64_t bits)
 {
-    (void)simt_add_u64(count, times, relaxed);
-    (void)simt_cas_u64(&typed->first, 0, bits, relaxed);
+    (void)simt_add_u64(&wrong->count, times, relaxed);
+    (void)simt_cas_u64(&wrong->first, 0, bits, relaxed);
 }
 
 /* What counts a delete of the object as a mistake; NULL if its block has objects of its type.
  *   page, kind   set to the object's, unless it is foreign */
-SIMT_FN uint64_t *quarry_object_wrong(const struct quarry_objects *h, quarry_object o, uint32_t *page,
-                                      uint32_t *kind)
+SIMT_FN struct quarry_objects_wrong *quarry_object_wrong(const struct quarry_objects *h, quarry_object o,
+                                                         uint32_t *page, uint32_t *kind)
 {
     *kind = 0;
     *page = quarry_page_index(&h->pages, quarry_object_block(o));
     if (*page == QUARRY_NO_PAGE || quarry_page_address(&h->pages, *page) != quarry_object_block(o) ||
         quarry_object_slot(o) >= quarry_object_capacity(o))
-        return &h->typed->foreign;
+        return &h->typed->wrong[QUARRY_OBJECTS_FOREIGN];
     *kind = quarry_blocks_kind_of(&h->blocks, *page);
     if (*kind == 0)
-        return &h->typed->twice;
+        return &h->typed->wrong[QUARRY_OBJECTS_TWICE];
     if (!quarry_objects_typed_bytes(*kind) ||
         quarry_objects_typed_number(h, *kind) != quarry_object_type(o) ||
         quarry_blocks_capacity(*kind) != quarry_object_capacity(o))
-        return &h->typed->mistyped;
+        return &h->typed->wrong[QUARRY_OBJECTS_MISTYPED];
     return SIMT_NULL; /* that its slot is free already the delete's OR tells, which then changes nothing */
 }
 
@@ -105,11 +124,15 @@ SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
     uint32_t page, kind;
     if (!quarry_objects_are_in(&heap) || quarry_object_is_null(o))
         return;
-    uint64_t *wrong = quarry_object_wrong(h, o, &page, &kind);
+    struct quarry_objects_wrong *wrong = quarry_object_wrong(h, o, &page, &kind);
+    if (!wrong && h->fields && simt_load_u64(&h->blocks.slots[page], relaxed) >> quarry_object_slot(o) & 1u)
+        wrong = &h->typed->wrong[QUARRY_OBJECTS_TWICE]; /* of that slot nothing may be filled */
     if (wrong) {
-        quarry_object_note(h->typed, wrong, 1, o.bits);
+        quarry_object_note(wrong, 1, o.bits);
         return;
     }
+    if (h->fields)
+        quarry_object_fill(h->fields, o, QUARRY_OBJECT_POISON);
     uint32_t group = quarry_group(&h->blocks.slots[page], QUARRY_SITE_OBJECT_DELETE);
     uint64_t mine = (uint64_t)1 << quarry_object_slot(o);
     uint64_t slots = simt_reduce_or_u32(group, (uint32_t)mine) |
@@ -119,7 +142,7 @@ SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
         uint64_t twice = quarry_blocks_give(&h->blocks, page, slots, kind);
         uint32_t times = simt_popc_u32(group) - simt_popc_u64(slots) + simt_popc_u64(twice);
         if (times != 0)
-            quarry_object_note(h->typed, &h->typed->twice, times, o.bits);
+            quarry_object_note(&h->typed->wrong[QUARRY_OBJECTS_TWICE], times, o.bits);
     }
     simt_sync(group); /* none goes on whose object still looks live */
 }

@@ -110,10 +110,11 @@ static void compose(quarry_heap *heap, const struct quarry_heap_options *options
     heap->handle.shrink = (uint32_t)options->alignment;
     heap->handle.distribution = (uint32_t)options->distribution;
     heap->handle.oom = (uint32_t)options->oom;
-    if (options->debug || options->statistics || options->distribution != QUARRY_DISTRIBUTION_NONE ||
-        options->oom != QUARRY_OOM_NULL || (options->alignment > NATURAL_ALIGNMENT && !whole_pages))
+    if (quarry_heap_debugs_blocks(options) || options->statistics ||
+        options->distribution != QUARRY_DISTRIBUTION_NONE || options->oom != QUARRY_OOM_NULL ||
+        (options->alignment > NATURAL_ALIGNMENT && !whole_pages))
         heap->handle.policy = (struct quarry_policy *)(void *)(head + quarry_heap_policy_offset());
-    if (options->debug)
+    if (quarry_heap_debugs_blocks(options))
         heap->handle.debug = (struct quarry_debug *)(void *)(head + quarry_heap_debug_offset());
     heap->handle.code = quarry_fixed_code(&heap->handle, options->statistics);
     if (options->statistics)
@@ -169,6 +170,8 @@ static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_opt
         status = quarry_launches_enter(&pool->target, pool->ops, &heap->launch);
     if (status == QUARRY_OK)
         status = start(heap);
+    if (status == QUARRY_OK)
+        status = quarry_objects_begin(heap);
     if (status == QUARRY_OK)
         return status;
     status = quarry_pool_fail(pool, status);
@@ -281,11 +284,14 @@ enum quarry_status quarry_heap_destroy(quarry_heap *heap)
         quarry_debug_leaks(heap, &debug, leaks);
     if (status == QUARRY_OK && heap->prints)
         quarry_totals_print(heap);
+    const enum quarry_status objects =
+        status == QUARRY_OK && quarry_heap_debugs_objects(heap) ? quarry_objects_end(heap) : QUARRY_OK;
     enum quarry_status given_back = quarry_pool_give(&heap->pool);
     const uint32_t code = heap->handle.code;
     status = status == QUARRY_OK ? given_back : status;
     if (status == QUARRY_OK)
-        status = quarry_debug_judge(&debug, leaks); /* while names of kernels are known */
+        status =
+            heap->schema ? objects : quarry_debug_judge(&debug, leaks); /* while names of kernels are known */
     if (status == QUARRY_OK || status == QUARRY_ERROR_LEAK) {
         enum quarry_status misfit = judge_misfit(code, &counters); /* it explains the leaks */
         status = misfit == QUARRY_OK ? status : misfit;
@@ -340,7 +346,7 @@ enum quarry_status quarry_heap_describe(const quarry_heap *heap, struct quarry_h
     description->max_block_bytes = heap->handle.max_block;
     description->full = heap->layout.low_free > 0 ? QUARRY_FULL_INFERRED : QUARRY_FULL_PROVEN;
     description->low_free = heap->layout.low_free;
-    description->debug = heap->handle.debug != NULL;
+    description->debug = heap->handle.debug != NULL || quarry_heap_debugs_objects(heap);
     description->statistics = heap->policy.tally != NULL;
     description->alignment = heap->handle.shrink;
     description->distribution = (enum quarry_distribution)heap->handle.distribution;
@@ -474,6 +480,8 @@ enum quarry_status quarry_heap_debug_report(quarry_heap *heap, char *text, size_
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", heap ? "text" : "heap");
     if (bytes)
         *text = 0;
+    if (quarry_heap_debugs_objects(heap))
+        return quarry_objects_report(heap, text, bytes);
     if (!heap->handle.debug)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "the heap has nothing to report: it was created without options.debug");

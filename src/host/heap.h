@@ -32,10 +32,31 @@ uint64_t quarry_heap_units(const quarry_heap *heap);
  *   what  that it can't, to stand behind "allocator NAME" */
 enum quarry_status quarry_heap_check_counts(const quarry_heap *heap, const char *what);
 
+/* Are typed objects watched for mistakes: in debug mode? */
+static inline int quarry_heap_debugs_objects(const quarry_heap *heap)
+{
+    return heap->schema && heap->handle.as.objects.fields;
+}
+
 /* ---- objects.c ---- */
+
+/* Counts the objects of each type, and blocks of malloc beside them, in an idle heap with a schema.
+ *   live   QUARRY_OBJECTS_TYPES counts */
+enum quarry_status quarry_objects_tally(const quarry_heap *heap, uint64_t *live, uint64_t *blocks);
+
+/* ---- objects_debug.c ---- */
+
+/* In debug mode: tells kernels where objects have their fields. */
+enum quarry_status quarry_objects_begin(const quarry_heap *heap);
 
 /* CORRUPT with a sentence if deletes of typed objects were mistakes. */
 enum quarry_status quarry_objects_judge(const quarry_heap *heap);
+
+/* The same, or LEAK with a sentence if there are still objects. */
+enum quarry_status quarry_objects_end(const quarry_heap *heap);
+
+/* What these two would say, as lines of text. */
+enum quarry_status quarry_objects_report(const quarry_heap *heap, char *text, size_t bytes);
 
 /* ---- totals.c ---- */
 

@@ -28,12 +28,14 @@ uint64_t quarry_heap_debug_offset(void)
 
 uint64_t quarry_heap_tally_offset(const struct quarry_heap_options *options)
 {
-    return quarry_heap_debug_offset() + (options->debug ? SECTION_BYTES(struct quarry_debug) : 0);
+    return quarry_heap_debug_offset() +
+           (quarry_heap_debugs_blocks(options) ? SECTION_BYTES(struct quarry_debug) : 0);
 }
 
 uint64_t quarry_heap_head_bytes(const struct quarry_heap_options *options)
 {
-    int composed = options->debug || options->statistics || options->alignment > NATURAL_ALIGNMENT ||
+    int composed = quarry_heap_debugs_blocks(options) || options->statistics ||
+                   options->alignment > NATURAL_ALIGNMENT ||
                    options->distribution != QUARRY_DISTRIBUTION_NONE || options->oom != QUARRY_OOM_NULL;
     return (composed ? quarry_heap_tally_offset(options) : HEAP_HEADER_BYTES) +
            (options->statistics ? SECTION_BYTES(struct quarry_tally) : 0);
@@ -67,8 +69,8 @@ static enum quarry_layout_result lay_out(const struct pool *pool, const struct q
     layout->multiprocessors = pool->ops->multiprocessors(&pool->target);
     layout->bytes = bytes;
     layout->overhead = quarry_heap_block_overhead(options);
-    layout->debug = options->debug != 0;
-    layout->watched = options->debug || options->statistics;
+    layout->debug = quarry_heap_debugs_blocks(options);
+    layout->watched = layout->debug || options->statistics;
     layout->alignment = options->alignment;
     layout->page_bytes = options->page_bytes;
     /* A size that no page can have stays one, whatever is added. */
@@ -77,13 +79,15 @@ static enum quarry_layout_result lay_out(const struct pool *pool, const struct q
     layout->pages = pages;
     layout->types = options->schema ? options->schema->type_count : 0;
     layout->schema = options->schema ? options->schema->code : 0;
+    for (uint32_t i = 0; i < layout->types && options->debug; i++)
+        layout->fields += quarry_objects_fields_of(options->schema, i, NULL);
     layout->low_free = quarry_registry_can(handle->allocator) & QUARRY_CAN_INFER_FULL ? options->low_free : 0;
     (void)quarry_registry_options(handle->allocator, options->set, options->set_count, layout->option);
     enum quarry_layout_result result = quarry_registry_layout(handle, layout);
     if (result == QUARRY_LAYOUT_OK && options->alignment > NATURAL_ALIGNMENT &&
         !quarry_layout_is_aligned(layout))
         return QUARRY_LAYOUT_ALIGNMENT;
-    handle->alignment = block_alignment(layout, options->debug ? QUARRY_DEBUG_HEADER_BYTES : 0);
+    handle->alignment = block_alignment(layout, layout->debug ? QUARRY_DEBUG_HEADER_BYTES : 0);
     handle->free_reach = layout->free_reach;
     if (options->distribution == QUARRY_DISTRIBUTION_WARP) { /* a piece begins wherever its header ends */
         handle->alignment = (uint32_t)options->alignment;

@@ -105,7 +105,7 @@ enum quarry_status quarry_heap_options_read(const struct quarry_heap_options *op
 
 uint64_t quarry_heap_block_overhead(const struct quarry_heap_options *options)
 {
-    if (options->debug)
+    if (quarry_heap_debugs_blocks(options))
         return QUARRY_DEBUG_OVERHEAD;
     return options->distribution == QUARRY_DISTRIBUTION_WARP
                ? quarry_pieces_alone(0, (uint32_t)options->alignment)
@@ -184,8 +184,7 @@ static enum quarry_status check_schema(const struct quarry_heap_options *options
                            "page_bytes is %" PRIu64 ", but blocks of schema %s have %" PRIu32
                            " bytes: leave page_bytes 0",
                            options->page_bytes, options->schema->name, options->schema->block_bytes);
-    const char *wrong = options->debug                                      ? "debug mode"
-                        : options->statistics                               ? "statistics"
+    const char *wrong = options->statistics                                 ? "statistics"
                         : options->alignment > NATURAL_ALIGNMENT            ? "an alignment"
                         : options->distribution != QUARRY_DISTRIBUTION_NONE ? "QUARRY_DISTRIBUTION_WARP"
                         : options->oom != QUARRY_OOM_NULL                   ? "an out-of-memory policy"

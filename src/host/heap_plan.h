@@ -24,8 +24,21 @@ enum quarry_status quarry_heap_options_read(const struct quarry_heap_options *op
 /* Checks whatever neither a layout nor a pool looks at. */
 enum quarry_status quarry_heap_options_check(const struct quarry_heap_options *options, uint32_t allocator);
 
+/* Is debug mode asked for, of blocks?  With a schema it is one of typed objects. */
+static inline int quarry_heap_debugs_blocks(const struct quarry_heap_options *options)
+{
+    return options->debug && !options->schema;
+}
+
 /* Bytes of a block that are not the user's, if it has one piece. */
 uint64_t quarry_heap_block_overhead(const struct quarry_heap_options *options);
+
+/* ---- objects_debug.c ---- */
+
+/* Where objects of a type have their fields, those of its bases too.  Returns how many there are.
+ *   fields   NULL: only counts */
+uint32_t quarry_objects_fields_of(const struct quarry_schema *schema, uint32_t number,
+                                  struct quarry_objects_field *fields);
 
 /* ---- heap_layout.c ---- */
 

@@ -183,6 +183,27 @@ enum quarry_status quarry_objects_count(quarry_heap *heap, const char *type, uin
     return QUARRY_OK;
 }
 
+enum quarry_status quarry_objects_tally(const quarry_heap *heap, uint64_t *live, uint64_t *blocks)
+{
+    const struct quarry_objects *objects = &heap->handle.as.objects;
+    struct words words;
+    enum quarry_status status = fetch(heap, &words);
+    if (status != QUARRY_OK)
+        return status;
+    memset(live, 0, QUARRY_OBJECTS_TYPES * sizeof *live);
+    *blocks = 0;
+    for (uint32_t page = 0; page < objects->pages.count; page++) {
+        const uint32_t kind = words.kind[page];
+        uint64_t *count = blocks;
+        if (kind != 0 && quarry_objects_typed_bytes(kind))
+            count = &live[quarry_objects_typed_number(objects, kind)];
+        if (kind != 0)
+            *count += simt_popc_u64(quarry_blocks_all(kind) & ~words.slots[page]);
+    }
+    forget(&words);
+    return QUARRY_OK;
+}
+
 /* The field of that name that objects of a type have. */
 static enum quarry_status find_field(const struct quarry_schema *schema, uint32_t number, const char *name,
                                      const struct quarry_schema_field **field)
@@ -403,26 +424,4 @@ enum quarry_status quarry_objects_dump(quarry_heap *heap, const char *type,
     forget(&words);
     free(page);
     return status;
-}
-
-/* ---- mistakes ---- */
-
-enum quarry_status quarry_objects_judge(const quarry_heap *heap)
-{
-    struct quarry_objects_typed typed;
-    if (!heap->schema)
-        return QUARRY_OK;
-    enum quarry_status status =
-        quarry_pool_copy(&heap->pool, &typed, heap->handle.as.objects.typed, sizeof typed);
-    if (status != QUARRY_OK || typed.foreign + typed.mistyped + typed.twice == 0)
-        return status;
-    const quarry_object first = {typed.first};
-    const uint32_t number = quarry_object_type(first);
-    return quarry_fail(QUARRY_ERROR_CORRUPT,
-                       "objects were deleted wrongly: %" PRIu64 " twice, %" PRIu64
-                       " of another type or since replaced, %" PRIu64
-                       " of no object of this heap; one was of type %s, slot %" PRIu32 " of the block at %p",
-                       typed.twice, typed.mistyped, typed.foreign,
-                       number < heap->schema->type_count ? heap->schema->types[number].name : "unknown",
-                       quarry_object_slot(first), (void *)quarry_object_block(first));
 }

@@ -171,6 +171,39 @@ SIMT_KERNEL(objects_mistakes, struct objects_case, a)
     quarry_object_delete(a.heap, o); /* its block is free */
 }
 
+/* Has each byte of a cat, or of a pegasus, that value? */
+SIMT_FN int is_all(quarry_object o, uint32_t byte)
+{
+    const uint64_t word = (uint64_t)byte * 0x0101010101010101u;
+    int is = *animal_stamp(o) == word;
+    for (uint32_t i = 0; i < 3 && quarry_object_is(o, cat); i++)
+        is = is && *cat_lives_at(o, i) == (uint32_t)word;
+    if (quarry_object_is(o, pegasus))
+        is = is && horse_rider(o)->bits == word && *horse_hoof(o) == word && *pegasus_wing_at(o, 0) == word &&
+             *pegasus_wing_at(o, 2) == word;
+    return is;
+}
+
+SIMT_KERNEL(objects_filled, struct objects_case, a)
+{
+    if (simt_thread() != 0)
+        return;
+    quarry_object first = create(&a, (uint32_t)quarry_number_of_cat);
+    write(first, 7);
+    quarry_object second = create(&a, (uint32_t)quarry_number_of_cat);
+    quarry_object other = create(&a, (uint32_t)quarry_number_of_pegasus);
+    wrong(&a, !is_all(second, 0xaa) || !is_all(other, 0xaa));
+    write(second, 8);
+    quarry_object_delete(a.heap, other);
+    wrong(&a, !is_all(other, 0x55));
+    quarry_object_delete(a.heap, first);
+    wrong(&a, !is_all(first, 0x55) || !is_as_written(second, 8));
+    write(first, 9);
+    quarry_object_delete(a.heap, first); /* no more: nothing is filled */
+    wrong(&a, !is_as_written(first, 9) || !is_as_written(second, 8));
+    quarry_object_delete(a.heap, second);
+}
+
 SIMT_KERNEL(objects_together, struct objects_case, a)
 {
     quarry_object_delete(a.heap, a.kept[0]);

@@ -45,7 +45,7 @@ plant objects 100 objects.c 'types that derive are left out' 's/derives\(schema,
 plant objects 100 object_kernels.c 'pages of all types are listed from one place on' 's/at = first \+ /at = /'
 plant objects 100 object_kernels.c 'a page of the upper half of a word is left out' 's/bit < QUARRY_HIERARCHY_BITS/bit < SIMT_LANES/'
 plant objects 100 object_kernels.c 'slots that are free are listed' 's/(quarry_blocks_all\(kind\)) & ~.*;/\1;/'
-plant objects 100 object.h 'a page that changed its type is not seen' '/quarry_object_wrong\(/,/^\}/s/return &h->typed->mistyped;/;/'
+plant objects 100 object.h 'a page that changed its type is not seen' '/quarry_object_wrong\(/,/^\}/s/return &h->typed->wrong\[QUARRY_OBJECTS_MISTYPED\];/;/'
 plant objects 100 object.h 'an object that is deleted twice is not seen' 's/ \+ simt_popc_u64\(twice\)//'
 plant objects 100 object.h 'lanes that delete one object together count as one' 's/simt_popc_u32\(group\) - simt_popc_u64\(slots\) \+ //'
 plant objects 100 object.h 'a slot that no block of the type has' 's/ \|\|$/ ||/;s/quarry_object_slot\(o\) >= quarry_object_capacity\(o\)/0/'
@@ -53,4 +53,7 @@ plant objects 100 object.h 'next leaves out every other slot' 's/from = quarry_o
 plant objects 100 object.h 'next does not leave its type' 's/for \(; number < b->types - \(h->sizes\.whole \+ 1u\); number\+\+/for (uint32_t n = 0; n < 2; n++, number++/'
 plant objects 100 object.h 'an object in a heap of another schema' '/quarry_object_create\(/,/^\}/s/ \|\| h->schema != type\.schema//'
 plant objects 100 objects.h 'kinds of types and of sizes are one' 's/h->sizes\.whole \+ 1u \+ number, capacity/number, capacity/'
+plant objects 100 object.h 'debug mode fills nothing new' 's/quarry_object_fill\(h->fields, o, QUARRY_OBJECT_FRESH\);/;/'
+plant objects 100 object.h 'debug mode fills elements of other objects' 's/\(uint64_t\)e \* capacity \* f->bytes/(uint64_t)e * f->bytes/'
+plant objects 100 object.h 'debug mode fills what is deleted twice' 's/if \(!wrong && h->fields &&/if (0 \&\&/'
 finish

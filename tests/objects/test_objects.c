@@ -8,6 +8,7 @@
 #define STAMPS 4096u
 
 static struct quarry_target target;
+static int debug; /* are heaps in debug mode? */
 
 struct fixture {
     quarry_heap *heap;
@@ -23,6 +24,7 @@ static struct fixture begin(uint64_t pages)
     options.target = target;
     options.schema = &zoo_schema;
     options.pages = pages;
+    options.debug = debug;
     assert_ok(quarry_heap_create(&f.heap, &options));
     f.c.heap = quarry_heap_handle(f.heap);
     f.c.counts = test_memory(&plain, sizeof *f.c.counts * OBJECTS_COUNTS);
@@ -44,6 +46,8 @@ static void end(struct fixture *f)
     struct quarry_target plain = test_plain(target);
     assert_int_equal(count_of(f, OBJECTS_WRONG), 0);
     assert_ok(quarry_heap_check(f->heap));
+    if (debug) /* or what lives is told */
+        assert_ok(quarry_heap_reset(f->heap));
     assert_ok(quarry_heap_destroy(f->heap));
     test_memory_free(&plain, f->c.counts, 0);
     test_memory_free(&plain, f->c.visits, 0);
@@ -337,6 +341,70 @@ static void wrong_deletes_are_told(void **state)
     test_for_seeds(&target, together, 300);
 }
 
+/* ---- debug mode ---- */
+
+static void debug_mode_changes_nothing_else(void **state)
+{
+    (void)state;
+    debug = 1;
+    test_for_seeds(&target, scarce, 300);
+    test_for_seeds(&target, fill, 20);
+    test_for_seeds(&target, beside, 100);
+    test_for_seeds(&target, visits, 50);
+    test_for_seeds(&target, together, 100);
+    debug = 0;
+}
+
+static void debug_mode_fills_fields(void **state)
+{
+    struct fixture f;
+    (void)state;
+    debug = 1;
+    f = begin(4);
+    test_run(&objects_filled, &target, 1, 1, 0, &f.c);
+    assert_int_equal(quarry_heap_check(f.heap), QUARRY_ERROR_CORRUPT);
+    if (!strstr(quarry_error_detail(), "objects were deleted wrongly: 1 twice, 0 of another type or since "
+                                       "replaced, 0 of no object of this heap; first twice: cat, slot "))
+        fail_msg("%s", quarry_error_detail());
+    assert_ok(quarry_heap_reset(f.heap));
+    end(&f);
+    debug = 0;
+}
+
+static void debug_mode_tells_what_is_never_deleted(void **state)
+{
+    struct quarry_heap_description about;
+    char report[512];
+    struct fixture f;
+    (void)state;
+    debug = 1;
+    f = begin(20);
+    assert_ok(quarry_heap_describe(f.heap, &about));
+    assert_int_equal(about.debug, 1);
+    assert_ok(quarry_heap_debug_report(f.heap, report, sizeof report));
+    assert_string_equal(report, "");
+    f.c.number = (uint32_t)quarry_number_of_pegasus;
+    test_run(&objects_fill, &target, 1, 1, 0, &f.c);
+    assert_ok(quarry_heap_debug_report(f.heap, report, sizeof report));
+    assert_string_equal(report, "1 object is still live: 1 pegasus\n");
+    f.c.number = (uint32_t)quarry_number_of_mite;
+    test_run(&objects_fill, &target, 1, 2, 0, &f.c);
+    f.c.number = (uint32_t)quarry_number_of_cat;
+    test_run(&objects_fill, &target, 1, 5, 0, &f.c);
+    assert_ok(quarry_heap_check(f.heap)); /* that is no mistake yet */
+    assert_int_equal(quarry_heap_destroy(f.heap), QUARRY_ERROR_LEAK);
+    assert_string_equal(quarry_error_detail(), "8 objects are still live: 2 mite, 5 cat, 1 pegasus");
+    f = begin(20);
+    f.c.number = (uint32_t)quarry_number_of_cat;
+    test_run(&objects_fill, &target, 1, 2, 0, &f.c);
+    test_run(&objects_together, &target, 1, 1, 0, &f.c);
+    test_run(&objects_together, &target, 1, 1, 0, &f.c);
+    assert_int_equal(quarry_heap_destroy(f.heap), QUARRY_ERROR_CORRUPT);
+    if (!strstr(quarry_error_detail(), "; and 1 object is still live: 1 cat"))
+        fail_msg("%s", quarry_error_detail());
+    debug = 0;
+}
+
 static void what_can_not_be_is_refused(void **state)
 {
     static const struct simt_kernel foreign = {"foreign", NULL, NULL, 8, 0, NULL};
@@ -366,11 +434,11 @@ static void what_can_not_be_is_refused(void **state)
     assert_string_equal(quarry_error_detail(),
                         "page_bytes is 128, but blocks of schema zoo have 64 bytes: leave page_bytes 0");
     options.page_bytes = 0;
-    options.debug = 1;
+    options.statistics = 1;
     assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
     assert_string_equal(quarry_error_detail(),
-                        "schema zoo was given, and debug mode, which typed objects do not have");
-    options.debug = 0;
+                        "schema zoo was given, and statistics, which typed objects do not have");
+    options.statistics = 0;
     options.alignment = 64;
     assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
     options.alignment = 0;
@@ -420,6 +488,9 @@ int main(void)
         cmocka_unit_test(the_host_reads_a_field),
         cmocka_unit_test(the_host_describes_objects),
         test_with_seeds(wrong_deletes_are_told, &target),
+        test_with_seeds(debug_mode_changes_nothing_else, &target),
+        cmocka_unit_test(debug_mode_fills_fields),
+        cmocka_unit_test(debug_mode_tells_what_is_never_deleted),
         cmocka_unit_test(what_can_not_be_is_refused),
         cmocka_unit_test(another_heap_has_none),
     };

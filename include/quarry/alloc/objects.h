@@ -33,12 +33,32 @@
     (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS |             \
      QUARRY_HAS_TYPES)
 
+/* What is wrong with a delete: it is of what is no object any more, or of that type, or of the heap. */
+enum quarry_objects_wrong_kind {
+    QUARRY_OBJECTS_TWICE,
+    QUARRY_OBJECTS_MISTYPED,
+    QUARRY_OBJECTS_FOREIGN,
+    QUARRY_OBJECTS_WRONGS
+};
+
+struct quarry_objects_wrong {
+    uint64_t count; /* of deletes */
+    uint64_t first; /* what the first of them named */
+};
+
+/* Where objects of all types have their fields: fields[begin[t]] to fields[begin[t + 1] - 1] are those of type t. */
+struct quarry_objects_field {
+    uint32_t offset, bytes, elements;
+};
+struct quarry_objects_fields {
+    uint32_t begin[QUARRY_OBJECTS_TYPES + 1u];
+    struct quarry_objects_field fields[1]; /* layout.fields, and one */
+};
+
 /* What a heap with a schema has more, in its pool.  Behind it lie the pages of a snapshot, type by type: 64 bits for
  * each, the slots that were live when it was taken; and their numbers. */
 struct quarry_objects_typed {
-    uint64_t foreign, mistyped,
-        twice;      /* deletes of what is no object of the heap, or of that type, or no more */
-    uint64_t first; /* what the first of them named */
+    struct quarry_objects_wrong wrong[QUARRY_OBJECTS_WRONGS];
     uint32_t count[QUARRY_OBJECTS_TYPES]; /* of a snapshot: pages of each type */
 };
 
@@ -47,9 +67,10 @@ struct quarry_objects {
     struct quarry_classes sizes;
     struct quarry_blocks blocks;
     uint32_t unit;
-    uint32_t schema;                    /* code of the schema */
-    struct quarry_objects_typed *typed; /* NULL: there is none */
-    struct quarry_objects *self;        /* a copy of this, in the pool */
+    uint32_t schema;                            /* code of the schema */
+    struct quarry_objects_typed *typed;         /* NULL: there is none */
+    const struct quarry_objects_fields *fields; /* in debug mode, which fills them; else NULL */
+    struct quarry_objects *self;                /* a copy of this, in the pool */
 };
 
 SIMT_FN void quarry_objects_init(const struct quarry_objects *h, uint64_t thread, uint64_t threads)
@@ -57,8 +78,8 @@ SIMT_FN void quarry_objects_init(const struct quarry_objects *h, uint64_t thread
     quarry_blocks_init(&h->blocks, thread, threads);
     if (thread == 0)
         *h->self = *h;
-    if (thread == 0 && h->typed)
-        h->typed->foreign = h->typed->mistyped = h->typed->twice = h->typed->first = 0;
+    for (uint32_t i = 0; i < QUARRY_OBJECTS_WRONGS && thread == 0 && h->typed; i++)
+        h->typed->wrong[i].count = h->typed->wrong[i].first = 0;
 }
 
 /* ---- types of a schema ---- */
@@ -293,6 +314,10 @@ SIMT_HOST_FN void quarry_objects_sections(void *heap, struct quarry_layout *l)
         l, "maps", (uint64_t)b->shape.words * QUARRY_BLOCKS_MAPS(b->types) * sizeof *b->maps,
         QUARRY_SECTION_ALIGN);
     h->typed = SIMT_NULL;
+    h->fields = SIMT_NULL;
+    if (l->fields)
+        h->fields = (const struct quarry_objects_fields *)quarry_layout_section(
+            l, "fields", sizeof *h->fields + l->fields * sizeof *h->fields->fields, QUARRY_SECTION_ALIGN);
     if (l->types)
         h->typed = (struct quarry_objects_typed *)quarry_layout_section(
             l, "typed", sizeof *h->typed + l->pages * (sizeof(uint64_t) + sizeof(uint32_t)),

@@ -47,6 +47,7 @@ struct quarry_layout {
     /* in */
     uint32_t types;  /* of a schema (quarry/schema.h), for a family with QUARRY_HAS_TYPES; 0: there is none */
     uint32_t schema; /* its code */
+    uint32_t fields; /* of its types, each with those that it inherits, which debug mode fills; else 0 */
     double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
     /* out */
     uint32_t wrong_option;                              /* QUARRY_LAYOUT_OPTION: its number */
