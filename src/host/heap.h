@@ -55,8 +55,8 @@ enum quarry_status quarry_objects_judge(const quarry_heap *heap);
 /* The same, or LEAK with a sentence if there are still objects. */
 enum quarry_status quarry_objects_end(const quarry_heap *heap);
 
-/* What these two would say, as lines of text. */
-enum quarry_status quarry_objects_report(const quarry_heap *heap, char *text, size_t bytes);
+/* What these two would say, as lines of text: `out` has room for `bytes`. */
+enum quarry_status quarry_objects_report(const quarry_heap *heap, char *out, size_t bytes);
 
 /* ---- totals.c ---- */
 

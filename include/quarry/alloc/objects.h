@@ -252,7 +252,7 @@ SIMT_FN uint32_t quarry_objects_faults(const struct quarry_objects *h,
     for (uint64_t i = share->thread; i < QUARRY_FLIGHTS; i += share->threads)
         faults += (uint32_t)b->flights[i] != 0;
     if (share->thread == 0)
-        faults += (b->sweep->state & 1u) + (uint32_t)quarry_objects_is_foreign(h, h->self);
+        faults += (uint32_t)(b->sweep->state & 1u) + (uint32_t)quarry_objects_is_foreign(h, h->self);
     return faults;
 }
 
