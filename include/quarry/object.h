@@ -56,6 +56,17 @@ SIMT_NOINLINE_FN void quarry_object_fill(const struct quarry_objects_fields *tab
     }
 }
 
+/* Checked build: marks an object's slot, for quarry_object_look. */
+SIMT_FN void quarry_object_mark(const struct quarry_objects *h, quarry_object o, uint32_t mark)
+{
+#ifdef QUARRY_CHECK
+    quarry_object_block(o)[h->pages.page_bytes - QUARRY_SCHEMA_MARKS + quarry_object_slot(o)] =
+        (unsigned char)mark;
+#else
+    (void)h, (void)o, (void)mark;
+#endif
+}
+
 /* Creates an object; its fields have any value: in debug mode all bytes are 0xaa, and 0x55 after the delete.
  *   heap   of the type's schema
  *   type   by its name, as the schema has it; not an abstract one, which the compiler refuses
@@ -82,6 +93,7 @@ SIMT_FN quarry_object quarry_object_create(struct quarry_handle heap, struct qua
     quarry_object o = quarry_object_name(type.number, type.capacity, page, slot % QUARRY_BLOCKS_SLOTS);
     if (h->fields)
         quarry_object_fill(h->fields, o, QUARRY_OBJECT_FRESH);
+    quarry_object_mark(h, o, type.number + 1u);
     return o;
 }
 
@@ -133,6 +145,7 @@ SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
     }
     if (h->fields)
         quarry_object_fill(h->fields, o, QUARRY_OBJECT_POISON);
+    quarry_object_mark(h, o, 0);
     uint32_t group = quarry_group(&h->blocks.slots[page], QUARRY_SITE_OBJECT_DELETE);
     uint64_t mine = (uint64_t)1 << quarry_object_slot(o);
     uint64_t slots = simt_reduce_or_u32(group, (uint32_t)mine) |

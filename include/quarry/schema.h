@@ -119,6 +119,25 @@ SIMT_FN quarry_object quarry_object_cast_to(quarry_object o, struct quarry_type 
 }
 #define quarry_object_cast(o, type) quarry_object_cast_to(o, quarry_type_of_##type())
 
+#ifdef QUARRY_CHECK
+/* Checked build: behind the slots a block has a mark for each, type + 1 while an object is there, else 0.  Traps unless
+ * there is an object that has the fields of the type.
+ *   derived, block_bytes   of the type, and of its schema's blocks without marks */
+SIMT_NOINLINE_FN void quarry_object_look(quarry_object o, uint64_t derived, uint32_t block_bytes)
+{
+    if (o.bits == 0)
+        simt_trap("a field of no object was used");
+    if (!(derived >> (quarry_object_type(o) & 63u) & 1u))
+        simt_trap("a field was used that objects of this type do not have");
+    if (quarry_object_block(o)[block_bytes + quarry_object_slot(o)] != quarry_object_type(o) + 1u)
+        simt_trap("a field was used of an object that is deleted");
+}
+#define QUARRY_SCHEMA_MARKS QUARRY_SCHEMA_SLOTS
+#else
+#define QUARRY_SCHEMA_MARKS 0u
+#define quarry_object_look(o, derived, block_bytes) ((void)0)
+#endif
+
 /* Where an object has an element of a field: for accessors.
  *   derived   of the field's type: debug builds assert that the object is of it
  *   offset    of the element */
@@ -259,6 +278,7 @@ SIMT_FN uint64_t quarry_line_of_object(void)
     {                                                                                                        \
         const uint32_t bytes = (uint32_t)sizeof(kind);                                                       \
         simt_assert(element < (elements) && "a field has as many elements as its type says");                \
+        quarry_object_look(self, quarry_type_of_##type().derived, QUARRY_SCHEMA_BLOCK_BYTES);                \
         return (kind *)quarry_object_field(self, quarry_type_of_##type().derived,                            \
                                            QUARRY_OFFSET_OF(type, name) + bytes * element, bytes);           \
     }                                                                                                        \
@@ -305,8 +325,9 @@ SIMT_FN uint64_t quarry_line_of_object(void)
     TYPES(QUARRY_SCHEMA_TABLE)                                                                               \
     static const struct quarry_schema_type quarry_table_of_types[] = {TYPES(QUARRY_SCHEMA_ROW)};             \
     QUARRY_SCHEMA_UNUSED static const struct quarry_schema schema##_schema = {                               \
-        #schema, QUARRY_SCHEMA_BLOCK_BYTES, (uint32_t)(TYPES(QUARRY_SCHEMA_CODE)),                           \
-        (uint32_t)quarry_schema_type_count, quarry_table_of_types};
+        #schema, QUARRY_SCHEMA_BLOCK_BYTES + QUARRY_SCHEMA_MARKS,                                            \
+        (uint32_t)(TYPES(QUARRY_SCHEMA_CODE)) + QUARRY_SCHEMA_MARKS, (uint32_t)quarry_schema_type_count,     \
+        quarry_table_of_types};
 #else
 #define QUARRY_SCHEMA_HOST(schema, TYPES)
 #endif
@@ -325,7 +346,7 @@ SIMT_FN uint64_t quarry_line_of_object(void)
     TYPES(QUARRY_SCHEMA_CAPACITY)                                                                            \
     QUARRY_SCHEMA_UNUSED SIMT_FN uint32_t quarry_schema_code(void)                                           \
     {                                                                                                        \
-        return (uint32_t)(TYPES(QUARRY_SCHEMA_CODE));                                                        \
+        return (uint32_t)(TYPES(QUARRY_SCHEMA_CODE)) + QUARRY_SCHEMA_MARKS;                                  \
     }                                                                                                        \
     TYPES(QUARRY_SCHEMA_LINE)                                                                                \
     QUARRY_SCHEMA_UNUSED SIMT_FN uint64_t quarry_schema_derived(int number)                                  \

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 for compiler in g++ clang++; do
     command -v "$compiler" >/dev/null || continue
     for macros in '' '-DQUARRY_OOM=wait -DQUARRY_ALIGNMENT=64' '-DQUARRY_ALLOCATOR=scatter -DQUARRY_DISTRIBUTION=warp -DQUARRY_TRACE' \
-        '-DQUARRY_TAGS -DQUARRY_OUT_OF_LINE'; do
+        '-DQUARRY_TAGS -DQUARRY_OUT_OF_LINE -DQUARRY_CHECK'; do
         # shellcheck disable=SC2086 # several words
         "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fsyntax-only -Iinclude $macros -x c++ \
             tests/house/headers.cpp
