@@ -359,17 +359,21 @@ enum quarry_status quarry_heap_draft(quarry_heap **out, const struct quarry_heap
 /* Destroys it and gives its pool back (a caller's buffer is left alone).  Waits for the target's stream.
  * NULL is a no-op.
  *
- * In debug mode it first looks at all blocks, and destroys the heap whatever it finds.  It returns CORRUPT if
- * an error is recorded, else LEAK if blocks live; in either case the detail says how many live and names the first
- * few.  It does not look for damage if a malloc trapped, because that ended other mallocs half way.  Broken
- * structures are found by quarry_heap_check only.
+ * In debug mode it first looks at all blocks.  Whatever it finds, the heap is then destroyed.  It returns
+ *   CORRUPT  an error is recorded
+ *   LEAK     no error is recorded, and blocks are live
+ * With both statuses the detail says how many blocks are live, and names the first few.  If a malloc trapped it
+ * does not look for damage, because the trap ended other mallocs half way.  It does not look for broken structures:
+ * quarry_heap_check does.
  *
- * Returns COMBINATION as quarry_heap_statistics does, but not for a heap in a caller's buffer, which it does
- * not read.  The heap is destroyed all the same.
+ * Returns COMBINATION where quarry_heap_statistics does; the heap is destroyed all the same.  A heap in a caller's
+ * buffer is the exception: its memory is not read.
  *
- * With QUARRY_STATS=1 in the environment when the heap was made it prints quarry_heap_totals as a table on stderr,
- * and in debug mode what quarry_heap_debug_report says, and the first live blocks.  For this table, and in debug
- * mode, also by QUARRY_DEBUG=1, it reads the pool: a caller's buffer must then still be there. */
+ * If QUARRY_STATS was 1 in the environment when the heap was made, it prints quarry_heap_totals as a table on stderr.
+ * In debug mode it then also prints what quarry_heap_debug_report says, and the first live blocks.
+ *
+ * For that table, and in debug mode (also by QUARRY_DEBUG=1), it reads the pool.  So a caller's buffer must still be
+ * there. */
 enum quarry_status quarry_heap_destroy(quarry_heap *heap);
 
 /* Makes every block free, and every counter and debug mode's records 0: what lived is gone.  Ordered in the

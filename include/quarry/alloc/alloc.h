@@ -70,8 +70,8 @@
  *       Finds the live block or free unit that contains `address`, which may be any: LIVE or FREE, and
  *       *span is that block or unit; or FOREIGN, and *span is left alone.  A block that others allocate or
  *       free meanwhile may be either.  While others malloc and free, the end of the caller's own block is
- *       right, and where it begins only if layout->watched.  A block begins at a multiple of layout->unit bytes after
- *       layout->places, and is a multiple of them long; free space is found one unit at a time.  So the
+ *       right; its beginning is right only if layout->watched.  A block begins at a multiple of layout->unit bytes
+ *       after layout->places, and is a multiple of them long; free space is found one unit at a time.  So the
  *       blocks and free units of an idle heap are those u for which *span begins at places + u * unit.
  *       Debug mode relies on the allocator to leave the bytes of free units alone.
  *
