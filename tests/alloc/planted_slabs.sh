@@ -36,15 +36,13 @@ plant slabs 60 slabs_map.h 'a chunk is closed with a live slot, whose free is on
 plant slabs 200 slabs_map.h 'what could not be closed stays closed' \
     's/\(void\)simt_and_u64\(&word\[back\]/(void)simt_or_u64(\&word[back]/;s/simt_or_u64\(&word\[back\], ~/simt_or_u64(\&word[back], 0 \& ~/'
 plant slabs 20 slabs_map.h 'the rest of a cursor is lost' \
-    's/i = from \/ QUARRY_SLABS_BITS; i < /i = quarry_slabs_words(slots); i < /'
-plant slabs 200 slabs_map.h 'who could not retire a cursor forgets whose the chunk is' \
-    's/more = quarry_slabs_more\(kind\);/more = 0;/'
+    's/for \(; from < slots; from = \(from/for (; 0; from = (from/'
 plant slabs 20 slabs.h 'who finds no chunk leaves the cursor busy, and others wait for it' \
     '/if \(chunk == QUARRY_NO_PAGE\) \{/,/^    \}/s/~QUARRY_SLABS_BUSY/~(uint64_t)0/;s/i < QUARRY_SLABS_PATIENCE \&\& //'
 plant slabs 20 slabs_sweep.h 'a proof does not look at cursors' \
-    's/if \(\*page == QUARRY_NO_PAGE \&\& to > chunks\)/if (0 \&\& to > chunks)/'
+    's/if \(of\.end > chunks\)/if (0)/'
 plant slabs 200 slabs_sweep.h 'a proof takes a chunk that moves for one without space' \
-    's/ \|\| state == QUARRY_SLABS_IS_MOVING;/;/'
+    's/return QUARRY_SLABS_SAW_VACANT \| QUARRY_SLABS_SAW_MOVING;/return 0;/'
 plant slabs 200 slabs_sweep.h 'a proof reads once' \
     's/plan\.kinds = 2;/plan.kinds = 1;/'
 plant slabs 20 slabs.h 'a large block loses its second chunk' \

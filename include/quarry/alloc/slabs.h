@@ -30,6 +30,7 @@
 #define QUARRY_SLABS_SAMPLES 4u   /* looks at kinds, each of as many as lanes look, for a free chunk; */
 #define QUARRY_SLABS_WALKS 4u     /* and for chunks of the class */
 #define QUARRY_SLABS_PATIENCE 32u /* backoffs until somebody else has filled a cursor, at most */
+#define QUARRY_SLABS_TIDY 32u     /* chunks that are closed together, at least, for large blocks */
 #define QUARRY_SLABS_TRIES 4u     /* rows of free chunks that others take at the same time */
 
 #define QUARRY_SLABS_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
@@ -215,7 +216,22 @@ SIMT_FN uint64_t quarry_slabs_walk(const struct quarry_slabs *h, struct quarry_r
     return place;
 }
 
-/* Step 5, for a class: uses what a sweep has found, if it is still there.
+/* Step 5: closes what a sweep has found, if no slot of it is live, as it seemed; for large blocks also some behind it,
+ * so that not each of them sweeps.  Not chunks of the class. */
+SIMT_FN void quarry_slabs_tidy(const struct quarry_slabs *h, uint32_t group, uint32_t class_, uint32_t chunks,
+                               uint32_t page)
+{
+    uint32_t most = chunks && chunks < QUARRY_SLABS_TIDY ? QUARRY_SLABS_TIDY : chunks + !chunks;
+    int vacant = 1;
+    SIMT_ROLLED
+    for (uint32_t i = page; vacant && i < h->pages.count && i - page < most; i++) {
+        uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, i), simt_ctz_u32(group));
+        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND && !quarry_slabs_is_bound(kind, class_))
+            vacant = quarry_slabs_close(h, group, i, kind);
+    }
+}
+
+/* The same, for a class: uses what a sweep has found, if it is still there.
  *   page   of quarry_slabs_search */
 SIMT_FN uint64_t quarry_slabs_visit(const struct quarry_slabs *h, uint32_t group, uint32_t class_,
                                     uint32_t page, uint64_t place)
@@ -226,10 +242,6 @@ SIMT_FN uint64_t quarry_slabs_visit(const struct quarry_slabs *h, uint32_t group
     uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, page), leader);
     if (quarry_slabs_is_bound(kind, class_))
         return quarry_slabs_take_from(h, group, class_, page, 0, place);
-    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND) {
-        (void)quarry_slabs_close(h, group, page, kind);
-        kind = simt_shuffle_u64(group, quarry_slabs_kind(h, page), leader);
-    }
     if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_FREE ||
         !simt_any(group, simt_rank(group) == 0 && quarry_slabs_hold(h, page, kind, class_)))
         return place;
@@ -356,6 +368,8 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_more_of(const struct quarry_slabs *h, uin
             page = quarry_slabs_search(h, group, class_, chunks);
         if (page == QUARRY_NO_PAGE)
             break;
+        if (looked)
+            quarry_slabs_tidy(h, group, class_, chunks, page);
         place = chunks ? quarry_slabs_new_rows(h, group, chunks, page, place)
                        : quarry_slabs_visit(h, group, class_, page, place);
     }

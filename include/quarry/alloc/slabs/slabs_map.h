@@ -358,16 +358,19 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
     uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
     if (from >= slots || !quarry_slabs_is_bound(kind, class_) || !quarry_slabs_hold(h, chunk, kind, class_))
         return;
-    uint32_t more = quarry_slabs_more(kind); /* if others have added to the cursor, it stays the chunk's */
+    uint32_t more =
+        index - class_ * h->cursors + 1u; /* if others have added to the cursor, it stays the chunk's */
     /* Order: a sweep that sees it sees that the chunk moves. */
     if (simt_cas_u64(&h->cursor[index], now, now - from + QUARRY_SLABS_PAST, acq_rel) == now) {
-        uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
-        SIMT_ROLLED
-        for (uint32_t i = from / QUARRY_SLABS_BITS; i < quarry_slabs_words(slots); i++) {
-            uint32_t rest = quarry_slabs_from(i, from) & ~quarry_slabs_from(i, slots);
-            (void)simt_and_u64(&word[i], ~(uint64_t)rest, release); /* Order: as a free */
-        }
         more = 0;
+        SIMT_ROLLED
+        for (; from < slots; from = (from / QUARRY_SLABS_BITS + 1u) * QUARRY_SLABS_BITS) {
+            uint32_t word = from / QUARRY_SLABS_BITS;
+            uint32_t rest = quarry_slabs_from(word, from) & ~quarry_slabs_from(word, slots);
+            /* Order: as a free */
+            (void)simt_and_u64(quarry_slabs_word(h, quarry_slabs_place(chunk, from)), ~(uint64_t)rest,
+                               release);
+        }
     }
     quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, more);
 }
@@ -376,26 +379,6 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
 SIMT_FN uint64_t quarry_slabs_number(uint32_t thing, uint32_t version)
 {
     return quarry_census_key(quarry_mix_u32(thing) ^ version);
-}
-
-/* Is a chunk that was seen bound without live slots now?
- *   number   added to: of the words up to the first that has one, which is the same for any group
- * Returns the same to all lanes.  It may be wrong in a moment.  Scope: group. */
-SIMT_FN int quarry_slabs_is_empty(const struct quarry_slabs *h, uint32_t group, uint32_t chunk, uint64_t kind,
-                                  uint64_t *number)
-{
-    uint32_t slots = quarry_slabs_slots(h, quarry_slabs_kind_class(kind)), words = quarry_slabs_words(slots);
-    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
-    uint32_t live = 0;
-    SIMT_ROLLED
-    for (uint32_t base = 0; base < words && !live; base += simt_popc_u32(group)) {
-        uint32_t i = base + simt_rank(group);
-        uint64_t seen = i < words ? simt_load_u64(&word[i], relaxed) : 0;
-        live = simt_ballot(group, ((uint32_t)seen & ~quarry_slabs_from(i, slots)) != 0);
-        if (i < words && (live == 0 || simt_lane() <= simt_ctz_u32(live)))
-            *number += quarry_slabs_number(chunk * h->stride + i, (uint32_t)(seen >> 32));
-    }
-    return !live;
 }
 
 #endif

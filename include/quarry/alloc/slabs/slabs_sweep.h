@@ -33,20 +33,45 @@ struct quarry_slabs_need {
     uint32_t chunks; /* of a large block */
 };
 
-/* Has a chunk that was seen bound, to the class, a clear bit?  As quarry_slabs_is_empty; all words are read. */
-SIMT_FN int quarry_slabs_has_slot(const struct quarry_slabs *h, uint32_t group, uint32_t chunk,
-                                  uint32_t class_, uint64_t *number)
+/* What a lane saw of a chunk. */
+enum {
+    QUARRY_SLABS_SAW_VACANT = 1, /* it is free, or moves, or has no live slot */
+    QUARRY_SLABS_SAW_MOVING = 2,
+    QUARRY_SLABS_SAW_TURNS = 4, /* it has a clear bit, and the class that the turn is about; */
+    QUARRY_SLABS_SAW_OURS = 8   /* the same of the class that the group looks for */
+};
+
+/* Looks at a chunk.
+ *   size      that the turn is about
+ *   *number   added to: of the turn's class, all words; else those up to the first that has a live slot.  So it is the
+ *             same, whoever reads.
+ * Returns what the caller saw.  It may be wrong in a moment. */
+SIMT_FN uint32_t quarry_slabs_look(const struct quarry_slabs_need *need, uint32_t chunk, uint32_t size,
+                                   uint64_t *number)
 {
-    uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_));
+    const struct quarry_slabs *h = need->slabs;
+    uint64_t kind = quarry_slabs_kind(h, chunk);
+    uint32_t class_ = quarry_slabs_kind_class(kind), live = 0, clear = 0;
+    const int turns = (QUARRY_SWEEP_CLASS | class_) == size, ours = class_ == need->class_;
+    *number += quarry_slabs_number(~chunk, (uint32_t)(kind >> 34));
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
+        return QUARRY_SLABS_SAW_VACANT;
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_MOVING)
+        return QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_MOVING;
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_LARGE)
+        return 0;
     const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
-    int clear = 0;
+    uint32_t slots = quarry_slabs_slots(h, class_);
     SIMT_ROLLED
-    for (uint32_t i = simt_rank(group); i < words; i += simt_popc_u32(group)) {
-        uint64_t seen = simt_load_u64(&word[i], relaxed);
-        *number += quarry_slabs_number(chunk * h->stride + i, (uint32_t)(seen >> 32));
-        clear |= (uint32_t)seen != ~0u;
+    for (uint32_t first = 0; first < slots && (turns || ours || !live); first += QUARRY_SLABS_BITS, word++) {
+        uint64_t seen = simt_load_u64(word, relaxed);
+        if (turns || !live)
+            *number += quarry_slabs_number((uint32_t)(word - h->words), (uint32_t)(seen >> 32));
+        live |= (uint32_t)seen & ~quarry_slabs_from(0, slots - first);
+        clear |= ~(uint32_t)seen;
     }
-    return simt_any(group, clear);
+    return (live ? 0u : QUARRY_SLABS_SAW_VACANT) | (turns && clear ? QUARRY_SLABS_SAW_TURNS : 0u) |
+           (ours && clear ? QUARRY_SLABS_SAW_OURS : 0u);
 }
 
 /* Cursors of a part: what other classes' have left becomes free, and one of the own class is what is looked for. */
@@ -82,45 +107,37 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
 {
     const struct quarry_slabs_need *need = (const struct quarry_slabs_need *)heap;
     const struct quarry_slabs *h = need->slabs;
-    uint32_t chunks = h->pages.count, items = chunks + h->classes * h->cursors, run = 0;
-    struct quarry_sweep_items of = quarry_sweep_cut(items, part, h->parts);
-    uint32_t from = of.first, to = of.end;
-    uint32_t width = simt_popc_u32(group), turn = size & ~QUARRY_SWEEP_CLASS;
-    int large = !(size & QUARRY_SWEEP_CLASS), class_ = need->chunks == 0;
-    uint64_t number = 0, mine = 0;
+    uint32_t chunks = h->pages.count, width = simt_popc_u32(group), run = 0;
+    struct quarry_sweep_items of = quarry_sweep_cut(chunks + h->classes * h->cursors, part, h->parts);
+    uint32_t to = of.end < chunks ? of.end : chunks;
+    uint64_t number = 0;
     (void)r;
     (void)pass;
+    if (of.end > chunks)
+        quarry_slabs_sweep_cursors(need, group, of.first > chunks ? of.first - chunks : 0, of.end - chunks,
+                                   size, page, dirty, &number);
+    if (!(size & QUARRY_SWEEP_CLASS)) /* a row that begins here may go on */
+        to = chunks - to < size ? chunks : to + size - 1u;
     SIMT_ROLLED
-    for (uint32_t i = from; *page == QUARRY_NO_PAGE && i < chunks && (i < to || run); i++) {
-        if ((i - from) % width == 0)
-            mine = i + simt_rank(group) < chunks ? quarry_slabs_kind(h, i + simt_rank(group)) : 0;
-        uint64_t kind = simt_shuffle_u64(group, mine, quarry_lane_of_rank(group, (i - from) % width));
-        enum quarry_slabs_state state = quarry_slabs_state(kind);
-        uint32_t its = quarry_slabs_kind_class(kind);
-        int vacant = state == QUARRY_SLABS_IS_FREE || state == QUARRY_SLABS_IS_MOVING;
-        int fits = vacant, own = 0; /* the turn; the group */
-        if (simt_rank(group) == 0)
-            number += quarry_slabs_number(~i, (uint32_t)(kind >> 34));
-        if (state == QUARRY_SLABS_IS_BOUND && !large && its == turn) {
-            fits = quarry_slabs_has_slot(h, group, i, its, &number);
-        } else if (state == QUARRY_SLABS_IS_BOUND) { /* the number is the turn's, whoever reads */
-            uint64_t unused = 0;
-            fits = vacant = quarry_slabs_is_empty(h, group, i, kind, &number);
-            if (large && vacant)
-                (void)quarry_slabs_close(h, group, i, kind);
-            else if (its == need->class_)
-                own = quarry_slabs_has_slot(h, group, i, its, &unused);
+    for (uint32_t base = of.first; base < to && *page == QUARRY_NO_PAGE; base += width) {
+        uint32_t i = base + simt_rank(group), saw = 0;
+        if (i < to)
+            saw = quarry_slabs_look(need, i, size, &number);
+        if (size & QUARRY_SWEEP_CLASS)
+            *dirty |= simt_any(group, saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS));
+        uint32_t own = simt_ballot(group, need->chunks == 0 && !(saw & QUARRY_SLABS_SAW_MOVING) &&
+                                              (saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_OURS)));
+        if (own)
+            *page = simt_shuffle_u32(group, i, simt_ctz_u32(own));
+        uint32_t vacant = simt_ballot(group, saw & QUARRY_SLABS_SAW_VACANT);
+        SIMT_ROLLED
+        for (uint32_t k = 0; k < width && !(size & QUARRY_SWEEP_CLASS); k++) {
+            run = vacant >> quarry_lane_of_rank(group, k) & 1u ? run + 1u : 0;
+            *dirty |= run >= size;
+            if (need->chunks && run == need->chunks)
+                *page = base + k + 1u - run;
         }
-        run = large && vacant ? run + 1u : 0;
-        *dirty |= large ? run >= turn : fits;
-        own |= fits && state != QUARRY_SLABS_IS_MOVING && (vacant || its == need->class_);
-        if (class_ ? own : run != 0 && run >= need->chunks)
-            *page = class_ ? i : i + 1u - run;
-        run = run < turn ? run : 0;
     }
-    if (*page == QUARRY_NO_PAGE && to > chunks)
-        quarry_slabs_sweep_cursors(need, group, from > chunks ? from - chunks : 0, to - chunks, size, page,
-                                   dirty, &number);
     *dirty |= *page != QUARRY_NO_PAGE; /* also if the turn is about something else: the rest was not read */
     simt_fence(acq_rel);               /* what was read, before what the next pass reads */
     return number;
