@@ -19,19 +19,24 @@ static void sizes_of(uint32_t units, uint32_t unit_log)
 {
     struct quarry_slabs h = {.units = units, .unit_log = unit_log};
     uint32_t before = 0;
-    while (2u * quarry_slabs_units(h.classes) <= units)
-        h.classes++;
+    quarry_slabs_set_classes(&h);
+    assert_true(h.classes < 255); /* a word has one more */
     for (uint32_t u = 1; u <= units; u++)
         for (uint32_t less = 0; less < 2; less++) {
             uint32_t class_ = quarry_slabs_class(&h, ((uint64_t)u << unit_log) - less), has;
-            has = quarry_slabs_units(class_);
             assert_true(class_ >= before);
             before = class_;
-            assert_true(class_ < h.classes ? 2u * has <= units : 2u * has > units);
-            assert_true(has >= u && 9u * (has - u) <= has);
-            assert_true(class_ == 0 || quarry_slabs_units(class_ - 1u) < u);
-            if (class_ < h.classes)
-                assert_int_equal(quarry_slabs_slots(&h, class_), units / has);
+            if (2u * u > units) {
+                assert_true(class_ >= h.classes);
+                continue;
+            }
+            has = quarry_slabs_units(&h, class_);
+            assert_true(class_ < h.classes && has >= u && 2u * has <= units);
+            assert_true(class_ == 0 || quarry_slabs_units(&h, class_ - 1u) < u);
+            assert_int_equal(quarry_slabs_slots(&h, class_), units / has);
+            /* At most a 33rd of a slot is unused, or no more slots fit. */
+            assert_true(33u * (has - u) < has || units / has == units / u);
+            assert_true(8u * (has - u) < has || 8u * u > units);
         }
     assert_true(quarry_slabs_class(&h, ((uint64_t)units << unit_log) + 1u) >= h.classes);
     assert_true(quarry_slabs_class(&h, (uint64_t)1 << 40) >= h.classes);
@@ -42,7 +47,8 @@ static void at_most_an_eighth_of_a_slot_is_unused(void **state)
     (void)state;
     for (uint32_t units = 1; units <= 65536; units = units < 300 ? units + 1u : units * 2u - units / 3u)
         sizes_of(units, 4u + units % 5u);
-    sizes_of(65536, 4);
+    for (uint32_t units = 1024; units <= 65536; units *= 2)
+        sizes_of(units, 4), sizes_of(units - 1u, 4);
 }
 
 /* A word's rows of slots. */

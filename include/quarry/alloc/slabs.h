@@ -398,7 +398,7 @@ SIMT_FN void *quarry_slabs_malloc(const struct quarry_slabs *h, struct quarry_co
     if (place == QUARRY_SLABS_NONE)
         return SIMT_NULL;
     return (unsigned char *)quarry_page_address(&h->pages, (uint32_t)(place >> 16)) +
-           ((uint64_t)((uint32_t)place & 0xffffu) * quarry_slabs_units(class_) << h->unit_log);
+           ((uint64_t)((uint32_t)place & 0xffffu) * quarry_slabs_units(h, class_) << h->unit_log);
 }
 
 /* Frees a large block, by any address in it. */
@@ -480,11 +480,24 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_CURSORS 512u    /* of a class, at most; and at most one for 64 chunks */
 #define QUARRY_SLABS_HINTS 4096u     /* of a class, at most; and in all at most a 1024th of the heap */
 
-/* The chunk for a pool of so many bytes: 4096 chunks, if that leaves 4 KiB for each, and at least 64. */
+/* The classes of chunks of h->units units: no slot has more than half of them. */
+SIMT_HOST_FN void quarry_slabs_set_classes(struct quarry_slabs *h)
+{
+    uint32_t each = 1u << QUARRY_SLABS_STEPS;
+    h->steps = each;
+    for (h->stepped = each; 64u * h->stepped < h->units; h->stepped *= 2u)
+        h->steps += each;
+    h->by = h->steps + (h->units > h->stepped ? h->units / (h->stepped + 1u) : 1u);
+    h->classes = h->by - 1u;
+    while (h->classes > 0 && h->classes <= h->steps && 2u * QUARRY_SLABS_STEPPED(h->classes - 1u) > h->units)
+        h->classes--;
+}
+
+/* The chunk for a pool of so many bytes: 2048 chunks or a few less, if that leaves 4 KiB for each, and at least 64. */
 SIMT_HOST_FN uint64_t quarry_slabs_chunk_bytes(uint64_t pool)
 {
     uint64_t bytes = QUARRY_SLABS_MOST_BYTES;
-    while (bytes > 4u * QUARRY_SLABS_LEAST_BYTES && bytes > pool / 4096u)
+    while (bytes > 4u * QUARRY_SLABS_LEAST_BYTES && bytes > (pool + pool / 8u) / 2048u)
         bytes /= 2u;
     while (bytes > QUARRY_SLABS_LEAST_BYTES && bytes > pool / 64u)
         bytes /= 2u;
@@ -534,9 +547,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_slabs_layout(struct quarry_slabs *
         h->unit_log++;
     h->units = (uint32_t)(quarry_round_up(l->page_bytes, unit) >> h->unit_log);
     h->stride = QUARRY_SLABS_WORDS(h->units);
-    h->classes = 0;
-    while (2u * QUARRY_SLABS_UNITS(h->classes) <= h->units)
-        h->classes++;
+    quarry_slabs_set_classes(h);
     uint32_t most = UINT32_MAX / h->stride; /* words have numbers of 32 bits */
     result = quarry_layout_fit_units(l, quarry_slabs_sections, h,
                                      most < QUARRY_SLABS_MOST ? most : QUARRY_SLABS_MOST, unit);

@@ -24,7 +24,7 @@ SIMT_FN struct quarry_slabs_where quarry_slabs_locate(const struct quarry_slabs 
     if ((state == QUARRY_SLABS_IS_BOUND || state == QUARRY_SLABS_IS_MOVING) && class_ < h->classes) {
         const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->pages, w.page);
         uint32_t unit = (uint32_t)((const unsigned char *)address - begin) >> h->unit_log;
-        w.slot = quarry_divide_u32(unit, quarry_slabs_units(class_));
+        w.slot = quarry_divide_u32(unit, quarry_slabs_units(h, class_));
         w.is_slot = w.slot < quarry_slabs_slots(h, class_);
     }
     return w;
@@ -67,7 +67,7 @@ SIMT_FN enum quarry_place quarry_slabs_find(const struct quarry_slabs *h, const 
     uint32_t units = 1;
     int live = quarry_slabs_is_live(h, &w);
     if (live) {
-        units = quarry_slabs_units(quarry_slabs_kind_class(w.kind));
+        units = quarry_slabs_units(h, quarry_slabs_kind_class(w.kind));
         unit = w.slot * units;
     }
     span->begin += (uint64_t)unit << h->unit_log;
@@ -119,7 +119,7 @@ SIMT_FN void quarry_slabs_count_bound(const struct quarry_slabs *h, uint32_t chu
 {
     uint32_t class_ = quarry_slabs_kind_class(kind), live = quarry_slabs_count(h, chunk, kind, &sum->faults);
     uint32_t spare = quarry_slabs_slots(h, class_) - live;
-    uint64_t size = (uint64_t)quarry_slabs_units(class_) << h->unit_log;
+    uint64_t size = (uint64_t)quarry_slabs_units(h, class_) << h->unit_log;
     sum->live_blocks += live;
     sum->live_bytes += live * size;
     sum->free_bytes += spare * size;

@@ -79,12 +79,20 @@ struct quarry_slabs {
     uint32_t unit_log; /* a unit has 2^unit_log bytes */
     uint32_t stride;   /* words of a chunk */
     uint32_t classes;
+    uint32_t stepped; /* units of the largest slot of a stepped class, */
+    uint32_t steps;   /* how many such classes there are, */
+    uint32_t by;      /* and class `by - n` has n slots */
     uint32_t cursors; /* for each class: a power of two */
     uint32_t hints;   /* likewise */
     uint32_t parts;   /* of a sweep */
 };
 
-/* ---- classes: 1 to 8 units, then eight steps from each power of two to the next ---- */
+/* ---- classes: the sizes of slots ----
+ *
+ * Stepped: 1 to 64 units, then 32 steps from each power of two to the next, until 64 slots are a chunk.  Behind those
+ * n slots, n from 63 down to 2, each as large as fits. */
+
+#define QUARRY_SLABS_STEPS 5u /* log of 32 */
 
 /* The smallest class whose slots have so many bytes, at least 1.  Not below h->classes: no class has. */
 SIMT_FN uint32_t quarry_slabs_class(const struct quarry_slabs *h, uint64_t bytes)
@@ -93,25 +101,31 @@ SIMT_FN uint32_t quarry_slabs_class(const struct quarry_slabs *h, uint64_t bytes
     if (more >= h->units)
         return h->classes;
     uint32_t last = (uint32_t)more;
-    if (last < 8u)
+    if (last >= h->stepped)
+        return h->by - quarry_divide_u32(h->units, last + 1u);
+    if (last < 1u << QUARRY_SLABS_STEPS)
         return last;
-    uint32_t step = 28u - simt_clz_u32(last); /* log of a step */
-    return 8u * step + (last >> step);
+    uint32_t step = 31u - QUARRY_SLABS_STEPS - simt_clz_u32(last); /* log of a step */
+    return (step << QUARRY_SLABS_STEPS) + (last >> step);
 }
 
-/* Units of a slot; a macro, as the host asks, too. */
-#define QUARRY_SLABS_UNITS(class_)                                                                           \
-    ((class_) < 8u ? (class_) + 1u : (((class_)&7u) + 9u) << ((class_) / 8u - 1u))
+/* Units of a slot of a stepped class; a macro, as the host asks, too. */
+#define QUARRY_SLABS_STEPPED(class_)                                                                         \
+    ((class_) >> QUARRY_SLABS_STEPS == 0                                                                     \
+         ? (class_) + 1u                                                                                     \
+         : ((class_) % (1u << QUARRY_SLABS_STEPS) + (1u << QUARRY_SLABS_STEPS) + 1u)                         \
+               << (((class_) >> QUARRY_SLABS_STEPS) - 1u))
 
-SIMT_FN uint32_t quarry_slabs_units(uint32_t class_)
+/* Units of a slot. */
+SIMT_FN uint32_t quarry_slabs_units(const struct quarry_slabs *h, uint32_t class_)
 {
-    return QUARRY_SLABS_UNITS(class_);
+    return class_ < h->steps ? QUARRY_SLABS_STEPPED(class_) : quarry_divide_u32(h->units, h->by - class_);
 }
 
 /* Slots of a chunk. */
 SIMT_FN uint32_t quarry_slabs_slots(const struct quarry_slabs *h, uint32_t class_)
 {
-    return quarry_divide_u32(h->units, quarry_slabs_units(class_));
+    return quarry_divide_u32(h->units, quarry_slabs_units(h, class_));
 }
 
 /* ---- kinds ---- */
