@@ -44,6 +44,8 @@ BUGS = {
     "word version": "a proof does not compare the versions of words",
     "kind version": "a proof does not compare the versions of kinds",
     "life": "a proof does not compare the lives of cursors",
+    "far": "a proof does not compare how far cursors are",
+    "unused": "a proof takes the chunk of a cursor for used",
     "early": "a chunk is bound before its cursor says so",
     "cursors": "a proof does not look at cursors",
 }
@@ -227,8 +229,19 @@ class Slabs(Model):
             if next_ < self.slots[x] and bug != "cursors":
                 if x == k:
                     return shared, go("cursor")
-                return shared, go("retire", c=chunk, y=shared.cursor[x], w=0)
-            return shared, see(0 if bug == "life" else life)
+                far = 0 if bug == "far" else next_
+                return shared, go("sweep rest", c=chunk, y=(shared.cursor[x], (0 if bug == "life" else life, far)), w=0)
+            return shared, see((0 if bug == "life" else life, 9))
+        if at == "sweep rest":
+            class_, version, taken = shared.words[c][w]
+            next_ = y[0][3]
+            given = sum(1 << s % self.bits for s in range(next_) if s // self.bits == w)
+            tags = y[1:] + ((class_, 0 if bug == "word version" else version),)
+            if class_ == x and taken & given or bug == "unused":
+                return shared, see(*tags)
+            if (w + 1) * self.bits < next_:
+                return shared, go("sweep rest", w=w + 1, y=(y[0],) + tags)
+            return shared, go("retire", y=y[0], w=0)
         if at == "sweep kind":
             tag = kind[:2] if bug == "kind version" else kind
             if kind[0] == FREE:

@@ -31,7 +31,7 @@
 #define QUARRY_SLABS_WALKS 4u     /* and for chunks of the class */
 #define QUARRY_SLABS_PATIENCE 32u /* backoffs until somebody else has filled a cursor, at most */
 #define QUARRY_SLABS_TIDY 32u     /* chunks that are closed together, at least, for large blocks */
-#define QUARRY_SLABS_TRIES 4u     /* rows of free chunks that others take at the same time */
+#define QUARRY_SLABS_TRIES 4u /* to fill a cursor; rows of free chunks that others take at the same time */
 
 #define QUARRY_SLABS_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
 
@@ -82,6 +82,7 @@ SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t group, 
     uint32_t bits = 0, index = 0;
     uint64_t first = 0, place;
     if (simt_rank(group) == 0) {
+        index = quarry_slabs_own_cursor(h, class_);
         uint64_t *hint = &h->hint[2u * quarry_slabs_own(class_, h->hints)];
         uint64_t seen = simt_load_u64(&hint[1], relaxed);
         first = simt_load_u64(&hint[0], relaxed); /* perhaps not of the same word: then the exchange fails */
@@ -90,7 +91,6 @@ SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t group, 
             simt_store_u64(&hint[1], quarry_slabs_is_of(seen, class_) && (uint32_t)seen != ~0u ? seen : 0,
                            relaxed);
         }
-        index = quarry_slabs_own(class_, h->cursors);
     }
     place = quarry_slabs_deal(group, simt_ctz_u32(group), first, bits, 0, QUARRY_SLABS_NONE);
     if (simt_any(group, place == QUARRY_SLABS_NONE))
@@ -120,12 +120,13 @@ SIMT_FN uint32_t quarry_slabs_sample(const struct quarry_slabs *h, struct quarry
 }
 
 /* Fills the warp's cursor with a free chunk, and takes from it; or waits a while for who does that, and takes.
+ *   *seen   set to whether a chunk was free, as far as is known
  * Returns the caller's place or QUARRY_SLABS_NONE.  Scope: group. */
 SIMT_FN uint64_t quarry_slabs_fill(const struct quarry_slabs *h, struct quarry_random *r, uint32_t group,
-                                   uint32_t class_, uint64_t place)
+                                   uint32_t class_, uint64_t place, int *seen)
 {
     uint32_t leader = simt_ctz_u32(group), slots = quarry_slabs_slots(h, class_);
-    uint32_t index = simt_shuffle_u32(group, quarry_slabs_own(class_, h->cursors), leader);
+    uint32_t index = simt_shuffle_u32(group, quarry_slabs_own_cursor(h, class_), leader);
     uint64_t *cursor = &h->cursor[index];
     int fills = 0;
     if (simt_rank(group) == 0) {
@@ -140,6 +141,8 @@ SIMT_FN uint64_t quarry_slabs_fill(const struct quarry_slabs *h, struct quarry_r
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
             fills = 0;
         }
+        if (fills)
+            quarry_slabs_adapt(h, class_, quarry_slabs_next(now), slots);
     }
     if (!simt_any(group, fills))
         return quarry_slabs_draw(h, group, index, class_, place);
@@ -147,6 +150,7 @@ SIMT_FN uint64_t quarry_slabs_fill(const struct quarry_slabs *h, struct quarry_r
     if (chunk == QUARRY_NO_PAGE) {
         if (simt_rank(group) == 0)
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
+        *seen = 0;
         return place;
     }
     quarry_slabs_bind(h, group, chunk, class_, slots);
@@ -355,7 +359,11 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_more_of(const struct quarry_slabs *h, uin
 {
     struct quarry_random r = quarry_random_start();
     if (chunks == 0) {
-        place = quarry_slabs_fill(h, &r, group, class_, place);
+        int seen = 1;
+        SIMT_ROLLED
+        for (uint32_t i = 0; i < QUARRY_SLABS_TRIES && seen && simt_any(group, place == QUARRY_SLABS_NONE);
+             i++)
+            place = quarry_slabs_fill(h, &r, group, class_, place, &seen);
         if (simt_any(group, place == QUARRY_SLABS_NONE))
             place = quarry_slabs_walk(h, &r, group, class_, place);
     }
@@ -528,6 +536,8 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
         (uint64_t *)quarry_layout_section(l, "kinds", l->pages * sizeof *h->kinds, QUARRY_SECTION_ALIGN);
     h->cursor =
         (uint64_t *)quarry_layout_section(l, "cursors", cursors * sizeof *h->cursor, QUARRY_SECTION_ALIGN);
+    h->spread =
+        (uint32_t *)quarry_layout_section(l, "spread", h->classes * sizeof *h->spread, QUARRY_SECTION_ALIGN);
     h->hint = (uint64_t *)quarry_layout_section(
         l, "hints", h->hints * (uint64_t)h->classes * 2u * sizeof *h->hint, QUARRY_SECTION_ALIGN);
     h->words = (uint64_t *)quarry_layout_section(l, "words", l->pages * h->stride * sizeof *h->words,

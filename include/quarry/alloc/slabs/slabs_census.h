@@ -154,7 +154,7 @@ SIMT_FN uint32_t quarry_slabs_kind_faults(const struct quarry_slabs *h, uint32_t
 /* How often what all chunks share contradicts itself, in an idle heap: the calling lane's share. */
 SIMT_FN uint32_t quarry_slabs_faults(const struct quarry_slabs *h, const struct quarry_census_share *share)
 {
-    uint32_t faults = share->thread == 0 && (h->sweep->state & 1u);
+    uint32_t faults = share->thread == 0 && ((h->sweep->state & 1u) || h->self->words != h->words);
     for (uint64_t i = share->thread; i < (uint64_t)h->classes * h->cursors; i += share->threads) {
         uint64_t now = simt_load_u64(&h->cursor[i], relaxed);
         uint32_t class_ = (uint32_t)i / h->cursors, chunk = quarry_slabs_chunk(now);

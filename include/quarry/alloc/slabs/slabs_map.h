@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chunks of slots: what alloc/slabs.h is made of.
  *
- *     pool     | self | sweep | kinds | cursors | hints | words | chunk 0 | chunk 1 | ...
+ *     pool     | self | sweep | kinds | cursors | spread | hints | words | chunk 0 | chunk 1 | ...
  *
  *     kind     63        34 33         10 9      2 1     0     one for each chunk
  *             |  version   |    more     |  class  | state |
@@ -12,6 +12,7 @@
  *             | class + 1  |   version   |   taken   |     slots that the chunk has not are taken for ever
  *     cursor   63    62     51 50       27 26       0     `cursors` for each class
  *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
+ *     spread   how many of its cursors a class uses, less 1: 2^n - 1.  One for each class
  *     hint     place of a word's first slot; what the word held when somebody last looked.  `hints` for each class
  *
  * Versions count: that of a word all takes, and when it is closed or bound; that of a kind every change; the life of
@@ -72,6 +73,7 @@ struct quarry_slabs {
     uint64_t *kinds;
     uint64_t *words;
     uint64_t *cursor;
+    uint32_t *spread;
     uint64_t *hint;
     struct quarry_slabs *self; /* a copy of this: functions that are not inlined get its address */
     struct quarry_sweep *sweep;
@@ -260,10 +262,31 @@ SIMT_FN uint32_t quarry_slabs_chunk(uint64_t cursor)
     return (uint32_t)(cursor >> QUARRY_SLABS_CHUNK) & 0xffffffu;
 }
 
-/* Which of its class's cursors and hints the calling warp uses. */
+/* Which of its class's hints the calling warp uses; and which cursor, as far as the class uses them. */
 SIMT_FN uint32_t quarry_slabs_own(uint32_t class_, uint32_t count)
 {
     return class_ * count + (simt_thread() / SIMT_LANES & (count - 1u));
+}
+
+SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t class_)
+{
+    uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
+    return class_ * h->cursors + (simt_thread() / SIMT_LANES & spread);
+}
+
+/* Before a cursor is filled: how many lanes have asked in vain since it had nothing left?  If for more slots than a chunk
+ * has, the class uses more cursors from now on; if for few, half as many.  So the chunks that cursors hold are few beside
+ * those that the class needs.  Others may change it at the same time: it only matters for speed and room.
+ *   next   of the cursor */
+SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, uint32_t next, uint32_t slots)
+{
+    uint32_t asked = next - (next < QUARRY_SLABS_PAST ? slots : QUARRY_SLABS_PAST);
+    uint32_t used = simt_load_u32(&h->spread[class_], relaxed) + 1u;
+    for (; asked >= 2u * slots && used < h->cursors; asked /= 2u)
+        used *= 2u;
+    if (asked < slots / 4u && used > 1u)
+        used /= 2u;
+    simt_store_u32(&h->spread[class_], used - 1u, relaxed);
 }
 
 /* Takes up to n slots of a cursor.  Returns the place of the first; *got: how many. */
@@ -305,6 +328,11 @@ SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, ui
         h->words[i] = 0; /* of no class */
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads)
         h->cursor[i] = QUARRY_SLABS_PAST;
+    uint32_t used = 1; /* if all classes fill theirs, these have an eighth of all chunks */
+    while (used < h->cursors && 16u * (uint64_t)used * h->classes <= h->pages.count)
+        used *= 2u;
+    for (uint64_t i = thread; i < h->classes; i += threads)
+        h->spread[i] = used - 1u;
     for (uint64_t i = thread; i < 2u * (uint64_t)h->classes * h->hints; i += threads)
         h->hint[i] = 0;
 }

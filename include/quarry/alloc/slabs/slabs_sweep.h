@@ -5,14 +5,16 @@
  * live slot.  A large block fits into a row of chunks that are free or have no live slot.
  *
  * A turn of core/sweep.h has two passes, and each reads everything: kinds, words and cursors.  Neither may see what
- * fits; nor, for a class, a chunk that moves, nor, of any class, a cursor that has slots left.  And both must read the
- * same versions, as the sum of a number that is made of each.  (Different versions have the same sum once in 2^64.)
+ * fits; nor, for a class, a chunk that moves, nor a cursor of the class that has slots left, nor one of another class
+ * that has, and whose chunk has no live slot.  And both must read the same versions, and cursors that are as far, as the sum of a number that is made of each.  (Different versions have the same sum once in 2^64.)
  * Then nothing fitted between the passes:
  *   A slot that the second pass saw taken was taken then.  Else somebody has taken it since, and its word's version
  *   has changed since the first pass read it.  So a word without a clear bit had none then, and a chunk with a live
  *   slot had one.
  *   A chunk that neither pass saw moving, and whose kind has one version in both, did not move between them.
  *   A cursor that both saw empty, in one life, had nothing between them: it gets slots only in a new life.
+ *   A cursor that both saw equally far, in one life, gave nothing between them: so a slot that it had given before, and
+ *   that the second pass saw taken, was live between them, and its chunk was not empty.
  *   So whatever there was between the passes was in one of the words, and no chunk was on its way.
  *
  * Order.  Kinds are stored with release, words and cursors that make a chunk closed or retired are changed with
@@ -74,7 +76,25 @@ SIMT_FN uint32_t quarry_slabs_look(const struct quarry_slabs_need *need, uint32_
            (ours && clear ? QUARRY_SLABS_SAW_OURS : 0u);
 }
 
-/* Cursors of a part: what other classes' have left becomes free, and one of the own class is what is looked for. */
+/* Has a cursor's chunk a live slot, among those that the cursor has handed out?  Else a sweep may take the chunk.
+ *   number   added to: of the words up to the first that has one */
+SIMT_FN int quarry_slabs_is_used(const struct quarry_slabs *h, uint32_t class_, uint64_t cursor,
+                                 uint64_t *number)
+{
+    uint32_t chunk = quarry_slabs_chunk(cursor), next = quarry_slabs_next(cursor);
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < quarry_slabs_words(next); i++) {
+        uint64_t seen =
+            simt_load_u64(quarry_slabs_word(h, quarry_slabs_place(chunk, i * QUARRY_SLABS_BITS)), relaxed);
+        *number += quarry_slabs_number(chunk * h->stride + i, (uint32_t)(seen >> 32));
+        if (quarry_slabs_is_of(seen, class_) && ((uint32_t)seen & ~quarry_slabs_from(i, next)) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Cursors of a part: one of the own class is what is looked for.  What another class's has left becomes free, if the
+ * chunk has no live slot: then it can be closed. */
 SIMT_FN void quarry_slabs_sweep_cursors(const struct quarry_slabs_need *need, uint32_t group, uint32_t from,
                                         uint32_t to, uint32_t size, uint32_t *page, int *dirty,
                                         uint64_t *number)
@@ -82,18 +102,23 @@ SIMT_FN void quarry_slabs_sweep_cursors(const struct quarry_slabs_need *need, ui
     const struct quarry_slabs *h = need->slabs;
     SIMT_ROLLED
     for (uint32_t base = from; base < to; base += simt_popc_u32(group)) {
-        uint32_t i = base + simt_rank(group), rest = 0, class_ = i / h->cursors;
+        uint32_t i = base + simt_rank(group), class_ = i / h->cursors;
+        int rest = 0, fits = 0; /* it has some left; for the turn */
         if (i < to) {
             uint64_t now = simt_load_u64(&h->cursor[i], relaxed);
-            *number +=
-                quarry_slabs_number(~(h->pages.count + i), (uint32_t)(now >> QUARRY_SLABS_LIFE) & 0xfffu);
-            rest = quarry_slabs_next(now) < quarry_slabs_slots(h, class_);
+            uint32_t next = quarry_slabs_next(now), slots = quarry_slabs_slots(h, class_);
+            rest = next < slots;
+            /* Its life, and how far it is: up to 2^16 slots. */
+            *number += quarry_slabs_number(~(h->pages.count + i), (uint32_t)(now >> QUARRY_SLABS_LIFE) << 20 |
+                                                                      (rest ? next : slots));
+            fits = rest &&
+                   ((QUARRY_SWEEP_CLASS | class_) == size || !quarry_slabs_is_used(h, class_, now, number));
         }
         uint32_t own = simt_ballot(group, rest && class_ == need->class_);
-        *dirty |= simt_any(group, rest);
+        *dirty |= simt_any(group, fits);
         if (own)
             *page = h->pages.count + simt_shuffle_u32(group, i, simt_ctz_u32(own));
-        if (rest && class_ != need->class_ && (QUARRY_SWEEP_CLASS | class_) != size)
+        if (fits && class_ != need->class_ && (QUARRY_SWEEP_CLASS | class_) != size)
             quarry_slabs_retire(h, i);
     }
     simt_sync(group);
