@@ -44,7 +44,6 @@ BUGS = {
     "word version": "a proof does not compare the versions of words",
     "kind version": "a proof does not compare the versions of kinds",
     "life": "a proof does not compare the lives of cursors",
-    "far": "a proof does not compare how far cursors are",
     "unused": "a proof takes the chunk of a cursor for used",
     "early": "a chunk is bound before its cursor says so",
     "cursors": "a proof does not look at cursors",
@@ -229,8 +228,7 @@ class Slabs(Model):
             if next_ < self.slots[x] and bug != "cursors":
                 if x == k:
                     return shared, go("cursor")
-                far = 0 if bug == "far" else next_
-                return shared, go("sweep rest", c=chunk, y=(shared.cursor[x], (0 if bug == "life" else life, far)), w=0)
+                return shared, go("sweep rest", c=chunk, y=(shared.cursor[x], (0 if bug == "life" else life, next_)), w=0)
             return shared, see((0 if bug == "life" else life, 9))
         if at == "sweep rest":
             class_, version, taken = shared.words[c][w]
