@@ -100,7 +100,7 @@ SIMT_FN int quarry_slabs_is_vacant(const struct quarry_slabs *h, uint32_t chunk)
     return quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE;
 }
 
-/* A row of vacant chunks from one on, that the chunk before does not belong to.
+/* A row of vacant chunks of an idle heap, from one on, that the chunk before does not belong to.
  *   chunks   that the blocks have for which slots are counted; 0: no large ones */
 SIMT_FN void quarry_slabs_count_row(const struct quarry_slabs *h, uint32_t chunk, uint32_t chunks,
                                     struct quarry_census *sum)
@@ -111,6 +111,26 @@ SIMT_FN void quarry_slabs_count_row(const struct quarry_slabs *h, uint32_t chunk
     uint64_t bytes = (end - chunk) * h->pages.page_bytes;
     sum->slots += chunks ? (end - chunk) / chunks : 0;
     sum->largest_free = sum->largest_free < bytes ? bytes : sum->largest_free;
+}
+
+/* How many rows of so many vacant chunks there are, while others malloc and free.  Each chunk is looked at once: if rows
+ * were told by the chunk before them, and that became vacant meanwhile, one would be missed.
+ * Returns all to the first lane of share->group, and 0 to the others. */
+SIMT_FN uint64_t quarry_slabs_rows(const struct quarry_slabs *h, const struct quarry_census_share *share,
+                                   uint32_t chunks)
+{
+    uint32_t width = simt_popc_u32(share->group), run = 0;
+    uint64_t rows = 0;
+    for (uint32_t base = 0; base < h->pages.count; base += width) {
+        uint32_t i = base + simt_rank(share->group);
+        uint32_t vacant = simt_ballot(share->group, i < h->pages.count && quarry_slabs_is_vacant(h, i));
+        for (uint32_t k = 0; k < width; k++) {
+            run = vacant >> quarry_lane_of_rank(share->group, k) & 1u ? run + 1u : 0;
+            rows += run == chunks;
+            run = run == chunks ? 0 : run;
+        }
+    }
+    return simt_rank(share->group) == 0 ? rows : 0;
 }
 
 /* A chunk that is bound, and not vacant. */
@@ -173,6 +193,10 @@ SIMT_FN void quarry_slabs_census(const struct quarry_slabs *h, uint64_t bytes,
 {
     uint32_t wanted = bytes ? quarry_slabs_class(h, bytes) : h->classes;
     uint32_t chunks = bytes && wanted >= h->classes ? quarry_page_count(&h->pages, bytes) : 0;
+    if (chunks && !share->idle) {
+        sum->slots += quarry_slabs_rows(h, share, chunks);
+        return;
+    }
     for (uint64_t i = share->thread; i < h->pages.count; i += share->threads) {
         uint32_t chunk = (uint32_t)i;
         uint64_t kind = quarry_slabs_kind(h, chunk);
@@ -186,7 +210,7 @@ SIMT_FN void quarry_slabs_census(const struct quarry_slabs *h, uint64_t bytes,
         if (quarry_slabs_is_vacant(h, chunk)) {
             sum->free_bytes += h->pages.page_bytes;
             sum->slots += wanted < h->classes ? quarry_slabs_slots(h, wanted) : 0;
-            if ((share->idle || chunks) && (chunk == 0 || !quarry_slabs_is_vacant(h, chunk - 1u)))
+            if (share->idle && (chunk == 0 || !quarry_slabs_is_vacant(h, chunk - 1u)))
                 quarry_slabs_count_row(h, chunk, chunks, sum);
         } else if (state == QUARRY_SLABS_IS_BOUND) {
             quarry_slabs_count_bound(h, chunk, kind, wanted, sum);
