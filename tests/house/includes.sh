@@ -32,6 +32,7 @@ include/quarry/tag\.h	include/quarry/(simt/.*|(handle|debug|policy|allocate|stan
 include/quarry/device\.h	include/quarry/((simt|core)/.*|(handle|allocate|standard|tag)\.h)	kernels see no host
 include/quarry/override\.h	include/quarry/(quarry|device)\.h|<.*>	it is for one compiler, and for host code too
 include/quarry/quarry\.hpp	include/quarry/(quarry|device)\.h|<.*>	it is a layer over these two
+include/quarry/object\.hpp	include/quarry/(quarry\.hpp|object\.h)|<.*>	it is a layer over these two
 include/quarry/trace\.h	include/quarry/quarry\.h|<.*>	the host's side is usable without device code
 include/quarry/quarry\.h	include/quarry/simt/(kernel|types)\.h|<.*>	the host's side is usable without device code
 include/quarry/.*	include/quarry/.*	public headers see no source folder
@@ -49,7 +50,7 @@ tool/join/.*	(include/quarry|bench|tool/join)/.*|tool/[^/]*|<.*>	a folder of the
 tool/model/.*	(include/quarry|bench|tool/model)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
 tool/trace/.*	(include/quarry|bench|tool/trace)/.*|tool/[^/]*|<.*>	a folder of the tool includes its own files and what stands beside the folders
 tool/[^/]*	(include/quarry|bench)/.*|tool/[^/]*|<.*>	what the folders of the tool share knows none of them, and uses the library from outside
-examples/.*	include/quarry/(quarry\.hpp|(quarry|device|object|trace|core/(list|mutex|semaphore|srcu))\.h)|examples/(objects|particles)/.*|<.*>	examples use what users use
+examples/.*	include/quarry/((quarry|object)\.hpp|(quarry|device|object|trace|core/(list|mutex|semaphore|srcu))\.h)|examples/(objects|particles)/.*|<.*>	examples use what users use
 END
 }
 
@@ -182,6 +183,7 @@ plant include/quarry/device.h '#include "quarry/quarry.h"'
 plant include/quarry/debug.h '#include "quarry/quarry.h"'
 plant include/quarry/trace.h '#include "quarry/device.h"'
 plant include/quarry/quarry.hpp '#include "quarry/allocate.h"'
+plant include/quarry/object.hpp '#include "quarry/allocate.h"'
 plant include/quarry/handle.h '#include "quarry/device.h"'
 plant include/quarry/device.h '#ifdef __CUDA_ARCH__'
 plant include/quarry/quarry.h '#include "quarry/device.h"'
