@@ -111,6 +111,7 @@ int nbody(const struct settings *s)
 {
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     quarry_heap *heap;
+    quarry_snapshot *all; /* none comes or goes */
     int wrong = 0;
     options.target = s->target;
     options.schema = &nbody_schema;
@@ -120,12 +121,13 @@ int nbody(const struct settings *s)
     must(quarry_launch(&nbody_begin, &s->target, quarry_grid_for(s->bodies < 65536 ? s->bodies : 65536),
                        &space));
     struct bodies before = make_bodies(s->bodies), after = make_bodies(s->bodies);
+    must(quarry_object_snapshot(heap, body, &all));
     struct stopwatch watch = start(&s->target);
     for (uint32_t i = 0; i < s->steps && !wrong; i++) {
         if (s->check)
             read_bodies(heap, s->bodies, &before);
-        must(quarry_object_do(heap, &nbody_pull, &space));
-        must(quarry_object_do(heap, &nbody_move, &space));
+        must(quarry_snapshot_do(all, &nbody_pull, &space));
+        must(quarry_snapshot_do(all, &nbody_move, &space));
         if (!s->check)
             continue;
         read_bodies(heap, s->bodies, &after);
@@ -146,6 +148,7 @@ int nbody(const struct settings *s)
     }
     free_bodies(&before);
     free_bodies(&after);
+    must(quarry_snapshot_destroy(all));
     must(quarry_heap_destroy(heap));
     return wrong;
 }

@@ -298,6 +298,26 @@ extern "C" {
 enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel *method,
                                     const void *argument);
 
+/* A snapshot of all objects of a type, and of those that derive from it, for several do-alls: each sees the objects
+ * that were there when it was taken.  Between it and its last do-all none of them is deleted; others may be created. */
+typedef struct quarry_snapshot quarry_snapshot;
+
+/* Takes one, in the order of the target's stream.  It has 12 bytes for each page of the heap.
+ *   type   its name
+ *   out    receives it; NULL after an error
+ * COMBINATION as above.  MEMORY if there is too little. */
+#define quarry_object_snapshot(heap, type, out) quarry_objects_snapshot(heap, #type, out)
+enum quarry_status quarry_objects_snapshot(quarry_heap *heap, const char *type, quarry_snapshot **out);
+
+/* Runs a do-all as quarry_object_do, for the objects of a snapshot.
+ *   method   about a type of the snapshot, or about one that derives from it
+ * COMBINATION also if it is about other types. */
+enum quarry_status quarry_snapshot_do(const quarry_snapshot *snapshot, const struct simt_kernel *method,
+                                      const void *argument);
+
+/* Gives its memory back; before the heap is destroyed.  NULL is a no-op.  May wait for the target. */
+enum quarry_status quarry_snapshot_destroy(quarry_snapshot *snapshot);
+
 /* Counts the live objects of a type, and of those that derive from it, in an idle heap.
  *   type   its name
  * COMBINATION as above.  Waits for the target's stream. */

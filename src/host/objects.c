@@ -73,23 +73,28 @@ static struct quarry_grid do_grid(const struct pool *pool, uint64_t objects)
     return grid;
 }
 
-enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel *method, const void *argument)
+/* The types that a do-all is about, as bits. */
+static enum quarry_status find_types(const quarry_heap *heap, const struct simt_kernel *method,
+                                     uint64_t *types)
 {
-    uint32_t number;
-    if (!heap || !method || !argument)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL",
-                           !heap     ? "heap"
-                           : !method ? "method"
-                                     : "argument");
     const struct quarry_do_note *note = (const struct quarry_do_note *)method->note;
+    uint32_t number;
     if (!note)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "kernel %s is no do-all: QUARRY_DO_ALL makes one",
                            method->name);
     enum quarry_status status = find_type(heap, note->type, &number);
-    if (status != QUARRY_OK)
-        return status;
-    const struct quarry_objects *objects = &heap->handle.as.objects;
-    const uint64_t types = concrete(heap->schema, number);
+    if (status == QUARRY_OK)
+        *types = concrete(heap->schema, number);
+    return status;
+}
+
+/* Runs a do-all for the objects of these types in a snapshot.
+ *   objects   the heap's, with `typed` of the snapshot */
+static enum quarry_status run(const quarry_heap *heap, const struct quarry_objects *objects, uint64_t types,
+                              const struct simt_kernel *method, const void *argument)
+{
+    const struct quarry_do_note *note = (const struct quarry_do_note *)method->note;
+    enum quarry_status status = QUARRY_OK;
     unsigned char *call = (unsigned char *)calloc(1, method->argument_bytes);
     if (!call)
         return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for the argument of %s", method->name);
@@ -101,7 +106,6 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
                                   0,
                                   0};
     memcpy(call + note->at, argument, note->bytes);
-    status = take_snapshot(heap, objects, types);
     for (uint32_t i = 0; i < heap->schema->type_count && status == QUARRY_OK; i++)
         if (types >> i & 1u) {
             work.type = i;
@@ -112,6 +116,88 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
                               do_grid(&heap->pool, (uint64_t)objects->pages.count * work.capacity), call);
         }
     free(call);
+    return status;
+}
+
+enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel *method, const void *argument)
+{
+    uint64_t types;
+    if (!heap || !method || !argument)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL",
+                           !heap     ? "heap"
+                           : !method ? "method"
+                                     : "argument");
+    enum quarry_status status = find_types(heap, method, &types);
+    if (status == QUARRY_OK)
+        status = take_snapshot(heap, &heap->handle.as.objects, types);
+    return status == QUARRY_OK ? run(heap, &heap->handle.as.objects, types, method, argument) : status;
+}
+
+/* ---- snapshots that stay ---- */
+
+struct quarry_snapshot {
+    const quarry_heap *heap;
+    struct quarry_objects objects; /* the heap's, but `typed`, which is the snapshot's own */
+    uint64_t types;
+};
+
+enum quarry_status quarry_objects_snapshot(quarry_heap *heap, const char *type, quarry_snapshot **out)
+{
+    uint32_t number;
+    if (!heap || !type || !out)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", !heap ? "heap" : !type ? "type" : "out");
+    *out = NULL;
+    enum quarry_status status = find_type(heap, type, &number);
+    if (status != QUARRY_OK)
+        return status;
+    quarry_snapshot *snapshot = (quarry_snapshot *)calloc(1, sizeof *snapshot);
+    if (!snapshot)
+        return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for a snapshot");
+    snapshot->heap = heap;
+    snapshot->objects = heap->handle.as.objects;
+    snapshot->types = concrete(heap->schema, number);
+    const uint64_t pages = snapshot->objects.pages.count;
+    void *memory = NULL;
+    status = quarry_memory_create(
+        &heap->pool.target, QUARRY_POOL_DEVICE,
+        sizeof *snapshot->objects.typed + pages * (sizeof(uint64_t) + sizeof(uint32_t)), &memory);
+    if (status == QUARRY_OK) {
+        snapshot->objects.typed = (struct quarry_objects_typed *)memory;
+        status = take_snapshot(heap, &snapshot->objects, snapshot->types);
+    }
+    if (status == QUARRY_OK) {
+        *out = snapshot;
+        return QUARRY_OK;
+    }
+    if (memory)
+        (void)quarry_memory_destroy(&heap->pool.target, QUARRY_POOL_DEVICE, memory);
+    free(snapshot);
+    return status;
+}
+
+enum quarry_status quarry_snapshot_do(const quarry_snapshot *snapshot, const struct simt_kernel *method,
+                                      const void *argument)
+{
+    uint64_t types;
+    if (!snapshot || !method || !argument)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL",
+                           !snapshot ? "snapshot"
+                           : !method ? "method"
+                                     : "argument");
+    enum quarry_status status = find_types(snapshot->heap, method, &types);
+    if (status == QUARRY_OK && (types & ~snapshot->types))
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "do-all %s is about types that the snapshot does not have", method->name);
+    return status == QUARRY_OK ? run(snapshot->heap, &snapshot->objects, types, method, argument) : status;
+}
+
+enum quarry_status quarry_snapshot_destroy(quarry_snapshot *snapshot)
+{
+    if (!snapshot)
+        return QUARRY_OK;
+    enum quarry_status status =
+        quarry_memory_destroy(&snapshot->heap->pool.target, QUARRY_POOL_DEVICE, snapshot->objects.typed);
+    free(snapshot);
     return status;
 }
 

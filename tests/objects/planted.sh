@@ -35,8 +35,8 @@ build() {
 sound objects 20
 
 plant objects 100 objects.c 'a snapshot for each type, before its kernel' \
-    '/^enum quarry_status quarry_object_do/,/^\}/{s/status = take_snapshot\(heap, objects, types\);/status = QUARRY_OK;/
-     s/( *)memcpy\(call, &work, sizeof work\);/\1status = take_snapshot(heap, objects, (uint64_t)1 << i);\n&/}'
+    '/^enum quarry_status quarry_object_do/,/^\}/s/take_snapshot\(heap, &heap->handle\.as\.objects, types\)/QUARRY_OK/
+     s/^( *)memcpy\(call, &work, sizeof work\);/\1status = take_snapshot(heap, objects, (uint64_t)1 << i);\n&/'
 also='s/quarry_objects_typed_live\(objects\),/objects->blocks.slots,/'
 plant objects 100 object.h 'slots that are live now, not in the snapshot' \
     's/if \(!\(work->live\[at\] >> slot & 1u\)\)/if (simt_load_u64((uint64_t *)\&work->live[page], relaxed) >> slot \& 1u)/'
@@ -53,6 +53,9 @@ plant objects 100 object.h 'next leaves out every other slot' 's/from = quarry_o
 plant objects 100 object.h 'next does not leave its type' 's/for \(; number < b->types - \(h->sizes\.whole \+ 1u\); number\+\+/for (uint32_t n = 0; n < 2; n++, number++/'
 plant objects 100 object.h 'an object in a heap of another schema' '/quarry_object_create\(/,/^\}/s/ \|\| h->schema != type\.schema//'
 plant objects 100 objects.h 'kinds of types and of sizes are one' 's/h->sizes\.whole \+ 1u \+ number, capacity/number, capacity/'
+plant objects 100 objects.c 'a snapshot that stays is that of the last do-all' \
+    's/run\(snapshot->heap, &snapshot->objects,/run(snapshot->heap, \&snapshot->heap->handle.as.objects,/'
+plant objects 100 objects.c 'a snapshot takes do-alls of other types' 's/types & ~snapshot->types/0/'
 plant objects 100 object.h 'debug mode fills nothing new' 's/quarry_object_fill\(h->fields, o, QUARRY_OBJECT_FRESH\);/;/'
 plant objects 100 object.h 'debug mode fills elements of other objects' 's/\(uint64_t\)e \* capacity \* f->bytes/(uint64_t)e * f->bytes/'
 plant objects 100 object.h 'debug mode fills what is deleted twice' 's/if \(!wrong && h->fields &&/if (0 \&\&/'

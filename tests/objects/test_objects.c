@@ -207,6 +207,39 @@ static void a_do_all_is_of_its_type_and_what_derives_from_it(void **state)
     end(&f);
 }
 
+/* A snapshot serves several do-alls, also of types that derive, and does not see what comes later. */
+static void a_snapshot_serves_several_do_alls(void **state)
+{
+    struct fixture f = begin(800);
+    struct objects_visit argument = {f.c, 0, 0};
+    struct quarry_target plain = test_plain(target);
+    quarry_snapshot *snapshot;
+    (void)state;
+    test_run(&objects_mixed, &target, 2, 128, 0, &f.c);
+    uint64_t animals = live(&f, quarry_number_of_animal), horses = live(&f, quarry_number_of_horse);
+    assert_ok(quarry_object_snapshot(f.heap, animal, &snapshot));
+    test_run(&objects_mixed, &target, 2, 128, 0,
+             &f.c);                            /* with the same stamps: a second visit would be wrong */
+    run_visit(&f, &objects_visit_mites, 0, 0); /* a snapshot of another type */
+    uint64_t visited = live(&f, quarry_number_of_mite);
+    for (int i = 0; i < 3; i++) {
+        assert_ok(quarry_memory_fill(&plain, f.c.visits, 0, STAMPS * sizeof *f.c.visits));
+        assert_ok(
+            quarry_snapshot_do(snapshot, i == 1 ? &objects_visit_horses : &objects_visit_animals, &argument));
+        assert_ok(quarry_target_wait(&target));
+        visited += i == 1 ? horses : animals;
+        assert_int_equal(count_of(&f, OBJECTS_VISITED), visited);
+    }
+    assert_int_equal(quarry_snapshot_do(snapshot, &objects_visit_mites, &argument), QUARRY_ERROR_COMBINATION);
+    assert_string_equal(quarry_error_detail(),
+                        "do-all objects_visit_mites is about types that the snapshot does not have");
+    assert_ok(quarry_snapshot_destroy(snapshot));
+    assert_ok(quarry_snapshot_destroy(NULL));
+    assert_int_equal(quarry_objects_snapshot(f.heap, "dog", &snapshot), QUARRY_ERROR_COMBINATION);
+    assert_null(snapshot);
+    end(&f);
+}
+
 static void next_goes_over_all_of_a_type(void **state)
 {
     struct fixture f = begin(400);
@@ -484,6 +517,7 @@ int main(void)
         test_with_seeds(blocks_of_malloc_lie_beside_objects, &target),
         test_with_seeds(a_do_all_visits_what_was_there_once, &target),
         cmocka_unit_test(a_do_all_is_of_its_type_and_what_derives_from_it),
+        cmocka_unit_test(a_snapshot_serves_several_do_alls),
         cmocka_unit_test(next_goes_over_all_of_a_type),
         cmocka_unit_test(the_host_reads_a_field),
         cmocka_unit_test(the_host_describes_objects),
