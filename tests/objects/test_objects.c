@@ -41,17 +41,23 @@ static uint32_t count_of(const struct fixture *f, enum objects_count what)
     return counts[what];
 }
 
-static void end(struct fixture *f)
+/* Frees what is not the heap. */
+static void forget(const struct fixture *f)
 {
     struct quarry_target plain = test_plain(target);
+    test_memory_free(&plain, f->c.counts, 0);
+    test_memory_free(&plain, f->c.visits, 0);
+    test_memory_free(&plain, f->c.kept, 0);
+}
+
+static void end(struct fixture *f)
+{
     assert_int_equal(count_of(f, OBJECTS_WRONG), 0);
     assert_ok(quarry_heap_check(f->heap));
     if (debug) /* or what lives is told */
         assert_ok(quarry_heap_reset(f->heap));
     assert_ok(quarry_heap_destroy(f->heap));
-    test_memory_free(&plain, f->c.counts, 0);
-    test_memory_free(&plain, f->c.visits, 0);
-    test_memory_free(&plain, f->c.kept, 0);
+    forget(f);
 }
 
 static uint64_t live(const struct fixture *f, int number)
@@ -427,6 +433,7 @@ static void debug_mode_tells_what_is_never_deleted(void **state)
     assert_ok(quarry_heap_check(f.heap)); /* that is no mistake yet */
     assert_int_equal(quarry_heap_destroy(f.heap), QUARRY_ERROR_LEAK);
     assert_string_equal(quarry_error_detail(), "8 objects are still live: 2 mite, 5 cat, 1 pegasus");
+    forget(&f);
     f = begin(20);
     f.c.number = (uint32_t)quarry_number_of_cat;
     test_run(&objects_fill, &target, 1, 2, 0, &f.c);
@@ -435,6 +442,7 @@ static void debug_mode_tells_what_is_never_deleted(void **state)
     assert_int_equal(quarry_heap_destroy(f.heap), QUARRY_ERROR_CORRUPT);
     if (!strstr(quarry_error_detail(), "; and 1 object is still live: 1 cat"))
         fail_msg("%s", quarry_error_detail());
+    forget(&f);
     debug = 0;
 }
 
