@@ -35,13 +35,13 @@ static void launch(const struct simt_kernel *kernel, uint32_t threads)
 static void begin_aligned(uint64_t page_bytes, uint64_t seed)
 {
     uint64_t pages = page_bytes ? HEAP_BYTES / page_bytes : 512;
-    begin(pages < MOST_PAGES ? pages : MOST_PAGES, page_bytes, THREADS, seed);
-    if (f.about.pages * f.about.page_bytes >
-        LARGE_HEAP_BYTES) { /* of pages of 256 KiB fewer are enough: each byte is written */
-        pages = LARGE_HEAP_BYTES / f.about.page_bytes;
+    if (!page_bytes) { /* of pages of 256 KiB fewer are enough: each byte is written */
+        begin(1, 0, THREADS, 0);
+        uint64_t most = LARGE_HEAP_BYTES / f.about.page_bytes;
+        pages = pages < most ? pages : most;
         end();
-        begin(pages, page_bytes, THREADS, seed);
     }
+    begin(pages < MOST_PAGES ? pages : MOST_PAGES, page_bytes, THREADS, seed);
     memset(&a, 0, sizeof a);
     a.heap = f.device.heap;
     a.reaches = (uint32_t)(f.counted || f.distribution != QUARRY_DISTRIBUTION_NONE);
