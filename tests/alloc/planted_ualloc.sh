@@ -44,8 +44,8 @@ plant ualloc 60 arenas_take.h 'bins that are not made are still promised' \
     's/part = gone \* blocks;/part = gone * blocks - 1u;/'
 plant ualloc 60 arenas_take.h 'who makes a chunk may take the bins of another one' \
     's/quarry_bin_count\(&h->shape\), kept\)/quarry_bin_count(\&h->shape), 0)/;s/kept == quarry_bin_count\(&h->shape\)/0/;s/a->kept = first \+ h->shape.heads;//'
-plant ualloc 60 bin.h 'the count is lowered though it has changed' \
-    '/^SIMT_FN uint32_t quarry_bin_lower/,/^}/s/if \(seen == word\)/if (seen)/'
+plant ualloc 60 bin.h 'two claims get the same blocks' \
+    '/^SIMT_FN uint32_t quarry_bin_lower/,/^}/s/quarry_bin_unclaimed\(simt_add_u32/quarry_bin_free(simt_add_u32/'
 plant ualloc 60 bin.h 'who takes bits believes all are its own' \
     's/got = pick \& ~simt_or_u32\(&bin->used\[at\], pick, acquire\);/got = (simt_or_u32(\&bin->used[at], pick, acquire), pick);/'
 plant ualloc 60 bin.h 'the tail of another bin' \

@@ -13,6 +13,9 @@
  * Semaphores are the whole heap's, for a malloc is to fail only when no arena has anything.  Arenas only say
  * where a lane looks first for what a semaphore has granted it.
  *
+ * A list also says how many blocks its bins have free.  That number changes a little before or after the bins do.  It
+ * says which arena to look at, and nothing else.
+ *
  * malloc: core/arenas_take.h.
  *
  * free.  Lanes whose blocks are of one bin work together: clear the bits, raise the count, list the bin if it was
@@ -61,6 +64,7 @@
 struct quarry_arena_list {
     struct quarry_link first;
     struct quarry_mutex mutex;
+    uint64_t spare; /* free blocks of its bins less claims to them, with a sign; a hint */
 };
 
 struct quarry_arena {
@@ -153,6 +157,7 @@ SIMT_FN void quarry_arenas_init(const struct quarry_arenas *h, uint64_t thread, 
         for (uint32_t k = 0; k <= h->shape.classes; k++) {
             quarry_list_init(&a->list[k].first);
             a->list[k].mutex.held = 0;
+            a->list[k].spare = 0;
         }
     }
     if (thread == 0)
@@ -220,7 +225,9 @@ SIMT_FN struct quarry_bin *quarry_arenas_given(const struct quarry_arenas *h, st
         blocks = quarry_bin_count(&h->shape);
         n = 1;
     }
+    struct quarry_arena_list *list = quarry_arenas_list(h, bin->arena, class_);
     uint32_t flags = quarry_bin_raise(bin, n, blocks);
+    (void)simt_add_u64(&list->spare, n, relaxed);
     if (flags & QUARRY_BIN_LISTING)
         quarry_arenas_enlist(h, bin);
     quarry_semaphore_add(&h->supply[class_], n, 0, expected);
@@ -269,8 +276,10 @@ SIMT_FN int quarry_arenas_retire_try(const struct quarry_arenas *h, struct quarr
         simt_fence(acq_rel); /* pairs with that of who refuses, on its way up */
         if (quarry_semaphore_try(units, blocks)) {
             /* acquire: pairs with quarry_bin_raise; no flag stays, and no block is free */
-            if (simt_cas_u32(&bin->word, full, 0, acquire) == full)
+            if (simt_cas_u32(&bin->word, full, 0, acquire) == full) {
+                (void)simt_sub_u64(&quarry_arenas_list(h, bin->arena, bin->class_)->spare, blocks, relaxed);
                 return 1;
+            }
             quarry_semaphore_signal(units, blocks);
             simt_fence(acq_rel); /* pairs with that of who refuses, on its way down */
         }

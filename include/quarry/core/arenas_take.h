@@ -2,9 +2,9 @@
 /* How blocks are taken out of arenas (core/arenas.h).
  *
  * malloc.  Lanes of a warp that want blocks of one class ask its semaphore together.
- *   - For units that they get they look through the bins of an arena's list, their own's first: lower a bin's
- *     count, take as many clear bits, and unlist the bin if the count is 0 then.  Where blocks lie scattered, lanes
- *     look in arenas of their own.
+ *   - For units that they get they choose an arena whose list has something to spare, their own's first, and claim
+ *     it.  They look through the list's bins: lower a bin's count, take as many clear bits, and unlist the bin if the
+ *     count is 0 then.  Where blocks lie scattered, lanes look in arenas of their own.
  *   - GROW: if more is reserved than there and expected, their leader promises the blocks of some bins.  It asks for
  *     so many bins.  Lanes make one each, keep the blocks that the group is owed, list the bin that has more in their
  *     own arena, and signal the others.
@@ -65,12 +65,13 @@ enum quarry_arenas_step {
     QUARRY_ARENAS_STEPS = 8
 };
 
-/* An arena whose list seems to have something; or, if none has, any.
+/* An arena whose list seems to have enough, or at least something; or, if none has, any.
  *   at      where to look first, but for the caller's own arena
+ *   wanted  what is enough
  *   which   0: the first that is found; else lanes with different ones get different arenas, if there are several
  * Scope: group, reconverged. */
 SIMT_FN uint32_t quarry_arenas_look(const struct quarry_arenas *h, uint32_t group, uint32_t at,
-                                    uint32_t class_, uint32_t which)
+                                    uint32_t class_, uint32_t wanted, uint32_t which)
 {
     uint32_t rank = simt_rank(group), own = simt_sm() % h->count;
     uint32_t step = h->count % QUARRY_ARENAS_STEP ? QUARRY_ARENAS_STEP : 1u;
@@ -78,14 +79,26 @@ SIMT_FN uint32_t quarry_arenas_look(const struct quarry_arenas *h, uint32_t grou
     SIMT_ROLLED
     for (uint32_t i = 0; i <= h->count; i += simt_popc_u32(group)) {
         uint32_t arena = i + rank == 0 ? own : (at + (i + rank) * step) % h->count;
-        const struct quarry_link *first = &quarry_arenas_list(h, arena, class_)->first;
-        uint32_t lists = simt_ballot(group, quarry_list_next(first) != first);
+        int64_t spare = (int64_t)simt_load_u64(&quarry_arenas_list(h, arena, class_)->spare, relaxed);
+        uint32_t lists = simt_ballot(group, spare >= (int64_t)wanted);
+        if (lists == 0)
+            lists = simt_ballot(group, spare > 0);
         if (lists) {
             uint32_t lane = quarry_kth_set_u32(lists, which % simt_popc_u32(lists) + 1u);
             return simt_shuffle_u32(group, arena, lane);
         }
     }
     return at;
+}
+
+/* The leader claims up to n of what a list has to spare, so that others don't come for it, too.
+ * Returns how much it may find. */
+SIMT_FN uint32_t quarry_arenas_claim(struct quarry_arena_list *list, uint32_t n)
+{
+    uint32_t got = quarry_semaphore_part((int64_t)simt_sub_u64(&list->spare, n, relaxed), n);
+    if (got < n)
+        (void)simt_add_u64(&list->spare, n - got, relaxed);
+    return got;
 }
 
 /* The leader lowers the count of a bin of a list by up to n, as a reader, and unlists the bin if need be.
@@ -121,14 +134,20 @@ SIMT_FN uint64_t quarry_arenas_search(const struct quarry_arenas *h, uint32_t gr
     uint64_t found = 0;
     struct quarry_random r = quarry_random_start();
     while (has) {
-        uint32_t at = quarry_arenas_look(h, group, quarry_random_below(&r, h->count), class_, which);
+        uint32_t at = quarry_arenas_look(h, group, quarry_random_below(&r, h->count), class_,
+                                         which ? 1u : simt_popc_u32(has), which);
         uint32_t looks = has >> simt_lane() & 1u, same = simt_match_u32(group, looks ? at : QUARRY_NO_PAGE),
                  got = 0;
-        if (looks) {
+        struct quarry_arena_list *list = quarry_arenas_list(h, at, class_);
+        uint32_t spare = looks && simt_rank(same) == 0 ? quarry_arenas_claim(list, simt_popc_u32(same)) : 0;
+        if (looks && simt_shuffle_u32(same, spare, simt_ctz_u32(same))) {
             struct quarry_srcu *readers = &h->arena[at].readers;
             uint32_t section = quarry_srcu_enter(readers, same), page = 0;
-            if (simt_rank(same) == 0)
-                got = quarry_arenas_lower(h, quarry_arenas_list(h, at, class_), simt_popc_u32(same), &page);
+            if (simt_rank(same) == 0) {
+                got = quarry_arenas_lower(h, list, spare, &page);
+                if (got < spare)
+                    (void)simt_add_u64(&list->spare, spare - got, relaxed);
+            }
             got = simt_shuffle_u32(same, got, simt_ctz_u32(same));
             page = simt_shuffle_u32(same, page, simt_ctz_u32(same));
             if (got) {
@@ -172,6 +191,7 @@ SIMT_FN void quarry_arenas_make_bins(const struct quarry_arenas *h, volatile str
             quarry_mutex_acquire(&list->mutex);
             quarry_list_insert(&list->first, &bin->link);
             quarry_mutex_release(&list->mutex);
+            (void)simt_add_u64(&list->spare, blocks - mine, relaxed);
         }
     }
     simt_sync(group); /* bins are made */
@@ -273,6 +293,7 @@ SIMT_FN void quarry_arenas_make_chunk(const struct quarry_arenas *h, uint32_t ow
     quarry_mutex_acquire(&list->mutex);
     quarry_list_insert(&list->first, &chunk->link);
     quarry_mutex_release(&list->mutex);
+    (void)simt_add_u64(&list->spare, quarry_bin_count(&h->shape) - kept, relaxed);
 }
 
 /* The leader has a chunk, or, if `first` is QUARRY_NO_PAGE, gets none.

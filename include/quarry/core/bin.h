@@ -13,16 +13,21 @@
  * has as many blocks as a page without a head.  Blocks larger than a tail don't use it.  Tail t is that of bin
  * heads + t; there are at least as many as bins.  No block begins where a page begins.
  *
- *     word    31 ............ 3 | 2 ........ 0
- *             blocks free       | flags
+ *     word    31 ......... 13 | 12 ..... 3 | 2 ........ 0
+ *             claims          | count      | flags
  *     used    a bit for each block: somebody has it; and for those that the bin has not
  *
  * A chunk's head is that of a bin, too: its blocks are the chunk's bins, block i is page heads + i, and its class is
  * the number of classes.
  *
- * Two stages.  Who takes blocks lowers the count first, by a compare-exchange, and then finds as many clear
- * bits: there are always as many clear bits as are counted and as have been promised to those who lowered the
- * count.  Who gives a block clears its bit first and then counts.
+ * Two stages.  Who takes blocks claims them first, and then finds as many clear bits: there are always as many clear
+ * bits as are counted, and as those look for who have claimed and lowered the count.  Who gives a block clears its bit
+ * first and then counts.
+ *
+ * A claim is an addition to `claims`, for in a loop of compare-exchanges one lane wins in each round trip.  It gets what
+ * of the count earlier claims leave.  A second addition withdraws it, and lowers the count by what it got.  In between
+ * others may find less than there is; they look elsewhere or again.  The count is never below what claims have got, and
+ * a bin whose blocks are all free has no claim that got something.
  *
  *     LISTED     the bin is in the list of its class; changes under the list's mutex
  *     LISTING    the lane that has set the flag is about to list the bin
@@ -42,6 +47,7 @@
 
 #include "quarry/core/bits.h"
 #include "quarry/core/list.h"
+#include "quarry/core/semaphore.h"
 #include "quarry/core/share.h"
 #include "quarry/core/srcu.h"
 #include "quarry/simt/simt.h"
@@ -54,7 +60,8 @@
 #define QUARRY_BIN_LISTED 1u
 #define QUARRY_BIN_LISTING 2u
 #define QUARRY_BIN_RETIRING 4u
-#define QUARRY_BIN_ONE 8u /* block, in `word` */
+#define QUARRY_BIN_ONE 8u        /* block, in `word` */
+#define QUARRY_BIN_CLAIM 0x2000u /* of a block, in `word` */
 #define QUARRY_BIN_NOTHING 0xffffffffu
 
 struct quarry_bin {
@@ -67,6 +74,9 @@ struct quarry_bin {
     uint32_t used[QUARRY_BIN_WORDS];
 };
 SIMT_STATIC_ASSERT(sizeof(struct quarry_bin) <= QUARRY_BIN_HEAD, "a bin's head fits");
+SIMT_STATIC_ASSERT(QUARRY_BIN_BLOCKS_MOST < QUARRY_BIN_CLAIM / QUARRY_BIN_ONE, "a count fits its field");
+SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_LANES <= ~0u / QUARRY_BIN_CLAIM + 1u,
+                   "a claim of each lane fits the field");
 
 /* How chunks are divided. */
 struct quarry_bin_shape {
@@ -181,9 +191,17 @@ SIMT_FN struct quarry_bin *quarry_bin_of(struct quarry_srcu_callback *callback)
     return (struct quarry_bin *)(void *)((unsigned char *)callback - sizeof(struct quarry_link));
 }
 
+/* Its count. */
 SIMT_FN uint32_t quarry_bin_free(uint32_t word)
 {
-    return word / QUARRY_BIN_ONE;
+    return word % QUARRY_BIN_CLAIM / QUARRY_BIN_ONE;
+}
+
+/* Of the count, what claims leave. */
+SIMT_FN uint32_t quarry_bin_unclaimed(uint32_t word)
+{
+    uint32_t count = quarry_bin_free(word), claims = word / QUARRY_BIN_CLAIM;
+    return count > claims ? count - claims : 0;
 }
 
 /* The bits of word i of a set that stand for numbers below n. */
@@ -212,20 +230,15 @@ SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t cla
 
 /* Lowers the count by up to n.
  *   after   out: the word then, if it was lowered
- * Returns by how many.  A reader of the bin's list calls it. */
+ * Returns by how many.  A reader of the bin's list calls it, which waits for nobody. */
 SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *after)
 {
-    uint32_t word = simt_load_u32(&bin->word, relaxed);
-    for (;;) {
-        uint32_t spare = quarry_bin_free(word), got = n < spare ? n : spare, seen;
-        if (got == 0)
-            return 0;
-        *after = word - got * QUARRY_BIN_ONE;
-        seen = simt_cas_u32(&bin->word, word, *after, relaxed);
-        if (seen == word)
-            return got;
-        word = seen;
-    }
+    if (quarry_bin_unclaimed(simt_load_u32(&bin->word, relaxed)) == 0)
+        return 0;
+    uint32_t spare = quarry_bin_unclaimed(simt_add_u32(&bin->word, n * QUARRY_BIN_CLAIM, relaxed));
+    uint32_t got = n < spare ? n : spare, less = n * QUARRY_BIN_CLAIM + got * QUARRY_BIN_ONE;
+    *after = simt_sub_u32(&bin->word, less, relaxed) - less;
+    return got;
 }
 
 /* n blocks more are free; their bits are clear.

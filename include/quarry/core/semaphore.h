@@ -76,14 +76,14 @@ SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_UNITS_MOST > (uint64_t)80 << 26, "80 GiB of 
 
 /* On an H100 words that are 256 bytes apart change at the same time, and 128 bytes apart not always. */
 struct quarry_semaphore {
-    uint64_t units;   /* with a sign */
-    uint64_t failing; /* not 0: the last batch could not be made */
-    uint64_t unused[14];
+    uint64_t units; /* with a sign */
+    uint64_t unused[15];
     uint64_t searches; /* of core/buddy.h: twice the number of the last search, and 1 while it goes on */
     uint64_t refused;  /* likewise: the number of the last one that found nothing */
     uint64_t unused_more[14];
     uint64_t balance;
-    uint64_t unused_too[31];
+    uint64_t failing; /* not 0: the last batch could not be made */
+    uint64_t unused_too[30];
 };
 
 /* Units that nobody has reserved; below 0: that are reserved and not there. */
@@ -214,14 +214,16 @@ SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t o
 SIMT_FN uint32_t quarry_semaphore_poll(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
 {
     simt_assert(batch - 1u < QUARRY_SEMAPHORE_PROMISE_MOST);
-    *owed -= quarry_semaphore_collect(s, *owed);
+    /* All three are under way at once.  Each may be out of date: changes decide. */
+    int64_t units = (int64_t)simt_load_u64(&s->units, relaxed);
+    uint64_t failing = simt_load_u64(&s->failing, relaxed), balance = simt_load_u64(&s->balance, relaxed);
+    if (units > 0)
+        *owed -= quarry_semaphore_take(s, *owed);
     if (*owed == 0)
         return 0;
     /* Where batches fail each waiter promises what it is owed and no more: else all but one would wait for that
      * one, and then for the next. */
-    uint32_t unit = simt_load_u64(&s->failing, relaxed) ? 1 : batch;
-    uint32_t most = QUARRY_SEMAPHORE_PROMISE_MOST / unit;
-    uint64_t balance = simt_load_u64(&s->balance, relaxed);
+    uint32_t unit = failing ? 1 : batch, most = QUARRY_SEMAPHORE_PROMISE_MOST / unit;
     uint32_t need = quarry_semaphore_part(quarry_semaphore_uncovered(balance), *owed);
     if (need == 0 || quarry_semaphore_expected(balance) >= (int64_t)QUARRY_SEMAPHORE_EXPECTED_MOST)
         return 0;
