@@ -46,8 +46,10 @@ plant ualloc 60 arenas_take.h 'who makes a chunk may take the bins of another on
     's/quarry_bin_count\(&h->shape\), kept\)/quarry_bin_count(\&h->shape), 0)/;s/kept == quarry_bin_count\(&h->shape\)/0/;s/a->kept = first \+ h->shape.heads;//'
 plant ualloc 60 bin.h 'two claims get the same blocks' \
     '/^SIMT_FN uint32_t quarry_bin_lower/,/^}/s/quarry_bin_unclaimed\(simt_add_u32/quarry_bin_free(simt_add_u32/'
+plant ualloc 60 bin.h 'a claim that got nothing is not withdrawn' \
+    '/^SIMT_FN uint32_t quarry_bin_lower/,/^}/s/less = n \* QUARRY_BIN_CLAIM/less = (got ? n : 0u) * QUARRY_BIN_CLAIM/'
 plant ualloc 60 bin.h 'who takes bits believes all are its own' \
-    's/got = pick \& ~simt_or_u32\(&bin->used\[at\], pick, acquire\);/got = (simt_or_u32(\&bin->used[at], pick, acquire), pick);/'
+    's/got = pick \& ~simt_or_u32\(&bin->used\[i\], pick, acquire\);/got = (simt_or_u32(\&bin->used[i], pick, acquire), pick);/'
 plant ualloc 60 bin.h 'the tail of another bin' \
     '/^SIMT_FN uint64_t quarry_bin_offset/,/^}/s/tail = number - s->heads/tail = (number - s->heads) \/ 2u/'
 plant ualloc 60 bin.h 'a tail lies over a head' \

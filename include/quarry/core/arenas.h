@@ -191,11 +191,15 @@ SIMT_FN void quarry_arenas_unlist(const struct quarry_arenas *h, struct quarry_b
 {
     struct quarry_arena_list *list = quarry_arenas_list(h, bin->arena, bin->class_);
     quarry_mutex_acquire(&list->mutex);
-    uint32_t word = simt_load_u32(&bin->word, relaxed);
+    uint32_t word = simt_load_u32(&bin->word, relaxed), seen;
     /* If somebody has raised the count since, it is left listed: he has seen that it is. */
-    if (quarry_bin_free(word) == 0 && (word & QUARRY_BIN_LISTED) &&
-        simt_cas_u32(&bin->word, word, word & ~QUARRY_BIN_LISTED, relaxed) == word)
-        quarry_list_remove(&bin->link);
+    for (; quarry_bin_free(word) == 0 && (word & QUARRY_BIN_LISTED); word = seen) {
+        seen = simt_cas_u32(&bin->word, word, word & ~QUARRY_BIN_LISTED, relaxed);
+        if (seen == word) {
+            quarry_list_remove(&bin->link);
+            break;
+        }
+    }
     quarry_mutex_release(&list->mutex);
 }
 

@@ -24,10 +24,10 @@
  * bits as are counted, and as those look for who have claimed and lowered the count.  Who gives a block clears its bit
  * first and then counts.
  *
- * A claim is an addition to `claims`, for in a loop of compare-exchanges one lane wins in each round trip.  It gets what
- * of the count earlier claims leave.  A second addition withdraws it, and lowers the count by what it got.  In between
- * others may find less than there is; they look elsewhere or again.  The count is never below what claims have got, and
- * a bin whose blocks are all free has no claim that got something.
+ * A claim is an addition to `claims`, for in a loop of compare-exchanges one lane wins in each round trip.  It gets
+ * what of the count earlier claims leave.  A second addition withdraws it, and lowers the count by what it got.  In
+ * between others may find less than there is; they look elsewhere or again.  Unless a claim is withdrawn, a bin is not
+ * retired.  The second addition happens-before the blocks are given back, so the count is never more than the blocks.
  *
  *     LISTED     the bin is in the list of its class; changes under the list's mutex
  *     LISTING    the lane that has set the flag is about to list the bin
@@ -248,14 +248,14 @@ SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *
 SIMT_FN uint32_t quarry_bin_raise(struct quarry_bin *bin, uint32_t n, uint32_t blocks)
 {
     uint32_t word = simt_load_u32(&bin->word, relaxed);
+    simt_fence(acq_rel); /* once, and not with each try; pairs with the acquire in quarry_arenas_retire_try */
     for (;;) {
         uint32_t next = word + n * QUARRY_BIN_ONE, seen;
         if (!(word & QUARRY_BIN_LISTED))
             next |= QUARRY_BIN_LISTING;
         if (quarry_bin_free(next) == blocks)
             next |= QUARRY_BIN_RETIRING;
-        /* release: pairs with the acquire in quarry_arenas_retire_try */
-        seen = simt_cas_u32(&bin->word, word, next, release);
+        seen = simt_cas_u32(&bin->word, word, next, fenced);
         if (seen == word)
             return next & ~word & (QUARRY_BIN_LISTING | QUARRY_BIN_RETIRING);
         word = seen;
@@ -270,30 +270,41 @@ SIMT_FN uint32_t quarry_bin_lowest(uint32_t x, uint32_t n)
     return simt_popc_u32(x) <= n ? x : x & ((2u << quarry_kth_set_u32(x, n)) - 1u);
 }
 
-/* Finds blocks for lanes that have lowered the count by as many.
+/* Finds blocks for lanes that have lowered the count by as many.  The lanes look at a word each, and one with a word
+ * that has enough takes bits for all.
  *   words    of `used` that the bin's blocks have
  *   takers   lanes of the group, not none
- * Returns the caller's block, if it is a taker.  Scope: group, reconverged.  Order: the block was acquired by the
- * group's first lane: sync before it is used. */
+ * Returns the caller's block, if it is a taker.  Scope: group, reconverged.  Order: the block was acquired by a lane of
+ * the group: sync before it is used. */
 SIMT_FN uint32_t quarry_bin_take(struct quarry_bin *bin, uint32_t words, uint32_t group, uint32_t takers)
 {
-    uint32_t leader = simt_ctz_u32(group), at = simt_thread() / SIMT_LANES % words, index = 0;
-    at = simt_shuffle_u32(group, at, leader);
-    for (uint32_t looks = 1; takers; looks++) {
-        uint32_t got = 0;
-        if (simt_rank(group) == 0) {
-            uint32_t pick = quarry_bin_lowest(~simt_load_u32(&bin->used[at], relaxed), simt_popc_u32(takers));
-            if (pick) /* acquire: pairs with the release in quarry_bin_give */
-                got = pick & ~simt_or_u32(&bin->used[at], pick, acquire);
+    uint32_t size = simt_popc_u32(group), index = 0, seen = 0;
+    uint32_t at = simt_shuffle_u32(group, simt_thread() / SIMT_LANES % words, simt_ctz_u32(group));
+    while (takers) {
+        uint32_t rank = simt_rank(group), i = at + rank < words ? at + rank : at + rank - words, got = 0;
+        uint32_t clear = rank < words ? ~simt_load_u32(&bin->used[i], relaxed) : 0, n = simt_popc_u32(takers);
+        uint32_t some = simt_ballot(group, clear != 0),
+                 enough = simt_ballot(group, simt_popc_u32(clear) >= n);
+        at = at + size < words ? at + size : 0;
+        seen += size;
+        if (some) {
+            uint32_t taker = simt_ctz_u32(enough ? enough : some);
+            if (simt_lane() == taker) {
+                uint32_t pick = quarry_bin_lowest(clear, n);
+                /* acquire: pairs with the release in quarry_bin_give */
+                got = pick & ~simt_or_u32(&bin->used[i], pick, acquire);
+            }
+            got = simt_shuffle_u32(group, got, taker);
+            i = simt_shuffle_u32(group, i, taker);
         }
-        got = simt_shuffle_u32(group, got, leader);
         int takes = (takers >> simt_lane() & 1u) && simt_rank(takers) < simt_popc_u32(got);
         if (takes)
-            index = at * 32u + quarry_kth_of_run_u32(got, simt_rank(takers) + 1u);
+            index = i * 32u + quarry_kth_of_run_u32(got, simt_rank(takers) + 1u);
         takers &= ~simt_ballot(group, takes);
-        at = at + 1u < words ? at + 1u : 0;
-        if (takers && looks % words == 0)
+        if (takers && seen >= words) {
+            seen = 0;
             simt_backoff(); /* who clears bits has not counted them before */
+        }
     }
     return index;
 }
