@@ -248,7 +248,7 @@ plant slots 4000 blocks.h 'who turns a block on or off does not look again' \
     '/void quarry_blocks_look\(/,/^\}/s/quarry_blocks_active\(b, kind\), block\);/& break;/'
 plant slots 4000 blocks.h 'who claims a block does not look at it' '/ quarry_blocks_claim\(/,/^\}/s/quarry_blocks_look\(.*\);/;/'
 plant slots 500 hierarchy.h 'bits are set and cleared, not toggled' \
-    '/quarry_hierarchy_toggle\(/,/^\}/s/simt_xor_u64\(&words\[w\], bit, relaxed\)/simt_load_u64(\&words[w], relaxed) \& bit ? simt_and_u64(\&words[w], ~bit, relaxed) : simt_or_u64(\&words[w], bit, relaxed)/'
+    '/ quarry_hierarchy_flip\(/,/^\}/s/simt_xor_u64\(&words\[w\], bit, relaxed\)/simt_load_u64(\&words[w], relaxed) \& bit ? simt_and_u64(\&words[w], ~bit, relaxed) : simt_or_u64(\&words[w], bit, relaxed)/'
 plant slots 4000 blocks.h 'the type is there before the slots are written' \
     '/ quarry_blocks_claim\(/,/^\}/s/simt_store_u64\(&b->slots/simt_store_u32(\&b->kind[block], kind, relaxed); &/'
 plant slots 20000 blocks.h 'who gives looks only for the slots of the type that it has read' 's/ \|\| \(now & \(now \+ 1u\)\) == 0//'

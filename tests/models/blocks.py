@@ -173,8 +173,10 @@ class Blocks(Model):
                 to = go("find", x=1)
                 yield shared, Lane("land", op, block, 0, "find", 1, flies) if announces else to
             else:
-                to = "type first" if self.bug == "named" else "publish"
-                yield shared._replace(free=shared.free & ~(1 << block)), go(to)
+                yield shared._replace(free=shared.free & ~(1 << block)), go("toggle claimed")
+        elif at == "toggle claimed":
+            now = shared._replace(allocated=self.toggle(shared.allocated, wanted, block, True))
+            yield now, go("type first" if self.bug == "named" else "publish")
         elif at == "type first":
             yield shared._replace(type=changed(shared.type, block, wanted)), go("publish")
         elif at == "publish":
@@ -183,10 +185,8 @@ class Blocks(Model):
             yield put(left), go("name", mask=mine, x=bool(left))
         elif at == "name":
             now = shared if self.bug == "named" else shared._replace(type=changed(shared.type, block, wanted))
-            yield now._replace(on=changed(shared.on, block, x)), go("toggle claimed")
-        elif at == "toggle claimed":
-            now = shared._replace(allocated=self.toggle(shared.allocated, wanted, block, True))
-            yield now, go("toggle new") if x else go(have, x=0) if self.bug == "born" else look(have)
+            to = go("toggle new") if x else go(have, x=0) if self.bug == "born" else look(have)
+            yield now._replace(on=changed(shared.on, block, x)), to
         elif at == "toggle new":
             yield active(wanted, True), go(have, x=0) if self.bug == "born" else look(have)
         elif at == "hold":
@@ -211,7 +211,10 @@ class Blocks(Model):
             if x == "again":
                 after = after._replace(twice=True)
             kept = mask if self.bug == "keep" and at == "drop" else 0
-            if type_ == FREE or not slots & self.all[type_] or self.seems_empty(now, type_):
+            if at == "give" and type_ != FREE and now & self.all[type_] == self.all[type_]:
+                to = look("end", mask=0, stolen=kept)
+                yield after, to._replace(at="begin", x="steal") if announces else to._replace(at="steal")
+            elif at == "drop" or type_ == FREE or not slots & self.all[type_] or self.seems_empty(now, type_):
                 yield after, look("end", mask=0, stolen=kept)
             else:
                 yield after, self.ended(go(at, mask=0), program, kept)

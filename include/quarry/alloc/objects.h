@@ -167,13 +167,15 @@ struct quarry_objects_where {
     uint32_t page; /* or QUARRY_NO_PAGE */
     uint32_t kind; /* of the page; 0: the address is in no slot */
     uint32_t slot;
+    uint64_t slots; /* of the page, that are free: read before the kind, so as not to wait twice */
 };
 
 SIMT_FN struct quarry_objects_where quarry_objects_locate(const struct quarry_objects *h, const void *address)
 {
-    struct quarry_objects_where w = {quarry_page_index(&h->pages, address), 0, 0};
+    struct quarry_objects_where w = {quarry_page_index(&h->pages, address), 0, 0, 0};
     if (w.page != QUARRY_NO_PAGE) {
         const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->pages, w.page);
+        w.slots = simt_load_u64(&h->blocks.slots[w.page], relaxed);
         w.kind = quarry_blocks_kind_of(&h->blocks, w.page);
         if (quarry_objects_typed_bytes(w.kind))
             w.kind = 0;
@@ -187,16 +189,16 @@ SIMT_FN struct quarry_objects_where quarry_objects_locate(const struct quarry_ob
 }
 
 /* Is the slot there, and live, or taken for a moment by who looks for another class? */
-SIMT_FN int quarry_objects_is_live(const struct quarry_objects *h, const struct quarry_objects_where *w)
+SIMT_FN int quarry_objects_is_live(const struct quarry_objects_where *w)
 {
-    return w->kind && !(simt_load_u64(&h->blocks.slots[w->page], relaxed) >> w->slot & 1u);
+    return w->kind && !(w->slots >> w->slot & 1u);
 }
 
 /* Progress: lanes of a warp that free slots of a page together wait for each other, and for nobody else. */
 SIMT_FN void quarry_objects_free(const struct quarry_objects *h, void *block)
 {
     struct quarry_objects_where w = quarry_objects_locate(h, block);
-    int live = quarry_objects_is_live(h, &w);
+    int live = quarry_objects_is_live(&w);
     QUARRY_ASSERT_LIVE(live);
     if (!live)
         return;
@@ -220,7 +222,7 @@ SIMT_FN enum quarry_place quarry_objects_find(const struct quarry_objects *h, co
     struct quarry_objects_where w = quarry_objects_locate(h, address);
     if (quarry_page_find(&h->pages, address, span) == QUARRY_NO_PAGE)
         return QUARRY_PLACE_FOREIGN;
-    if (quarry_objects_is_live(h, &w)) {
+    if (quarry_objects_is_live(&w)) {
         span->bytes = quarry_class_bytes(&h->sizes, quarry_blocks_type(w.kind));
         span->begin += w.slot * span->bytes;
         return QUARRY_PLACE_LIVE;

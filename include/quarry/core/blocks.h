@@ -14,12 +14,13 @@
  * The word `slots` decides, and `free`, whose bits only their owners set.  The other bitmaps are hints that lag.
  *
  *   take    n slots of a type, for lanes that come together:
- *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: write all its
- *              slots but those that one takes oneself, then its kind, toggle `allocated` and `active`, and look.
+ *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: toggle
+ *              `allocated`, write all its slots but those that one takes oneself, then its kind, toggle `active`, and
+ *              look.
  *           2. AND the chosen bits out of `slots`.  Those that were set are got.  Again while lanes want and there
  *              are any.
  *           3. Only now read the kind.  Is it another one, give the slots back, drop them, and start over.
- *   give    OR the slots in.
+ *   give    OR the slots in.  Are they all, go on with E.
  *   look    Read `slots`, then the kind.
  *           Z   Some are free and the block is not on, or none is and it is: change that in the kind by a compare-and-
  *               exchange, toggle `active` of the type that it had, and look again.
@@ -189,8 +190,10 @@ SIMT_FN int quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
         if (kind & QUARRY_BLOCKS_IS_ON)
             quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
         if (kind != 0) { /* else slots were given twice */
-            quarry_hierarchy_toggle(&b->shape, quarry_blocks_allocated(b, kind), block);
+            uint64_t *allocated = quarry_blocks_allocated(b, kind);
+            uint64_t before = quarry_hierarchy_flip(&b->shape, allocated, block);
             quarry_hierarchy_put(&b->shape, quarry_blocks_free_map(b), block);
+            quarry_hierarchy_flipped(&b->shape, allocated, block, before);
         }
     } else if (stolen != 0) {
         /* Order: the kind was read before; pairs with the thief that unmakes the block. */
@@ -232,8 +235,9 @@ SIMT_FN uint64_t quarry_blocks_give(const struct quarry_blocks *b, uint32_t bloc
 {
     uint64_t before = simt_or_u64(&b->slots[block], slots, release), now = before | slots;
     uint64_t all = quarry_blocks_all(kind);
-    if ((before & all) == 0 || (now & all) == all || (now & (now + 1u)) == 0)
-        quarry_blocks_look(b, block, 0);
+    int empty = kind != 0 && (now & all) == all, ended = empty && quarry_blocks_unmake(b, block);
+    if (!ended && (empty || (before & all) == 0 || (now & (now + 1u)) == 0))
+        quarry_blocks_look(b, block, empty);
     return before & slots;
 }
 
@@ -276,11 +280,12 @@ SIMT_FN uint64_t quarry_blocks_take_from(const struct quarry_blocks *b, uint32_t
     if (got != 0) {
         uint32_t found = quarry_blocks_kind_of(b, block);
         if (found != kind) {
-            (void)quarry_blocks_give(b, block, got, found);
+            /* Order: the kind was read before; pairs with takes and with thieves. */
+            (void)simt_or_u64(&b->slots[block], got, release);
             got = 0;
-        } else if (left == 0) {
-            quarry_blocks_look(b, block, 0);
         }
+        if (got == 0 || left == 0)
+            quarry_blocks_look(b, block, 0);
     }
     quarry_flights_end(b->flights);
     return got;
@@ -292,14 +297,22 @@ SIMT_FN uint64_t quarry_blocks_claim(const struct quarry_blocks *b, uint32_t blo
     uint64_t all = quarry_blocks_all(kind), got = 0;
     quarry_flights_begin(b->flights);
     if (quarry_hierarchy_claim(&b->shape, quarry_blocks_free_map(b), block)) {
+        uint64_t *allocated = quarry_blocks_allocated(b, kind);
+        uint64_t before =
+            quarry_hierarchy_flip(&b->shape, allocated, block); /* while we wait for the stores */
         got = n < quarry_blocks_capacity(kind) ? ((uint64_t)1 << n) - 1u : all;
-        /* Order: what was done to the slots in the block's former life; pairs with takes. */
-        simt_store_u64(&b->slots[block], all & ~got, release);
-        /* Order: the slots; pairs with who turns the block off or on. */
-        simt_store_u32(&b->kind[block], got != all ? kind | QUARRY_BLOCKS_IS_ON : kind, release);
-        quarry_hierarchy_toggle(&b->shape, quarry_blocks_allocated(b, kind), block);
-        if (got != all)
+        if (got != all) {
+            /* Order: what was done to the slots in the block's former life; pairs with takes. */
+            simt_store_u64(&b->slots[block], all & ~got, release);
+            /* Order: the slots; pairs with who turns the block off. */
+            simt_store_u32(&b->kind[block], kind | QUARRY_BLOCKS_IS_ON, release);
             quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
+        } else {
+            simt_store_u64(&b->slots[block], 0, relaxed); /* nobody takes of none */
+            /* Order: the slots; pairs with who turns the block on. */
+            simt_store_u32(&b->kind[block], kind, release);
+        }
+        quarry_hierarchy_flipped(&b->shape, allocated, block, before);
         quarry_blocks_look(b, block, 1);
     }
     quarry_flights_end(b->flights);
@@ -325,12 +338,13 @@ SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *
             lot.block = quarry_hierarchy_find(
                 &b->shape, fresh ? quarry_blocks_free_map(b) : quarry_blocks_active(b, kind), hash);
         }
-        if (lot.block == QUARRY_NO_BLOCK) { /* none of these */
-            i = fresh ? 2u * QUARRY_BLOCKS_TRIES : QUARRY_BLOCKS_TRIES - 1u;
+        if (lot.block ==
+            QUARRY_NO_BLOCK) { /* none of these, or a hint was wrong; and a search costs more than tries */
+            i = fresh ? i : QUARRY_BLOCKS_TRIES - 1u;
             continue;
         }
         lot.slots = fresh ? quarry_blocks_claim(b, lot.block, kind, n)
-                          : quarry_blocks_take_from(b, lot.block, kind, n, hash >> 26);
+                          : quarry_blocks_take_from(b, lot.block, kind, n, hash & 63u);
         if (lot.slots == 0)
             lot.block = QUARRY_NO_BLOCK;
     }
@@ -404,7 +418,10 @@ SIMT_FN uint32_t quarry_blocks_search(const struct quarry_blocks *b, uint32_t gr
  * Scope: group, reconverged.  Progress: waits only before it says that there is none (quarry_sweep_search). */
 SIMT_FN uint32_t quarry_blocks_new(const struct quarry_blocks *b, uint32_t group, uint32_t kind)
 {
-    uint32_t slot = QUARRY_NO_PAGE, needs = group, seen = QUARRY_NO_BLOCK;
+    uint32_t slot = QUARRY_NO_PAGE, seen = QUARRY_NO_BLOCK, needs;
+    /* As many lanes as a block has slots share a leader, so that nobody waits for one block after the other. */
+    group = simt_match_u32(group, quarry_divide_u32(simt_rank(group), quarry_blocks_capacity(kind)));
+    needs = group;
     SIMT_ROLLED
     while (needs != 0) {
         struct quarry_blocks_lot lot = {0, QUARRY_NO_BLOCK};

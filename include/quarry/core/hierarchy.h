@@ -34,15 +34,18 @@ struct quarry_hierarchy {
     uint32_t count;  /* 1 to QUARRY_HIERARCHY_MOST */
     uint32_t leaves; /* the first word of level 0 */
     uint32_t words;
+    uint32_t shift; /* of a number, to have its bit in word 0 */
 };
 
 #if SIMT_HAS_HOST
 SIMT_HOST_FN struct quarry_hierarchy quarry_hierarchy_make(uint32_t count)
 {
-    struct quarry_hierarchy h = {count, 0, 0};
+    struct quarry_hierarchy h = {count, 0, 0, 0};
     uint32_t words = (count - 1u) / QUARRY_HIERARCHY_BITS + 1u;
-    for (uint64_t room = 1; room < words; room *= QUARRY_HIERARCHY_BITS)
+    for (uint64_t room = 1; room < words; room *= QUARRY_HIERARCHY_BITS) {
         h.leaves = h.leaves * QUARRY_HIERARCHY_BITS + 1u;
+        h.shift += 6;
+    }
     h.words = h.leaves + words;
     return h;
 }
@@ -77,23 +80,31 @@ SIMT_FN uint32_t quarry_hierarchy_bit(uint64_t word, uint32_t turn)
     return (simt_ctz_u64(turned) + turn) & 63u;
 }
 
-/* Finds a number that seems to be in.
- *   hash   where to look: six bits for each level.  Lanes with other hashes find other numbers.
+/* Finds a number that seems to be in: near one that the hash chooses among all, each as likely.  So lanes with other
+ * hashes find other numbers, also in words of few bits, as word 0 mostly is.  (In the paper six bits of one number are
+ * where to begin in each word: of a word of four bits 61 of 64 such beginnings lead to the first.)
+ *   hash   any number
  * Returns QUARRY_NO_NUMBER if there seems to be none on that way. */
 SIMT_FN uint32_t quarry_hierarchy_find(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t hash)
 {
-    uint32_t w = 0;
+    uint32_t number = simt_mulhi_u32(hash, h->count), w = h->leaves + number / QUARRY_HIERARCHY_BITS;
+    uint64_t word = simt_load_u64(&words[0], relaxed), near = simt_load_u64(&words[w], relaxed); /* at once */
+    uint32_t shift = 0;
+    if (word != 0 && near != 0) {
+        word = near;
+    } else {
+        shift = h->shift;
+        w = 0;
+    }
     SIMT_ROLLED
-    for (;;) {
-        uint64_t word = simt_load_u64(&words[w], relaxed);
-        if (word == 0)
-            return QUARRY_NO_NUMBER;
-        uint32_t bit = quarry_hierarchy_bit(word, hash & 63u);
+    for (; word != 0; shift -= 6) {
+        uint32_t bit = quarry_hierarchy_bit(word, number >> shift & 63u);
         if (w >= h->leaves)
             return (w - h->leaves) * QUARRY_HIERARCHY_BITS + bit;
         w = w * QUARRY_HIERARCHY_BITS + 1u + bit;
-        hash = hash >> 6 | hash << 26;
+        word = simt_load_u64(&words[w], relaxed);
     }
+    return QUARRY_NO_NUMBER;
 }
 
 /* Does the number seem to be in? */
@@ -139,13 +150,26 @@ SIMT_FN void quarry_hierarchy_carry(uint64_t *words, uint32_t w, uint64_t before
     }
 }
 
-/* Puts a number in that is out, or takes out one that is in. */
-SIMT_FN void quarry_hierarchy_toggle(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
+/* Puts a number in that is out, or takes out one that is in, at level 0.  Returns what its word was before: then
+ * quarry_hierarchy_flipped carries it up.  Between the two a lane may do what it need not wait for. */
+SIMT_FN uint64_t quarry_hierarchy_flip(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
 {
     uint32_t w = h->leaves + number / QUARRY_HIERARCHY_BITS;
     uint64_t bit = (uint64_t)1 << number % QUARRY_HIERARCHY_BITS;
-    uint64_t before = simt_xor_u64(&words[w], bit, relaxed);
-    quarry_hierarchy_carry(words, w, before, before ^ bit);
+    return simt_xor_u64(&words[w], bit, relaxed);
+}
+
+SIMT_FN void quarry_hierarchy_flipped(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number,
+                                      uint64_t before)
+{
+    quarry_hierarchy_carry(words, h->leaves + number / QUARRY_HIERARCHY_BITS, before,
+                           before ^ (uint64_t)1 << number % QUARRY_HIERARCHY_BITS);
+}
+
+/* Puts a number in that is out, or takes out one that is in. */
+SIMT_FN void quarry_hierarchy_toggle(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
+{
+    quarry_hierarchy_flipped(h, words, number, quarry_hierarchy_flip(h, words, number));
 }
 
 /* Puts a number in that is out and the caller's own.  Order: releases; pairs with quarry_hierarchy_claim. */
