@@ -235,7 +235,7 @@ plant hierarchy 100 hierarchy.h 'the next number is looked for in one word' '/qu
 # another type that are not announced.  tests/models/blocks.py has them.
 plant slots 500 blocks.h 'slots of another type are kept after they were given back' '/quarry_blocks_take_from\(/,/^\}/s/^ +got = 0;$/;/'
 plant slots 1000 blocks.h 'the toggle is of the type that was asked for' \
-    's/quarry_blocks_look\(b, block, ([01])\);/quarry_blocks_look(b, block, \1, kind);/;s/(void quarry_blocks_look\(.*int again)\)/\1, uint32_t asked)/
+    's/quarry_blocks_look\(b, block, ([01]|empty)\);/quarry_blocks_look(b, block, \1, kind);/;s/(void quarry_blocks_look\(.*int again)\)/\1, uint32_t asked)/
      /void quarry_blocks_look\(/,/^\}/s/quarry_blocks_active\(b, kind\)/quarry_blocks_active(b, asked)/;s/block, got, found\)/block, got, kind)/'
 plant slots 4000 blocks.h 'a block is emptied by the type that was read before' \
     's/quarry_blocks_unmake\(b, block\)/quarry_blocks_unmake(b, block, kind)/;s/(int quarry_blocks_unmake\(.*)\)$/\1, uint32_t kind)/
