@@ -3,6 +3,7 @@
  * slots and of several words, cursors, hints, and chunks that change their class.  On the CPU with QUARRY_TEST_SEEDS
  * seeds for each case (default 60). */
 #include "alloc/promises.h"
+#include "alloc/slabs_kernels.h"
 
 #define SEEDS 60u
 #define CHUNK 1024u /* bytes: two words of 16-byte slots */
@@ -154,6 +155,83 @@ static void a_heap_that_is_too_small_loses_nothing(void **state)
     for_each_proof(tight);
 }
 
+static void launch(const struct simt_kernel *kernel, struct slabs_case *a, uint32_t blocks, uint64_t seed)
+{
+    struct quarry_grid grid = {blocks, SIMT_LANES, 0};
+    uint32_t wrong;
+    a->heap = f.device.heap;
+    a->wrong = test_memory(&f.target, sizeof *a->wrong);
+    f.target.seed = seed;
+    f.target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 2) : 0;
+    f.target.workers = f.target.backend == QUARRY_BACKEND_CPU ? blocks : 0; /* blocks wait for each other */
+    if (quarry_launch(kernel, &f.target, grid, a) != QUARRY_OK || quarry_target_wait(&f.target) != QUARRY_OK)
+        fail_msg("%s, depth %u: %s", naming(), f.target.bug_depth, quarry_error_detail());
+    assert_ok(quarry_memory_copy(&f.target, &wrong, a->wrong, sizeof wrong));
+    expect_equal(wrong, 0);
+    f.target = base_target;
+    test_memory_free(&f.target, a->wrong, 0);
+}
+
+/* One chunk, with so many blocks of 16 bytes. */
+static void one_chunk(uint32_t blocks)
+{
+    plain_options();
+    begin(1, CHUNK, CHUNK / 16, 0);
+    f.device.bytes = 16;
+    expect_equal(run(&promise_malloc, blocks).nulls, 0);
+}
+
+/* The only chunk goes from one class to free, or from a cursor to all, while somebody looks for that. */
+static void moves(void)
+{
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
+        struct slabs_case a = {0};
+        uint32_t blocks = seed / 6 % 2 ? CHUNK / 16 : 20; /* all that the cursor has, or some */
+        a.threads = blocks == CHUNK / 16 ? 2 : 0;
+        a.bytes = a.threads ? 32 : 16;
+        one_chunk(blocks);
+        if (a.threads)
+            run(&promise_free, blocks);
+        launch(&slabs_moves, &a, 2, seed);
+        if (!a.threads)
+            run(&promise_free, blocks);
+        expect_empty();
+        end();
+    }
+}
+
+static void a_chunk_that_moves_is_not_missed(void **state)
+{
+    (void)state;
+    for_each_proof(moves);
+}
+
+/* A chunk's last blocks are freed, two lanes find it empty, and somebody else has it next. */
+static void passes(void)
+{
+    static void *block[CHUNK / 16];
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++) {
+        struct slabs_case a = {0};
+        one_chunk(CHUNK / 16);
+        assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
+        a.last[0] = block[5];
+        a.last[1] = block[40];
+        block[5] = block[40] = NULL;
+        assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
+        run(&promise_free, CHUNK / 16);
+        a.bytes = CHUNK;
+        launch(&slabs_passes, &a, 3, seed);
+        expect_empty();
+        end();
+    }
+}
+
+static void who_has_a_chunk_next_knows_what_was_done_to_it(void **state)
+{
+    (void)state;
+    for_each_proof(passes);
+}
+
 /* ---- slots ---- */
 
 /* As many threads as slots, each of which holds at most one: then all slots are taken, by one class after another. */
@@ -218,6 +296,8 @@ int main(void)
         cmocka_unit_test(a_cursor_past_its_end_gives_nothing),
         cmocka_unit_test(null_never_comes_while_a_chunk_is_empty),
         cmocka_unit_test(a_heap_that_is_too_small_loses_nothing),
+        cmocka_unit_test(a_chunk_that_moves_is_not_missed),
+        cmocka_unit_test(who_has_a_chunk_next_knows_what_was_done_to_it),
         cmocka_unit_test(every_slot_can_be_had_in_each_class),
         cmocka_unit_test(a_small_heap_has_small_chunks),
     };

@@ -60,7 +60,6 @@ if [ "$mode" = weak ]; then
     plant segments 1000 segments_install.h 'what an entry was long ago is taken for what it is' \
         '/int quarry_segments_draw\(/,/^\}/s/<< q->shift\) > 0;/<< q->shift) != 0;/'
     relaxed segments segments_install.h 'who draws a number knows of its own chance only' 'simt_add_u32\(&ends->next, 1' acq_rel
-    relaxed segments segments_install.h 'who moves reach knows of its own look only' 'simt_cas_u32\(&ends->reach' acq_rel
     relaxed segments segments.h 'a slot is not acquired' 'quarry_segments_take\(' acquire
     relaxed segments segments_install.h 'an entry is not acquired' 'quarry_segments_chunk\(' acquire
     relaxed segments segments.h 'who looks acquires nothing' 'quarry_segments_hold\(' acquire

@@ -29,7 +29,7 @@ SIMT_FN quarry_object create(const struct objects_case *a, uint32_t number)
 }
 
 /* Writes all fields; and are they as written? */
-SIMT_FN void write(quarry_object o, uint64_t stamp)
+SIMT_FN void fill_in(quarry_object o, uint64_t stamp)
 {
     if (quarry_object_is(o, mite))
         *mite_mark(o) = (unsigned char)stamp;
@@ -81,7 +81,7 @@ SIMT_KERNEL(objects_rounds, struct objects_case, a)
         quarry_object o = create(&a, any_type(hash));
         if (quarry_object_is_null(o))
             continue;
-        write(o, stamp);
+        fill_in(o, stamp);
         for (uint32_t i = 0; i < a.hold; i++)
             (void)simt_load_u32(&a.counts[OBJECTS_WRONG], relaxed);
         wrong(&a, !is_as_written(o, stamp));
@@ -94,7 +94,7 @@ SIMT_KERNEL(objects_fill, struct objects_case, a)
     quarry_object o = create(&a, a.number);
     a.kept[simt_thread()] = o;
     if (!quarry_object_is_null(o))
-        write(o, simt_thread());
+        fill_in(o, simt_thread());
 }
 
 SIMT_KERNEL(objects_mixed, struct objects_case, a)
@@ -102,7 +102,7 @@ SIMT_KERNEL(objects_mixed, struct objects_case, a)
     quarry_object o = create(&a, any_type(simt_thread()));
     a.kept[simt_thread()] = o;
     if (!quarry_object_is_null(o))
-        write(o, simt_thread());
+        fill_in(o, simt_thread());
 }
 
 SIMT_KERNEL(objects_drain, struct objects_case, a)
@@ -218,7 +218,7 @@ SIMT_KERNEL(objects_blocks, struct objects_case, a)
         for (uint32_t i = 0; block && i < words; i++)
             block[i] = hash + i;
         if (!quarry_object_is_null(o))
-            write(o, hash);
+            fill_in(o, hash);
         for (uint32_t i = 0; i < a.hold; i++)
             (void)simt_load_u32(&a.counts[OBJECTS_WRONG], relaxed);
         for (uint32_t i = 0; block && i < words; i++)
@@ -240,7 +240,7 @@ SIMT_FN void visit(const struct objects_visit *a, quarry_object self, uint64_t s
         if (number != (uint32_t)quarry_number_of_animal) {
             quarry_object o = create(&a->c, number);
             if (!quarry_object_is_null(o))
-                write(o, OBJECTS_NEW_STAMP);
+                fill_in(o, OBJECTS_NEW_STAMP);
         }
     wrong(&a->c, !is_as_written(self, stamp));
     if (a->deletes)

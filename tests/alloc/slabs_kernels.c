@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "alloc/slabs_kernels.h"
+
+SIMT_KERNEL(slabs_moves, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    if (simt_block() == 1 && simt_lane() == 0) {
+        if (quarry_slabs_search(h, 1u, quarry_slabs_class(h, a.bytes), 0) == QUARRY_NO_PAGE)
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+    } else if (simt_block() == 0 && simt_lane() < a.threads) {
+        uint32_t group = (1u << a.threads) - 1u;
+        (void)quarry_slabs_close(h, group, 0, simt_shuffle_u64(group, quarry_slabs_kind(h, 0), 0));
+    } else if (simt_block() == 0 && simt_lane() == a.threads && a.threads == 0) {
+        quarry_slabs_retire(h, 0);
+    }
+}
+
+SIMT_KERNEL(slabs_passes, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    unsigned char *block = (unsigned char *)SIMT_NULL;
+    if (simt_block() == 0 && simt_lane() < 2) {
+        uint64_t kind = quarry_slabs_kind(h, 0);
+        while (quarry_slabs_state(kind = simt_shuffle_u64(3u, kind, 0)) == QUARRY_SLABS_IS_BOUND) {
+            (void)quarry_slabs_close(h, 3u, 0, kind);
+            kind = quarry_slabs_kind(h, 0);
+        }
+    } else if (simt_block() == 1 && simt_lane() < 2) {
+        block = (unsigned char *)a.last[simt_lane()];
+        for (uint32_t i = 0; i < 16; i++)
+            block[i] = 1;
+        quarry_free(a.heap, block);
+    } else if (simt_block() == 2 && simt_lane() == 0) {
+        while (!(block = (unsigned char *)quarry_malloc(a.heap, a.bytes)))
+            simt_backoff();
+        for (uint32_t i = 0; i < a.bytes; i++)
+            block[i] = 2;
+        quarry_free(a.heap, block);
+    }
+}

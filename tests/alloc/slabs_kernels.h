@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A chunk of allocator `quarry` that moves while somebody looks for space. */
+#ifndef QUARRY_TESTS_SLABS_KERNELS_H
+#define QUARRY_TESTS_SLABS_KERNELS_H
+
+#include "quarry/device.h"
+
+struct slabs_case {
+    struct quarry_handle heap;
+    uint32_t *wrong;
+    uint64_t bytes;   /* that are looked for */
+    void *last[2];    /* the blocks of chunk 0 that live, in two words */
+    uint32_t threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left */
+};
+
+/* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
+SIMT_KERNEL_DECLARE(slabs_moves);
+
+/* Block 1 frees the last two blocks of chunk 0, block 0 closes it, and block 2 wants a block of all its bytes. */
+SIMT_KERNEL_DECLARE(slabs_passes);
+
+#endif
