@@ -283,7 +283,7 @@ SIMT_FN uint32_t quarry_slabs_find_row(const struct quarry_slabs *h, uint32_t gr
     return QUARRY_NO_PAGE;
 }
 
-/* Takes a row of chunks, all or none.  Returns whether it did.  Scope: group; synced at return. */
+/* Takes a row of chunks, all or none.  Returns whether it did.  Scope: group.  Order: sync before they are used. */
 SIMT_FN int quarry_slabs_claim(const struct quarry_slabs *h, uint32_t group, uint32_t first, uint32_t chunks)
 {
     uint32_t width = simt_popc_u32(group), i = simt_rank(group);
@@ -299,11 +299,11 @@ SIMT_FN int quarry_slabs_claim(const struct quarry_slabs *h, uint32_t group, uin
     for (uint32_t k = simt_rank(group); k < i && k < chunks; k += width)
         quarry_slabs_let_go(h, first + k, all ? QUARRY_SLABS_IS_LARGE : QUARRY_SLABS_IS_FREE, 0,
                             all && k == 0 ? chunks : 0);
-    simt_sync(group); /* what one acquired, each has */
     return all;
 }
 
-/* Single chunks for all lanes of the group that find some, looking at each once, from `from` on, around. */
+/* Single chunks for all lanes of the group that find some, looking at each once, from `from` on, around.  Order: sync
+ * before they are used. */
 SIMT_FN uint64_t quarry_slabs_new_chunks(const struct quarry_slabs *h, uint32_t group, uint32_t from,
                                          uint64_t place)
 {
@@ -322,7 +322,6 @@ SIMT_FN uint64_t quarry_slabs_new_chunks(const struct quarry_slabs *h, uint32_t 
         place = quarry_share_takes(has, needs) ? quarry_slabs_place(got, 0) : place;
         needs = simt_ballot(group, place == QUARRY_SLABS_NONE);
     }
-    simt_sync(group); /* what one acquired for another */
     return place;
 }
 
@@ -402,7 +401,7 @@ SIMT_FN void *quarry_slabs_malloc(const struct quarry_slabs *h, struct quarry_co
         place = quarry_slabs_new(h, group, class_);
     if (simt_any(group, place == QUARRY_SLABS_NONE))
         place = quarry_slabs_more_of(h->self, group, class_, chunks, place);
-    simt_sync(group); /* what the leader acquired, each has */
+    simt_sync(group); /* what one acquired, each has */
     if (place == QUARRY_SLABS_NONE)
         return SIMT_NULL;
     return (unsigned char *)quarry_page_address(&h->pages, (uint32_t)(place >> 16)) +

@@ -395,7 +395,7 @@ SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uin
 SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
 {
     uint32_t class_ = index / h->cursors, slots = quarry_slabs_slots(h, class_);
-    uint64_t now = simt_load_u64(&h->cursor[index], acquire);
+    uint64_t now = simt_load_u64(&h->cursor[index], relaxed);
     uint32_t chunk = quarry_slabs_chunk(now), from = quarry_slabs_next(now);
     uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
     if (from >= slots || !quarry_slabs_is_bound(kind, class_) || !quarry_slabs_hold(h, chunk, kind, class_))
@@ -403,15 +403,14 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
     uint32_t more =
         index - class_ * h->cursors + 1u; /* if others have added to the cursor, it stays the chunk's */
     /* Order: a sweep that sees it sees that the chunk moves. */
-    if (simt_cas_u64(&h->cursor[index], now, now - from + QUARRY_SLABS_PAST, acq_rel) == now) {
-        more = 0;
+    if (simt_cas_u64(&h->cursor[index], now, now - from + QUARRY_SLABS_PAST, release) == now) {
+        more = 0; /* Order: the words carry what came with the chunk to who takes the slots. */
         SIMT_ROLLED
         for (; from < slots; from = (from / QUARRY_SLABS_BITS + 1u) * QUARRY_SLABS_BITS) {
             uint32_t word = from / QUARRY_SLABS_BITS;
             uint32_t rest = quarry_slabs_from(word, from) & ~quarry_slabs_from(word, slots);
-            /* Order: as a free */
             (void)simt_and_u64(quarry_slabs_word(h, quarry_slabs_place(chunk, from)), ~(uint64_t)rest,
-                               release);
+                               relaxed);
         }
     }
     quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, more);
