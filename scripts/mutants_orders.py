@@ -43,7 +43,7 @@ WEAKER = {("acquire", "acquire"): "relaxed", ("release", "release"): "relaxed",
 CALL = re.compile(r"\bsimt_(?:(?:load|store|exchange|cas|add|sub|and|or|xor|min|max)_u(?:32|64)|fence|sync|block_barrier)\(")
 SLOW = ("ouro", "ualloc", "scatter", "aligned", "composed", "exact")  # tests that take seconds
 # A function begins in the first column and ends its first line with its name and a parenthesis.
-FUNCTION = re.compile(r"^(?:SIMT_\w*FN|SIMT_KERNEL|static)\b[^;(]*?\b(\w+)\((\w*)", re.M)
+FUNCTION = re.compile(r"^(?:(?:SIMT_\w*FN|static)\b[^;(]*?\b(\w+)\(|SIMT_KERNEL\((\w+))", re.M)
 
 
 class Mutant:
@@ -84,7 +84,7 @@ def arguments(text):
 def plant(text, file, mutants):
     """The file's text with all its mutants in it, which are added to the list."""
     code = without_comments(text)
-    functions = [(m.start(), m.group(2) if m.group(1) == "SIMT_KERNEL" else m.group(1)) for m in FUNCTION.finditer(code)]
+    functions = [(m.start(), m.group(1) or m.group(2)) for m in FUNCTION.finditer(code)]
     edits = []
     for call in CALL.finditer(code):
         if code[code.rfind("\n", 0, call.start()) + 1] == "#":
