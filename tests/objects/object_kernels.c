@@ -189,16 +189,16 @@ SIMT_KERNEL(objects_filled, struct objects_case, a)
     if (simt_thread() != 0)
         return;
     quarry_object first = create(&a, (uint32_t)quarry_number_of_cat);
-    write(first, 7);
+    fill_in(first, 7);
     quarry_object second = create(&a, (uint32_t)quarry_number_of_cat);
     quarry_object other = create(&a, (uint32_t)quarry_number_of_pegasus);
     wrong(&a, !is_all(second, 0xaa) || !is_all(other, 0xaa));
-    write(second, 8);
+    fill_in(second, 8);
     quarry_object_delete(a.heap, other);
     wrong(&a, !is_all(other, 0x55));
     quarry_object_delete(a.heap, first);
     wrong(&a, !is_all(first, 0x55) || !is_as_written(second, 8));
-    write(first, 9);
+    fill_in(first, 9);
     quarry_object_delete(a.heap, first); /* no more: nothing is filled */
     wrong(&a, !is_as_written(first, 9) || !is_as_written(second, 8));
     quarry_object_delete(a.heap, second);
