@@ -113,8 +113,8 @@ SIMT_FN void quarry_slabs_count_row(const struct quarry_slabs *h, uint32_t chunk
     sum->largest_free = sum->largest_free < bytes ? bytes : sum->largest_free;
 }
 
-/* How many rows of so many vacant chunks there are, while others malloc and free.  Each chunk is looked at once: if rows
- * were told by the chunk before them, and that became vacant meanwhile, one would be missed.
+/* How many rows of so many vacant chunks there are, while others malloc and free.  Each chunk is looked at once: if
+ * rows were told by the chunk before them, and that became vacant meanwhile, one would be missed.
  * Returns all to the first lane of share->group, and 0 to the others. */
 SIMT_FN uint64_t quarry_slabs_rows(const struct quarry_slabs *h, const struct quarry_census_share *share,
                                    uint32_t chunks)

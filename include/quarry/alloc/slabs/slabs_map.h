@@ -274,9 +274,9 @@ SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t 
     return class_ * h->cursors + (simt_thread() / SIMT_LANES & spread);
 }
 
-/* Before a cursor is filled: how many lanes have asked in vain since it had nothing left?  If for more slots than a chunk
- * has, the class uses more cursors from now on; if for few, half as many.  So the chunks that cursors hold are few beside
- * those that the class needs.  Others may change it at the same time: it only matters for speed and room.
+/* Before a cursor is filled: how many lanes have asked in vain since it had nothing left?  If for more slots than a
+ * chunk has, the class uses more cursors from now on; if for few, half as many.  So the chunks that cursors hold are
+ * few beside those that the class needs.  Others may change it at the same time: it only matters for speed and room.
  *   next   of the cursor */
 SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, uint32_t next, uint32_t slots)
 {

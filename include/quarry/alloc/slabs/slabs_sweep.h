@@ -6,7 +6,8 @@
  *
  * A turn of core/sweep.h has two passes, and each reads everything: kinds, words and cursors.  Neither may see what
  * fits; nor, for a class, a chunk that moves, nor a cursor of the class that has slots left, nor one of another class
- * that has, and whose chunk has no live slot.  And both must read the same versions, and cursors that are as far, as the sum of a number that is made of each.  (Different versions have the same sum once in 2^64.)
+ * that has, and whose chunk has no live slot.  And both must read the same versions, and cursors that are as far: the
+ * sum of a number that is made of each must be the same.  (Different versions have the same sum once in 2^64.)
  * Then nothing fitted between the passes:
  *   A slot that the second pass saw taken was taken then.  Else somebody has taken it since, and its word's version
  *   has changed since the first pass read it.  So a word without a clear bit had none then, and a chunk with a live
