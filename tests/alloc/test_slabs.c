@@ -69,6 +69,7 @@ static void words_know_their_slots(void **state)
     uint64_t word =
         quarry_slabs_change(~(uint64_t)0 & ~((uint64_t)0xff << 56), 7, 5); /* the version starts anew */
     assert_int_equal(word >> 56, 8);
+    assert_int_equal(quarry_slabs_next_kind((uint64_t)6 << 34 | 5, QUARRY_SLABS_IS_BOUND, 3, 1) >> 34, 7);
     assert_int_equal(word & ~((uint64_t)0xff << 56), 5);
 }
 
