@@ -17,7 +17,8 @@ fresh() {
 
 build() {
     compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
-        compile alloc/promise_kernels && link "test_$1.o" promises.o chosen.o promise_kernels.o
+        compile alloc/promise_kernels && compile alloc/slabs_kernels &&
+        link "test_$1.o" promises.o chosen.o promise_kernels.o slabs_kernels.o
 }
 
 sound slabs 20
