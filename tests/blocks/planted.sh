@@ -230,8 +230,8 @@ plant hierarchy 100 hierarchy.h 'a claim does not toggle the level above' '/quar
 plant hierarchy 100 hierarchy.h 'a claim has what another has taken' '/quarry_hierarchy_claim\(/,/^\}/s/return \(before \& bit\) != 0/return 1/'
 plant hierarchy 100 hierarchy.h 'the next number is looked for in one word' '/quarry_hierarchy_next\(/,/^\}/s/\} else if \(w == 0\)/} else if (1)/'
 
-# Blocks of slots.  Not here, as no few schedules come to them: a type that is read before slots are got, and slots of
-# another type that are not announced.  tests/models/blocks.py has them.
+# Blocks of slots.  Not here, as no few schedules come to them: a type that is read before slots are got, slots of
+# another type that are not announced, and slots behind the last that count.  tests/models/blocks.py has them.
 plant slots 500 blocks.h 'slots of another type are kept after they were given back' '/quarry_blocks_take_from\(/,/^\}/s/^ +got = 0;$/;/'
 plant slots 1000 blocks.h 'the toggle is of the type that was asked for' \
     's/quarry_blocks_look\(b, block, ([01]|empty)\);/quarry_blocks_look(b, block, \1, kind);/;s/(void quarry_blocks_look\(.*int again)\)/\1, uint32_t asked)/
@@ -252,7 +252,6 @@ plant slots 4000 blocks.h 'the type is there before the slots are written' \
     '/ quarry_blocks_claim\(/,/^\}/s/simt_store_u64\(&b->slots/simt_store_u32(\&b->kind[block], kind, relaxed); &/'
 plant slots 20000 blocks.h 'who gives looks only for the slots of the type that it has read' 's/ \|\| \(now & \(now \+ 1u\)\) == 0//'
 plant slots 4000 blocks.h 'two thieves end one block' '/int quarry_blocks_unmake\(/,/^\}/{s/kind = simt_exchange/(void)simt_exchange/;s/if \(kind != 0\)/if (1)/}'
-plant slots 50000 blocks.h 'slots behind the last count' '/ quarry_blocks_take_from\(/,/^\}/s/ & all\b//'
 plant slots 4000 blocks.h 'a claim is not announced' '/ quarry_blocks_claim\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 4000 blocks.h 'what is stolen is not announced' '/ quarry_blocks_unmake\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 4000 flights.h 'nobody waits for flights' 's/while \(land && /while (0 \&\& /'

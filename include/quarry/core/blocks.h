@@ -338,8 +338,7 @@ SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *
             lot.block = quarry_hierarchy_find(
                 &b->shape, fresh ? quarry_blocks_free_map(b) : quarry_blocks_active(b, kind), hash);
         }
-        if (lot.block ==
-            QUARRY_NO_BLOCK) { /* none of these, or a hint was wrong; and a search costs more than tries */
+        if (lot.block == QUARRY_NO_BLOCK) { /* none, or a hint was wrong: a search costs more than tries */
             i = fresh ? i : QUARRY_BLOCKS_TRIES - 1u;
             continue;
         }
