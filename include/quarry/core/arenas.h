@@ -69,6 +69,7 @@ struct quarry_arena_list {
 
 struct quarry_arena {
     struct quarry_srcu readers; /* of the lists */
+    unsigned char unused[256u - sizeof(struct quarry_srcu)];
     /* Of each class, its bins that may have free blocks; then, of chunks that may have free bins. */
     SIMT_ALIGNAS(256) struct quarry_arena_list list[QUARRY_ARENAS_CLASSES + 1u];
 };
