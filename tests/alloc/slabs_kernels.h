@@ -11,6 +11,8 @@ struct slabs_case {
     uint64_t bytes;   /* that are looked for */
     void *last[2];    /* the blocks of chunk 0 that live, in two words */
     uint32_t threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left */
+    uint64_t *cursor; /* of slabs_adds */
+    uint32_t rounds;
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
@@ -18,5 +20,8 @@ SIMT_KERNEL_DECLARE(slabs_moves);
 
 /* Block 1 frees the last two blocks of chunk 0, block 0 closes it, and block 2 wants a block of all its bytes. */
 SIMT_KERNEL_DECLARE(slabs_passes);
+
+/* A lane of each block adds 32 to the cursor so often, and finds nothing there. */
+SIMT_KERNEL_DECLARE(slabs_adds);
 
 #endif

@@ -233,6 +233,33 @@ static void who_has_a_chunk_next_knows_what_was_done_to_it(void **state)
     for_each_proof(passes);
 }
 
+/* However many lanes ask for slots of a cursor that has none, and whatever comes between: `next` stays in its bits. */
+static void asks(uint64_t seed)
+{
+    const uint64_t start = (uint64_t)9 << QUARRY_SLABS_CHUNK | (QUARRY_SLABS_FAR - 32u);
+    struct slabs_case a = {0};
+    a.threads = 2 + (uint32_t)(seed % 3);
+    a.rounds = 12;
+    a.cursor = test_memory(&f.target, sizeof *a.cursor);
+    assert_ok(quarry_memory_copy(&f.target, a.cursor, &start, sizeof start));
+    launch(&slabs_adds, &a, a.threads, seed);
+    test_memory_free(&f.target, a.cursor, 0);
+}
+
+static void adds(void)
+{
+    one_chunk(CHUNK / 16);
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++)
+        asks(seed);
+    end();
+}
+
+static void a_cursor_never_overflows(void **state)
+{
+    (void)state;
+    for_each_proof(adds);
+}
+
 /* ---- slots ---- */
 
 /* As many threads as slots, each of which holds at most one: then all slots are taken, by one class after another. */
@@ -299,6 +326,7 @@ int main(void)
         cmocka_unit_test(a_heap_that_is_too_small_loses_nothing),
         cmocka_unit_test(a_chunk_that_moves_is_not_missed),
         cmocka_unit_test(who_has_a_chunk_next_knows_what_was_done_to_it),
+        cmocka_unit_test(a_cursor_never_overflows),
         cmocka_unit_test(every_slot_can_be_had_in_each_class),
         cmocka_unit_test(a_small_heap_has_small_chunks),
     };

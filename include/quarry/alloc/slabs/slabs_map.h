@@ -57,7 +57,7 @@
 #define QUARRY_SLABS_LIFE 51u
 #define QUARRY_SLABS_BUSY ((uint64_t)1 << 63)
 #define QUARRY_SLABS_PAST 0x02000000u /* `next` of a cursor that has nothing, after it was set back; */
-#define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes more may add before it overflows */
+#define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes may add, each once */
 
 #define QUARRY_SLABS_NONE (~(uint64_t)0) /* no place */
 
@@ -295,10 +295,13 @@ SIMT_FN uint64_t quarry_slabs_add(uint64_t *cursor, uint32_t slots, uint32_t n, 
     uint64_t now = simt_add_u64(cursor, n, acquire); /* pairs with the store that filled it */
     uint32_t next = quarry_slabs_next(now), left = next < slots ? slots - next : 0;
     *got = left < n ? left : n;
-    if (next >= QUARRY_SLABS_FAR) { /* nobody fills it, and many have asked */
-        now = simt_load_u64(cursor, relaxed);
-        if (quarry_slabs_next(now) >= QUARRY_SLABS_FAR)
-            (void)simt_cas_u64(cursor, now, now - quarry_slabs_next(now) + QUARRY_SLABS_PAST, relaxed);
+    /* Nobody fills it, and many have asked: none of these adds again before it is set back. */
+    if (next >= QUARRY_SLABS_FAR) {
+        uint64_t seen = simt_load_u64(cursor, relaxed), far = ~seen;
+        while (seen != far && quarry_slabs_next(seen) >= QUARRY_SLABS_FAR) {
+            far = seen;
+            seen = simt_cas_u64(cursor, far, far - quarry_slabs_next(far) + QUARRY_SLABS_PAST, relaxed);
+        }
     }
     return quarry_slabs_place(quarry_slabs_chunk(now), next);
 }
