@@ -220,7 +220,8 @@ struct quarry_do_work {
 /* What the kernel's record has as its note. */
 struct quarry_do_note {
     const char *type;
-    uint32_t at; /* where its arguments lie */
+    uint32_t schema; /* as struct quarry_type has it */
+    uint32_t at;     /* where its arguments lie */
     uint32_t bytes;
 };
 
@@ -263,7 +264,7 @@ SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, uint32_t
     };                                                                                                       \
     SIMT_FN void name##_method(const argument_type *argument, quarry_object self);                           \
     QUARRY_SCHEMA_UNUSED static const struct quarry_do_note name##_note = {                                  \
-        #type, (uint32_t) __builtin_offsetof(struct name##_call, arguments),                                 \
+        #type, (uint32_t)quarry_schema_code, (uint32_t) __builtin_offsetof(struct name##_call, arguments),   \
         (uint32_t)sizeof(argument_type)};                                                                    \
     SIMT_KERNEL_NOTED(&name##_note, name, struct name##_call, call)                                          \
     {                                                                                                        \
@@ -294,7 +295,7 @@ extern "C" {
  * for each type, in the order of the schema.  Queued in the target's stream; on the CPU it has run when this returns.
  *   method     of QUARRY_DO_ALL
  *   argument   of its argument's type; copied before this returns
- * COMBINATION if the heap has no schema, or one without that type.  Else as quarry_launch. */
+ * COMBINATION if the heap has no schema, or another one than the do-all's source.  Else as quarry_launch. */
 enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel *method,
                                     const void *argument);
 

@@ -300,7 +300,7 @@ SIMT_FN uint64_t quarry_line_of_object(void)
         t.number = (uint32_t)quarry_number_of_##type;                                                        \
         t.bytes = QUARRY_BYTES_OF(type);                                                                     \
         t.capacity = QUARRY_CAPACITY_OF(type);                                                               \
-        t.schema = quarry_schema_code();                                                                     \
+        t.schema = (uint32_t)quarry_schema_code;                                                             \
         t.derived = quarry_schema_derived(quarry_number_of_##type);                                          \
         return t;                                                                                            \
     }                                                                                                        \
@@ -325,9 +325,8 @@ SIMT_FN uint64_t quarry_line_of_object(void)
     TYPES(QUARRY_SCHEMA_TABLE)                                                                               \
     static const struct quarry_schema_type quarry_table_of_types[] = {TYPES(QUARRY_SCHEMA_ROW)};             \
     QUARRY_SCHEMA_UNUSED static const struct quarry_schema schema##_schema = {                               \
-        #schema, QUARRY_SCHEMA_BLOCK_BYTES + QUARRY_SCHEMA_MARKS,                                            \
-        (uint32_t)(TYPES(QUARRY_SCHEMA_CODE)) + QUARRY_SCHEMA_MARKS, (uint32_t)quarry_schema_type_count,     \
-        quarry_table_of_types};
+        #schema, QUARRY_SCHEMA_BLOCK_BYTES + QUARRY_SCHEMA_MARKS, (uint32_t)quarry_schema_code,              \
+        (uint32_t)quarry_schema_type_count, quarry_table_of_types};
 #else
 #define QUARRY_SCHEMA_HOST(schema, TYPES)
 #endif
@@ -344,10 +343,10 @@ SIMT_FN uint64_t quarry_line_of_object(void)
     SIMT_STATIC_ASSERT(sizeof(union quarry_schema_least) > 1u,                                               \
                        "schema " #schema " has a type that is not abstract");                                \
     TYPES(QUARRY_SCHEMA_CAPACITY)                                                                            \
-    QUARRY_SCHEMA_UNUSED SIMT_FN uint32_t quarry_schema_code(void)                                           \
-    {                                                                                                        \
-        return (uint32_t)(TYPES(QUARRY_SCHEMA_CODE)) + QUARRY_SCHEMA_MARKS;                                  \
-    }                                                                                                        \
+    enum quarry_schema_codes {                                                                               \
+        quarry_schema_code =                                                                                 \
+            (int)(((uint32_t)(TYPES(QUARRY_SCHEMA_CODE)) + QUARRY_SCHEMA_MARKS) & 0x7fffffffu)               \
+    };                                                                                                       \
     TYPES(QUARRY_SCHEMA_LINE)                                                                                \
     QUARRY_SCHEMA_UNUSED SIMT_FN uint64_t quarry_schema_derived(int number)                                  \
     {                                                                                                        \

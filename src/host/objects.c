@@ -83,6 +83,11 @@ static enum quarry_status find_types(const quarry_heap *heap, const struct simt_
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "kernel %s is no do-all: QUARRY_DO_ALL makes one",
                            method->name);
     enum quarry_status status = find_type(heap, note->type, &number);
+    if (status == QUARRY_OK && heap->schema->code != note->schema)
+        status = quarry_fail(QUARRY_ERROR_COMBINATION,
+                             "do-all %s was compiled with another schema than %s of the heap, or only one of "
+                             "the two with QUARRY_CHECK",
+                             method->name, heap->schema->name);
     if (status == QUARRY_OK)
         *types = concrete(heap->schema, number);
     return status;

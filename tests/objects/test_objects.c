@@ -509,6 +509,11 @@ static void another_heap_has_none(void **state)
         assert_int_equal(count_of(&f, OBJECTS_NONE), 8 * (i + 1));
         test_run(&objects_walk, &target, 1, 1, 0, &c);
         assert_int_equal(count_of(&f, OBJECTS_SEEN), 0);
+        struct objects_visit argument = {c, 0, 0};
+        assert_int_equal(quarry_object_do(heaps[i], &objects_visit_animals, &argument),
+                         QUARRY_ERROR_COMBINATION);
+        if (i == 1 && !strstr(quarry_error_detail(), "another schema than zoo of the heap"))
+            fail_msg("%s", quarry_error_detail());
         assert_ok(quarry_heap_destroy(heaps[i]));
     }
     end(&f);
