@@ -86,13 +86,16 @@
 
 #define QUARRY_BLOCKS_SLOTS 64u /* of a block, at most */
 #define QUARRY_BLOCKS_TYPES 128u
-#define QUARRY_BLOCKS_MOST (1u << 26)                 /* blocks: a slot has a number of 32 bits */
+#define QUARRY_BLOCKS_MOST ((1u << 26) - 1u) /* blocks: a slot has a number of 32 bits, not QUARRY_NO_PAGE */
 #define QUARRY_BLOCKS_MAPS(types) (1u + 2u * (types)) /* of shape.words words each */
 #define QUARRY_BLOCKS_IS_KIND 0x10000u
 #define QUARRY_BLOCKS_IS_ON 0x20000u
 #define QUARRY_BLOCKS_KIND_BITS 18u /* those above are the owner's, and part of what makes two kinds differ */
 #define QUARRY_BLOCKS_TRIES 5u      /* of a search for an active block, and for a free one */
 #define QUARRY_NO_BLOCK QUARRY_NO_NUMBER
+
+SIMT_STATIC_ASSERT(QUARRY_BLOCKS_MOST <= QUARRY_NO_NUMBER / QUARRY_BLOCKS_SLOTS,
+                   "no slot has the number of none");
 
 struct quarry_blocks {
     uint64_t *slots;
