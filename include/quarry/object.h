@@ -332,8 +332,8 @@ enum quarry_status quarry_objects_count(quarry_heap *heap, const char *type, uin
  *   room          so many at most; the others are only counted
  *   bytes         of a value
  *   count         receives how many objects there are
- * ARGUMENT if there is no such field, or its values have another size.  COMBINATION as above, and for a pool
- * QUARRY_POOL_MALLOC on CUDA.  MEMORY if the host has too little.  Waits for the target's stream. */
+ * ARGUMENT if there is no such field, or its values have another size.  COMBINATION as above.  MEMORY if the host has
+ * too little.  Waits for the target's stream. */
 #define quarry_object_read(heap, type, field, values, room, count)                                           \
     quarry_objects_read(heap, #type, #field, values, room, sizeof *(values), count)
 enum quarry_status quarry_objects_read(quarry_heap *heap, const char *type, const char *field, void *values,

@@ -185,6 +185,7 @@ static enum quarry_status check_schema(const struct quarry_heap_options *options
                            " bytes: leave page_bytes 0",
                            options->page_bytes, options->schema->name, options->schema->block_bytes);
     const char *wrong = options->statistics                                 ? "statistics"
+                        : options->pool == QUARRY_POOL_MALLOC               ? "QUARRY_POOL_MALLOC"
                         : options->alignment > NATURAL_ALIGNMENT            ? "an alignment"
                         : options->distribution != QUARRY_DISTRIBUTION_NONE ? "QUARRY_DISTRIBUTION_WARP"
                         : options->oom != QUARRY_OOM_NULL                   ? "an out-of-memory policy"

@@ -484,6 +484,11 @@ static void what_can_not_be_is_refused(void **state)
     options.alignment = 0;
     options.distribution = QUARRY_DISTRIBUTION_WARP;
     assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
+    options.distribution = QUARRY_DISTRIBUTION_NONE;
+    options.pool = QUARRY_POOL_MALLOC;
+    assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
+    assert_string_equal(quarry_error_detail(),
+                        "schema zoo was given, and QUARRY_POOL_MALLOC, which typed objects do not have");
 }
 
 /* In a heap without a schema, or of another one, there are no objects. */
