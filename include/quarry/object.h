@@ -300,7 +300,8 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
                                     const void *argument);
 
 /* A snapshot of all objects of a type, and of those that derive from it, for several do-alls: each sees the objects
- * that were there when it was taken.  Between it and its last do-all none of them is deleted; others may be created. */
+ * that were there when it was taken.  Between it and its last do-all none of them is deleted; others may be created.
+ * The heap stays until then, and is not reset. */
 typedef struct quarry_snapshot quarry_snapshot;
 
 /* Takes one, in the order of the target's stream.  It has 12 bytes for each page of the heap.
@@ -312,11 +313,11 @@ enum quarry_status quarry_objects_snapshot(quarry_heap *heap, const char *type, 
 
 /* Runs a do-all as quarry_object_do, for the objects of a snapshot.
  *   method   about a type of the snapshot, or about one that derives from it
- * COMBINATION also if it is about other types. */
+ * COMBINATION also if it is about other types, or if the heap was reset since. */
 enum quarry_status quarry_snapshot_do(const quarry_snapshot *snapshot, const struct simt_kernel *method,
                                       const void *argument);
 
-/* Gives its memory back; before the heap is destroyed.  NULL is a no-op.  May wait for the target. */
+/* Gives its memory back, also after the heap is destroyed.  NULL is a no-op.  Waits for the target's stream. */
 enum quarry_status quarry_snapshot_destroy(quarry_snapshot *snapshot);
 
 /* Counts the live objects of a type, and of those that derive from it, in an idle heap.

@@ -310,6 +310,7 @@ enum quarry_status quarry_heap_reset(quarry_heap *heap)
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "the heap is being recorded: end the trace before the heap is reset");
     enum quarry_status status = quarry_heap_check_counts(heap, "can't be reset");
+    heap->resets += status == QUARRY_OK;
     return status == QUARRY_OK ? start(heap) : status;
 }
 

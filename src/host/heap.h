@@ -16,6 +16,7 @@ struct quarry_heap {
     const struct quarry_schema *schema; /* NULL: no typed objects */
     uint64_t overhead;                  /* bytes of a block that are not the user's */
     const uint32_t *launch;             /* debug mode: of quarry_launches_enter */
+    uint64_t resets;                    /* so far, for snapshots of objects */
     int recorded;                       /* the pool's counters name a log */
     int prints;                         /* a table when it is destroyed */
 };

@@ -142,16 +142,27 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
 
 struct quarry_snapshot {
     const quarry_heap *heap;
+    struct quarry_target target;   /* the heap's, which may be gone before the snapshot */
+    uint64_t resets;               /* of the heap, so far */
     struct quarry_objects objects; /* the heap's, but `typed`, which is the snapshot's own */
     uint64_t types;
 };
 
+/* Gives the memory of a snapshot back, once the target's stream does not use it any more. */
+static enum quarry_status give_back(const struct quarry_target *target, void *memory)
+{
+    enum quarry_status status = quarry_target_wait(target);
+    enum quarry_status given = quarry_memory_destroy(target, QUARRY_POOL_DEVICE, memory);
+    return status == QUARRY_OK ? given : status;
+}
+
 enum quarry_status quarry_objects_snapshot(quarry_heap *heap, const char *type, quarry_snapshot **out)
 {
     uint32_t number;
+    if (out)
+        *out = NULL;
     if (!heap || !type || !out)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", !heap ? "heap" : !type ? "type" : "out");
-    *out = NULL;
     enum quarry_status status = find_type(heap, type, &number);
     if (status != QUARRY_OK)
         return status;
@@ -159,6 +170,8 @@ enum quarry_status quarry_objects_snapshot(quarry_heap *heap, const char *type, 
     if (!snapshot)
         return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for a snapshot");
     snapshot->heap = heap;
+    snapshot->target = heap->pool.target;
+    snapshot->resets = heap->resets;
     snapshot->objects = heap->handle.as.objects;
     snapshot->types = concrete(heap->schema, number);
     const uint64_t pages = snapshot->objects.pages.count;
@@ -175,7 +188,7 @@ enum quarry_status quarry_objects_snapshot(quarry_heap *heap, const char *type, 
         return QUARRY_OK;
     }
     if (memory)
-        (void)quarry_memory_destroy(&heap->pool.target, QUARRY_POOL_DEVICE, memory);
+        (void)give_back(&heap->pool.target, memory);
     free(snapshot);
     return status;
 }
@@ -189,6 +202,8 @@ enum quarry_status quarry_snapshot_do(const quarry_snapshot *snapshot, const str
                            !snapshot ? "snapshot"
                            : !method ? "method"
                                      : "argument");
+    if (snapshot->resets != snapshot->heap->resets)
+        return quarry_fail(QUARRY_ERROR_COMBINATION, "the heap was reset after the snapshot was taken");
     enum quarry_status status = find_types(snapshot->heap, method, &types);
     if (status == QUARRY_OK && (types & ~snapshot->types))
         return quarry_fail(QUARRY_ERROR_COMBINATION,
@@ -200,8 +215,7 @@ enum quarry_status quarry_snapshot_destroy(quarry_snapshot *snapshot)
 {
     if (!snapshot)
         return QUARRY_OK;
-    enum quarry_status status =
-        quarry_memory_destroy(&snapshot->heap->pool.target, QUARRY_POOL_DEVICE, snapshot->objects.typed);
+    enum quarry_status status = give_back(&snapshot->target, snapshot->objects.typed);
     free(snapshot);
     return status;
 }

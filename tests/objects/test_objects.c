@@ -239,10 +239,48 @@ static void a_snapshot_serves_several_do_alls(void **state)
     assert_int_equal(quarry_snapshot_do(snapshot, &objects_visit_mites, &argument), QUARRY_ERROR_COMBINATION);
     assert_string_equal(quarry_error_detail(),
                         "do-all objects_visit_mites is about types that the snapshot does not have");
+    assert_ok(quarry_heap_reset(f.heap));
+    assert_int_equal(quarry_snapshot_do(snapshot, &objects_visit_animals, &argument),
+                     QUARRY_ERROR_COMBINATION);
+    assert_string_equal(quarry_error_detail(), "the heap was reset after the snapshot was taken");
     assert_ok(quarry_snapshot_destroy(snapshot));
     assert_ok(quarry_snapshot_destroy(NULL));
     assert_int_equal(quarry_objects_snapshot(f.heap, "dog", &snapshot), QUARRY_ERROR_COMBINATION);
     assert_null(snapshot);
+    end(&f);
+}
+
+static void a_snapshot_goes_after_its_heap(void **state)
+{
+    struct fixture f = begin(8);
+    quarry_snapshot *snapshot;
+    (void)state;
+    assert_ok(quarry_object_snapshot(f.heap, animal, &snapshot));
+    end(&f);
+    assert_ok(quarry_snapshot_destroy(snapshot));
+}
+
+static void what_a_snapshot_lacks_is_told(void **state)
+{
+    struct fixture f = begin(8);
+    uint64_t argument = 0;
+    quarry_snapshot *snapshot = (quarry_snapshot *)&argument;
+    (void)state;
+    assert_int_equal(quarry_objects_snapshot(f.heap, "cat", NULL), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "out is NULL");
+    assert_int_equal(quarry_objects_snapshot(NULL, "cat", &snapshot), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "heap is NULL");
+    assert_null(snapshot);
+    assert_int_equal(quarry_objects_snapshot(f.heap, NULL, &snapshot), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "type is NULL");
+    assert_int_equal(quarry_snapshot_do(NULL, &objects_visit_mites, &argument), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "snapshot is NULL");
+    assert_ok(quarry_object_snapshot(f.heap, mite, &snapshot));
+    assert_int_equal(quarry_snapshot_do(snapshot, NULL, &argument), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "method is NULL");
+    assert_int_equal(quarry_snapshot_do(snapshot, &objects_visit_mites, NULL), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "argument is NULL");
+    assert_ok(quarry_snapshot_destroy(snapshot));
     end(&f);
 }
 
@@ -535,6 +573,8 @@ int main(void)
         test_with_seeds(a_do_all_visits_what_was_there_once, &target),
         cmocka_unit_test(a_do_all_is_of_its_type_and_what_derives_from_it),
         cmocka_unit_test(a_snapshot_serves_several_do_alls),
+        cmocka_unit_test(a_snapshot_goes_after_its_heap),
+        cmocka_unit_test(what_a_snapshot_lacks_is_told),
         cmocka_unit_test(next_goes_over_all_of_a_type),
         cmocka_unit_test(the_host_reads_a_field),
         cmocka_unit_test(the_host_describes_objects),
