@@ -127,7 +127,9 @@ SIMT_NOINLINE_FN void quarry_object_look(quarry_object o, uint64_t derived, uint
 {
     if (o.bits == 0)
         simt_trap("a field of no object was used");
-    if (!(derived >> (quarry_object_type(o) & 63u) & 1u))
+    if (quarry_object_type(o) >= QUARRY_SCHEMA_TYPES || quarry_object_slot(o) >= quarry_object_capacity(o))
+        simt_trap("a field was used of what names no object");
+    if (!(derived >> quarry_object_type(o) & 1u))
         simt_trap("a field was used that objects of this type do not have");
     if (quarry_object_block(o)[block_bytes + quarry_object_slot(o)] != quarry_object_type(o) + 1u)
         simt_trap("a field was used of an object that is deleted");

@@ -15,6 +15,10 @@ SIMT_KERNEL(checked_use, struct checked_case, a)
         *animal_stamp(quarry_object_null()) = 5;
     if (a.use == CHECKED_MISTYPED)
         *horse_hoof(cat) = 5;
+    quarry_object forged = cat;
+    forged.bits += a.use == CHECKED_SLOT ? QUARRY_CAPACITY_OF(cat) : (uint64_t)64 << 56;
+    if (a.use == CHECKED_TYPE || a.use == CHECKED_SLOT)
+        *cat_lives_at(forged, 1) = 5;
     if (a.use == CHECKED_DELETED || a.use == CHECKED_REPLACED)
         quarry_object_delete(a.heap, cat);
     if (a.use == CHECKED_REPLACED) { /* by objects of another type in its place */

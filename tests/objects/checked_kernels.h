@@ -6,7 +6,15 @@
 #include "objects/zoo.h"
 #include "quarry/object.h"
 
-enum checked_use { CHECKED_RIGHT, CHECKED_NULL, CHECKED_MISTYPED, CHECKED_DELETED, CHECKED_REPLACED };
+enum checked_use {
+    CHECKED_RIGHT,
+    CHECKED_NULL,
+    CHECKED_MISTYPED,
+    CHECKED_DELETED,
+    CHECKED_REPLACED,
+    CHECKED_TYPE,
+    CHECKED_SLOT
+};
 
 struct checked_case {
     struct quarry_handle heap;

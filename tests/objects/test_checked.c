@@ -29,7 +29,8 @@ static enum quarry_status use(enum checked_use how, uint64_t *result)
     snprintf(why, sizeof why, "%s", quarry_error_detail());
     (void)quarry_heap_destroy(heap);
     if (status != QUARRY_OK &&
-        !strstr(why, how == CHECKED_NULL       ? "a field of no object was used"
+        !strstr(why, how >= CHECKED_TYPE       ? "a field was used of what names no object"
+                     : how == CHECKED_NULL     ? "a field of no object was used"
                      : how == CHECKED_MISTYPED ? "a field was used that objects of this type do not have"
                                                : "a field was used of an object that is deleted"))
         fail_msg("%s", why);
@@ -55,6 +56,8 @@ static void wrong_uses_end_the_kernel(void **state)
     assert_int_equal(use(CHECKED_MISTYPED, &result), QUARRY_ERROR_ASSERT);
     assert_int_equal(use(CHECKED_DELETED, &result), QUARRY_ERROR_ASSERT);
     assert_int_equal(use(CHECKED_REPLACED, &result), QUARRY_ERROR_ASSERT);
+    assert_int_equal(use(CHECKED_TYPE, &result), QUARRY_ERROR_ASSERT);
+    assert_int_equal(use(CHECKED_SLOT, &result), QUARRY_ERROR_ASSERT);
 }
 
 int main(void)
