@@ -22,18 +22,21 @@ static void next(const struct settings *s, const unsigned char *now, unsigned ch
 }
 
 /* Are just the right cells alive?
- *   places   room for all cells */
-static int is_right(quarry_heap *heap, const struct settings *s, const unsigned char *right, uint32_t *places)
+ *   places   room for all cells
+ *   seen     the same: which cells an agent was found for */
+static int is_right(quarry_heap *heap, const struct settings *s, const unsigned char *right, uint32_t *places,
+                    unsigned char *seen)
 {
     const uint64_t cells = (uint64_t)s->width * s->height;
     uint64_t count, alive = 0;
     must(quarry_object_read(heap, alive, cell, places, cells, &count));
     for (uint64_t i = 0; i < cells; i++)
         alive += right[i];
-    for (uint64_t i = 0; i < count; i++)
-        if (places[i] >= cells || !right[places[i]])
-            return 0;
-    return count == alive; /* an agent for each: no cell has two */
+    memset(seen, 0, cells);
+    for (uint64_t i = 0; i < count && i < cells; i++)
+        if (places[i] >= cells || !right[places[i]] || seen[places[i]]++)
+            return 0; /* no agent is there, or a second one */
+    return count == alive;
 }
 
 static void step(quarry_heap *heap, const struct world *world)
@@ -92,7 +95,7 @@ int gol(const struct settings *s)
             continue;
         next(s, state, state + cells);
         memcpy(state, state + cells, cells);
-        if (!is_right(heap, s, state, places)) {
+        if (!is_right(heap, s, state, places, state + cells)) {
             printf("objects: gol is wrong after step %" PRIu32 "\n", i + 1);
             wrong = 1;
         }
