@@ -215,6 +215,7 @@ struct quarry_do_work {
     uint64_t page_bytes;
     uint32_t type;
     uint32_t capacity;
+    uint32_t count; /* of the heap's pages: the list has room for them */
 };
 
 /* What the kernel's record has as its note. */
@@ -242,6 +243,8 @@ SIMT_FN uint32_t quarry_do_first(const struct quarry_do_work *work)
 SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, uint32_t first, uint32_t turn)
 {
     uint32_t at = first + turn / work->capacity, slot = turn % work->capacity;
+    if (at >= work->count) /* who created objects meanwhile has made more pages than there are */
+        return quarry_object_null();
     uint32_t page = work->list[at];
     if (!(work->live[at] >> slot & 1u))
         return quarry_object_null();
@@ -293,6 +296,7 @@ extern "C" {
 
 /* Runs a do-all for all objects of its type, and of types that derive from it: one snapshot of them all, then a launch
  * for each type, in the order of the schema.  Queued in the target's stream; on the CPU it has run when this returns.
+ * While the snapshot is taken no kernel of another stream uses the heap.
  *   method     of QUARRY_DO_ALL
  *   argument   of its argument's type; copied before this returns
  * COMBINATION if the heap has no schema, or another one than the do-all's source.  Else as quarry_launch. */
@@ -304,7 +308,8 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
  * The heap stays until then, and is not reset. */
 typedef struct quarry_snapshot quarry_snapshot;
 
-/* Takes one, in the order of the target's stream.  It has 12 bytes for each page of the heap.
+/* Takes one, in the order of the target's stream, while no kernel of another stream uses the heap.  It has 12 bytes for
+ * each page of the heap.
  *   type   its name
  *   out    receives it; NULL after an error
  * COMBINATION as above.  MEMORY if there is too little. */

@@ -9,8 +9,11 @@ SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
     const uint32_t first = quarry_objects_typed_first(a.objects.typed, a.number);
     for (uint32_t w = simt_thread() / SIMT_LANES; w < b->shape.words - b->shape.leaves;
          w += simt_threads() / SIMT_LANES) {
-        uint64_t word = simt_load_u64(&words[w], relaxed);
+        uint64_t word = 0; /* one for all lanes, also if somebody uses the heap who may not */
         uint32_t at = 0;
+        if (simt_lane() == 0)
+            word = simt_load_u64(&words[w], relaxed);
+        word = simt_shuffle_u64(SIMT_ALL_LANES, word, 0);
         if (word == 0)
             continue;
         if (simt_lane() == 0)
@@ -20,6 +23,8 @@ SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
             if (word >> bit & 1u) {
                 uint32_t page = w * QUARRY_HIERARCHY_BITS + bit;
                 uint32_t place = at + simt_popc_u64(word & (((uint64_t)1 << bit) - 1u));
+                if (place >= a.objects.pages.count)
+                    continue;
                 quarry_objects_typed_list(&a.objects)[place] = page;
                 quarry_objects_typed_live(&a.objects)[place] =
                     quarry_blocks_all(kind) & ~quarry_blocks_free_slots(b, page, kind);

@@ -109,7 +109,8 @@ static enum quarry_status run(const quarry_heap *heap, const struct quarry_objec
                                   objects->pages.base,
                                   objects->pages.page_bytes,
                                   0,
-                                  0};
+                                  0,
+                                  objects->pages.count};
     memcpy(call + note->at, argument, note->bytes);
     for (uint32_t i = 0; i < heap->schema->type_count && status == QUARRY_OK; i++)
         if (types >> i & 1u) {
