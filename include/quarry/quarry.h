@@ -487,7 +487,7 @@ struct quarry_block {
 
 /* Calls a function for each live block of an idle heap, in the order of their addresses.  Without debug mode blocks
  * are the allocator's: of a whole page where it has only pages, and with QUARRY_DISTRIBUTION_WARP one for several
- * pieces.
+ * pieces.  Objects of a schema are not visited: quarry_object_dump does that.
  *   visit  gets a block, which is there during the call, and `user`.  Returns 0 to go on, anything else to end.  May
  *          copy from the block, but call nothing else on the heap
  *   user   may be NULL

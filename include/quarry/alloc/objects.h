@@ -275,11 +275,12 @@ SIMT_FN void quarry_objects_census(const struct quarry_objects *h, uint64_t byte
         uint32_t spare = simt_popc_u64(quarry_blocks_free_slots(&h->blocks, (uint32_t)i, kind));
         uint32_t live = quarry_blocks_capacity(kind) - spare;
         uint64_t size = quarry_objects_typed_bytes(kind);
+        int serves = size == 0; /* mallocs, which get no slots of objects */
         size = size ? size : quarry_class_bytes(&h->sizes, quarry_blocks_type(kind));
         sum->live_blocks += live;
         sum->live_bytes += live * size;
         sum->free_bytes += spare * size;
-        if (spare && sum->largest_free < size)
+        if (spare && serves && sum->largest_free < size)
             sum->largest_free = size;
         sum->slots += kind == wanted ? spare : 0;
     }
