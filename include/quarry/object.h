@@ -150,12 +150,18 @@ SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
     uint64_t mine = (uint64_t)1 << quarry_object_slot(o);
     uint64_t slots = simt_reduce_or_u32(group, (uint32_t)mine) |
                      (uint64_t)simt_reduce_or_u32(group, (uint32_t)(mine >> 32)) << 32;
+    if (simt_popc_u32(group) !=
+        simt_popc_u64(slots)) { /* some lanes have the same object: all but the first err */
+        uint32_t same = simt_match_u32(group, quarry_object_slot(o));
+        if (simt_rank(same) != 0)
+            quarry_object_note(&h->typed->wrong[QUARRY_OBJECTS_TWICE], 1, o.bits);
+    }
     simt_sync(group); /* what each did, before the first lane's release */
     if (simt_rank(group) == 0) {
         uint64_t twice = quarry_blocks_give(&h->blocks, page, slots, kind);
-        uint32_t times = simt_popc_u32(group) - simt_popc_u64(slots) + simt_popc_u64(twice);
-        if (times != 0)
-            quarry_object_note(&h->typed->wrong[QUARRY_OBJECTS_TWICE], times, o.bits);
+        if (twice != 0) /* slots that were free, maybe of other lanes */
+            quarry_object_note(&h->typed->wrong[QUARRY_OBJECTS_TWICE], simt_popc_u64(twice),
+                               o.bits - quarry_object_slot(o) + simt_ctz_u64(twice));
     }
     simt_sync(group); /* none goes on whose object still looks live */
 }

@@ -209,6 +209,11 @@ SIMT_KERNEL(objects_together, struct objects_case, a)
     quarry_object_delete(a.heap, a.kept[0]);
 }
 
+SIMT_KERNEL(objects_beside, struct objects_case, a)
+{
+    quarry_object_delete(a.heap, a.kept[simt_thread() ? 1 : a.hold]);
+}
+
 SIMT_KERNEL(objects_blocks, struct objects_case, a)
 {
     for (uint32_t round = 0; round < a.rounds; round++) {

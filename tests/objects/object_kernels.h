@@ -35,6 +35,7 @@ SIMT_KERNEL_DECLARE(objects_freed);    /* the same of blocks of malloc */
 SIMT_KERNEL_DECLARE(objects_walk);     /* one thread goes over all animals */
 SIMT_KERNEL_DECLARE(objects_mistakes); /* of deletes: of an object of kept[0], a cat, and of no object */
 SIMT_KERNEL_DECLARE(objects_together); /* all threads delete kept[0] */
+SIMT_KERNEL_DECLARE(objects_beside);   /* thread 0 deletes kept[hold], the others kept[1] */
 SIMT_KERNEL_DECLARE(objects_filled);   /* debug mode: one thread looks at what is filled */
 SIMT_KERNEL_DECLARE(objects_blocks);   /* blocks of malloc beside objects */
 

@@ -116,6 +116,20 @@ static void many_threads_create_and_delete(void **state)
     }
 }
 
+/* A slot of a page of objects is none for malloc. */
+static void free_bytes_of_objects_are_not_for_malloc(void **state)
+{
+    struct quarry_statistics statistics;
+    struct fixture f = begin(1);
+    (void)state;
+    f.c.number = (uint32_t)quarry_number_of_horse; /* two in a page */
+    test_run(&objects_fill, &target, 1, 1, 0, &f.c);
+    assert_ok(quarry_heap_statistics(f.heap, &statistics));
+    assert_int_equal(statistics.largest_free_bytes, 0);
+    test_run(&objects_drain, &target, 1, 1, 0, &f.c);
+    end(&f);
+}
+
 /* With each type after the other, and one more thread than there is room for. */
 static void fill(uint64_t seed)
 {
@@ -401,6 +415,30 @@ static void together(uint64_t seed)
     end(&f);
 }
 
+/* The report names the object that was deleted twice: beside lanes that delete another one rightly. */
+static void named(uint64_t seed)
+{
+    struct quarry_target plain = test_plain(target);
+    struct fixture f = begin(1);
+    quarry_object kept[4];
+    char sentence[96];
+    f.c.number = (uint32_t)quarry_number_of_mite;
+    test_run(&objects_fill, &target, 1, 4, 0, &f.c); /* the last one stays, and so does the block */
+    assert_ok(quarry_memory_copy(&plain, kept, f.c.kept, sizeof kept));
+    test_run(&objects_beside, &target, 1, 2 + (uint32_t)(seed % 4), 0, &f.c);
+    f.c.hold = 2;
+    test_run(&objects_beside, &target, 1, 2, 0, &f.c);
+    assert_int_equal(quarry_heap_check(f.heap), QUARRY_ERROR_CORRUPT);
+    snprintf(sentence, sizeof sentence, "deleted wrongly: %u twice,", 1 + (unsigned int)(seed % 4));
+    if (!strstr(quarry_error_detail(), sentence))
+        fail_msg("not %s: %s", sentence, quarry_error_detail());
+    snprintf(sentence, sizeof sentence, "first twice: mite, slot %u of", quarry_object_slot(kept[1]));
+    if (!strstr(quarry_error_detail(), sentence))
+        fail_msg("not %s: %s", sentence, quarry_error_detail());
+    assert_ok(quarry_heap_reset(f.heap));
+    end(&f);
+}
+
 static void wrong_deletes_are_told(void **state)
 {
     struct fixture f = begin(4);
@@ -416,6 +454,7 @@ static void wrong_deletes_are_told(void **state)
     assert_ok(quarry_heap_reset(f.heap));
     end(&f);
     test_for_seeds(&target, together, 300);
+    test_for_seeds(&target, named, 300);
 }
 
 /* ---- debug mode ---- */
@@ -569,6 +608,7 @@ int main(void)
         test_with_seeds(what_lanes_delete_or_free_together_is_gone_for_each, &target),
         cmocka_unit_test(many_threads_create_and_delete),
         test_with_seeds(a_heap_fills_to_its_last_slot_with_any_type, &target),
+        cmocka_unit_test(free_bytes_of_objects_are_not_for_malloc),
         test_with_seeds(blocks_of_malloc_lie_beside_objects, &target),
         test_with_seeds(a_do_all_visits_what_was_there_once, &target),
         cmocka_unit_test(a_do_all_is_of_its_type_and_what_derives_from_it),
