@@ -257,13 +257,14 @@ SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, uint32_t
     return quarry_object_name(work->type, work->capacity, work->pages + page * work->page_bytes, slot);
 }
 
-/* Defines a function that quarry_object_do runs once for each object, each time in a thread of its own.
+/* Defines a function that quarry_object_do runs once for each object, which one thread visits.
  *   name             of the do-all, which is a kernel; other files declare it by SIMT_KERNEL_DECLARE(name)
  *   type             the objects are of this type, or of one that derives from it
  *   argument_type    a struct
  *   argument, self   names for a pointer to a const one, and for the object
  * The body may create any objects, which are not visited; delete `self`; and delete, once, objects of types that are
  * not visited.  It may not delete other objects of these types, nor read what another thread may delete meanwhile.
+ * It may not use collectives of all lanes: some lanes may have no object.
  * A warp's threads wait for each other before they begin their next objects: else those that have little to do run
  * ahead, and what the others create and delete together comes one by one. */
 #define QUARRY_DO_ALL(name, type, argument_type, argument, self)                                             \

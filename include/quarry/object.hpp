@@ -69,6 +69,7 @@ class object {
 //   static T cast(o)                quarry_object_cast
 //   static T next(heap, o)          quarry_object_next; o may be none: T()
 //   kind &field(element = 0)        T_field_at
+// A field of a base that is named create, is, cast or next is hidden: T_field serves there.
 #define QUARRY_HANDLES(TYPES)                                                                                \
     using ::quarry::object;                                                                                  \
     TYPES(QUARRY_HANDLE)
