@@ -122,6 +122,7 @@ inline namespace throwing {
 template <class Argument>
 answer<void> do_all(const heap &heap, const simt_kernel &method, const Argument &argument)
 {
+    static_assert(std::is_trivially_copyable_v<Argument>, "a do-all's argument is copied byte by byte");
     return finish(quarry_object_do(heap.get(), &method, &argument));
 }
 
