@@ -314,7 +314,8 @@ struct quarry_heap_options {
 
     /* Types of objects: of allocator "objects", which it then is if there is no name.  The heap has typed objects
      * (quarry/object.h), and its pages the bytes that the schema says.  Stays the caller's, and must stay while the
-     * heap is there.  Not with statistics, or a policy; debug is one of objects then, not of blocks.  NULL: none. */
+     * heap is there.  Not with statistics, a policy or QUARRY_POOL_MALLOC; debug is one of objects then, not of blocks.
+     * NULL: none. */
     const struct quarry_schema *schema;
 };
 /* The range of page_bytes.  core/layout.h has it, too; a compiler that sees both compares them. */
