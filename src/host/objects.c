@@ -67,7 +67,7 @@ static struct quarry_grid do_grid(const struct pool *pool, uint64_t objects)
 {
     struct quarry_grid grid = pool->ops->service_grid(&pool->target, UINT64_MAX);
     const uint64_t useful = (objects - 1) / grid.threads + 1;
-    if (pool->target.seed)
+    if (pool->target.backend == QUARRY_BACKEND_CPU && pool->target.seed)
         grid.blocks = INTERLEAVED;
     grid.blocks = useful < grid.blocks ? (uint32_t)useful : grid.blocks;
     return grid;

@@ -127,6 +127,19 @@ struct promise_result run(const struct simt_kernel *kernel, uint32_t threads)
     return judge();
 }
 
+uint32_t run_blocks(const struct simt_kernel *kernel, uint32_t blocks, const void *argument,
+                    const uint32_t *wrong)
+{
+    struct quarry_grid grid = {blocks, SIMT_LANES, 0};
+    uint32_t count;
+    f.target.workers = f.target.backend == QUARRY_BACKEND_CPU ? blocks : 0;
+    if (quarry_launch(kernel, &f.target, grid, argument) != QUARRY_OK ||
+        quarry_target_wait(&f.target) != QUARRY_OK)
+        fail_msg("%s, depth %u: %s", naming(), f.target.bug_depth, quarry_error_detail());
+    assert_ok(quarry_memory_copy(&f.target, &count, wrong, sizeof count));
+    return count;
+}
+
 uint32_t run_programs(uint32_t threads, uint32_t held, uint32_t boxes, uint64_t bytes, uint64_t seed)
 {
     f.device.held = held;

@@ -70,6 +70,12 @@ void start(const struct simt_kernel *kernel, const struct quarry_target *target,
 /* Fetches and judges it. */
 struct promise_result judge(void);
 
+/* Runs a kernel in so many blocks of a warp, which wait for each other: on f.target, in its schedule.
+ *   wrong   what the kernel counts there
+ * Returns that. */
+uint32_t run_blocks(const struct simt_kernel *kernel, uint32_t blocks, const void *argument,
+                    const uint32_t *wrong);
+
 /* On the heap that has begun each thread runs a program of its own, which `seed` tells.
  *   held    blocks that a thread has at a time, at most
  *   boxes   in which threads leave blocks to others

@@ -30,13 +30,8 @@ static uint32_t count_cases(uint32_t unless_set)
 
 static void prove(const struct simt_kernel *kernel, uint32_t blocks, struct exact_case *a)
 {
-    struct quarry_grid grid = {blocks, SIMT_LANES, 0};
-    uint32_t wrong;
-    f.target.workers = f.target.backend == QUARRY_BACKEND_CPU ? blocks : 0; /* blocks wait for each other */
     assert_ok(quarry_memory_fill(&f.target, a->over, 0, sizeof *a->over));
-    if (quarry_launch(kernel, &f.target, grid, a) != QUARRY_OK || quarry_target_wait(&f.target) != QUARRY_OK)
-        fail_msg("%s, depth %u: %s", naming(), f.target.bug_depth, quarry_error_detail());
-    assert_ok(quarry_memory_copy(&f.target, &wrong, a->wrong, sizeof wrong));
+    uint32_t wrong = run_blocks(kernel, blocks, a, a->wrong);
     if (wrong)
         fail_msg("%s, depth %u, holes %u and %u of %u pages, %u askers%s, hold %u: %u times wrong", naming(),
                  f.target.bug_depth, a->hole[0], a->hole[1], a->pages, a->askers,

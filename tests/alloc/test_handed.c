@@ -27,15 +27,9 @@ static void start_heap(uint64_t pages, uint64_t page_bytes, uint64_t seed, struc
 
 static void launch(const struct simt_kernel *kernel, struct handed_case *a, uint32_t blocks, uint64_t seed)
 {
-    struct quarry_grid grid = {blocks, SIMT_LANES, 0};
-    uint32_t wrong;
     f.target.seed = seed;
     f.target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 3) : 0;
-    f.target.workers = f.target.backend == QUARRY_BACKEND_CPU ? blocks : 0; /* blocks wait for each other */
-    if (quarry_launch(kernel, &f.target, grid, a) != QUARRY_OK || quarry_target_wait(&f.target) != QUARRY_OK)
-        fail_msg("%s, depth %u: %s", naming(), f.target.bug_depth, quarry_error_detail());
-    assert_ok(quarry_memory_copy(&f.target, &wrong, a->wrong, sizeof wrong));
-    expect_equal(wrong, 0);
+    expect_equal(run_blocks(kernel, blocks, a, a->wrong), 0);
     f.target = base_target;
     test_memory_free(&f.target, a->wrong, 0);
     expect_empty();
