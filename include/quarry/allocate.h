@@ -32,27 +32,29 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
     const int fits = bytes - 1 < heap.max_block;
     void *block = SIMT_NULL;
     uint64_t ask = bytes; /* of the allocator */
-    int asks = 1;
     if (!quarry_fits_or_tell(&heap))
         return SIMT_NULL;
     if (composed && fits) {
-        asks = quarry_request_begin(heap.policy, &request, bytes);
+        int asks = quarry_request_begin(heap.policy, &request, bytes);
         ask = request.ask;
+        if (!asks)
+            goto asked;
     }
-    while (fits) {
-        block = SIMT_NULL;
-        if (asks)
-            block = quarry_dispatch_malloc(&heap, context, ask);
-        if (!composed)
-            break;
-        if (!quarry_request_go_on(heap.policy, &request, block)) {
+    if (fits) {
+        /* Not a loop, as it is entered at two places: of a loop the compiler computes what does not change once, before
+         * it.  Of the switch that is a little of every allocator, and all of it would live in registers throughout. */
+    again:
+        block = quarry_dispatch_malloc(&heap, context, ask);
+        if (composed) {
+        asked:
+            if (quarry_request_go_on(heap.policy, &request, block)) {
+                ask = request.ask;
+                goto again;
+            }
             block = request.block;
             if (block && QUARRY_DEBUG_OF(heap))
                 block = quarry_debug_malloc(QUARRY_DEBUG_OF(heap), block, bytes);
-            break;
         }
-        ask = request.ask;
-        asks = 1;
     }
     if (!block && bytes != 0 && heap.counters)
         quarry_null_count(fits ? &heap.counters->failed : &heap.counters->refused, &heap.counters->last_bytes,
