@@ -164,6 +164,17 @@ SIMT_FN void masks_take(const struct masks_case *a, const struct quarry_chunk_ma
     }
 }
 
+/* Frees of what is no page set bits behind the last one. */
+SIMT_KERNEL(masks_win, struct masks_case, a)
+{
+    struct quarry_chunk_masks m = masks_of(&a);
+    uint32_t pages = quarry_class_pages(&a.sizes, 0), here = pages - 32u;
+    a.memory->parked[1] = ~0u;
+    masks_wrong(&a, quarry_mask_win(&m, 0, 1, 2, pages) != 3u);
+    masks_wrong(&a, quarry_mask_win(&m, 0, 1, 32, pages) != (here < 32u ? (1u << here) - 1u : ~0u) - 3u);
+    masks_wrong(&a, quarry_mask_win(&m, 0, 1, 32, pages) != 0);
+}
+
 SIMT_KERNEL(masks_deal, struct masks_case, a)
 {
     struct quarry_chunk_masks m = masks_of(&a);

@@ -138,15 +138,23 @@ SIMT_KERNEL(segments_proof, struct segments_case, a)
     a.kept[simt_thread()] = number;
 }
 
+/* How quarry_segments_install begins: a chunk that is to be a segment. */
+SIMT_FN uint32_t begin_segment(const struct segments_case *a)
+{
+    const struct quarry_segments *q = &a->queues;
+    uint32_t chunk = quarry_chunks_try(&q->store);
+    wrong(a, chunk == QUARRY_NO_INDEX);
+    (void)simt_add_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed);
+    (void)simt_add_u32(q->segments, 1, relaxed);
+    return chunk;
+}
+
 /* As quarry_segments_install, but that nobody sees the segment, which is retired at once. */
 SIMT_FN void draw(const struct segments_case *a)
 {
     const struct quarry_segments *q = &a->queues;
-    uint32_t chunk = quarry_chunks_try(&q->store), number = 0;
+    uint32_t chunk = begin_segment(a), number = 0;
     uint64_t pair, *entry;
-    wrong(a, chunk == QUARRY_NO_INDEX);
-    (void)simt_add_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed);
-    (void)simt_add_u32(q->segments, 1, relaxed);
     for (uint32_t i = 0; !quarry_segments_draw(q, 0, 1u << simt_lane(), &number); simt_backoff())
         if (i++ == 5000) {
             wrong(a, 1);
@@ -203,4 +211,23 @@ SIMT_KERNEL(segments_stall, struct segments_case, a)
     if (chunk != QUARRY_NO_INDEX)
         quarry_segments_let_go(&a.queues, chunk);
     a.kept[0] = last;
+}
+
+/* Somebody has drawn the first number, and stands still before it writes the entry. */
+SIMT_KERNEL(segments_gap, struct segments_case, a)
+{
+    const struct quarry_segments *q = &a.queues;
+    uint32_t chunk = begin_segment(&a), number = 0;
+    have(&a, 0);
+    wrong(&a, !quarry_segments_draw(q, 0, 1u, &number));
+    wrong(&a, put(&a, 0, 0) != 0);
+    wrong(&a, quarry_chunks_left(simt_load_u64(&q->store.head->word, relaxed)) < q->store.count / 2u);
+    for (uint32_t i = 0; i < 1u << q->shift; i++)
+        quarry_segments_slots(q, chunk)[i] = QUARRY_NO_INDEX;
+    q->taken[chunk] = 0;
+    simt_store_u64(quarry_segments_entry(q, 0, number), quarry_segments_pair(number, chunk), release);
+    quarry_segments_publish(q, 0, 1u);
+    quarry_chunks_end(&q->store);
+    wrong(&a, put(&a, 0, 0) != QUARRY_NO_INDEX);
+    a.kept[0] = take(&a, 0, 0);
 }

@@ -103,6 +103,13 @@ static void who_looks_at_a_full_array_sees_all_of_it(void **state)
     test_for_seeds(&target, look, 1);
 }
 
+static void no_page_behind_the_last_is_had(void **state)
+{
+    (void)state;
+    for (uint32_t pages = 34; pages <= MASKS_PAGES; pages++)
+        run(&masks_had, &masks_win, pages, 1, 1);
+}
+
 static void deal(uint64_t seed)
 {
     (void)seed;
@@ -124,6 +131,7 @@ int main(void)
         test_with_seeds(what_lanes_have_freed_they_can_have, &target),
         test_with_seeds(a_page_of_a_class_that_is_no_more_is_not_counted, &target),
         test_with_seeds(who_looks_at_a_full_array_sees_all_of_it, &target),
+        cmocka_unit_test(no_page_behind_the_last_is_had),
         test_with_seeds(a_page_that_is_dealt_is_had_once, &target),
     };
     target = test_target();

@@ -59,6 +59,7 @@ static struct segments_after run(struct segments_case c, uint32_t chunks, uint32
     const struct simt_kernel *kernel = c.proves   ? &segments_proof
                                        : c.draws  ? &segments_draws
                                        : c.stalls ? &segments_stall
+                                       : c.gap    ? &segments_gap
                                                   : &segments_rounds;
     test_run(kernel, &target, blocks, threads, 0, &c);
     assert_ok(quarry_memory_copy(&plain, keeps, c.kept, sizeof *keeps * all));
@@ -236,6 +237,16 @@ static void a_reader_may_stand_still(void **state)
         (void)run(c, 5, 2, 4, 1, 1);
 }
 
+/* No put waits for somebody else: it has looked for room long enough when it has installed 16 segments. */
+static void a_put_gives_up_where_another_stands_still(void **state)
+{
+    struct segments_case c = {0};
+    (void)state;
+    c.gap = 1;
+    c.numbers = 1;
+    (void)run(c, 64, 2, 64, 1, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +257,7 @@ int main(void)
         test_with_seeds(who_walks_over_a_list_meets_no_other_segment, &target),
         test_with_seeds(a_segment_that_goes_is_a_chunk_or_in_transit, &target),
         cmocka_unit_test(a_reader_may_stand_still),
+        cmocka_unit_test(a_put_gives_up_where_another_stands_still),
         cmocka_unit_test(many),
     };
     target = test_target();
