@@ -18,11 +18,11 @@ struct word {
 
 /* One flaw in the structures of an idle heap. */
 #define FLAW_WORDS 4u
-enum flawed { FLAW_EMPTY, FLAW_FULL, FLAW_WIDE, FLAW_BINS, FLAWED };
+enum flawed { FLAW_EMPTY, FLAW_FULL, FLAW_WIDE, FLAW_BINS, FLAW_SOME, FLAW_ODD, FLAWED };
 struct flaw {
     const char *allocator;
     /* enum flawed: nothing lives; FLAW_PAGES blocks of a page each; nothing, with pages of many cells; FLAW_BLOCKS blocks of
-     * bins of ualloc, one bin a page */
+     * bins of ualloc, one bin a page; of FLAW_FEW blocks that one warp got each third; nothing, with pages of 31 units */
     int heap;
     struct word word[FLAW_WORDS];
 };
@@ -42,6 +42,14 @@ struct flaw {
 /* The semaphore of bins, behind those of blocks of 16, 32, 64 and 128 bytes. */
 #define BINS (4u * sizeof(struct quarry_semaphore) / 8u)
 #define OBJECTS_PAGES (5u * 3u) /* words before those of pages of 64 bytes; those with room follow */
+#define FLAW_FEW 40u
+/* Of the queue of blocks of 64 bytes, the third, where it lies in segments; and its slots, 256 in a chunk. */
+#define ENDS(field)                                                                                          \
+    ((2u * sizeof(struct quarry_segments_ends) + offsetof(struct quarry_segments_ends, field)) / 4u)
+#define SLOT(chunk, i) ((chunk)*WIDE_BYTES / 4u + (i))
+#define ENTRY (6u * sizeof(struct quarry_segments_ends) / 8u + 2u * 32u + 28u) /* of its first segment */
+#define ARENAS(field) (offsetof(struct quarry_arenas, field) / 8u)
+#define KIND(state, more) (QUARRY_SLABS_IS_##state | (uint64_t)(more) << 10)
 #define WIDE_FIELD(page, i) (((page) + 1u) * WIDE_BYTES / 4u - 1u - (i))
 
 static const struct flaw flaws[] = {
@@ -108,8 +116,19 @@ static const struct flaw flaws[] = {
      {{"tree", 1, 8, TREE(0xffffffff) | QUARRY_BUDDY_TAKEN << 8}}}, /* likewise, in a word */
     {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}},                    /* a unit that nobody knows of */
     {"ualloc", FLAW_EMPTY, {{"self", 0, 8, 1}}},                    /* another struct */
-    {"ualloc", FLAW_EMPTY, {{"arenas", 0, 8, 1}}},                  /* a reader */
-    {"ualloc", FLAW_EMPTY, {{"supply", 0, 8, 1}}},                  /* a unit that nobody knows of */
+    {"ualloc", FLAW_EMPTY, {{"self", ARENAS(self), 8, 1}}},
+    {"ualloc", FLAW_EMPTY, {{"self", ARENAS(arena), 8, 1}}},
+    {"ualloc", FLAW_EMPTY, {{"self", ARENAS(supply), 8, 1}}},
+    {"ualloc", FLAW_EMPTY, {{"self", ARENAS(chunk), 8, 1}}},
+    {"ualloc", FLAW_EMPTY, {{"self", ARENAS(buddy.units), 8, 1}}},
+    {"ualloc", FLAW_BINS, {{"self", ARENAS(shape.classes), 8, 9}}},
+    {"ualloc", FLAW_BINS, {{"pages", BIN(5, word), 4, QUARRY_BIN_CLAIM}}}, /* a claim that nobody has */
+    {"ualloc",
+     FLAW_BINS, /* a list of blocks, and of bins, that has nothing to spare */
+     {{"arenas", offsetof(struct quarry_arena, list[2].spare) / 8, 8, 1}}},
+    {"ualloc", FLAW_BINS, {{"arenas", offsetof(struct quarry_arena, list[4].spare) / 8, 8, 1}}},
+    {"ualloc", FLAW_EMPTY, {{"arenas", 0, 8, 1}}}, /* a reader */
+    {"ualloc", FLAW_EMPTY, {{"supply", 0, 8, 1}}}, /* a unit that nobody knows of */
     {"ualloc", FLAW_EMPTY, {{"units", 0, 8, 1}}},
     {"ualloc", FLAW_EMPTY, {{"tree", 1, 8, QUARRY_BUDDY_LOCKED}}},
     {"ualloc",
@@ -192,6 +211,39 @@ static const struct flaw flaws[] = {
     {"ouro-c-s", FLAW_EMPTY, {{"words", 3, 8, QUARRY_CHUNK_CLASS + QUARRY_MASK_PAGE}, {"parked", 3, 4, 1}}},
     {"ouro-c-s", FLAW_EMPTY, {{"tokens", 0, 4, 3}}},          /* a chunk that does not know its entry */
     {"ouro-c-s", FLAW_EMPTY, {{"tokens", 0, 4, FLAW_PAGES}}}, /* a number of no chunk */
+    /* A page that the chunk has not, behind 31 live ones. */
+    {"ouro-p-s", FLAW_ODD, {{"words", 3, 8, QUARRY_CHUNK_CLASS}, {"live", 3, 4, 0xffffffff}}},
+    {"ouro-p-va", FLAW_SOME, {{"pages", SLOT(2, 0), 4, FLAW_PAGES << 6}}}, /* a page of no chunk */
+    {"ouro-p-va", FLAW_SOME, {{"pages", SLOT(2, 5), 4, QUARRY_NO_INDEX}}}, /* a number is missing */
+    {"ouro-p-va", FLAW_SOME, {{"pages", SLOT(2, 255), 4, 0}}},             /* one behind the last */
+    {"ouro-p-va", FLAW_SOME, {{"directory", ENDS(queue.count), 4, 0}}},
+    {"ouro-p-va", FLAW_SOME, {{"directory", ENDS(room), 4, QUARRY_SEGMENTS_ROOM_BIAS}}}, /* no slot is left */
+    {"ouro-p-va", FLAW_SOME, {{"directory", ENTRY, 8, (uint64_t)0xfffffd << 32 | 2}}},   /* another segment */
+    {"ouro-p-va", FLAW_SOME, {{"directory", ENTRY, 8, (uint64_t)0xfffffc << 32 | FLAW_PAGES}}},
+    {"ouro-p-va", FLAW_SOME, {{"taken", 2 * FLAW_PAGES, 4, 1}}}, /* one segment fewer than there are */
+    {"ouro-p-va", FLAW_SOME, {{"taken", FLAW_PAGES + 2, 4, QUARRY_SEGMENTS_HELD + 2}}}, /* a reader */
+    {"ouro-p-vl", FLAW_SOME, {{"pages", SLOT(2, 0), 4, FLAW_PAGES << 6}}},
+    {"ouro-p-vl", FLAW_SOME, {{"directory", ENDS(head) / 2, 8, (uint64_t)0xfffffb << 32 | 2}}},
+    {"ouro-p-vl", FLAW_SOME, {{"taken", 2 * FLAW_PAGES, 4, 1}}},
+    {"ouro-c-va", FLAW_SOME, {{"pages", SLOT(3, 0), 4, 5}}}, /* a chunk that does not know its entry, */
+    {"ouro-c-va", FLAW_SOME, {{"tokens", 128, 4, 0}}},       /* or that it is a stray */
+    {"ouro-c-va", FLAW_SOME, {{"words", 0, 8, 3 << 16}}},    /* an entry of a chunk that is not in it */
+    {"quarry", FLAW_FULL, {{"sweep", 0, 8, 1}}},             /* a turn under way */
+    {"quarry", FLAW_EMPTY, {{"self", offsetof(struct quarry_slabs, words) / 8, 8, 1}}},
+    {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, KIND(FREE, 1)}}},              /* a free chunk that is a row */
+    {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, KIND(MOVING, 0)}}},            /* a move under way */
+    {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, KIND(BOUND, 0) | 0xff << 2}}}, /* a size that there is not */
+    {"quarry", FLAW_EMPTY, {{"kinds", 0, 8, KIND(LARGE, 0)}}},             /* a part of no row */
+    {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, KIND(LARGE, 0)}}},
+    {"quarry", FLAW_FULL, {{"kinds", 3, 8, KIND(LARGE, 0)}}},
+    {"quarry", FLAW_FULL, {{"kinds", 3, 8, KIND(LARGE, 2)}}},              /* a row that goes on in another */
+    {"quarry", FLAW_FULL, {{"kinds", FLAW_PAGES - 1, 8, KIND(LARGE, 2)}}}, /* and behind the last chunk */
+    {"quarry", FLAW_EMPTY, {{"cursors", 0, 8, QUARRY_SLABS_BUSY | QUARRY_SLABS_PAST}}},
+    {"quarry", FLAW_EMPTY, {{"cursors", 0, 8, (uint64_t)5 << QUARRY_SLABS_CHUNK}}}, /* of a free chunk */
+    {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, KIND(BOUND, 0)}, {"words", 3, 8, 1}}},  /* of another size */
+    {"quarry", /* two slots of 32 bytes, and one behind them */
+     FLAW_EMPTY,
+     {{"kinds", 3, 8, KIND(BOUND, 0) | 1 << 2}, {"words", 3, 8, (uint64_t)2 << 56 | 0xfffffff9}}},
 };
 
 /* Writes a word; *before receives what was there. */
@@ -215,13 +267,23 @@ static void flaws_of(quarry_heap *heap, const char *allocator, int kind)
     memset(&argument, 0, sizeof argument);
     argument.heap = quarry_heap_handle(heap);
     argument.result = test_memory(&base_target, sizeof *argument.result);
-    argument.count = kind == FLAW_BINS ? FLAW_BLOCKS : FLAW_PAGES;
+    argument.count = kind == FLAW_BINS ? FLAW_BLOCKS : kind == FLAW_SOME ? FLAW_FEW : FLAW_PAGES;
     argument.block = test_memory(&base_target, sizeof(void *) * argument.count);
     argument.bytes = 64;
     argument.alignment = 16;
     argument.threads = THREADS;
     if (kind == FLAW_FULL || kind == FLAW_BINS)
         test_run(&promise_stride_malloc, &base_target, 4, THREADS / 4, 0, &argument);
+    if (kind == FLAW_SOME) {
+        void *block[FLAW_FEW];
+        argument.threads = SIMT_LANES;
+        test_run(&promise_stride_malloc, &base_target, 1, SIMT_LANES, 0, &argument);
+        assert_ok(quarry_memory_copy(&base_target, block, argument.block, sizeof block));
+        for (uint32_t i = 0; i < FLAW_FEW; i += 3)
+            block[i] = NULL;
+        assert_ok(quarry_memory_copy(&base_target, argument.block, block, sizeof block));
+        test_run(&promise_stride_free, &base_target, 1, SIMT_LANES, 0, &argument);
+    }
     assert_ok(quarry_heap_describe(heap, &about));
     memset(map, 0, sizeof map);
     quarry_heap_map(heap, map, QUARRY_HEAP_SECTIONS);
@@ -247,6 +309,7 @@ static void flaws_of(quarry_heap *heap, const char *allocator, int kind)
 
 static void check_sees_each_flaw(void **state)
 {
+    static const uint64_t page_bytes[FLAWED] = {64, 64, WIDE_BYTES, WIDE_BYTES, WIDE_BYTES, 31 * 16};
     uint32_t all = 0;
     (void)state;
     for (int i = 0; i < quarry_allocator_count(); i++)
@@ -264,7 +327,7 @@ static void check_sees_each_flaw(void **state)
             options.target = base_target;
             options.allocator = info.name;
             options.pages = FLAW_PAGES;
-            options.page_bytes = kind == FLAW_WIDE || kind == FLAW_BINS ? WIDE_BYTES : 64;
+            options.page_bytes = page_bytes[kind];
             assert_ok(quarry_heap_create(&heap, &options));
             flaws_of(heap, info.name, kind);
             assert_ok(quarry_heap_destroy(heap));

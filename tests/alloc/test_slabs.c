@@ -254,6 +254,31 @@ static void a_cursor_never_overflows(void **state)
     for_each_proof(adds);
 }
 
+/* Each chunk that a cursor gets begins another life, so that who saw the last one does not take it for this. */
+static void lives(void)
+{
+    const uint32_t bytes = CHUNK / SIMT_LANES; /* a warp takes all slots of a chunk */
+    uint64_t cursor;
+    plain_options();
+    begin(4, CHUNK, 4 * SIMT_LANES, 0);
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    f.device.bytes = bytes;
+    for (uint32_t life = 1; life <= 4; life++) {
+        expect_equal(run(&promise_malloc, life * SIMT_LANES).nulls, 0);
+        assert_ok(quarry_memory_copy(&f.target, &cursor,
+                                     &h->cursor[quarry_slabs_class(h, bytes) * h->cursors], sizeof cursor));
+        expect_equal(cursor >> QUARRY_SLABS_LIFE, life);
+    }
+    run(&promise_free, 4 * SIMT_LANES);
+    end();
+}
+
+static void a_cursor_begins_another_life_with_each_chunk(void **state)
+{
+    (void)state;
+    for_each_proof(lives);
+}
+
 /* ---- slots ---- */
 
 /* As many threads as slots, each of which holds at most one: then all slots are taken, by one class after another. */
@@ -321,6 +346,7 @@ int main(void)
         cmocka_unit_test(a_chunk_that_moves_is_not_missed),
         cmocka_unit_test(who_has_a_chunk_next_knows_what_was_done_to_it),
         cmocka_unit_test(a_cursor_never_overflows),
+        cmocka_unit_test(a_cursor_begins_another_life_with_each_chunk),
         cmocka_unit_test(every_slot_can_be_had_in_each_class),
         cmocka_unit_test(a_small_heap_has_small_chunks),
     };

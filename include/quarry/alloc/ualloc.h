@@ -131,6 +131,12 @@ SIMT_FN uint64_t quarry_ualloc_key(uint32_t k)
     return quarry_census_key(QUARRY_BUDDY_ORDERS + k);
 }
 
+/* And what list[k] of an arena has to spare. */
+SIMT_FN uint64_t quarry_ualloc_list_key(uint32_t arena, uint32_t k)
+{
+    return quarry_ualloc_key((arena + 1u) * (QUARRY_ARENAS_CLASSES + 1u) + k);
+}
+
 /* Counts a node of the tree. */
 SIMT_FN void quarry_ualloc_count_node(const struct quarry_arenas *x, uint32_t state, uint32_t height,
                                       uint32_t index, uint64_t bytes, struct quarry_census *sum)
@@ -185,8 +191,8 @@ SIMT_FN void quarry_ualloc_count_page(const struct quarry_arenas *x, uint32_t pa
     /* What is all free would be retired. */
     sum->faults += quarry_bin_free(word) != clear || (word & (QUARRY_BIN_RETIRING | QUARRY_BIN_LISTING)) ||
                    clear == blocks || (clear != 0 && !(word & QUARRY_BIN_LISTED)) || bin->page != page ||
-                   bin->arena >= x->count;
-    sum->odds += clear * quarry_ualloc_key(class_);
+                   bin->arena >= x->count || word / QUARRY_BIN_CLAIM != 0;
+    sum->odds += clear * (quarry_ualloc_key(class_) + quarry_ualloc_list_key(bin->arena, class_));
     if (number == 0)
         return;
     uint64_t size = (uint64_t)1 << (s->least_log + class_);
@@ -270,8 +276,12 @@ SIMT_FN void quarry_ualloc_census(const struct quarry_ualloc *h, uint64_t bytes,
         sum->odds -= simt_load_u64(&x->supply[i].units, relaxed) * quarry_ualloc_key((uint32_t)i);
         sum->faults += !quarry_semaphore_is_idle(&x->supply[i]);
     }
-    for (uint64_t i = share->thread; i < x->count; i += share->threads)
+    for (uint64_t i = share->thread; i < x->count; i += share->threads) {
         sum->faults += quarry_ualloc_arena_faults(x, &x->arena[i]);
+        for (uint32_t k = 0; k <= x->shape.classes; k++)
+            sum->odds -=
+                simt_load_u64(&x->arena[i].list[k].spare, relaxed) * quarry_ualloc_list_key((uint32_t)i, k);
+    }
 }
 
 #define quarry_ualloc_settle QUARRY_NOTHING_TO_SETTLE

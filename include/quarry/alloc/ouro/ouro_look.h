@@ -29,7 +29,7 @@ SIMT_FN uint32_t quarry_ouro_mask_faults(const struct quarry_ouro *h, uint32_t c
 {
     uint64_t word = h->table.word[chunk];
     uint32_t class_ = quarry_chunk_class(word) - 1u, free_pages = 0;
-    if (class_ == ~0u || class_ > h->sizes.whole)
+    if (class_ > h->sizes.whole)
         return (quarry_mask_count(word) != 0) + (class_ != ~0u);
     for (uint32_t page = 0; page < quarry_class_pages(&h->sizes, class_); page += 32u)
         free_pages -= simt_popc_u32(quarry_ouro_live(QUARRY_OURO_CHUNKS, h, chunk, class_, page));

@@ -151,7 +151,7 @@ SIMT_FN void quarry_slabs_count_bound(const struct quarry_slabs *h, uint32_t chu
 /* What an idle chunk's kind can't be. */
 SIMT_FN uint32_t quarry_slabs_kind_faults(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind)
 {
-    uint32_t more = quarry_slabs_more(kind);
+    uint32_t more = quarry_slabs_more(kind), first;
     switch (quarry_slabs_state(kind)) {
     case QUARRY_SLABS_IS_FREE:
         return more != 0;
@@ -163,9 +163,9 @@ SIMT_FN uint32_t quarry_slabs_kind_faults(const struct quarry_slabs *h, uint32_t
             if (quarry_slabs_state(next) != QUARRY_SLABS_IS_LARGE || quarry_slabs_more(next) != 0)
                 return 1;
         }
-        (void)quarry_slabs_head(h, chunk, &kind); /* a part of none? */
-        return quarry_slabs_state(kind) != QUARRY_SLABS_IS_LARGE || quarry_slabs_more(kind) == 0 ||
-               more > h->pages.count - chunk;
+        first = quarry_slabs_head(h, chunk, &kind); /* a part of none? */
+        return quarry_slabs_state(kind) != QUARRY_SLABS_IS_LARGE ||
+               quarry_slabs_more(kind) <= chunk - first || more > h->pages.count - chunk;
     default:
         return 1; /* nobody moves it */
     }
