@@ -258,7 +258,8 @@ SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, uint32_t
 }
 
 /* Defines a function that quarry_object_do runs once for each object, which one thread visits.
- *   name             of the do-all, which is a kernel; other files declare it by SIMT_KERNEL_DECLARE(name)
+ *   name             of the do-all, which is a kernel, but not for quarry_launch; other files declare it by
+ *                    SIMT_KERNEL_DECLARE(name)
  *   type             the objects are of this type, or of one that derives from it
  *   argument_type    a struct
  *   argument, self   names for a pointer to a const one, and for the object

@@ -590,6 +590,7 @@ struct quarry_grid {
 };
 
 /* Runs a kernel (quarry/simt/kernel.h) on the target.
+ *   kernel    ARGUMENT if it is a do-all (quarry/object.h): quarry_object_do runs it
  *   grid      ARGUMENT if it is out of range or has 2^32 threads or more
  *   argument  a struct of the kernel's type, copied before this returns
  * CUDA: queued in the target's stream, not waited for; what goes wrong in the kernel comes back from a later

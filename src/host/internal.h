@@ -66,6 +66,10 @@ enum quarry_status quarry_fixed_judge(const char *what, const char *name, uint32
 /* The same of all handles in a kernel's argument.  It does not find one behind a pointer. */
 enum quarry_status quarry_fixed_check(const struct simt_kernel *kernel, const void *argument);
 
+/* quarry_launch, also of a kernel with a note: of a do-all, whose argument is more than its user's. */
+enum quarry_status quarry_launch_noted(const struct simt_kernel *kernel, const struct quarry_target *target,
+                                       struct quarry_grid grid, const void *argument);
+
 /* Lays out a pool for handle->allocator: fills handle->as and handle->max_block, and the outputs of
  * *layout.  Touches no pool memory and sets no detail. */
 enum quarry_layout_result quarry_registry_layout(struct quarry_handle *handle, struct quarry_layout *layout);

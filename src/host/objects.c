@@ -117,9 +117,9 @@ static enum quarry_status run(const quarry_heap *heap, const struct quarry_objec
             work.type = i;
             work.capacity = heap->schema->types[i].capacity;
             memcpy(call, &work, sizeof work);
-            status =
-                quarry_launch(method, &heap->pool.target,
-                              do_grid(&heap->pool, (uint64_t)objects->pages.count * work.capacity), call);
+            status = quarry_launch_noted(method, &heap->pool.target,
+                                         do_grid(&heap->pool, (uint64_t)objects->pages.count * work.capacity),
+                                         call);
         }
     free(call);
     return status;

@@ -172,8 +172,8 @@ enum quarry_status quarry_memory_fill(const struct quarry_target *target, void *
 
 /* ---- launching ---- */
 
-enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
-                                 struct quarry_grid grid, const void *argument)
+enum quarry_status quarry_launch_noted(const struct simt_kernel *kernel, const struct quarry_target *target,
+                                       struct quarry_grid grid, const void *argument)
 {
     const struct backend_ops *ops;
     struct quarry_target resolved;
@@ -195,6 +195,15 @@ enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct 
     if (status == QUARRY_OK)
         quarry_recording_launched(kernel, argument);
     return status != QUARRY_OK ? status : quarry_launches_run(ops, kernel, &resolved, grid, argument);
+}
+
+enum quarry_status quarry_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
+                                 struct quarry_grid grid, const void *argument)
+{
+    if (kernel && kernel->note)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "kernel %s is a do-all: quarry_object_do runs it",
+                           kernel->name);
+    return quarry_launch_noted(kernel, target, grid, argument);
 }
 
 enum quarry_status quarry_kernel_describe(const struct simt_kernel *kernel,

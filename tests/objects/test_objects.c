@@ -533,6 +533,10 @@ static void what_can_not_be_is_refused(void **state)
     assert_int_equal(quarry_object_do(f.heap, &foreign, &argument), QUARRY_ERROR_ARGUMENT);
     assert_string_equal(quarry_error_detail(), "kernel foreign is no do-all: QUARRY_DO_ALL makes one");
     assert_int_equal(quarry_object_do(f.heap, NULL, &argument), QUARRY_ERROR_ARGUMENT);
+    assert_int_equal(quarry_launch(&objects_visit_animals, &target, quarry_grid_for(1), &f.c),
+                     QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(),
+                        "kernel objects_visit_animals is a do-all: quarry_object_do runs it");
     end(&f);
     options.target = target;
     options.pages = 4;

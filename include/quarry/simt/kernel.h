@@ -17,7 +17,7 @@
  * The argument is one struct, passed by value, at most 4096 bytes.
  *
  * SIMT_KERNEL_NOTED(note, name, type, argument) is a kernel whose record has a note, the address of something static,
- * for those who launch it.
+ * for those who launch it.  quarry_launch refuses it: it is for functions that know the note, as quarry_object_do.
  *
  * SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks) is for a kernel that waits for memory most of
  * the time: it is launched in blocks of at most `threads` threads, and on a GPU it gets so few registers that
