@@ -624,7 +624,8 @@ enum quarry_status quarry_kernel_describe(const struct simt_kernel *kernel,
                                           const struct quarry_target *target,
                                           struct quarry_kernel_info *info);
 
-/* A grid of at least `threads` threads in blocks of 256. */
+/* A grid of at least `threads` threads in blocks of 256: 1024 for 1000.  A kernel that has work for fewer threads looks
+ * at simt_thread(). */
 struct quarry_grid quarry_grid_for(uint64_t threads);
 
 /* Waits for everything queued in the target's stream, by whatever thread; reports what failed there. */
