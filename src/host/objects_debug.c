@@ -53,25 +53,21 @@ static enum quarry_status add_wrongs(const quarry_heap *heap, struct text *text)
     static const char *const what[QUARRY_OBJECTS_WRONGS] = {"twice", "of another type or since replaced",
                                                             "of no object of this heap"};
     struct quarry_objects_typed typed;
-    uint64_t all = 0;
+    const char *before = "objects were deleted wrongly: ";
     enum quarry_status status =
         quarry_pool_copy(&heap->pool, &typed, heap->handle.as.objects.typed, sizeof typed);
-    for (int i = 0; i < QUARRY_OBJECTS_WRONGS && status == QUARRY_OK; i++)
-        all += typed.wrong[i].count;
-    if (status != QUARRY_OK || all == 0)
-        return status;
-    for (int i = 0; i < QUARRY_OBJECTS_WRONGS; i++)
-        text_add(text, "%s%" PRIu64 " %s", i ? ", " : "objects were deleted wrongly: ", typed.wrong[i].count,
-                 what[i]);
-    for (int i = 0; i < QUARRY_OBJECTS_WRONGS; i++) {
+    for (int i = 0; i < QUARRY_OBJECTS_WRONGS && status == QUARRY_OK; i++) {
         const quarry_object first = {typed.wrong[i].first};
         const uint32_t number = quarry_object_type(first);
-        if (typed.wrong[i].count)
-            text_add(text, "; first %s: %s, slot %" PRIu32 " of the block at %p", what[i],
+        if (typed.wrong[i].count) {
+            text_add(text, "%s%" PRIu64 " %s (first: %s, slot %" PRIu32 " of the block at %p)", before,
+                     typed.wrong[i].count, what[i],
                      number < heap->schema->type_count ? heap->schema->types[number].name : "unknown type",
                      quarry_object_slot(first), (void *)quarry_object_block(first));
+            before = ", ";
+        }
     }
-    return QUARRY_OK;
+    return status;
 }
 
 /* Says how many objects of each type are live, and blocks of malloc; nothing if none is. */
