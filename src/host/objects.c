@@ -374,10 +374,10 @@ enum quarry_status quarry_objects_read(quarry_heap *heap, const char *type, cons
     if (status != QUARRY_OK)
         return status;
     if (bytes != (size_t)r.field->bytes * r.field->elements)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT,
-                           "a value has %zu bytes, but field %s of type %s has %" PRIu32
-                           " elements of %" PRIu32,
-                           bytes, field, type, r.field->elements, r.field->bytes);
+        return quarry_fail(
+            QUARRY_ERROR_ARGUMENT,
+            "a value has %zu bytes, but field %s of type %s has %" PRIu32 " element%s of %" PRIu32 " bytes",
+            bytes, field, type, r.field->elements, r.field->elements == 1 ? "" : "s", r.field->bytes);
     r.page = (unsigned char *)malloc(heap->schema->block_bytes);
     if (!r.page)
         return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for a page");

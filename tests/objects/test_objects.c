@@ -343,7 +343,7 @@ static void the_host_reads_a_field(void **state)
     assert_string_equal(quarry_error_detail(), "type animal of schema zoo has no field wing");
     assert_int_equal(quarry_object_read(f.heap, animal, stamp, wrong_size, 1, &count), QUARRY_ERROR_ARGUMENT);
     assert_string_equal(quarry_error_detail(),
-                        "a value has 4 bytes, but field stamp of type animal has 1 elements of 8");
+                        "a value has 4 bytes, but field stamp of type animal has 1 element of 8 bytes");
     assert_int_equal(quarry_object_read(f.heap, dog, stamp, stamps, 1, &count), QUARRY_ERROR_COMBINATION);
     assert_string_equal(quarry_error_detail(), "schema zoo of the heap has no type dog");
     end(&f);
