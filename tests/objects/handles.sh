@@ -11,8 +11,24 @@ strict='-std=c++17 -Wall -Wextra -Wshadow -Wconversion -Werror -DQUARRY_ALLOCATO
 # shellcheck disable=SC2086 # words
 "$1" $strict tests/objects/handles.cpp $2 -o "$scratch/handles"
 "$scratch/handles"
+
+# With QUARRY_EXPECTED errors are values.
+cat >"$scratch/expected.cpp" <<'EOF'
+#include "objects/zoo.h"
+#include "quarry/object.hpp"
+namespace zoo {
+QUARRY_HANDLES(ZOO)
+}
+bool none_is_left(const quarry::heap &heap, const simt_kernel &all)
+{
+    quarry::expected<void> done = quarry::do_all(heap, all, 1);
+    quarry::expected<std::uint64_t> count = quarry::count<zoo::cat>(heap);
+    quarry::expected<std::vector<float>> lives = quarry::read<zoo::cat, float>(heap, "lives");
+    return done && count && *count == 0 && !lives && lives.error().status() == QUARRY_ERROR_ARGUMENT;
+}
+EOF
 # shellcheck disable=SC2086 # words
-"$1" $strict -DQUARRY_EXPECTED -DQUARRY_CHECK -fsyntax-only -include quarry/object.hpp -x c++ /dev/null
+"$1" $strict -DQUARRY_EXPECTED -DQUARRY_CHECK -fsyntax-only "$scratch/expected.cpp"
 
 # refuses CODE COMPILER: it does not compile that in a kernel.
 refuses() {
