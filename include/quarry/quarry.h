@@ -342,7 +342,7 @@ struct quarry_heap_options {
  *   QUARRY_DEBUG=1                  every heap is in debug mode, as with options->debug
  *   QUARRY_STATS=1                  every heap counts, as with options->statistics, and quarry_heap_destroy
  *                                   prints a table
- *   QUARRY_DEFAULT_ALLOCATOR=NAME   the allocator of heaps whose options name none
+ *   QUARRY_DEFAULT_ALLOCATOR=NAME   the allocator of heaps whose options name none and have no schema
  * QUARRY_DEBUG and QUARRY_STATS may also be 0 or empty, which says the same as no variable.  Any other value is
  * ARGUMENT.  If something is wrong with options that the environment changed, the detail names the variables. */
 enum quarry_status quarry_heap_create(quarry_heap **out, const struct quarry_heap_options *options);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment switches debug mode and a table of statistics on, and names the default allocator. */
 #include "debug_test.h"
+#include "objects/zoo.h"
 
 #include <unistd.h>
 
@@ -105,6 +106,13 @@ static void the_environment_names_the_default_allocator(void **state)
     assert_ok(create_with("QUARRY_DEFAULT_ALLOCATOR", "none-such", &options, &heap));
     assert_ok(quarry_heap_describe(heap, &about));
     assert_string_equal("rw", about.allocator);
+    assert_ok(quarry_heap_destroy(heap));
+    options.allocator = NULL;
+    options.page_bytes = 0;
+    options.schema = &zoo_schema; /* and so does a schema */
+    assert_ok(create_with("QUARRY_DEFAULT_ALLOCATOR", "crw", &options, &heap));
+    assert_ok(quarry_heap_describe(heap, &about));
+    assert_string_equal("objects", about.allocator);
     assert_ok(quarry_heap_destroy(heap));
 }
 
