@@ -24,4 +24,6 @@ struct checked_case {
 
 SIMT_KERNEL_DECLARE(checked_use);
 
+extern const struct quarry_schema *const unchecked_zoo; /* unchecked.c */
+
 #endif
