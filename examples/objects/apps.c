@@ -53,16 +53,6 @@ double stop(struct stopwatch watch)
     return microseconds;
 }
 
-int was_full(quarry_heap *heap)
-{
-    struct quarry_statistics statistics;
-    must(quarry_heap_check(heap));
-    must(quarry_heap_statistics(heap, &statistics));
-    if (statistics.failed_mallocs)
-        printf("objects: the heap was full %" PRIu64 " times\n", statistics.failed_mallocs);
-    return statistics.failed_mallocs != 0;
-}
-
 #ifdef WITH_PNG
 int has_pictures(void)
 {

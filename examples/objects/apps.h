@@ -5,8 +5,12 @@
 
 #include "quarry/quarry.h"
 
+enum backing_number { OBJECTS, AOS, SOA }; /* backing.h */
+
 struct settings {
     struct quarry_target target;
+    enum backing_number backing;
+    const char *allocator;  /* of aos */
     uint32_t width, height; /* gol, wa-tor: cells */
     uint32_t steps;
     uint32_t percent; /* gol: of the cells, alive at first */
@@ -39,9 +43,6 @@ struct stopwatch {
 };
 struct stopwatch start(const struct quarry_target *target);
 double stop(struct stopwatch watch);
-
-/* Says whether a heap was ever full, or has a fault that quarry_heap_check finds.  Returns 1 if it was. */
-int was_full(quarry_heap *heap);
 
 /* Were pictures compiled in? */
 int has_pictures(void);

@@ -24,12 +24,12 @@ static void next(const struct settings *s, const unsigned char *now, unsigned ch
 /* Are just the right cells alive?
  *   places   room for all cells
  *   seen     the same: which cells an agent was found for */
-static int is_right(quarry_heap *heap, const struct settings *s, const unsigned char *right, uint32_t *places,
+static int is_right(struct objects *o, const struct settings *s, const unsigned char *right, uint32_t *places,
                     unsigned char *seen)
 {
     const uint64_t cells = (uint64_t)s->width * s->height;
-    uint64_t count, alive = 0;
-    must(quarry_object_read(heap, alive, cell, places, cells, &count));
+    const uint64_t count = read_field(o, "alive", "cell", places, cells);
+    uint64_t alive = 0;
     for (uint64_t i = 0; i < cells; i++)
         alive += right[i];
     memset(seen, 0, cells);
@@ -39,22 +39,21 @@ static int is_right(quarry_heap *heap, const struct settings *s, const unsigned 
     return count == alive;
 }
 
-static void step(quarry_heap *heap, const struct world *world)
+static void step(struct objects *o, const struct world *world)
 {
-    must(quarry_object_do(heap, &gol_candidates, world));
-    must(quarry_object_do(heap, &gol_lives, world));
-    must(quarry_object_do(heap, &gol_spawn, world));
-    must(quarry_object_do(heap, &gol_die, world));
+    do_all(o, VIEWS(gol_candidates), world);
+    do_all(o, VIEWS(gol_lives), world);
+    do_all(o, VIEWS(gol_spawn), world);
+    do_all(o, VIEWS(gol_die), world);
 }
 
 /* Draws those that are alive.
  *   pixels, places   room for all cells */
-static void draw_world(quarry_heap *heap, const struct settings *s, unsigned char *pixels, uint32_t *places)
+static void draw_world(struct objects *o, const struct settings *s, unsigned char *pixels, uint32_t *places)
 {
     static const unsigned char colours[][3] = {{255, 255, 255}, {0, 0, 0}};
     const uint64_t cells = (uint64_t)s->width * s->height;
-    uint64_t count;
-    must(quarry_object_read(heap, alive, cell, places, cells, &count));
+    const uint64_t count = read_field(o, "alive", "cell", places, cells);
     memset(pixels, 0, cells);
     for (uint64_t i = 0; i < count && i < cells; i++)
         if (places[i] < cells)
@@ -65,24 +64,21 @@ static void draw_world(quarry_heap *heap, const struct settings *s, unsigned cha
 int gol(const struct settings *s)
 {
     const uint32_t cells = s->width * s->height;
-    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
-    quarry_heap *heap;
-    uint64_t first, last;
-    int wrong = 0;
-    options.target = s->target;
-    options.schema = &gol_schema;
     /* All cells, and an agent for each; while one dies both are there. */
-    options.pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(alive)) + 1024;
-    must(quarry_heap_create(&heap, &options));
-    struct world world = {quarry_heap_handle(heap),
-                          make(&s->target, (uint64_t)cells * sizeof *world.cells),
-                          s->width,
-                          s->height,
-                          s->percent,
-                          s->seed};
-    must(quarry_launch(&gol_begin, &s->target, quarry_grid_for(cells < 65536 ? cells : 65536), &world));
-    must(quarry_object_count(heap, alive, &first));
-    must(quarry_object_do(heap, &gol_die, &world)); /* all are new: the first candidates */
+    const uint64_t most[] = {
+        [quarry_number_of_cell] = cells,
+        [quarry_number_of_alive] = 2 * (uint64_t)cells,
+        [quarry_number_of_candidate] = 2 * (uint64_t)cells,
+    };
+    const uint64_t pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(alive)) + 1024;
+    struct objects o = make_objects(s, &gol_schema, most, pages);
+    int wrong = 0;
+    struct world world = {o.backing,  make(&s->target, (uint64_t)cells * sizeof *world.cells),
+                          s->width,   s->height,
+                          s->percent, s->seed};
+    launch(&o, VIEWS(gol_begin), cells < 65536 ? cells : 65536, &world);
+    const uint64_t first = count(&o, "alive");
+    do_all(&o, VIEWS(gol_die), &world); /* all are new: the first candidates */
 
     unsigned char *state = room(2 * (uint64_t)cells);
     uint32_t *places = room(sizeof *places * (uint64_t)cells);
@@ -90,29 +86,29 @@ int gol(const struct settings *s)
         state[i] = (unsigned char)is_alive_at_first(i, s->seed, s->percent);
     struct stopwatch watch = start(&s->target);
     for (uint32_t i = 0; i < s->steps && !wrong; i++) {
-        step(heap, &world);
+        step(&o, &world);
         if (!s->check)
             continue;
         next(s, state, state + cells);
         memcpy(state, state + cells, cells);
-        if (!is_right(heap, s, state, places, state + cells)) {
+        if (!is_right(&o, s, state, places, state + cells)) {
             printf("objects: gol is wrong after step %" PRIu32 "\n", i + 1);
             wrong = 1;
         }
     }
     const double microseconds = stop(watch);
-    must(quarry_object_count(heap, alive, &last));
-    wrong |= was_full(heap);
+    const uint64_t last = count(&o, "alive");
+    wrong |= was_full(&o);
     if (!wrong)
         printf("gol: %" PRIu32 " x %" PRIu32 ", %" PRIu64 " alive, after %" PRIu32 " steps %" PRIu64
                "; %.1f us a step%s\n",
                s->width, s->height, first, s->steps, last, s->steps ? microseconds / s->steps : 0,
                s->check ? ", checks included; every step is right" : "");
     if (s->picture)
-        draw_world(heap, s, state, places);
+        draw_world(&o, s, state, places);
     free(state);
     free(places);
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.cells));
-    must(quarry_heap_destroy(heap));
+    free_objects(&o);
     return wrong;
 }

@@ -5,8 +5,8 @@
 #ifndef GOL_H
 #define GOL_H
 
+#include "backing.h"
 #include "draw.h"
-#include "quarry/object.h"
 
 #define CELL(FIELD, T) FIELD(T, quarry_object, agent)
 #define AGENT(FIELD, T) FIELD(T, uint32_t, cell) FIELD(T, unsigned char, action)
@@ -22,17 +22,17 @@ QUARRY_SCHEMA(gol, GOL)
 enum action { NOTHING, SPAWN, VANISH, DIE };
 
 struct world {
-    struct quarry_handle heap;
+    struct backing backing;
     quarry_object *cells; /* row by row */
     uint32_t width, height;
     uint32_t percent, seed;
 };
 
-SIMT_KERNEL_DECLARE(gol_begin);      /* a thread for each cell: makes it, and some alive */
-SIMT_KERNEL_DECLARE(gol_candidates); /* do-alls: candidates decide */
-SIMT_KERNEL_DECLARE(gol_lives);      /* those that are alive decide */
-SIMT_KERNEL_DECLARE(gol_spawn);      /* candidates do it */
-SIMT_KERNEL_DECLARE(gol_die);        /* those that are alive do it; new ones put candidates around */
+VIEWS_DECLARE(gol_begin);      /* a thread for each cell: makes it, and some alive */
+VIEWS_DECLARE(gol_candidates); /* do-alls: candidates decide */
+VIEWS_DECLARE(gol_lives);      /* those that are alive decide */
+VIEWS_DECLARE(gol_spawn);      /* candidates do it */
+VIEWS_DECLARE(gol_die);        /* those that are alive do it; new ones put candidates around */
 
 /* Is a cell alive at first? */
 SIMT_FN int is_alive_at_first(uint32_t cell, uint32_t seed, uint32_t percent)

@@ -15,7 +15,7 @@ SIMT_FN void put(const struct world *w, uint32_t cell, quarry_object agent)
 /* An agent without a place; none if the heap is full. */
 SIMT_FN quarry_object make_alive(const struct world *w, uint32_t cell)
 {
-    quarry_object o = quarry_object_new(w->heap, alive);
+    quarry_object o = new_object(w->backing, alive);
     if (!quarry_object_is_null(o)) {
         *agent_cell(o) = cell;
         *agent_action(o) = NOTHING;
@@ -26,7 +26,7 @@ SIMT_FN quarry_object make_alive(const struct world *w, uint32_t cell)
 
 SIMT_FN quarry_object make_candidate(const struct world *w, uint32_t cell)
 {
-    quarry_object o = quarry_object_new(w->heap, candidate);
+    quarry_object o = new_object(w->backing, candidate);
     if (!quarry_object_is_null(o)) {
         *agent_cell(o) = cell;
         *agent_action(o) = NOTHING;
@@ -53,42 +53,42 @@ SIMT_FN uint32_t neighbours_alive(const struct world *w, uint32_t cell)
     return count;
 }
 
-SIMT_KERNEL(gol_begin, struct world, w)
+KERNEL(gol_begin, struct world, w)
 {
     for (uint32_t cell = simt_thread(); cell < w.width * w.height; cell += simt_threads()) {
-        w.cells[cell] = quarry_object_new(w.heap, cell);
+        w.cells[cell] = new_object(w.backing, cell);
         if (!quarry_object_is_null(w.cells[cell]))
             put(&w, cell,
                 is_alive_at_first(cell, w.seed, w.percent) ? make_alive(&w, cell) : quarry_object_null());
     }
 }
 
-QUARRY_DO_ALL(gol_candidates, candidate, struct world, w, self)
+DO_ALL(gol_candidates, candidate, struct world, w, self)
 {
     uint32_t count = neighbours_alive(w, *agent_cell(self));
     *agent_action(self) = count == 3 ? SPAWN : count == 0 ? VANISH : NOTHING;
 }
 
-QUARRY_DO_ALL(gol_lives, alive, struct world, w, self)
+DO_ALL(gol_lives, alive, struct world, w, self)
 {
     uint32_t count = neighbours_alive(w, *agent_cell(self));
     *agent_action(self) = count == 2 || count == 3 ? NOTHING : DIE;
 }
 
-QUARRY_DO_ALL(gol_spawn, candidate, struct world, w, self)
+DO_ALL(gol_spawn, candidate, struct world, w, self)
 {
     if (*agent_action(self) == NOTHING)
         return;
     put(w, *agent_cell(self),
         *agent_action(self) == SPAWN ? make_alive(w, *agent_cell(self)) : quarry_object_null());
-    quarry_object_delete(w->heap, self);
+    delete_object(w->backing, self);
 }
 
-QUARRY_DO_ALL(gol_die, alive, struct world, w, self)
+DO_ALL(gol_die, alive, struct world, w, self)
 {
     if (*agent_action(self) == DIE) {
         put(w, *agent_cell(self), make_candidate(w, *agent_cell(self)));
-        quarry_object_delete(w->heap, self);
+        delete_object(w->backing, self);
         return;
     }
     for (uint32_t i = 0; i < 8 && *alive_is_new(self); i++) {
@@ -97,7 +97,7 @@ QUARRY_DO_ALL(gol_die, alive, struct world, w, self)
             continue;
         quarry_object o = make_candidate(w, other);
         if (simt_cas_u64(agent_of(w, other), 0, o.bits, release) != 0) /* another was faster */
-            quarry_object_delete(w->heap, o);
+            delete_object(w->backing, o);
     }
     *alive_is_new(self) = 0;
 }

@@ -15,10 +15,29 @@ static const struct {
 #define APPS "gol, wa-tor, nbody or linux-scalability"
 #define APP_COUNT (sizeof apps / sizeof *apps)
 
-enum key { WIDTH = 256, HEIGHT, STEPS, PERCENT, BODIES, SEED, THREADS, EACH, BACKEND, CHECK, PICTURE };
+static const char *const backings[] = {"objects", "aos", "soa"};
+
+enum key {
+    WIDTH = 256,
+    HEIGHT,
+    STEPS,
+    PERCENT,
+    BODIES,
+    SEED,
+    THREADS,
+    EACH,
+    BACKEND,
+    BACKING,
+    ALLOCATOR,
+    CHECK,
+    PICTURE
+};
 
 static const struct argp_option options[] = {
     {"backend", BACKEND, "NAME", 0, "cuda or cpu; else the best that is there", 0},
+    {"backing", BACKING, "NAME", 0, "where the objects are: objects, aos or soa; objects", 0},
+    {"allocator", ALLOCATOR, "NAME", 0, "of aos, if it was compiled for that one or for any; " AOS_ALLOCATOR,
+     0},
     {"check", CHECK, NULL, 0, "compare each step with a sequential program", 0},
     {"picture", PICTURE, "FILE", 0, "draw what is there at the end, as PNG", 0},
     {"width", WIDTH, "N", 0, "gol, wa-tor: cells in a row, 1 to 65535; 300", 0},
@@ -59,6 +78,16 @@ static error_t parse(int key, char *text, struct argp_state *state)
             argp_failure(state, 2, 0, "--backend is \"%s\": it must be cuda or cpu", text);
         s->target.backend = strcmp(text, "cpu") == 0 ? QUARRY_BACKEND_CPU : QUARRY_BACKEND_CUDA;
         return 0;
+    case BACKING:
+        s->backing = OBJECTS;
+        while (s->backing <= SOA && strcmp(text, backings[s->backing]) != 0)
+            s->backing++;
+        if (s->backing > SOA)
+            argp_failure(state, 2, 0, "--backing is \"%s\": it must be objects, aos or soa", text);
+        return 0;
+    case ALLOCATOR:
+        s->allocator = text;
+        return 0;
     case CHECK:
         s->check = 1;
         return 0;
@@ -95,6 +124,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (c->app)
             argp_failure(state, 2, 0, "there is one application too many: %s", text);
         c->app = text;
+        return 0;
+    case ARGP_KEY_END:
+        if (s->allocator && s->backing != AOS)
+            argp_failure(state, 2, 0, "--allocator is for --backing aos");
+        if (!s->allocator)
+            s->allocator = AOS_ALLOCATOR;
         return 0;
     case ARGP_KEY_NO_ARGS:
         argp_failure(state, 2, 0, "which application? " APPS);

@@ -20,13 +20,12 @@ static struct bodies make_bodies(uint64_t count)
     return b;
 }
 
-static void read_bodies(quarry_heap *heap, uint64_t room, const struct bodies *b)
+static void read_bodies(struct objects *o, uint64_t most, const struct bodies *b)
 {
-    uint64_t count;
-    must(quarry_object_read(heap, body, position, b->position, room, &count));
-    must(quarry_object_read(heap, body, velocity, b->velocity, room, &count));
-    must(quarry_object_read(heap, body, force, b->force, room, &count));
-    must(quarry_object_read(heap, body, mass, b->mass, room, &count));
+    (void)read_field(o, "body", "position", b->position, most);
+    (void)read_field(o, "body", "velocity", b->velocity, most);
+    (void)read_field(o, "body", "force", b->force, most);
+    (void)read_field(o, "body", "mass", b->mass, most);
 }
 
 static void free_bodies(const struct bodies *b)
@@ -109,46 +108,39 @@ static void draw_space(const struct settings *s, const struct bodies *b)
 
 int nbody(const struct settings *s)
 {
-    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
-    quarry_heap *heap;
-    quarry_snapshot *all; /* none comes or goes */
+    const uint64_t most[] = {[quarry_number_of_body] = s->bodies};
+    struct objects o = make_objects(s, &nbody_schema, most, s->bodies / QUARRY_CAPACITY_OF(body) + 1);
+    struct space space = {o.backing, s->bodies, s->seed};
     int wrong = 0;
-    options.target = s->target;
-    options.schema = &nbody_schema;
-    options.pages = s->bodies / QUARRY_CAPACITY_OF(body) + 1;
-    must(quarry_heap_create(&heap, &options));
-    struct space space = {quarry_heap_handle(heap), s->bodies, s->seed};
-    must(quarry_launch(&nbody_begin, &s->target, quarry_grid_for(s->bodies < 65536 ? s->bodies : 65536),
-                       &space));
+    launch(&o, VIEWS(nbody_begin), s->bodies < 65536 ? s->bodies : 65536, &space);
+    stay(&o, "body");
     struct bodies before = make_bodies(s->bodies), after = make_bodies(s->bodies);
-    must(quarry_object_snapshot(heap, body, &all));
     struct stopwatch watch = start(&s->target);
     for (uint32_t i = 0; i < s->steps && !wrong; i++) {
         if (s->check)
-            read_bodies(heap, s->bodies, &before);
-        must(quarry_snapshot_do(all, &nbody_pull, &space));
-        must(quarry_snapshot_do(all, &nbody_move, &space));
+            read_bodies(&o, s->bodies, &before);
+        do_all(&o, VIEWS(nbody_pull), &space);
+        do_all(&o, VIEWS(nbody_move), &space);
         if (!s->check)
             continue;
-        read_bodies(heap, s->bodies, &after);
+        read_bodies(&o, s->bodies, &after);
         if (!forces_are_right(&before, &after, s->bodies) || !moves_are_right(&before, &after, s->bodies)) {
             printf("objects: nbody is wrong after step %" PRIu32 "\n", i + 1);
             wrong = 1;
         }
     }
     const double microseconds = stop(watch);
-    wrong |= was_full(heap);
+    wrong |= was_full(&o);
     if (!wrong)
         printf("nbody: %" PRIu32 " bodies, %" PRIu32 " steps; %.1f us a step%s\n", s->bodies, s->steps,
                s->steps ? microseconds / s->steps : 0,
                s->check ? ", checks included; every step is right" : "");
     if (s->picture) {
-        read_bodies(heap, s->bodies, &after);
+        read_bodies(&o, s->bodies, &after);
         draw_space(s, &after);
     }
     free_bodies(&before);
     free_bodies(&after);
-    must(quarry_snapshot_destroy(all));
-    must(quarry_heap_destroy(heap));
+    free_objects(&o);
     return wrong;
 }

@@ -4,8 +4,8 @@
 #ifndef NBODY_H
 #define NBODY_H
 
+#include "backing.h"
 #include "draw.h"
-#include "quarry/object.h"
 
 #define BODY(FIELD, T)                                                                                       \
     FIELD(T, float, position, 2)                                                                             \
@@ -20,13 +20,13 @@ QUARRY_SCHEMA(nbody, NBODY)
 #define TIME_STEP 0.02f
 
 struct space {
-    struct quarry_handle heap;
+    struct backing backing;
     uint32_t bodies;
     uint32_t seed;
 };
 
-SIMT_KERNEL_DECLARE(nbody_begin); /* a thread for each body */
-SIMT_KERNEL_DECLARE(nbody_pull);  /* do-alls: the force of all others */
-SIMT_KERNEL_DECLARE(nbody_move);
+VIEWS_DECLARE(nbody_begin); /* a thread for each body */
+VIEWS_DECLARE(nbody_pull);  /* do-alls: the force of all others */
+VIEWS_DECLARE(nbody_move);
 
 #endif

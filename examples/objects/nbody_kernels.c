@@ -9,10 +9,10 @@ SIMT_FN float drawn(const struct space *s, uint32_t number, uint32_t turn)
     return (float)(draw(s->seed, number, turn) >> 8) / 8388608.0f - 1.0f;
 }
 
-SIMT_KERNEL(nbody_begin, struct space, s)
+KERNEL(nbody_begin, struct space, s)
 {
     for (uint32_t i = simt_thread(); i < s.bodies; i += simt_threads()) {
-        quarry_object self = quarry_object_new(s.heap, body);
+        quarry_object self = new_object(s.backing, body);
         if (quarry_object_is_null(self))
             return;
         for (uint32_t d = 0; d < 2; d++) {
@@ -24,12 +24,12 @@ SIMT_KERNEL(nbody_begin, struct space, s)
     }
 }
 
-QUARRY_DO_ALL(nbody_pull, body, struct space, s, self)
+DO_ALL(nbody_pull, body, struct space, s, self)
 {
     const float x = *body_position_at(self, 0), y = *body_position_at(self, 1), mass = *body_mass(self);
     float force_x = 0.0f, force_y = 0.0f;
-    for (quarry_object o = quarry_object_next(s->heap, body, quarry_object_null()); !quarry_object_is_null(o);
-         o = quarry_object_next(s->heap, body, o)) {
+    EACH_OBJECT(s->backing, body, o)
+    {
         const float dx = *body_position_at(o, 0) - x, dy = *body_position_at(o, 1) - y;
         const float square = dx * dx + dy * dy;
         if (square == 0.0f) /* itself */
@@ -42,7 +42,7 @@ QUARRY_DO_ALL(nbody_pull, body, struct space, s, self)
     *body_force_at(self, 1) = force_y;
 }
 
-QUARRY_DO_ALL(nbody_move, body, struct space, s, self)
+DO_ALL(nbody_move, body, struct space, s, self)
 {
     (void)s;
     for (uint32_t d = 0; d < 2; d++) {

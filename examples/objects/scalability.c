@@ -62,18 +62,14 @@ static void draw_memory(const struct settings *s, const struct made *made, uint6
 int scalability(const struct settings *s)
 {
     const uint64_t count = (uint64_t)s->threads * s->each;
-    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
-    quarry_heap *heap;
-    uint64_t made, left, wrong = 0;
-    options.target = s->target;
-    options.schema = &scalability_schema;
-    options.pages =
+    const uint64_t most[] = {[quarry_number_of_thing] = count};
+    const uint64_t pages =
         (count + QUARRY_CAPACITY_OF(thing) - 1) / QUARRY_CAPACITY_OF(thing); /* every slot, once */
-    must(quarry_heap_create(&heap, &options));
-    struct things things = {quarry_heap_handle(heap), make(&s->target, count * sizeof *things.kept),
-                            s->threads, s->each};
+    struct objects o = make_objects(s, &scalability_schema, most, pages);
+    uint64_t wrong = 0;
+    struct things things = {o.backing, make(&s->target, count * sizeof *things.kept), s->threads, s->each};
     struct stopwatch watch = start(&s->target);
-    must(quarry_launch(&scalability_make, &s->target, quarry_grid_for(s->threads), &things));
+    launch(&o, VIEWS(scalability_make), s->threads, &things);
     const double make_time = stop(watch);
     if (s->check || s->picture) {
         struct made *all = list(s, &things, count);
@@ -82,12 +78,12 @@ int scalability(const struct settings *s)
             draw_memory(s, all, count);
         free(all);
     }
-    must(quarry_object_count(heap, thing, &made));
+    const uint64_t made = living(&o);
     watch = start(&s->target);
-    must(quarry_launch(&scalability_delete, &s->target, quarry_grid_for(s->threads), &things));
+    launch(&o, VIEWS(scalability_delete), s->threads, &things);
     const double delete_time = stop(watch);
-    must(quarry_object_count(heap, thing, &left));
-    must(quarry_heap_check(heap));
+    const uint64_t left = living(&o);
+    wrong += (uint64_t)was_full(&o);
     wrong += (made != count) + (left != 0);
     if (wrong)
         printf("objects: linux-scalability is wrong: %" PRIu64 " of %" PRIu64 " objects, %" PRIu64
@@ -99,6 +95,6 @@ int scalability(const struct settings *s)
                "%s\n",
                s->threads, s->each, make_time, delete_time, s->check ? "; every slot once" : "");
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, things.kept));
-    must(quarry_heap_destroy(heap));
+    free_objects(&o);
     return wrong != 0;
 }

@@ -3,20 +3,20 @@
 #ifndef SCALABILITY_H
 #define SCALABILITY_H
 
-#include "quarry/object.h"
+#include "backing.h"
 
 #define THING(FIELD, T) FIELD(T, double, number, 8)
 #define SCALABILITY(TYPE) TYPE(thing, object, THING)
 QUARRY_SCHEMA(scalability, SCALABILITY)
 
 struct things {
-    struct quarry_handle heap;
+    struct backing backing;
     quarry_object *kept; /* each thread's first, then each one's second, ... */
     uint32_t threads;
     uint32_t each;
 };
 
-SIMT_KERNEL_DECLARE(scalability_make);
-SIMT_KERNEL_DECLARE(scalability_delete);
+VIEWS_DECLARE(scalability_make);
+VIEWS_DECLARE(scalability_delete);
 
 #endif

@@ -105,40 +105,40 @@ static struct oracle make_oracle(const struct settings *s)
 
 /* ---- the objects ---- */
 
-static void step(quarry_heap *heap, struct sea *sea)
+static void step(struct objects *o, struct sea *sea)
 {
-    must(quarry_object_do(heap, &wator_clear, sea));
+    do_all(o, VIEWS(wator_clear), sea);
     sea->turn++;
-    must(quarry_object_do(heap, &wator_fish_ask, sea));
+    do_all(o, VIEWS(wator_fish_ask), sea);
     sea->turn++;
-    must(quarry_object_do(heap, &wator_choose, sea));
-    must(quarry_object_do(heap, &wator_fish_move, sea));
-    must(quarry_object_do(heap, &wator_clear, sea));
+    do_all(o, VIEWS(wator_choose), sea);
+    do_all(o, VIEWS(wator_fish_move), sea);
+    do_all(o, VIEWS(wator_clear), sea);
     sea->turn++;
-    must(quarry_object_do(heap, &wator_shark_ask, sea));
+    do_all(o, VIEWS(wator_shark_ask), sea);
     sea->turn++;
-    must(quarry_object_do(heap, &wator_choose, sea));
-    must(quarry_object_do(heap, &wator_shark_move, sea));
+    do_all(o, VIEWS(wator_choose), sea);
+    do_all(o, VIEWS(wator_shark_move), sea);
 }
 
 /* Copies the states of all cells. */
-static void look(quarry_heap *heap, const struct settings *s, const struct sea *sea, uint64_t *states)
+static void look(struct objects *o, const struct settings *s, const struct sea *sea, uint64_t *states)
 {
-    must(quarry_object_do(heap, &wator_look, sea));
+    do_all(o, VIEWS(wator_look), sea);
     must(
         quarry_memory_copy(&s->target, states, sea->states, (uint64_t)s->width * s->height * sizeof *states));
 }
 
 /* Is each cell as it must be, and is no agent elsewhere? */
-static int is_right(quarry_heap *heap, const struct settings *s, const uint64_t *states,
+static int is_right(struct objects *o, const struct settings *s, const uint64_t *states,
                     const uint64_t *right)
 {
     const uint32_t cells = s->width * s->height;
-    uint64_t agents, count = 0;
-    must(quarry_object_count(heap, agent, &agents));
+    const uint64_t agents = count(o, "fish") + count(o, "shark");
+    uint64_t living = 0;
     for (uint32_t i = 0; i < cells; i++)
-        count += right[i] != 0;
-    return count == agents && memcmp(states, right, cells * sizeof *states) == 0;
+        living += right[i] != 0;
+    return living == agents && memcmp(states, right, cells * sizeof *states) == 0;
 }
 
 static void draw_sea(const struct settings *s, const uint64_t *states)
@@ -155,24 +155,25 @@ static void draw_sea(const struct settings *s, const uint64_t *states)
 int wator(const struct settings *s)
 {
     const uint32_t cells = s->width * s->height;
-    struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
-    quarry_heap *heap;
-    uint64_t fishes, sharks;
+    /* All cells, and an agent for each.  Who dies and who is born are there together. */
+    const uint64_t most[] = {
+        [quarry_number_of_cell] = cells,
+        [quarry_number_of_fish] = 2 * (uint64_t)cells,
+        [quarry_number_of_shark] = 2 * (uint64_t)cells,
+    };
+    /* Blocks of fish and of sharks may be half empty. */
+    const uint64_t pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(shark)) + 1024;
+    struct objects o = make_objects(s, &wator_schema, most, pages);
     int wrong = 0;
-    options.target = s->target;
-    options.schema = &wator_schema;
-    /* All cells, and an agent for each, with blocks of fish and of sharks that are half empty. */
-    options.pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(shark)) + 1024;
-    must(quarry_heap_create(&heap, &options));
-    struct sea sea = {quarry_heap_handle(heap),
+    struct sea sea = {o.backing,
                       make(&s->target, (uint64_t)cells * sizeof *sea.cells),
                       make(&s->target, (uint64_t)cells * sizeof *sea.states),
                       s->width,
                       s->height,
                       s->seed,
                       0};
-    must(quarry_launch(&wator_begin, &s->target, quarry_grid_for(cells < 65536 ? cells : 65536), &sea));
-    must(quarry_object_do(heap, &wator_join, &sea));
+    launch(&o, VIEWS(wator_begin), cells < 65536 ? cells : 65536, &sea);
+    do_all(&o, VIEWS(wator_join), &sea);
 
     struct oracle oracle = {0};
     uint64_t *states = room(cells * sizeof *states);
@@ -180,30 +181,29 @@ int wator(const struct settings *s)
         oracle = make_oracle(s);
     struct stopwatch watch = start(&s->target);
     for (uint32_t i = 0; i < s->steps && !wrong; i++) {
-        step(heap, &sea);
+        step(&o, &sea);
         if (!s->check)
             continue;
         decide(&oracle, FISH_STATE);
         act(&oracle, FISH_STATE);
         decide(&oracle, SHARK_STATE);
         act(&oracle, SHARK_STATE);
-        look(heap, s, &sea, states);
-        if (!is_right(heap, s, states, oracle.states)) {
+        look(&o, s, &sea, states);
+        if (!is_right(&o, s, states, oracle.states)) {
             printf("objects: wa-tor is wrong after step %" PRIu32 "\n", i + 1);
             wrong = 1;
         }
     }
     const double microseconds = stop(watch);
-    must(quarry_object_count(heap, fish, &fishes));
-    must(quarry_object_count(heap, shark, &sharks));
-    wrong |= was_full(heap);
+    const uint64_t fishes = count(&o, "fish"), sharks = count(&o, "shark");
+    wrong |= was_full(&o);
     if (!wrong)
         printf("wa-tor: %" PRIu32 " x %" PRIu32 ", after %" PRIu32 " steps %" PRIu64 " fish and %" PRIu64
                " sharks; %.1f us a step%s\n",
                s->width, s->height, s->steps, fishes, sharks, s->steps ? microseconds / s->steps : 0,
                s->check ? ", checks included; every step is right" : "");
     if (s->picture) {
-        look(heap, s, &sea, states);
+        look(&o, s, &sea, states);
         draw_sea(s, states);
     }
     free(states);
@@ -212,6 +212,6 @@ int wator(const struct settings *s)
     free(oracle.request);
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, sea.states));
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, sea.cells));
-    must(quarry_heap_destroy(heap));
+    free_objects(&o);
     return wrong;
 }

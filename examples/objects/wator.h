@@ -4,8 +4,8 @@
 #ifndef WATOR_H
 #define WATOR_H
 
+#include "backing.h"
 #include "draw.h"
-#include "quarry/object.h"
 
 #define CELL(FIELD, T)                                                                                       \
     FIELD(T, quarry_object, neighbour, 4)                                                                    \
@@ -33,7 +33,7 @@ enum { LEFT, RIGHT, UP, DOWN, DIRECTIONS };
 #define FOOD 4u      /* energy of a fish for who eats it */
 
 struct sea {
-    struct quarry_handle heap;
+    struct backing backing;
     quarry_object *cells; /* row by row */
     uint64_t *states;     /* of all cells, for the host */
     uint32_t width, height;
@@ -41,15 +41,15 @@ struct sea {
     uint32_t turn; /* of draws: 0 at first, and another one in each do-all that draws */
 };
 
-SIMT_KERNEL_DECLARE(wator_begin);  /* a thread for each cell: makes it, and its agent */
-SIMT_KERNEL_DECLARE(wator_join);   /* do-alls: cells get their neighbours */
-SIMT_KERNEL_DECLARE(wator_clear);  /* cells forget all requests */
-SIMT_KERNEL_DECLARE(wator_choose); /* cells choose one that asked */
-SIMT_KERNEL_DECLARE(wator_fish_ask);
-SIMT_KERNEL_DECLARE(wator_fish_move);
-SIMT_KERNEL_DECLARE(wator_shark_ask);
-SIMT_KERNEL_DECLARE(wator_shark_move);
-SIMT_KERNEL_DECLARE(wator_look); /* cells write their states */
+VIEWS_DECLARE(wator_begin);  /* a thread for each cell: makes it, and its agent */
+VIEWS_DECLARE(wator_join);   /* do-alls: cells get their neighbours */
+VIEWS_DECLARE(wator_clear);  /* cells forget all requests */
+VIEWS_DECLARE(wator_choose); /* cells choose one that asked */
+VIEWS_DECLARE(wator_fish_ask);
+VIEWS_DECLARE(wator_fish_move);
+VIEWS_DECLARE(wator_shark_ask);
+VIEWS_DECLARE(wator_shark_move);
+VIEWS_DECLARE(wator_look); /* cells write their states */
 
 /* The state of a cell: what lives there, its egg timer, and a shark's energy. */
 enum { WATER_STATE, FISH_STATE, SHARK_STATE };

@@ -11,7 +11,7 @@ SIMT_FN void put(quarry_object agent, quarry_object cell)
 /* A new agent in a cell; an empty cell if the heap is full. */
 SIMT_FN void put_fish(const struct sea *s, quarry_object cell, uint32_t egg_timer)
 {
-    quarry_object o = quarry_object_new(s->heap, fish);
+    quarry_object o = new_object(s->backing, fish);
     *cell_agent(cell) = o;
     if (quarry_object_is_null(o))
         return;
@@ -21,7 +21,7 @@ SIMT_FN void put_fish(const struct sea *s, quarry_object cell, uint32_t egg_time
 
 SIMT_FN void put_shark(const struct sea *s, quarry_object cell, uint32_t egg_timer)
 {
-    quarry_object o = quarry_object_new(s->heap, shark);
+    quarry_object o = new_object(s->backing, shark);
     *cell_agent(cell) = o;
     if (quarry_object_is_null(o))
         return;
@@ -30,12 +30,12 @@ SIMT_FN void put_shark(const struct sea *s, quarry_object cell, uint32_t egg_tim
     put(o, cell);
 }
 
-SIMT_KERNEL(wator_begin, struct sea, s)
+KERNEL(wator_begin, struct sea, s)
 {
     for (uint32_t i = simt_thread(); i < s.width * s.height; i += simt_threads()) {
         uint64_t state = state_at_first(i, s.seed);
         uint32_t egg_timer = (uint32_t)state >> 2;
-        quarry_object self = quarry_object_new(s.heap, cell);
+        quarry_object self = new_object(s.backing, cell);
         s.cells[i] = self;
         if (quarry_object_is_null(self))
             continue;
@@ -48,13 +48,13 @@ SIMT_KERNEL(wator_begin, struct sea, s)
     }
 }
 
-QUARRY_DO_ALL(wator_join, cell, struct sea, s, self)
+DO_ALL(wator_join, cell, struct sea, s, self)
 {
     for (uint32_t d = 0; d < DIRECTIONS; d++)
         *cell_neighbour_at(self, d) = s->cells[beside(*cell_number(self), d, s->width, s->height)];
 }
 
-QUARRY_DO_ALL(wator_clear, cell, struct sea, s, self)
+DO_ALL(wator_clear, cell, struct sea, s, self)
 {
     (void)s;
     for (uint32_t d = 0; d < DIRECTIONS; d++)
@@ -72,7 +72,7 @@ SIMT_FN void ask(const struct sea *s, quarry_object self, uint32_t which)
     *cell_request_at(*cell_neighbour_at(cell, d), OPPOSITE(d)) = 1;
 }
 
-QUARRY_DO_ALL(wator_fish_ask, fish, struct sea, s, self)
+DO_ALL(wator_fish_ask, fish, struct sea, s, self)
 {
     uint32_t empty = 0;
     for (uint32_t d = 0; d < DIRECTIONS; d++) {
@@ -83,7 +83,7 @@ QUARRY_DO_ALL(wator_fish_ask, fish, struct sea, s, self)
     ask(s, self, empty);
 }
 
-QUARRY_DO_ALL(wator_shark_ask, shark, struct sea, s, self)
+DO_ALL(wator_shark_ask, shark, struct sea, s, self)
 {
     uint32_t empty = 0, with_fish = 0;
     for (uint32_t d = 0; d < DIRECTIONS; d++) {
@@ -99,7 +99,7 @@ QUARRY_DO_ALL(wator_shark_ask, shark, struct sea, s, self)
         ask(s, self, with_fish ? with_fish : empty);
 }
 
-QUARRY_DO_ALL(wator_choose, cell, struct sea, s, self)
+DO_ALL(wator_choose, cell, struct sea, s, self)
 {
     uint32_t which = 0;
     for (uint32_t d = 0; d < DIRECTIONS; d++)
@@ -119,7 +119,7 @@ SIMT_FN int breeds(quarry_object self)
     return 1;
 }
 
-QUARRY_DO_ALL(wator_fish_move, fish, struct sea, s, self)
+DO_ALL(wator_fish_move, fish, struct sea, s, self)
 {
     quarry_object from = *agent_cell(self), to = *agent_next_cell(self);
     if (quarry_object_is_same(from, to))
@@ -130,12 +130,12 @@ QUARRY_DO_ALL(wator_fish_move, fish, struct sea, s, self)
     put(self, to);
 }
 
-QUARRY_DO_ALL(wator_shark_move, shark, struct sea, s, self)
+DO_ALL(wator_shark_move, shark, struct sea, s, self)
 {
     quarry_object from = *agent_cell(self), to = *agent_next_cell(self);
     if (*shark_energy(self) == 0) {
         *cell_agent(from) = quarry_object_null();
-        quarry_object_delete(s->heap, self);
+        delete_object(s->backing, self);
         return;
     }
     if (quarry_object_is_same(from, to))
@@ -143,7 +143,7 @@ QUARRY_DO_ALL(wator_shark_move, shark, struct sea, s, self)
     quarry_object prey = *cell_agent(to); /* a fish, or none: only one shark got this cell */
     if (!quarry_object_is_null(prey)) {
         *shark_energy(self) += FOOD;
-        quarry_object_delete(s->heap, prey);
+        delete_object(s->backing, prey);
     }
     *cell_agent(from) = quarry_object_null();
     if (breeds(self))
@@ -151,7 +151,7 @@ QUARRY_DO_ALL(wator_shark_move, shark, struct sea, s, self)
     put(self, to);
 }
 
-QUARRY_DO_ALL(wator_look, cell, struct sea, s, self)
+DO_ALL(wator_look, cell, struct sea, s, self)
 {
     quarry_object agent = *cell_agent(self);
     uint64_t state = 0;

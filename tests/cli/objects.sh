@@ -10,29 +10,32 @@ quarry=$1
 . "$(dirname "$0")/common.sh"
 backend=${QUARRY_TEST_BACKEND:-cpu}
 
-# Random worlds: narrow, empty, full.
-for world in '--width 120 --height 80 --steps 30' '--width 1 --height 200 --steps 5 --alive 50' \
-    '--width 40 --height 40 --steps 3 --alive 0' '--width 64 --height 33 --steps 10 --alive 100' \
-    '--width 90 --height 90 --steps 20 --seed 7 --alive 40'; do
-    # shellcheck disable=SC2086 # words
-    run 0 gol --backend "$backend" --check $world
-    prints 'every step is right$'
-done
-for sea in '--width 60 --height 40 --steps 40' '--width 1 --height 1 --steps 10' '--width 2 --height 7 --steps 20' \
-    '--width 90 --height 50 --steps 20 --seed 7'; do
-    # shellcheck disable=SC2086 # words
-    run 0 wa-tor --backend "$backend" --check $sea
-    prints 'every step is right$'
+for backing in objects aos soa; do
+    checked=(--check --backend "$backend" --backing $backing)
+    # Random worlds: narrow, empty, full.
+    for world in '--width 120 --height 80 --steps 30' '--width 1 --height 200 --steps 5 --alive 50' \
+        '--width 40 --height 40 --steps 3 --alive 0' '--width 64 --height 33 --steps 10 --alive 100' \
+        '--width 90 --height 90 --steps 20 --seed 7 --alive 40'; do
+        # shellcheck disable=SC2086 # words
+        run 0 gol "${checked[@]}" $world
+        prints 'every step is right$'
+    done
+    for sea in '--width 60 --height 40 --steps 40' '--width 1 --height 1 --steps 10' '--width 2 --height 7 --steps 20' \
+        '--width 90 --height 50 --steps 20 --seed 7'; do
+        # shellcheck disable=SC2086 # words
+        run 0 wa-tor "${checked[@]}" $sea
+        prints 'every step is right$'
+    done
+    for bodies in 1 2 300; do
+        run 0 nbody "${checked[@]}" --steps 10 --bodies $bodies
+        prints 'every step is right$'
+    done
+    run 0 linux-scalability "${checked[@]}" --threads 500 --objects 33
+    prints 'every slot once$'
 done
 # Long enough to reach the edge.
 run 0 nbody --backend "$backend" --check --steps 9000 --bodies 12 --seed 1
 prints 'every step is right$'
-for bodies in 1 2 300; do
-    run 0 nbody --backend "$backend" --check --steps 10 --bodies $bodies
-    prints 'every step is right$'
-done
-run 0 linux-scalability --backend "$backend" --check --threads 500 --objects 33
-prints 'every slot once$'
 
 # Each draws a picture, if libpng was there.
 if "$quarry" gol --steps 0 --backend "$backend" --picture "$scratch/picture" >"$out" 2>"$err"; then
@@ -63,5 +66,11 @@ refuses '--width is "0": it must be a number from 1 to 65535' gol --width 0
 refuses '--steps is "1x": .*' gol --steps 1x
 refuses '--bodies is "0": .*' nbody --bodies 0
 refuses '--objects is "1025": .*' linux-scalability --objects 1025
+refuses '--backing is "list": it must be objects, aos or soa' gol --backing list
+refuses '--allocator is for --backing aos' gol --allocator rw-malloc
 refuses '--backend is "gpu": it must be cuda or cpu' gol --backend gpu
+run 1 gol --backend "$backend" --backing aos --allocator scatter --steps 0
+same "$(cat "$err")" \
+    'objects: kernel gol_begin_aos was compiled for allocator rw-malloc, the heap has allocator scatter' \
+    'another allocator than the kernels have'
 finish
