@@ -5,6 +5,8 @@
 #include "common.h"
 #include "objects/object_kernels.h"
 
+#include <inttypes.h>
+
 #define STAMPS 4096u
 
 static struct quarry_target target;
@@ -159,6 +161,34 @@ static void a_heap_fills_to_its_last_slot_with_any_type(void **state)
 {
     (void)state;
     test_for_seeds(&target, fill, 200);
+}
+
+/* A sweep serves some at a time, and thousands may come at once. */
+static uint32_t sweeps, fills;
+static void fill_exactly(uint64_t seed)
+{
+    struct quarry_target plain = test_plain(target);
+    struct quarry_sweep sweep;
+    const uint32_t pages = test_on_cuda(&target) ? 48 : 12, slots = pages * QUARRY_CAPACITY_OF(cat);
+    struct fixture f = begin(pages);
+    (void)seed;
+    f.c.number = (uint32_t)quarry_number_of_cat;
+    test_run(&objects_fill, &target, 1, slots, 0, &f.c);
+    assert_int_equal(live(&f, quarry_number_of_cat), slots);
+    assert_ok(quarry_memory_copy(&plain, &sweep, f.c.heap.as.objects.blocks.sweep, sizeof sweep));
+    fills++;
+    sweeps += (uint32_t)(sweep.state & ~QUARRY_SWEEP_SCRATCH) / 2u; /* turns */
+    test_run(&objects_drain, &target, 1, slots, 0, &f.c);
+    end(&f);
+}
+
+static void a_heap_that_becomes_just_full_is_not_swept(void **state)
+{
+    (void)state;
+    sweeps = fills = 0;
+    test_for_seeds(&target, fill_exactly, 60);
+    print_message("%" PRIu32 " sweeps, %" PRIu32 " heaps\n", sweeps, fills);
+    assert_in_range(sweeps, 0, fills / 10 + 2);
 }
 
 static void beside(uint64_t seed)
@@ -610,6 +640,7 @@ int main(void)
         test_with_seeds(objects_are_apart_and_of_their_type, &target),
         test_with_seeds(what_lanes_delete_or_free_together_is_gone_for_each, &target),
         cmocka_unit_test(many_threads_create_and_delete),
+        test_with_seeds(a_heap_that_becomes_just_full_is_not_swept, &target),
         test_with_seeds(a_heap_fills_to_its_last_slot_with_any_type, &target),
         cmocka_unit_test(free_bytes_of_objects_are_not_for_malloc),
         test_with_seeds(blocks_of_malloc_lie_beside_objects, &target),

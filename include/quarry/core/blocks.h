@@ -91,7 +91,9 @@
 #define QUARRY_BLOCKS_IS_KIND 0x10000u
 #define QUARRY_BLOCKS_IS_ON 0x20000u
 #define QUARRY_BLOCKS_KIND_BITS 18u /* those above are the owner's, and part of what makes two kinds differ */
-#define QUARRY_BLOCKS_TRIES 5u      /* of a search for an active block, and for a free one */
+#define QUARRY_BLOCKS_TRIES 5u      /* of a search for an active block, and then for a free one */
+#define QUARRY_BLOCKS_ROUND 8u      /* all of them */
+#define QUARRY_BLOCKS_ROUNDS 5u     /* before a sweep */
 #define QUARRY_NO_BLOCK QUARRY_NO_NUMBER
 
 SIMT_STATIC_ASSERT(QUARRY_BLOCKS_MOST <= QUARRY_NO_NUMBER / QUARRY_BLOCKS_SLOTS,
@@ -326,14 +328,16 @@ SIMT_FN uint64_t quarry_blocks_claim(const struct quarry_blocks *b, uint32_t blo
  *   n      at least 1
  *   hash   any number; lanes with other numbers look elsewhere
  *   seen   where to look first: a block that seemed to have room, or to be free; or QUARRY_NO_BLOCK
- * Returns at least one slot; or none, after some tries, which proves nothing.  Never waits. */
+ * Returns at least one slot; or none, after some tries, which proves nothing.  Waits for nobody: when there seems to be
+ * nothing it pauses some times and looks again.  For who come at once claim all free blocks, and then others find
+ * neither these nor, yet, the slots that are left there.  A sweep's turn serves few of them, and takes longer. */
 SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *b, uint32_t kind, uint32_t n,
                                                     uint32_t hash, uint32_t seen)
 {
     struct quarry_blocks_lot lot = {0, seen};
     SIMT_ROLLED
-    for (uint32_t i = 0; i < 2u * QUARRY_BLOCKS_TRIES && lot.slots == 0; i++) {
-        int fresh = i >= QUARRY_BLOCKS_TRIES;
+    for (uint32_t i = 0; i < QUARRY_BLOCKS_ROUNDS * QUARRY_BLOCKS_ROUND && lot.slots == 0; i++) {
+        int fresh = i % QUARRY_BLOCKS_ROUND >= QUARRY_BLOCKS_TRIES;
         if (lot.block != QUARRY_NO_BLOCK) {
             fresh = quarry_hierarchy_has(&b->shape, quarry_blocks_free_map(b), lot.block);
         } else {
@@ -341,8 +345,11 @@ SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *
             lot.block = quarry_hierarchy_find(
                 &b->shape, fresh ? quarry_blocks_free_map(b) : quarry_blocks_active(b, kind), hash);
         }
-        if (lot.block == QUARRY_NO_BLOCK) { /* none, or a hint was wrong: a search costs more than tries */
-            i = fresh ? i : QUARRY_BLOCKS_TRIES - 1u;
+        if (lot.block == QUARRY_NO_BLOCK) { /* none, or a hint was wrong */
+            uint32_t round = i / QUARRY_BLOCKS_ROUND;
+            for (uint32_t pause = fresh ? 1u << round : 0; pause > 0; pause--)
+                simt_backoff();
+            i = round * QUARRY_BLOCKS_ROUND + (fresh ? QUARRY_BLOCKS_ROUND : QUARRY_BLOCKS_TRIES) - 1u;
             continue;
         }
         lot.slots = fresh ? quarry_blocks_claim(b, lot.block, kind, n)
