@@ -195,6 +195,7 @@ SIMT_KERNEL(simt_bits, struct simt_case, a)
     a.out[5] = simt_ctz_u32(1);
     a.out[6] = simt_clz_u32(1);
     a.out[7] = simt_clz_u32(0xffffffffu);
+    a.out[8] = simt_opaque_u32(0xf0f00001u);
 }
 
 SIMT_KERNEL(simt_clock_advances, struct simt_case, a)

@@ -321,6 +321,7 @@ static void bits(void)
     assert_int_equal(f.out[5], 0);
     assert_int_equal(f.out[6], 31);
     assert_int_equal(f.out[7], 0);
+    assert_true(f.out[8] == 0xf0f00001u);
     assert_true(f.wide[0] == 3);
     assert_true(f.wide[1] == UINT64_MAX - 1);
 }

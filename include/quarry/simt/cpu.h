@@ -301,6 +301,10 @@ SIMT_FN uint64_t simt_clock(void)
 {
     return simt_cpu_clock();
 }
+SIMT_FN uint32_t simt_opaque_u32(uint32_t x)
+{
+    return x;
+}
 SIMT_FN uint32_t simt_popc_u32(uint32_t x)
 {
     return (uint32_t)__builtin_popcount(x);

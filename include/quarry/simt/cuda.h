@@ -224,6 +224,11 @@ SIMT_FN uint64_t simt_clock(void)
 {
     return (uint64_t)clock64();
 }
+SIMT_FN uint32_t simt_opaque_u32(uint32_t x)
+{
+    asm volatile("" : "+r"(x));
+    return x;
+}
 SIMT_FN uint32_t simt_popc_u32(uint32_t x)
 {
     return (uint32_t)__popc(x);

@@ -67,6 +67,8 @@
  *   uint32_t simt_mulhi_u32(a, b)                   upper half of the product
  *   uint64_t simt_mulhi_u64(a, b)
  *   float simt_divide_f32(a, b)                     a / b within 2 units of the last place; b from 1 to 2^126
+ *   uint32_t simt_opaque_u32(x)                     x, which the compiler does not know.  In a loop: what follows
+ *                                                   from it is computed where it is used, not kept in registers
  *
  * Failing
  *   simt_trap(text)                 CPU: the kernel ends, and its launch returns ASSERT with the text.  CUDA:
