@@ -21,8 +21,8 @@ if [ "${3:-}" = segments ]; then
     sound seeds 5000
     plant ouro 60 chunk_masks.h 'an entry without a slot is lost' '/^SIMT_FN void quarry_mask_put\(/,/^}/s/quarry_mask_stray\(m, class_, chunk\)/(void)0/'
     plant ouro 60 chunk_masks.h 'nobody looks at strays' 's/int strays = .*/int strays = 0;/'
-    plant ouro 60 chunk_masks.h 'a stray is not put back' '/^SIMT_FN void quarry_mask_keep_stray/,/^}/s/if \(queued\)/if (0)/'
-    plant seeds 5000 chunk_masks.h 'who crosses 0 does not see a stray' '/^SIMT_FN void quarry_mask_enter/,/^}/s/quarry_mask_put\(m, class_, chunk\)/quarry_mask_put_array(\&m->stray, chunk)/'
+    plant ouro 60 chunk_masks.h 'a stray is not put back' '/^SIMT_FN uint32_t quarry_mask_keep_stray/,/^}/s/return \(uint32_t\)queued;/return 0;/'
+    plant seeds 5000 chunk_masks.h 'who crosses 0 does not see a stray' '/^SIMT_FN uint32_t quarry_mask_enter/,/^}/s/if \(word & \(queued \| QUARRY_MASK_STRAY\)\)/if (word \& QUARRY_MASK_STRAY) quarry_mask_put_array(\&m->stray, chunk);\n    if (word \& queued)/'
     plant seeds 5000 chunk_masks.h 'an entry becomes a stray in two steps' \
         '/^SIMT_FN void quarry_mask_stray/,/^}/s/uint64_t before = simt_cas_u64\(word, now, then, relaxed\);/uint64_t before = now; if (quarry_mask_here(now, class_)) now = simt_or_u64(word, QUARRY_MASK_STRAY, relaxed); before = now; (void)simt_and_u64(word, ~quarry_mask_queued(class_), relaxed);/'
     finish
@@ -34,7 +34,7 @@ sound seeds 5000
 plant ouro 60 chunk_masks.h 'a chunk recycled between look and subtraction' \
     '/^SIMT_FN uint32_t quarry_mask_claim/,/^}/s/(\*count = )quarry_mask_here\((.*), class_\);/\1(uint32_t)quarry_mask_count(\2); if (*count >> 31) *count = 0;/'
 plant seeds 5000 chunk_masks.h 'who undoes a subtraction misses a free' \
-    '/^SIMT_FN uint32_t quarry_mask_claim/,/^}/s/quarry_mask_add\(m, chunk, n - got\)/simt_add_u64(word, (n - got) * QUARRY_MASK_PAGE, relaxed)/'
+    '/^SIMT_FN uint32_t quarry_mask_claim/,/^}/s/quarry_mask_add\(m, chunk, n - got, puts\)/simt_add_u64(word, (n - got) * QUARRY_MASK_PAGE, relaxed)/'
 plant ouro 60 chunk_masks.h 'a chunk that could not go is signalled twice' \
     '/^SIMT_FN void quarry_mask_leave/,/^}/s/quarry_semaphore_signal\(units, pages\);/& &/'
 plant ouro 60 chunk_masks.h 'units of a chunk that could not go are lost' \
@@ -46,7 +46,7 @@ plant ouro 60 semaphore.h 'a batch that failed is still expected' \
 plant ouro 60 index_queue.h 'an entry is put over another' \
     '/^SIMT_FN int quarry_index_queue_put_try/,/^}/s/simt_cas_u32\((.*), QUARRY_NO_INDEX, index, release\) == QUARRY_NO_INDEX/simt_exchange_u32(\1, index, release) | 1/'
 plant seeds 5000 chunk_masks.h 'an entry is dropped though pages came' \
-    '/^SIMT_FN void quarry_mask_keep/,/^}/s/if \(before == now\)/if (simt_and_u64(word, ~quarry_mask_queued(class_), relaxed) | 1u)/'
+    '/^SIMT_FN uint32_t quarry_mask_keep\(/,/^}/s/if \(before == now\)/if (simt_and_u64(word, ~quarry_mask_queued(class_), relaxed) | 1u)/'
 plant ouro 300 chunk_masks.h 'late chunks are not recalled' \
     '/^SIMT_FN int quarry_mask_recall/,/^}/s/if \(late <= 0\)/if (1)/'
 plant ouro 300 chunk_masks.h 'a chunk that could not go is not late' \

@@ -244,6 +244,7 @@ static const struct flaw flaws[] = {
     {"quarry", /* two slots of 32 bytes, and one behind them */
      FLAW_EMPTY,
      {{"kinds", 3, 8, KIND(BOUND, 0) | 1 << 2}, {"words", 3, 8, (uint64_t)2 << 56 | 0xfffffff9}}},
+    {"ouro-c-va", FLAW_EMPTY, {{"self", 0, 8, 1}}},           /* another struct */
 };
 
 /* Writes a word; *before receives what was there. */

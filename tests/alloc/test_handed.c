@@ -99,6 +99,6 @@ int main(void)
     };
     base_target = test_target();
     if (!getenv("QUARRY_TEST_ALLOCATOR"))
-        setenv("QUARRY_TEST_ALLOCATOR", "ualloc,ouro-p-va,ouro-p-vl,ouro-c-s", 1);
+        setenv("QUARRY_TEST_ALLOCATOR", "ualloc,ouro-p-va,ouro-p-vl,ouro-c-s,ouro-c-va,ouro-c-vl", 1);
     return cmocka_run_group_tests_name("handed", tests, NULL, NULL) != 0;
 }

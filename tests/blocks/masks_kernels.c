@@ -14,7 +14,6 @@ SIMT_FN struct quarry_chunk_masks masks_of(const struct masks_case *a)
                                    memory->slot,
                                    MASKS_CHUNKS,
                                    {&memory->late, memory->late_slot, MASKS_CHUNKS - 1u},
-                                   SIMT_NULL,
                                    {SIMT_NULL, SIMT_NULL, 0}};
     return m;
 }
@@ -36,10 +35,10 @@ SIMT_FN uint32_t masks_chunk(const struct quarry_chunk_masks *m, uint64_t *seen)
 SIMT_FN void masks_begin(const struct masks_case *a, const struct quarry_chunk_masks *m, uint32_t kept)
 {
     quarry_chunks_init(m->store, 0, 1);
-    quarry_chunk_masks_init(m, 0, 1);
+    quarry_chunk_masks_init(m, SIMT_NULL, 0, 1);
     a->memory->head.word = 0;
     a->memory->head.fresh = MASKS_CHUNKS;
-    quarry_mask_deal(m, 0, 1u << simt_lane(), 0, 1, kept);
+    quarry_mask_deal(m, SIMT_NULL, 0, 1u << simt_lane(), 0, 1, kept);
 }
 
 SIMT_KERNEL(masks_late, struct masks_case, a)
@@ -84,7 +83,7 @@ SIMT_KERNEL(masks_new, struct masks_case, a)
     quarry_semaphore_signal(&m.class_[0].units, pages);
     quarry_mask_leave(&m, 0, 0);
     (void)quarry_chunks_try(m.store); /* it is in transit, for who makes pages of it */
-    quarry_mask_deal(&m, 0, 1u << simt_lane(), 1, 1, pages - 1u);
+    quarry_mask_deal(&m, SIMT_NULL, 0, 1u << simt_lane(), 1, 1, pages - 1u);
     quarry_semaphore_signal(&m.class_[0].units, 1);
 }
 
@@ -127,7 +126,7 @@ SIMT_KERNEL(masks_free, struct masks_case, a)
 {
     struct quarry_chunk_masks m = masks_of(&a);
     uint64_t seen = 0;
-    quarry_mask_free(&m, 0, 3u, 0, simt_lane());
+    quarry_mask_free(&m, SIMT_NULL, 0, 3u, 0, simt_lane());
     if (simt_lane() == 1)
         masks_wrong(&a, masks_chunk(&m, &seen) == QUARRY_NO_INDEX);
 }
@@ -135,7 +134,7 @@ SIMT_KERNEL(masks_free, struct masks_case, a)
 SIMT_KERNEL(masks_stray, struct masks_case, a)
 {
     struct quarry_chunk_masks m = masks_of(&a);
-    quarry_mask_free(&m, 1, 1u, 0, 3);
+    quarry_mask_free(&m, SIMT_NULL, 1, 1u, 0, 3);
     uint64_t word = simt_load_u64(&m.table->word[0], relaxed);
     masks_wrong(&a, quarry_mask_count(word) != 0 || quarry_chunk_class(word) != 1);
     for (uint32_t k = 0; k < 2; k++)
@@ -159,7 +158,7 @@ SIMT_FN void masks_take(const struct masks_case *a, const struct quarry_chunk_ma
 {
     uint32_t group = 1u << simt_lane();
     while (most-- > 0 && quarry_semaphore_try(&m->class_[0].units, 1)) {
-        uint32_t index = quarry_mask_take(m, 0, group, group);
+        uint32_t index = quarry_mask_take(m, SIMT_NULL, 0, group, group);
         masks_wrong(a, simt_exchange_u32(&a->memory->holders[index], 1, relaxed) != 0);
     }
 }
@@ -183,7 +182,7 @@ SIMT_KERNEL(masks_deal, struct masks_case, a)
         masks_take(&a, &m, 1);
         return;
     }
-    quarry_mask_deal(&m, 0, group, 0, 1, 1);
+    quarry_mask_deal(&m, SIMT_NULL, 0, group, 0, 1, 1);
     if (simt_lane() == 0) {
         (void)simt_exchange_u32(&a.memory->holders[0], 1, relaxed);
         quarry_semaphore_signal(&m.class_[0].units, pages - 1u);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define QUARRY_SEGMENTS_READERS 1 /* who looks is tested, too */
 #include "blocks/segments_kernels.h"
 
 #define SEGMENTS_OF_USERS 0x40000000u /* what lanes write to chunks that are theirs: no number */
@@ -36,7 +35,9 @@ SIMT_FN uint32_t put(const struct segments_case *a, uint32_t queue, uint32_t num
 {
     uint32_t group = simt_match_u32(simt_active(), queue);
     struct quarry_index_queue tickets = quarry_segments_tickets(&a->queues, queue);
-    uint32_t got = quarry_segments_reserve(&a->queues, queue, group, simt_popc_u32(group), 0), ticket = 0;
+    uint32_t n = simt_popc_u32(group), ticket = 0;
+    uint32_t got = a->peeks ? quarry_segments_reserve_try(&a->queues, queue, group, n, (int)(n & 1u))
+                            : quarry_segments_reserve(&a->queues, queue, group, n, 0);
     if (simt_rank(group) == 0)
         ticket = quarry_index_queue_back(&tickets, got);
     ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group));
@@ -58,7 +59,7 @@ SIMT_FN uint32_t take(const struct segments_case *a, uint32_t queue, int shuts)
     uint32_t group = simt_match_u32(simt_active(), queue * 2u + (uint32_t)shuts);
     if (shuts)
         quarry_segments_shut(&a->queues, queue, group);
-    uint32_t number = quarry_segments_take(&a->queues, queue, group, group);
+    uint32_t number = quarry_segments_take(&a->queues, queue, group, group, a->peeks != 0);
     if (number == QUARRY_NO_INDEX)
         (void)simt_add_u32(&a->counts[SEGMENTS_NONE], 1, relaxed);
     else
@@ -164,7 +165,7 @@ SIMT_FN void draw(const struct segments_case *a)
     entry = quarry_segments_entry(q, 0, number);
     simt_store_u64(entry, pair, release);
     wrong(a, simt_add_u64(entry, 0, relaxed) != pair); /* what was there before comes before */
-    quarry_segments_retire(q, 0, number, chunk);
+    quarry_segments_retire(q, 0, number, chunk, 1);
     quarry_chunks_end(&q->store);
 }
 
@@ -184,7 +185,7 @@ SIMT_KERNEL(segments_empty, struct segments_case, a)
         while (simt_any(SIMT_ALL_LANES, quarry_segments_has_some(&a.queues, k))) {
             uint32_t number;
             quarry_segments_shut(&a.queues, k, SIMT_ALL_LANES);
-            number = quarry_segments_take(&a.queues, k, SIMT_ALL_LANES, SIMT_ALL_LANES);
+            number = quarry_segments_take(&a.queues, k, SIMT_ALL_LANES, SIMT_ALL_LANES, a.peeks != 0);
             if (number != QUARRY_NO_INDEX)
                 have(&a, number);
             simt_sync(SIMT_ALL_LANES);

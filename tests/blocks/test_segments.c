@@ -117,7 +117,8 @@ static void enough(uint64_t seed)
     c.numbers = (threads + 1) / 2;
     c.chunks = (uint32_t)(seed / 2 % 3);
     struct segments_after after = run(c, 200, 2 + (uint32_t)(seed / 4 % 2), 64, 1, threads);
-    assert_int_equal(after.counts[SEGMENTS_FULL], 0);
+    if (c.peeks == 0) /* else puts don't wait for slots that others bring */
+        assert_int_equal(after.counts[SEGMENTS_FULL], 0);
 }
 
 static void segments_come_and_go(void **state)
@@ -230,7 +231,7 @@ static void a_reader_may_stand_still(void **state)
 {
     struct segments_case c = {0};
     (void)state;
-    c.stalls = 1;
+    c.stalls = c.peeks = 1;
     c.rounds = 102;
     c.numbers = 8;
     for (c.queues.list = 0; c.queues.list < 2; c.queues.list++)

@@ -11,6 +11,7 @@
  *               VL: the same, and the segments are a list
  *
  *     pool     | store | class 0, 1, ... | words | places | parked | live | returned | tokens | queues | chunk 0 | ...
+ *     self     of C, behind the store: a copy of the heap's struct, for functions that are not inlined
  *     class    a bulk semaphore, whose units are the free pages of the class; the ends of its two queues
  *     queue    of a class: free pages of it.  tokens: chunks with parked pages of it (core/chunk_pages.h)
  *     page     index: chunk << page_bits | page
@@ -69,18 +70,15 @@
 #include "quarry/alloc/ouro/ouro_look.h"
 #include "quarry/alloc/ouro/ouro_pages.h"
 
-SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
-                                 const struct quarry_ouro *h, struct quarry_context *context, uint64_t bytes)
+SIMT_FN void *quarry_ouro_malloc_here(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                      const struct quarry_ouro *h, struct quarry_context *context,
+                                      uint64_t bytes)
 {
     uint32_t class_ = quarry_class_of(&h->sizes, bytes), chunk, page = 0;
     uint32_t group = quarry_group(quarry_ouro_units(payload, h, class_), QUARRY_SITE_OURO_MALLOC);
     uint32_t index;
-    volatile uint32_t kept; /* in memory: else what depends on it is computed once, and lives in registers */
-    if (backing != QUARRY_OURO_STANDARD)
-        kept = class_;
     for (int reserves = 1;; reserves = 0) { /* a segment must not take what it has drained */
-        if (backing != QUARRY_OURO_STANDARD)
-            class_ = kept;
+        class_ = simt_opaque_u32(class_);
         if (class_ == h->sizes.whole) {
             quarry_step(context);
             index = quarry_ouro_whole(backing, payload, h, group);
@@ -92,7 +90,7 @@ SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_o
         group = simt_ballot(group, index == QUARRY_OURO_AGAIN);
         if (index != QUARRY_OURO_AGAIN)
             break;
-        quarry_ouro_drain(backing, payload, h, group);
+        quarry_ouro_drain(payload, h, group);
     }
     if (index == QUARRY_NO_INDEX)
         return SIMT_NULL;
@@ -109,11 +107,42 @@ SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_o
            (uint64_t)page * quarry_class_bytes(&h->sizes, class_);
 }
 
+/* C is out of line in the switch over all allocators, which would have 80 registers with it.  It gets the pool's copy:
+ * were the address of the handle's struct to go out, a kernel would copy its handle into local memory at every malloc
+ * of every allocator.  So would the address of a context; so nothing is out of line where steps are counted. */
+#if defined(QUARRY_ALLOCATOR) || defined(QUARRY_COUNT_STEPS)
+#define QUARRY_OURO_IS_FAR(payload) 0
+#else
+#define QUARRY_OURO_IS_FAR(payload) ((payload) == QUARRY_OURO_CHUNKS)
+#endif
+
+SIMT_NOINLINE_FN void *quarry_ouro_malloc_array(const struct quarry_ouro *h, uint64_t bytes)
+{
+    struct quarry_context context = quarry_context_make(0);
+    return quarry_ouro_malloc_here(QUARRY_OURO_STANDARD, QUARRY_OURO_CHUNKS, h, &context, bytes);
+}
+
+SIMT_NOINLINE_FN void *quarry_ouro_malloc_segments(const struct quarry_ouro *h, uint64_t bytes)
+{
+    struct quarry_context context = quarry_context_make(0);
+    return quarry_ouro_malloc_here(QUARRY_OURO_ARRAY, QUARRY_OURO_CHUNKS, h, &context, bytes);
+}
+
+SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                 const struct quarry_ouro *h, struct quarry_context *context, uint64_t bytes)
+{
+    if (!QUARRY_OURO_IS_FAR(payload))
+        return quarry_ouro_malloc_here(backing, payload, h, context, bytes);
+    if (backing == QUARRY_OURO_STANDARD)
+        return quarry_ouro_malloc_array(h->self, bytes);
+    return quarry_ouro_malloc_segments(h->self, bytes);
+}
+
 /* ---- free ---- */
 
 /* Progress: lanes of a warp that free together wait for each other, and for nobody else. */
-SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
-                              const struct quarry_ouro *h, void *block)
+SIMT_FN void quarry_ouro_free_here(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                   const struct quarry_ouro *h, void *block)
 {
     struct quarry_ouro_where w = quarry_ouro_locate(h, block);
     uint32_t group, n, parks;
@@ -131,8 +160,8 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
         return;
     }
     if (payload == QUARRY_OURO_CHUNKS) {
-        struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
-        quarry_mask_free(&masks, w.class_, group, w.chunk, w.page);
+        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+        quarry_mask_free(&masks, quarry_ouro_entries(backing, h), w.class_, group, w.chunk, w.page);
         return;
     }
     uint32_t got = n;
@@ -151,6 +180,20 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
         struct quarry_chunk_pages parking = quarry_ouro_parking(h, w.class_);
         quarry_chunk_enter(&parking, group, parks, w.chunk);
     }
+}
+
+SIMT_NOINLINE_FN void quarry_ouro_free_segments(const struct quarry_ouro *h, void *block)
+{
+    quarry_ouro_free_here(QUARRY_OURO_ARRAY, QUARRY_OURO_CHUNKS, h, block);
+}
+
+SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                              const struct quarry_ouro *h, void *block)
+{
+    if (QUARRY_OURO_IS_FAR(payload) && backing != QUARRY_OURO_STANDARD)
+        quarry_ouro_free_segments(h->self, block);
+    else
+        quarry_ouro_free_here(backing, payload, h, block);
 }
 
 #define quarry_ouro_settle QUARRY_NOTHING_TO_SETTLE

@@ -96,13 +96,6 @@ SIMT_STATIC_ASSERT(QUARRY_CHUNK_PAGES_MOST <= 1u << QUARRY_MASK_CLASSES_MOST,
 SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_LANES + QUARRY_CHUNK_PAGES_MOST <= (uint64_t)1 << 23,
                    "count has room for what all lanes subtract in error");
 
-/* Where a queue's entries lie in segments: those; else NULL. */
-#if QUARRY_SEGMENTS_READERS
-#define QUARRY_MASK_SEGMENTS(m) ((m)->segments)
-#else
-#define QUARRY_MASK_SEGMENTS(m) ((const struct quarry_segments *)SIMT_NULL)
-#endif
-
 struct quarry_mask_class {
     struct quarry_semaphore units; /* free pages of the class */
     struct quarry_index_queue_ends queue;
@@ -118,12 +111,11 @@ struct quarry_chunk_masks {
     const struct quarry_chunk_table *table; /* without `place` */
     const struct quarry_chunks *store;
     const struct quarry_classes *sizes;
-    struct quarry_mask_class *class_;       /* as many as sizes.whole */
-    uint32_t *slot;                         /* of the queue of class k: `slots` of them from k * slots on */
-    uint32_t slots;                         /* a power of two; as many as chunks, or more */
-    struct quarry_index_queue late;         /* with as many slots */
-    const struct quarry_segments *segments; /* NULL: the queues of classes are arrays */
-    struct quarry_index_queue stray;        /* likewise; of segments only */
+    struct quarry_mask_class *class_; /* as many as sizes.whole */
+    uint32_t *slot;                   /* of the queue of class k: `slots` of them from k * slots on */
+    uint32_t slots;                   /* a power of two; as many as chunks, or more */
+    struct quarry_index_queue late;   /* with as many slots */
+    struct quarry_index_queue stray;  /* likewise; where queues lie in segments only */
 };
 
 /* Pages that are counted, by a value of `word`. */
@@ -154,7 +146,9 @@ SIMT_FN struct quarry_index_queue quarry_mask_queue(const struct quarry_chunk_ma
 }
 
 /* No chunk has a class.  Thread `thread` of `threads` does its share; nothing else runs. */
-SIMT_FN void quarry_chunk_masks_init(const struct quarry_chunk_masks *m, uint64_t thread, uint64_t threads)
+SIMT_FN void quarry_chunk_masks_init(const struct quarry_chunk_masks *m,
+                                     const struct quarry_segments *segments, uint64_t thread,
+                                     uint64_t threads)
 {
     for (uint64_t i = thread; i < m->store->count; i += threads)
         m->table->word[i] = 0;
@@ -164,13 +158,13 @@ SIMT_FN void quarry_chunk_masks_init(const struct quarry_chunk_masks *m, uint64_
         struct quarry_index_queue queue = quarry_mask_queue(m, k);
         if (thread == 0)
             quarry_semaphore_init(&m->class_[k].units, 0);
-        if (QUARRY_MASK_SEGMENTS(m))
-            quarry_segments_init(QUARRY_MASK_SEGMENTS(m), k, thread, threads);
+        if (segments)
+            quarry_segments_init(segments, k, thread, threads);
         else
             quarry_index_queue_init(&queue, 0, thread, threads);
     }
     quarry_index_queue_init(&m->late, 0, thread, threads);
-    if (QUARRY_MASK_SEGMENTS(m))
+    if (segments)
         quarry_index_queue_init(&m->stray, 0, thread, threads);
 }
 
@@ -201,42 +195,62 @@ SIMT_FN void quarry_mask_stray(const struct quarry_chunk_masks *m, uint32_t clas
     }
 }
 
-/* The caller has a chunk's entry in its hands, and puts it into the queue.  Never waits for who stands still. */
-SIMT_FN void quarry_mask_put(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk)
+/* Puts entries that lanes of a group have in their hands: quarry_mask_enter and others have told them so.
+ *   segments   here and in what calls this: where the queues of classes lie; NULL, a constant: they are arrays
+ *   puts       bits of classes, as in `word`: the queue of each gets an entry of the caller's chunk.  0: none
+ *   grows      queues in segments get new ones if they need them; else an entry that finds no slot is a stray
+ * Scope: group, reconverged.  Never waits but for the group. */
+SIMT_FN void quarry_mask_put(const struct quarry_chunk_masks *m, const struct quarry_segments *segments,
+                             uint32_t group, uint32_t puts, uint32_t chunk, int grows)
 {
-    struct quarry_index_queue queue = quarry_mask_queue(m, class_);
-    if (!QUARRY_MASK_SEGMENTS(m))
-        quarry_mask_put_array(&queue, chunk);
-    else if (!quarry_segments_put_one(QUARRY_MASK_SEGMENTS(m), class_, chunk))
-        quarry_mask_stray(m, class_, chunk);
+    for (uint32_t some; (some = simt_ballot(group, puts != 0)) != 0;) {
+        uint32_t class_ = simt_shuffle_u32(group, puts ? simt_ctz_u32(puts) : 0, simt_ctz_u32(some));
+        int mine = (int)(puts >> class_ & 1u);
+        uint32_t these = simt_ballot(group, mine), got = simt_popc_u32(these), ticket = 0;
+        struct quarry_index_queue queue =
+            segments ? quarry_segments_tickets(segments, class_) : quarry_mask_queue(m, class_);
+        if (segments)
+            got = quarry_segments_reserve_try(segments, class_, group, got, grows);
+        if (got && simt_rank(group) == 0)
+            ticket = quarry_index_queue_back(&queue, got);
+        ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) + simt_rank(these);
+        if (mine && !segments)
+            quarry_index_queue_put(&queue, ticket, chunk);
+        else if (mine && simt_rank(these) < got)
+            quarry_segments_put(segments, class_, ticket, chunk, 0);
+        else if (mine)
+            quarry_mask_stray(m, class_, chunk);
+        simt_sync(group); /* all are put */
+        if (got && simt_rank(group) == 0)
+            quarry_index_queue_add(&queue, got);
+        puts &= ~(1u << class_);
+    }
 }
 
-/* The caller has taken an entry out: puts it back, unless it is of no use. */
-SIMT_FN void quarry_mask_keep(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk)
+/* The caller has taken an entry out, and must put it back, unless it is of no use.
+ * Returns the bit of its class; else 0. */
+SIMT_FN uint32_t quarry_mask_keep(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk)
 {
     uint64_t *word = &m->table->word[chunk], now = simt_load_u64(word, relaxed);
     while (!quarry_mask_here(now, class_)) {
         uint64_t before = simt_cas_u64(word, now, now & ~quarry_mask_queued(class_), relaxed);
         if (before == now)
-            return;
+            return 0;
         now = before;
     }
-    quarry_mask_put(m, class_, chunk);
+    return (uint32_t)quarry_mask_queued(class_);
 }
 
 /* The same of a stray: it goes into the queue of the class that the chunk has now. */
-SIMT_FN void quarry_mask_keep_stray(const struct quarry_chunk_masks *m, uint32_t chunk)
+SIMT_FN uint32_t quarry_mask_keep_stray(const struct quarry_chunk_masks *m, uint32_t chunk)
 {
     uint64_t *word = &m->table->word[chunk], now = simt_load_u64(word, relaxed), before, queued;
     for (;; now = before) {
         uint32_t its = quarry_chunk_class(now) - 1u;
         queued = its < m->sizes->whole && quarry_mask_here(now, its) ? quarry_mask_queued(its) & ~now : 0;
         before = simt_cas_u64(word, now, (now & ~QUARRY_MASK_STRAY) | queued, relaxed);
-        if (before == now) {
-            if (queued)
-                quarry_mask_put(m, its, chunk);
-            return;
-        }
+        if (before == now)
+            return (uint32_t)queued;
     }
 }
 
@@ -274,14 +288,15 @@ SIMT_FN void quarry_mask_leave(const struct quarry_chunk_masks *m, uint32_t chun
 }
 
 /* A chunk's count was 0 or less, and is more now: the queue is to have an entry.
- *   word   its value then */
-SIMT_FN void quarry_mask_enter(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk,
-                               uint64_t word)
+ *   word   its value then
+ * Returns the bit of its class if the caller has that entry in its hands now; else 0. */
+SIMT_FN uint32_t quarry_mask_enter(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk,
+                                   uint64_t word)
 {
     uint64_t queued = quarry_mask_queued(class_);
-    if (!(word & (queued | (QUARRY_MASK_SEGMENTS(m) ? QUARRY_MASK_STRAY : 0))) &&
-        !(simt_or_u64(&m->table->word[chunk], queued, relaxed) & queued))
-        quarry_mask_put(m, class_, chunk);
+    if (word & (queued | QUARRY_MASK_STRAY)) /* an array has no strays */
+        return 0;
+    return (uint32_t)(~simt_or_u64(&m->table->word[chunk], queued, relaxed) & queued);
 }
 
 /* Is a chunk whole, by a value of its word?
@@ -292,15 +307,16 @@ SIMT_FN int quarry_mask_is_whole(const struct quarry_chunk_masks *m, uint64_t wo
 }
 
 /* Adds pages to the count of a chunk.  Never waits.
+ *   puts   out: as that of quarry_mask_put
  * Returns its word. */
-SIMT_FN uint64_t quarry_mask_add(const struct quarry_chunk_masks *m, uint32_t chunk, uint32_t n)
+SIMT_FN uint64_t quarry_mask_add(const struct quarry_chunk_masks *m, uint32_t chunk, uint32_t n,
+                                 uint32_t *puts)
 {
     /* release: pairs with the acquires of claims, and in quarry_mask_leave */
     uint64_t word =
         simt_add_u64(&m->table->word[chunk], n * QUARRY_MASK_PAGE, release) + n * QUARRY_MASK_PAGE;
     uint32_t class_ = quarry_chunk_class(word) - 1u, here = quarry_mask_here(word, class_);
-    if (class_ < m->sizes->whole && here - 1u < n)
-        quarry_mask_enter(m, class_, chunk, word);
+    *puts = class_ < m->sizes->whole && here - 1u < n ? quarry_mask_enter(m, class_, chunk, word) : 0;
     return word;
 }
 
@@ -355,16 +371,17 @@ SIMT_FN uint32_t quarry_mask_chunks(const struct quarry_chunk_masks *m, uint32_t
 
 /* Claims up to n pages of a chunk.
  *   count   out: pages that were counted before
+ *   puts    out, if it gets less: as that of quarry_mask_put
  * Returns how many. */
 SIMT_FN uint32_t quarry_mask_claim(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t chunk,
-                                   uint32_t n, uint32_t *count)
+                                   uint32_t n, uint32_t *count, uint32_t *puts)
 {
     uint64_t *word = &m->table->word[chunk];
     /* acquire: pairs with the releases of those who counted its pages */
     *count = quarry_mask_here(simt_sub_u64(word, n * QUARRY_MASK_PAGE, acquire), class_);
     uint32_t got = *count < n ? *count : n;
     if (got < n) {
-        uint64_t now = quarry_mask_add(m, chunk, n - got);
+        uint64_t now = quarry_mask_add(m, chunk, n - got, puts);
         uint32_t its = quarry_chunk_class(now) - 1u;
         if (quarry_mask_is_whole(m, now, its))
             quarry_mask_leave(m, chunk, its);
@@ -453,54 +470,51 @@ SIMT_FN uint32_t quarry_mask_entry(const struct quarry_index_queue *q, uint32_t 
 }
 
 /* The same of a queue in segments. */
-SIMT_FN uint32_t quarry_mask_entry_segment(const struct quarry_chunk_masks *m, uint32_t class_,
+SIMT_FN uint32_t quarry_mask_entry_segment(const struct quarry_chunk_masks *m,
+                                           const struct quarry_segments *segments, uint32_t class_,
                                            uint32_t group, uint32_t vain, uint32_t n)
 {
-    struct quarry_index_queue queue = {&QUARRY_MASK_SEGMENTS(m)->ends[class_].queue, SIMT_NULL,
-                                       m->slots - 1u};
+    struct quarry_index_queue queue = {&segments->ends[class_].queue, SIMT_NULL, m->slots - 1u};
     uint32_t rank = simt_rank(group), leader = simt_ctz_u32(group);
     /* A look first: who finds nothing changes nothing. */
     int some = rank == 0 && (int32_t)simt_load_u32(&queue.ends->count, relaxed) > 0;
     if (!simt_shuffle_u32(group, (uint32_t)some, leader))
         return QUARRY_NO_INDEX;
     if (vain % 2u)
-        return quarry_segments_take(QUARRY_MASK_SEGMENTS(m), class_, group, simt_ballot(group, rank < n));
+        return quarry_segments_take(segments, class_, group, simt_ballot(group, rank < n), 1);
     uint32_t at = rank == 0 ? quarry_mask_look(&queue, vain, &n) : 0;
-    return quarry_segments_peek(QUARRY_MASK_SEGMENTS(m), class_, group,
-                                simt_shuffle_u32(group, at, leader) + rank);
+    return quarry_segments_peek(segments, class_, group, simt_shuffle_u32(group, at, leader) + rank);
 }
 
 /* Takes free pages for lanes of the group that have a unit each.
  *   has   those lanes, not none
  * Returns the caller's index, or QUARRY_NO_INDEX if it is not among them.  Scope: group, reconverged.
  * Progress: see above; waits for lanes that wait for nobody. */
-SIMT_FN uint32_t quarry_mask_take(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t group,
-                                  uint32_t has)
+SIMT_FN uint32_t quarry_mask_take(const struct quarry_chunk_masks *m, const struct quarry_segments *segments,
+                                  uint32_t class_, uint32_t group, uint32_t has)
 {
-    struct quarry_index_queue array = QUARRY_MASK_SEGMENTS(m) ? m->stray : quarry_mask_queue(m, class_);
+    struct quarry_index_queue array = segments ? m->stray : quarry_mask_queue(m, class_);
     uint32_t index = QUARRY_NO_INDEX, each = quarry_class_pages(m->sizes, class_);
     for (uint32_t vain = 0;; vain++) {
         uint32_t wanted = simt_popc_u32(has),
                  n = (wanted + each - 1u) / each << (vain < 10u ? vain / 2u : 5u);
         n = n < simt_popc_u32(group) ? n : simt_popc_u32(group);
-        int strays = QUARRY_MASK_SEGMENTS(m) && vain / 2u % 2u;
-        uint32_t chunk, here = 0, got = 0;
-        if (QUARRY_MASK_SEGMENTS(m) && !strays)
-            chunk = quarry_mask_entry_segment(m, class_, group, vain, n);
+        int strays = segments && vain / 2u % 2u;
+        uint32_t chunk, here = 0, got = 0, puts = 0;
+        if (segments && !strays)
+            chunk = quarry_mask_entry_segment(m, segments, class_, group, vain, n);
         else
             chunk = quarry_mask_entry(&array, group, vain, n);
         if (chunk != QUARRY_NO_INDEX)
             here = quarry_mask_here(simt_load_u64(&m->table->word[chunk], relaxed), class_);
         uint32_t before = quarry_scan_add_u32(group, here) - here;
         if (here && before < wanted)
-            got = quarry_mask_claim(m, class_, chunk, wanted - before < here ? wanted - before : here, &here);
-        if (vain % 2u && chunk != QUARRY_NO_INDEX) {
-            if (strays)
-                quarry_mask_keep_stray(m, chunk);
-            else
-                quarry_mask_keep(m, class_, chunk);
-        }
+            got = quarry_mask_claim(m, class_, chunk, wanted - before < here ? wanted - before : here, &here,
+                                    &puts);
+        if (vain % 2u && chunk != QUARRY_NO_INDEX)
+            puts |= strays ? quarry_mask_keep_stray(m, chunk) : quarry_mask_keep(m, class_, chunk);
         has = quarry_mask_share(m, group, class_, chunk, got, here, has, &index);
+        quarry_mask_put(m, segments, group, puts, chunk, 1);
         if (has == 0)
             break;
         if (vain % 2u)
@@ -514,8 +528,8 @@ SIMT_FN uint32_t quarry_mask_take(const struct quarry_chunk_masks *m, uint32_t c
 
 /* The caller's page is free.  Of those that are free already nothing is counted.
  * Scope: group, reconverged; pages of one class.  Never waits for pages. */
-SIMT_FN void quarry_mask_free(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t group,
-                              uint32_t chunk, uint32_t page)
+SIMT_FN void quarry_mask_free(const struct quarry_chunk_masks *m, const struct quarry_segments *segments,
+                              uint32_t class_, uint32_t group, uint32_t chunk, uint32_t page)
 {
     uint32_t same = simt_match_u32(group, chunk * m->table->fields + page / 32u), n = 0;
     uint32_t bits = simt_reduce_or_u32(same, 1u << page % 32u);
@@ -531,9 +545,10 @@ SIMT_FN void quarry_mask_free(const struct quarry_chunk_masks *m, uint32_t class
     n = simt_reduce_add_u32(same, n);
     simt_sync(group); /* all bits are set */
     uint64_t word = 0;
+    uint32_t puts = 0;
     n = simt_rank(same) == 0 ? n : 0;
     if (n) {
-        word = quarry_mask_add(m, chunk, n);
+        word = quarry_mask_add(m, chunk, n, &puts);
         if (quarry_chunk_class(word) !=
             class_ + 1u) { /* it was no block: the chunk has become something else */
             QUARRY_ASSERT_LIVE(0);
@@ -541,6 +556,7 @@ SIMT_FN void quarry_mask_free(const struct quarry_chunk_masks *m, uint32_t class
             n = 0;
         }
     }
+    quarry_mask_put(m, segments, group, puts, chunk, 0);
     n = simt_reduce_add_u32(group, n);
     simt_sync(group); /* and counted */
     if (simt_rank(group) == 0 && n) {
@@ -559,8 +575,8 @@ SIMT_FN void quarry_mask_free(const struct quarry_chunk_masks *m, uint32_t class
  *   chunk   of the first `made` lanes: a new chunk
  *   kept    pages that somebody has, at least one of each chunk
  * They are not signalled.  Scope: group, reconverged.  Never waits. */
-SIMT_FN void quarry_mask_deal(const struct quarry_chunk_masks *m, uint32_t class_, uint32_t group,
-                              uint32_t chunk, uint32_t made, uint32_t kept)
+SIMT_FN void quarry_mask_deal(const struct quarry_chunk_masks *m, const struct quarry_segments *segments,
+                              uint32_t class_, uint32_t group, uint32_t chunk, uint32_t made, uint32_t kept)
 {
     uint32_t each = quarry_class_pages(m->sizes, class_), rank = simt_rank(group),
              width = simt_popc_u32(group);
@@ -576,14 +592,16 @@ SIMT_FN void quarry_mask_deal(const struct quarry_chunk_masks *m, uint32_t class
             simt_store_u32(quarry_chunk_field(m->table, m->table->parked, of, first), bits, relaxed);
     }
     simt_sync(group); /* all bits are set */
+    uint32_t puts = 0;
     if (rank < made) {
         uint32_t taken = kept > rank * each ? kept - rank * each : 0, free_ = taken < each ? each - taken : 0;
         uint64_t more = free_ * QUARRY_MASK_PAGE + (class_ + 1u) * QUARRY_CHUNK_CLASS;
         /* release: pairs with the acquires of claims */
         more += simt_add_u64(&m->table->word[chunk], more, release);
         if (quarry_mask_count(more) > 0)
-            quarry_mask_enter(m, class_, chunk, more);
+            puts = quarry_mask_enter(m, class_, chunk, more);
     }
+    quarry_mask_put(m, segments, group, puts, chunk, 0);
     simt_sync(group); /* and counted */
 }
 

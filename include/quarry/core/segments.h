@@ -171,7 +171,7 @@ SIMT_FN uint32_t quarry_segments_more(const struct quarry_segments *q, uint32_t 
             failed = 1; /* others have segments in hands, or nobody */
         failed = (int)simt_shuffle_u32(group, (uint32_t)failed, leader);
         for (; installs && !failed; installs--)
-            failed = !quarry_segments_install(q, queue, group);
+            failed = !quarry_segments_install(q, queue, group, 0);
         installs = 0;
         if (simt_rank(group) == 0) {
             /* Those who asked first have what is there; else all would reach for it. */
@@ -194,7 +194,23 @@ SIMT_FN uint32_t quarry_segments_more(const struct quarry_segments *q, uint32_t 
     }
 }
 
-/* Reserves slots for n numbers of a group, and installs segments if they are short.
+/* Asks for n slots.
+ *   until   out: what was asked for, up to this
+ * Returns so many it has got << 16 | so many segments it is to install.  Never waits. */
+SIMT_FN uint32_t quarry_segments_ask(const struct quarry_segments *q, uint32_t queue, uint32_t n,
+                                     uint32_t *until)
+{
+    uint64_t word;
+    uint32_t got = quarry_segments_get(q, queue, n, 1, &word), asked = (uint32_t)(word >> 32), size = q->size;
+    uint32_t begun = (0u - asked) & q->slots, installs = 0;
+    int32_t rest = quarry_segments_room(word) - (int32_t)n;
+    if (n > begun && rest < (int32_t)size) /* the first of all installs one more, to be ahead */
+        installs = 1u + (n - begun - 1u) / size + (asked == q->start);
+    *until = asked + n;
+    return got << 16 | installs;
+}
+
+/* Reserves slots for n numbers of a group, and installs segments if they are short.  For queues at which nobody peeks.
  *   left   so many chunks are to be left in the store
  * Returns as many as it got: fewer only if chunks are short or the directory is full.  The same in all lanes.
  * Then: quarry_segments_tickets, quarry_segments_put for each, a sync, quarry_segments_add; and quarry_segments_spare
@@ -203,21 +219,38 @@ SIMT_FN uint32_t quarry_segments_more(const struct quarry_segments *q, uint32_t 
 SIMT_FN uint32_t quarry_segments_reserve(const struct quarry_segments *q, uint32_t queue, uint32_t group,
                                          uint32_t n, uint32_t left)
 {
-    uint32_t leader = simt_ctz_u32(group), size = q->size, state = 0, until = 0;
-    if (simt_rank(group) == 0) {
-        uint64_t word;
-        uint32_t got = quarry_segments_get(q, queue, n, 1, &word), asked = (uint32_t)(word >> 32);
-        uint32_t begun = (0u - asked) & q->slots, installs = 0;
-        int32_t rest = quarry_segments_room(word) - (int32_t)n;
-        if (n > begun && rest < (int32_t)size) /* the first of all installs one more, to be ahead */
-            installs = 1u + (n - begun - 1u) / size + (asked == q->start);
-        until = asked + n;
-        state = got << 16 | installs;
-    }
+    uint32_t leader = simt_ctz_u32(group), state = 0, until = 0;
+    if (simt_rank(group) == 0)
+        state = quarry_segments_ask(q, queue, n, &until);
     state = simt_shuffle_u32(group, state, leader);
     if (state != n << 16)
         return quarry_segments_more(q, queue, group, n, left, until, state);
     return n;
+}
+
+/* The same for queues at which others peek, of slots that can be had without waiting for others.
+ *   grows   installs segments if it is the caller's turn
+ * Returns as many as it got.  Scope: group, reconverged.  Never waits but for the group. */
+SIMT_FN uint32_t quarry_segments_reserve_try(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                             uint32_t n, int grows)
+{
+    uint32_t leader = simt_ctz_u32(group), state = 0, installed = 0, until;
+    if (simt_rank(group) == 0)
+        state = quarry_segments_ask(q, queue, n, &until);
+    state = simt_shuffle_u32(group, state, leader);
+    while (grows && installed < (state & 0xffffu) && quarry_segments_install(q, queue, group, 1))
+        installed++;
+    if (state >> 16 == n)
+        return n;
+    if (simt_rank(group) == 0) {
+        uint64_t word;
+        state >>= 16;
+        if (installed)
+            state += quarry_segments_get(q, queue, n - state, 0, &word);
+        if (state < n) /* so who comes next asks for the same, and it is his turn */
+            (void)simt_sub_u64(&q->ends[queue].room, (n - state) * QUARRY_SEGMENTS_ASKED, relaxed);
+    }
+    return simt_shuffle_u32(group, state, leader);
 }
 
 /* Gives slots back that the caller has reserved. */
@@ -256,18 +289,6 @@ SIMT_FN void quarry_segments_add(const struct quarry_segments *q, uint32_t queue
         quarry_index_queue_add(&tickets, n);
 }
 
-/* The calling lane puts a number into a queue, alone.
- * Returns whether there was a slot.  Never waits for who stands still. */
-SIMT_FN int quarry_segments_put_one(const struct quarry_segments *q, uint32_t queue, uint32_t index)
-{
-    struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
-    uint32_t got = quarry_segments_reserve(q, queue, (uint32_t)1 << simt_lane(), 1, 0);
-    if (got)
-        quarry_segments_put(q, queue, quarry_index_queue_back(&tickets, 1), index, 0);
-    quarry_segments_add(q, queue, got);
-    return got != 0;
-}
-
 /* ---- takes ---- */
 
 /* Takes numbers for lanes of a group.
@@ -275,7 +296,7 @@ SIMT_FN int quarry_segments_put_one(const struct quarry_segments *q, uint32_t qu
  * Returns the caller's: QUARRY_NO_INDEX if there are too few at this moment, or if it was QUARRY_SEGMENTS_SKIP.
  * Scope: group, reconverged.  Progress: waits for puts that have a ticket, which wait for nobody. */
 SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t queue, uint32_t group,
-                                      uint32_t takes)
+                                      uint32_t takes, int peeks)
 {
     struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
     uint32_t got = 0, ticket = 0, index = QUARRY_NO_INDEX, chunk = 0, leader = simt_ctz_u32(group);
@@ -308,9 +329,9 @@ SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t 
         /* acq_rel: who retires the segment has all their reads behind it */
         if (simt_add_u32(&q->taken[chunk], n, acq_rel) + n == size) {
             if (q->list)
-                quarry_segments_leave(q, queue);
+                quarry_segments_leave(q, queue, peeks);
             else
-                quarry_segments_retire(q, queue, ticket >> q->shift, chunk);
+                quarry_segments_retire(q, queue, ticket >> q->shift, chunk, peeks);
         }
     }
     return index;

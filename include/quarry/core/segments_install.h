@@ -135,7 +135,8 @@ SIMT_FN int quarry_segments_enter(const struct quarry_segments *q, uint32_t queu
 
 /* Installs a segment.  Scope: group, reconverged.  Never waits but for the group.
  * Returns whether it did: not if there is no chunk, or if the directory is full. */
-SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t queue, uint32_t group)
+SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                    int peeks)
 {
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), width = simt_popc_u32(group);
     uint32_t chunk = QUARRY_NO_INDEX;
@@ -150,7 +151,7 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
         simt_store_u32(&slot[i], QUARRY_NO_INDEX, relaxed);
     if (rank == 0) {
         simt_store_u32(&q->taken[chunk], 0, relaxed);
-        if (QUARRY_SEGMENTS_READERS)
+        if (peeks)
             (void)simt_add_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed);
         (void)simt_add_u32(q->segments, 1, relaxed);
     }
@@ -159,7 +160,7 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
     if (rank == 0 && installed) {
         quarry_chunks_end(&q->store);
     } else if (rank == 0) {
-        if (QUARRY_SEGMENTS_READERS) /* it has had no entry, so nobody looks at it */
+        if (peeks) /* it has had no entry, so nobody looks at it */
             (void)simt_sub_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed);
         (void)simt_sub_u32(q->segments, 1, relaxed);
         quarry_chunks_return(&q->store, chunk);

@@ -5,31 +5,39 @@
 
 #include "quarry/core/segments_shape.h"
 
-/* One who holds a chunk lets go of it: the segment itself, when it is retired, or a reader.  The last one returns it.
- * Never waits. */
-SIMT_FN void quarry_segments_let_go(const struct quarry_segments *q, uint32_t chunk)
+/* A chunk that was a segment goes to the store. */
+SIMT_FN void quarry_segments_return(const struct quarry_segments *q, uint32_t chunk)
 {
-    /* release, then acquire: who returns the chunk has all reads of others behind it.  What took the segment out of its
-     * queue is before what is done by who adds to `readers` later: quarry_segments_peek. */
-    if (QUARRY_SEGMENTS_READERS &&
-        (simt_sub_u32(&q->readers[chunk], 1, release) != QUARRY_SEGMENTS_HELD + 1u ||
-         simt_cas_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD, 0, acquire) != QUARRY_SEGMENTS_HELD))
-        return;
     quarry_chunks_begin(&q->store);
     /* release: pairs with the acquire in quarry_segments_any; the transit was begun before */
     (void)simt_sub_u32(q->segments, 1, release);
     quarry_chunks_return(&q->store, chunk);
 }
 
-/* A segment is out of its queue: its chunk goes to the store when nobody looks at it any more. */
+/* One who holds a chunk lets go of it: the segment itself, when it is retired, or a reader.  The last one returns it.
+ * Never waits. */
+SIMT_FN void quarry_segments_let_go(const struct quarry_segments *q, uint32_t chunk)
+{
+    /* release, then acquire: who returns the chunk has all reads of others behind it.  What took the segment out of its
+     * queue is before what is done by who adds to `readers` later: quarry_segments_peek. */
+    if (simt_sub_u32(&q->readers[chunk], 1, release) == QUARRY_SEGMENTS_HELD + 1u &&
+        simt_cas_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD, 0, acquire) == QUARRY_SEGMENTS_HELD)
+        quarry_segments_return(q, chunk);
+}
+
+/* A segment is out of its queue: its chunk goes to the store when nobody looks at it any more.
+ *   peeks   here and in what calls this: a constant.  0: nobody ever calls quarry_segments_peek on these queues */
 SIMT_FN void quarry_segments_retire(const struct quarry_segments *q, uint32_t queue, uint32_t number,
-                                    uint32_t chunk)
+                                    uint32_t chunk, int peeks)
 {
     uint32_t next = quarry_segments_after(q, number, q->entries);
     /* relaxed: what lets go releases it.  A list's entry may be another's by now. */
     (void)simt_cas_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(number, chunk),
                        quarry_segments_pair(next, QUARRY_NO_INDEX), relaxed);
-    quarry_segments_let_go(q, chunk);
+    if (peeks)
+        quarry_segments_let_go(q, chunk);
+    else
+        quarry_segments_return(q, chunk);
 }
 
 /* The link of a segment, to segment `number`.
@@ -101,7 +109,7 @@ SIMT_FN uint32_t quarry_segments_append(const struct quarry_segments *q, uint32_
 }
 
 /* A segment of a list has been finished.  All that are so at the beginning go to the store, in their order. */
-SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t queue)
+SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t queue, int peeks)
 {
     for (;;) {
         /* acq_rel, and an addition: either who finishes a segment sees that it is the first, or who makes it the
@@ -121,7 +129,7 @@ SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t que
             after = quarry_segments_pair(number, QUARRY_NO_INDEX);
         }
         if (simt_cas_u64(&q->ends[queue].head, head, after, acq_rel) == head)
-            quarry_segments_retire(q, queue, (uint32_t)(head >> 32), chunk);
+            quarry_segments_retire(q, queue, (uint32_t)(head >> 32), chunk, peeks);
     }
 }
 

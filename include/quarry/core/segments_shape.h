@@ -16,14 +16,6 @@
 #define QUARRY_SEGMENTS_OPEN ((1u << QUARRY_SEGMENTS_TO_BITS) - 1u)   /* of a link: no next one yet */
 #define QUARRY_SEGMENTS_CLOSED ((1u << QUARRY_SEGMENTS_TO_BITS) - 2u) /* and there will be none */
 SIMT_STATIC_ASSERT(QUARRY_CHUNKS_MOST <= QUARRY_SEGMENTS_CLOSED, "a link has room for a chunk");
-/* Whether somebody looks at segments without a position of them.  In the tests only, so far: with `readers` malloc of
- * all allocators takes 69 registers instead of 64, and 96 if the queues of chunks may lie in segments. */
-#ifdef QUARRY_EXTRA_ALLOCATORS
-#define QUARRY_SEGMENTS_READERS 1
-#endif
-#ifndef QUARRY_SEGMENTS_READERS
-#define QUARRY_SEGMENTS_READERS 0
-#endif
 #define QUARRY_SEGMENTS_HELD ((uint32_t)1 << 31) /* of readers: a segment that is not returned yet */
 #define QUARRY_SEGMENTS_ROOM_BIAS ((uint32_t)1 << 31)
 #define QUARRY_SEGMENTS_ASKED ((uint64_t)1 << 32) /* of room: one slot was asked for */
@@ -50,7 +42,7 @@ struct quarry_segments {
     uint32_t list;                     /* lists, 127 of them at most; else arrays */
     uint64_t *link;                    /* of each chunk; of lists */
     uint32_t *taken;                   /* of each chunk */
-    uint32_t *readers;                 /* of each chunk */
+    uint32_t *readers;                 /* of each chunk; NULL: nobody looks at what he has no position of */
     uint32_t *segments;                /* that are in queues */
     struct quarry_chunks store;
     unsigned char *base; /* of chunk 0; NULL: chunks may not be used, so there is never any room */
@@ -117,7 +109,8 @@ SIMT_FN void quarry_segments_init_all(const struct quarry_segments *q, uint64_t 
     if (thread == 0)
         *q->segments = 0;
     for (uint64_t i = thread; q->base && i < q->store.count; i += threads) {
-        q->readers[i] = 0;
+        if (q->readers)
+            q->readers[i] = 0;
         if (q->list)
             q->link[i] = 0;
     }

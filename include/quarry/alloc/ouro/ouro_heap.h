@@ -48,6 +48,7 @@ struct quarry_ouro {
     uint32_t unit;
     struct quarry_segments
         segments; /* its store is of all; else VA, VL.  Debug mode, which watches chunks, has none */
+    struct quarry_ouro *self;         /* C: a copy of this, for functions that are not inlined */
     enum quarry_ouro_backing backing; /* for quarry_ouro_sections */
     enum quarry_ouro_payload payload;
 };
@@ -70,10 +71,8 @@ SIMT_FN struct quarry_chunk_pages quarry_ouro_parking(const struct quarry_ouro *
     return p;
 }
 
-SIMT_FN struct quarry_chunk_masks quarry_ouro_masks(enum quarry_ouro_backing backing,
-                                                    const struct quarry_ouro *h)
+SIMT_FN struct quarry_chunk_masks quarry_ouro_masks(const struct quarry_ouro *h)
 {
-    int array = backing == QUARRY_OURO_STANDARD;
     uint32_t mask = h->token_slots - 1u, *others = h->tokens + h->token_slots;
     struct quarry_chunk_masks m = {&h->table,
                                    &h->segments.store,
@@ -82,9 +81,15 @@ SIMT_FN struct quarry_chunk_masks quarry_ouro_masks(enum quarry_ouro_backing bac
                                    others,
                                    h->token_slots,
                                    {&h->mask_ends->late, h->tokens, mask},
-                                   array ? SIMT_NULL : &h->segments,
                                    {&h->mask_ends->stray, others, mask}};
     return m;
+}
+
+/* Where queues of chunks lie, if in segments; else NULL. */
+SIMT_FN const struct quarry_segments *quarry_ouro_entries(enum quarry_ouro_backing backing,
+                                                          const struct quarry_ouro *h)
+{
+    return backing == QUARRY_OURO_STANDARD ? SIMT_NULL : &h->segments;
 }
 
 SIMT_FN struct quarry_semaphore *quarry_ouro_units(enum quarry_ouro_payload payload,
@@ -100,8 +105,10 @@ SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro
     if (backing != QUARRY_OURO_STANDARD)
         quarry_segments_init_all(&h->segments, thread, threads);
     if (payload == QUARRY_OURO_CHUNKS) {
-        struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
-        quarry_chunk_masks_init(&masks, thread, threads);
+        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+        if (thread == 0)
+            *h->self = *h;
+        quarry_chunk_masks_init(&masks, quarry_ouro_entries(backing, h), thread, threads);
         return;
     }
     quarry_chunk_table_init(&h->table, h->chunks.count, thread, threads);

@@ -55,6 +55,8 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
         h->class_ = (struct quarry_ouro_class *)quarry_layout_section(
             l, "classes", classes * sizeof *h->class_, QUARRY_SECTION_ALIGN);
     else {
+        h->self =
+            (struct quarry_ouro *)quarry_layout_section(l, "self", sizeof *h->self, QUARRY_SECTION_ALIGN);
         h->masks = (struct quarry_mask_class *)quarry_layout_section(
             l, "classes", classes * sizeof *h->masks + sizeof *h->mask_ends, QUARRY_SECTION_ALIGN);
         h->mask_ends = (struct quarry_mask_ends *)(void *)(h->masks + classes);
@@ -84,10 +86,10 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
         if (q->list)
             q->link =
                 (uint64_t *)quarry_layout_section(l, "links", used * sizeof *q->link, QUARRY_SECTION_ALIGN);
-        q->taken = (uint32_t *)quarry_layout_section(l, "taken", (2u * used + 1u) * sizeof *q->taken,
-                                                     QUARRY_SECTION_ALIGN);
-        q->readers = q->taken + used;
-        q->segments = q->readers + used;
+        q->taken = (uint32_t *)quarry_layout_section(
+            l, "taken", ((pages ? 1u : 2u) * used + 1u) * sizeof *q->taken, QUARRY_SECTION_ALIGN);
+        q->segments = q->taken + used;
+        q->readers = pages ? SIMT_NULL : q->segments + 1;
         quarry_segments_shape(q, shift, entries);
     } else if (pages)
         h->queue = (uint32_t *)quarry_layout_section(

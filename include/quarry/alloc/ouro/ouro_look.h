@@ -98,8 +98,8 @@ SIMT_FN uint32_t quarry_ouro_segment_faults(enum quarry_ouro_payload payload, co
             sum->faults += share->thread == 0;
             break;
         }
-        sum->faults += QUARRY_SEGMENTS_READERS && share->thread == 0 &&
-                       q->readers[(uint32_t)pair] != QUARRY_SEGMENTS_HELD + 1u;
+        sum->faults +=
+            q->readers && share->thread == 0 && q->readers[(uint32_t)pair] != QUARRY_SEGMENTS_HELD + 1u;
         const uint32_t *slot = quarry_segments_slots(q, (uint32_t)pair);
         for (uint64_t i = share->thread; i < size; i += share->threads) {
             uint32_t index = slot[i], ticket = at + (uint32_t)i;
@@ -117,6 +117,15 @@ SIMT_FN uint32_t quarry_ouro_segment_faults(enum quarry_ouro_payload payload, co
         sum->faults +=
             ends->queue.count != back - front || quarry_segments_room(ends->room) != (int32_t)(at - back);
     return segments;
+}
+
+/* Is the copy of the struct another one? */
+SIMT_FN int quarry_ouro_is_foreign(const struct quarry_ouro *h, const struct quarry_ouro *self)
+{
+    return self->self != h->self || self->chunks.base != h->chunks.base ||
+           self->chunks.count != h->chunks.count || self->table.word != h->table.word ||
+           self->table.parked != h->table.parked || self->masks != h->masks || self->tokens != h->tokens ||
+           self->segments.ends != h->segments.ends || self->segments.taken != h->segments.taken;
 }
 
 /* Likewise of what all chunks share. */
@@ -143,7 +152,8 @@ SIMT_FN uint32_t quarry_ouro_shared_faults(enum quarry_ouro_backing backing, enu
             faults += (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
     }
     if (share->thread == 0)
-        faults += (h->segments.store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
+        faults += (chunks && quarry_ouro_is_foreign(h, h->self)) ||
+                  (h->segments.store.head->word & QUARRY_CHUNKS_TRANSIT) != 0 ||
                   quarry_chunks_left(h->segments.store.head->word) > h->chunks.count ||
                   h->segments.store.head->fresh > h->chunks.count ||
                   (!arrays && *h->segments.segments != segments);

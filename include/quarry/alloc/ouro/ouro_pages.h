@@ -42,7 +42,7 @@ SIMT_FN uint32_t quarry_ouro_take_segments(const struct quarry_ouro *h, uint32_t
 {
     uint32_t index = QUARRY_NO_INDEX;
     for (uint32_t left = has;; simt_backoff()) {
-        uint32_t took = quarry_segments_take(&h->segments, class_, group, left);
+        uint32_t took = quarry_segments_take(&h->segments, class_, group, left, 0);
         index = left >> simt_lane() & 1u ? took : index;
         left = simt_ballot(group, (left >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
         if (left == 0)
@@ -69,8 +69,8 @@ SIMT_FN uint32_t quarry_ouro_find_pages(enum quarry_ouro_backing backing, enum q
 {
     if (payload == QUARRY_OURO_PAGES)
         return quarry_ouro_take(backing, h, class_, group, has);
-    struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
-    return quarry_mask_take(&masks, class_, group, has);
+    struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+    return quarry_mask_take(&masks, quarry_ouro_entries(backing, h), class_, group, has);
 }
 
 /* What the first lane of a group knows of its malloc. */
@@ -180,8 +180,8 @@ SIMT_FN void quarry_ouro_deal(enum quarry_ouro_backing backing, enum quarry_ouro
     uint32_t got = simt_shuffle_u32(group, a->got, leader), owed = simt_shuffle_u32(group, a->owed, leader);
     uint32_t kept = owed < pages ? owed : pages;
     if (payload == QUARRY_OURO_CHUNKS) {
-        struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
-        quarry_mask_deal(&masks, class_, group, chunk, made, kept);
+        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
+        quarry_mask_deal(&masks, quarry_ouro_entries(backing, h), class_, group, chunk, made, kept);
     } else {
         quarry_ouro_put_new(backing, h, class_, group, chunk, made, kept, slots);
     }
@@ -202,26 +202,24 @@ SIMT_FN void quarry_ouro_deal(enum quarry_ouro_backing backing, enum quarry_ouro
 }
 
 /* As quarry_chunks_take. */
-SIMT_FN uint32_t quarry_ouro_chunks(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
-                                    const struct quarry_ouro *h, uint32_t group, uint32_t needs, int deals,
-                                    uint64_t *seen)
+SIMT_FN uint32_t quarry_ouro_chunks(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                    uint32_t group, uint32_t needs, int deals, uint64_t *seen)
 {
     if (payload == QUARRY_OURO_PAGES)
         return quarry_chunks_take(&h->segments.store, group, needs, deals, seen);
-    struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
+    struct quarry_chunk_masks masks = quarry_ouro_masks(h);
     return quarry_mask_chunks(&masks, group, needs, deals, seen);
 }
 
 /* A group has taken what lies in queues of a class: pages, which are parked, or entries of chunks, which become strays.
  *   index   the caller's, or QUARRY_NO_INDEX
  * Scope: group, reconverged. */
-SIMT_FN void quarry_ouro_lay_apart(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
-                                   const struct quarry_ouro *h, uint32_t class_, uint32_t group,
-                                   uint32_t index)
+SIMT_FN void quarry_ouro_lay_apart(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                   uint32_t class_, uint32_t group, uint32_t index)
 {
     uint32_t some = simt_ballot(group, index != QUARRY_NO_INDEX), chunk = index >> h->table.page_bits;
-    if (QUARRY_SEGMENTS_READERS && payload == QUARRY_OURO_CHUNKS) {
-        struct quarry_chunk_masks masks = quarry_ouro_masks(backing, h);
+    if (payload == QUARRY_OURO_CHUNKS) {
+        struct quarry_chunk_masks masks = quarry_ouro_masks(h);
         if (index != QUARRY_NO_INDEX)
             quarry_mask_stray(&masks, class_, index);
     } else {
@@ -237,8 +235,7 @@ SIMT_FN void quarry_ouro_lay_apart(enum quarry_ouro_backing backing, enum quarry
 
 /* Before NULL: brings the chunks of all segments back, by laying apart all that is in queues.
  * Scope: group, reconverged.  Progress: waits for lanes in the middle of a put, which wait for nobody. */
-SIMT_FN void quarry_ouro_drain(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
-                               const struct quarry_ouro *h, uint32_t group)
+SIMT_FN void quarry_ouro_drain(enum quarry_ouro_payload payload, const struct quarry_ouro *h, uint32_t group)
 {
     uint32_t leader = simt_ctz_u32(group), some = 0;
     if (simt_rank(group) == 0)
@@ -251,8 +248,8 @@ SIMT_FN void quarry_ouro_drain(enum quarry_ouro_backing backing, enum quarry_our
             continue;
         }
         quarry_segments_shut(&h->segments, k, group);
-        uint32_t index = quarry_segments_take(&h->segments, k, group, group);
-        quarry_ouro_lay_apart(backing, payload, h, k, group, index);
+        uint32_t index = quarry_segments_take(&h->segments, k, group, group, payload == QUARRY_OURO_CHUNKS);
+        quarry_ouro_lay_apart(payload, h, k, group, index);
     }
     if (simt_rank(group) == 0) {
         quarry_chunks_end(&h->segments.store);
@@ -282,8 +279,7 @@ SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_backing backing, enum quarry_
         if (pages)
             slots = quarry_segments_reserve(&h->segments, class_, group, pages, wanted);
     }
-    uint32_t chunk =
-        quarry_ouro_chunks(backing, payload, h, group, simt_ballot(group, rank < wanted), 1, &seen);
+    uint32_t chunk = quarry_ouro_chunks(payload, h, group, simt_ballot(group, rank < wanted), 1, &seen);
     uint32_t made =
         simt_popc_u32(simt_ballot(group, chunk != QUARRY_NO_INDEX)); /* the first so many lanes have one */
     if (made)
@@ -315,18 +311,13 @@ SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_backing backing, enum quarry
     struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), needs = group, index = QUARRY_NO_INDEX;
     struct quarry_ouro_ask a = {0, 0, 0};
-    volatile uint32_t kept; /* as in quarry_ouro_malloc */
-    if (backing != QUARRY_OURO_STANDARD)
-        kept = class_;
     if (rank == 0) {
         a.got = quarry_semaphore_ask(units, simt_popc_u32(group));
         a.owed = simt_popc_u32(group) - a.got;
     }
     for (;;) {
-        if (backing != QUARRY_OURO_STANDARD) {
-            class_ = kept;
-            units = quarry_ouro_units(payload, h, class_);
-        }
+        class_ = simt_opaque_u32(class_);
+        units = quarry_ouro_units(payload, h, class_);
         uint32_t got = simt_shuffle_u32(group, a.got, leader);
         quarry_step(context);
         if (got) {
@@ -344,8 +335,7 @@ SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_backing backing, enum quarry
             a.got = owed - a.owed;
         }
         while ((a.promised = simt_shuffle_u32(group, a.promised, leader)) != 0) {
-            if (backing != QUARRY_OURO_STANDARD)
-                class_ = kept;
+            class_ = simt_opaque_u32(class_);
             uint32_t refused =
                 quarry_ouro_grow(backing, payload, h, class_, group, needs, reserves, &a, &index);
             needs = simt_ballot(group, (needs >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
@@ -362,7 +352,7 @@ SIMT_FN uint32_t quarry_ouro_whole(enum quarry_ouro_backing backing, enum quarry
                                    const struct quarry_ouro *h, uint32_t group)
 {
     uint64_t seen = 0;
-    uint32_t chunk = quarry_ouro_chunks(backing, payload, h, group, group, 0, &seen), proven = 0;
+    uint32_t chunk = quarry_ouro_chunks(payload, h, group, group, 0, &seen), proven = 0;
     if (backing == QUARRY_OURO_STANDARD || !simt_any(group, chunk == QUARRY_NO_INDEX))
         return chunk;
     if (simt_rank(group) == 0)
