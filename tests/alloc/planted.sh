@@ -4,7 +4,7 @@
 # many seeds of the deterministic scheduler as stated here, and nothing in the copy without a bug.
 #
 #   planted.sh CC LIBRARY-FLAGS             the compiler, and what links a program of tests with the library
-#   planted.sh CC LIBRARY-FLAGS segments    of ouro-c-va, with the library of the tests
+#   planted.sh CC LIBRARY-FLAGS segments    of ouro-c-va
 # shellcheck source=tests/planted.sh
 . "$(dirname "$0")/../planted.sh"
 export QUARRY_TEST_ALLOCATOR=ouro-c-s

@@ -12,13 +12,6 @@ struct segments_after {
     uint32_t segments;
 };
 
-static void *zeros(const struct quarry_target *plain, size_t bytes)
-{
-    void *memory = test_memory(plain, bytes);
-    assert_ok(quarry_memory_fill(plain, memory, 0, bytes));
-    return memory;
-}
-
 /* Runs the case with so many chunks of so many slots, and looks at what is left.
  *   entries   of each directory */
 static struct segments_after run(struct segments_case c, uint32_t chunks, uint32_t shift, uint32_t entries,
@@ -36,25 +29,25 @@ static struct segments_after run(struct segments_case c, uint32_t chunks, uint32
     while (ring < chunks)
         ring *= 2;
     c.threads = all;
-    store->head = zeros(&plain, sizeof *store->head);
+    store->head = test_memory(&plain, sizeof *store->head);
     store->returned.ends = &store->head->returned;
-    store->returned.slot = zeros(&plain, sizeof(uint32_t) * ring);
+    store->returned.slot = test_memory(&plain, sizeof(uint32_t) * ring);
     store->returned.mask = ring - 1;
     store->count = chunks;
-    c.holder = zeros(&plain, sizeof *c.holder * numbers);
-    c.visits = zeros(&plain, sizeof *c.visits * numbers);
-    c.kept = zeros(&plain, sizeof *c.kept * all);
-    c.counts = zeros(&plain, sizeof after.counts);
+    c.holder = test_memory(&plain, sizeof *c.holder * numbers);
+    c.visits = test_memory(&plain, sizeof *c.visits * numbers);
+    c.kept = test_memory(&plain, sizeof *c.kept * all);
+    c.counts = test_memory(&plain, sizeof after.counts);
     struct quarry_segments *q = &c.queues;
-    q->link = zeros(&plain, sizeof *q->link * chunks);
-    q->taken = zeros(&plain, sizeof *q->taken * chunks);
-    q->readers = zeros(&plain, sizeof *q->readers * chunks);
-    q->segments = zeros(&plain, sizeof *q->segments);
-    q->base = zeros(&plain, (size_t)chunks << (shift + 2));
+    q->link = test_memory(&plain, sizeof *q->link * chunks);
+    q->taken = test_memory(&plain, sizeof *q->taken * chunks);
+    q->readers = test_memory(&plain, sizeof *q->readers * chunks);
+    q->segments = test_memory(&plain, sizeof *q->segments);
+    q->base = test_memory(&plain, (size_t)chunks << (shift + 2));
     q->stride = (uint64_t)4 << shift;
     quarry_segments_shape(q, shift, entries);
-    q->ends = zeros(&plain, sizeof *q->ends * SEGMENTS_QUEUES);
-    q->directory = zeros(&plain, sizeof *q->directory * entries * SEGMENTS_QUEUES);
+    q->ends = test_memory(&plain, sizeof *q->ends * SEGMENTS_QUEUES);
+    q->directory = test_memory(&plain, sizeof *q->directory * entries * SEGMENTS_QUEUES);
     test_run(&segments_start, &plain, 1, 32, 0, &c);
     const struct simt_kernel *kernel = c.proves   ? &segments_proof
                                        : c.draws  ? &segments_draws
