@@ -23,8 +23,8 @@ if [ "${3:-}" = segments ]; then
     plant ouro 60 chunk_masks.h 'nobody looks at strays' 's/int strays = .*/int strays = 0;/'
     plant ouro 60 chunk_masks.h 'a stray is not put back' '/^SIMT_FN uint32_t quarry_mask_keep_stray/,/^}/s/return \(uint32_t\)queued;/return 0;/'
     plant seeds 5000 chunk_masks.h 'who crosses 0 does not see a stray' '/^SIMT_FN uint32_t quarry_mask_enter/,/^}/s/if \(word & \(queued \| QUARRY_MASK_STRAY\)\)/if (word \& QUARRY_MASK_STRAY) quarry_mask_put_array(\&m->stray, chunk);\n    if (word \& queued)/'
-    plant seeds 5000 chunk_masks.h 'an entry becomes a stray in two steps' \
-        '/^SIMT_FN void quarry_mask_stray/,/^}/s/uint64_t before = simt_cas_u64\(word, now, then, relaxed\);/uint64_t before = now; if (quarry_mask_here(now, class_)) now = simt_or_u64(word, QUARRY_MASK_STRAY, relaxed); before = now; (void)simt_and_u64(word, ~quarry_mask_queued(class_), relaxed);/'
+    plant seeds 5000 chunk_masks.h 'an entry becomes a stray in two steps, with time between' \
+        '/^SIMT_FN void quarry_mask_stray/,/^}/s/uint64_t before = simt_cas_u64\(word, now, then, relaxed\);/uint64_t before = now; if (quarry_mask_here(now, class_)) now = simt_or_u64(word, QUARRY_MASK_STRAY, relaxed); before = now; for (int i = 0; i < 8; i++) simt_backoff(); (void)simt_and_u64(word, ~quarry_mask_queued(class_), relaxed);/'
     finish
 fi
 
