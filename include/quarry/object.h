@@ -214,7 +214,7 @@ SIMT_FN quarry_object quarry_object_after(struct quarry_handle heap, struct quar
 
 /* What a do-all's kernel gets, in front of its arguments: the objects of one type in a snapshot. */
 struct quarry_do_work {
-    const struct quarry_objects_typed *typed;
+    const struct quarry_objects_count *of;
     const uint32_t *list; /* pages of the snapshot, type by type */
     const uint64_t *live; /* of each of them */
     unsigned char *pages;
@@ -235,13 +235,13 @@ struct quarry_do_note {
 /* The turns that the threads of a do-all share: one for each slot. */
 SIMT_FN uint64_t quarry_do_turns(const struct quarry_do_work *work)
 {
-    return (uint64_t)work->typed->count[work->type] * work->capacity;
+    return (uint64_t)work->of->pages[work->type] * work->capacity;
 }
 
 /* The type's first page in the list. */
 SIMT_FN uint32_t quarry_do_first(const struct quarry_do_work *work)
 {
-    return quarry_objects_typed_first(work->typed, work->type);
+    return quarry_objects_typed_first(work->of, work->type);
 }
 
 /* The object of a turn: thread t has slot t % N of page t / N.  None if that slot was free in the snapshot.
@@ -338,6 +338,11 @@ enum quarry_status quarry_snapshot_destroy(quarry_snapshot *snapshot);
  * COMBINATION as above.  Waits for the target's stream. */
 #define quarry_object_count(heap, type, count) quarry_objects_count(heap, #type, count)
 enum quarry_status quarry_objects_count(quarry_heap *heap, const char *type, uint64_t *count);
+
+/* Counts the slots of all blocks in which such objects lie: live objects / slots is how well the blocks are filled.
+ * Else as quarry_object_count. */
+#define quarry_object_slots(heap, type, slots) quarry_objects_slots(heap, #type, slots)
+enum quarry_status quarry_objects_slots(quarry_heap *heap, const char *type, uint64_t *slots);
 
 /* Copies a field of all live objects of a type, and of those that derive from it, out of an idle heap, in the order of
  * quarry_object_next.

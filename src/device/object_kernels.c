@@ -6,7 +6,10 @@ SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
     const struct quarry_blocks *b = &a.objects.blocks;
     const uint32_t kind = quarry_objects_typed_kind(&a.objects, a.number, a.capacity, 0);
     const uint64_t *words = quarry_blocks_allocated(b, kind) + b->shape.leaves;
-    const uint32_t first = quarry_objects_typed_first(a.objects.typed, a.number);
+    struct quarry_objects_count *count = &a.objects.typed->count[a.turn];
+    const uint32_t first = quarry_objects_typed_first(count, a.number);
+    if (simt_thread() < QUARRY_OBJECTS_TYPES)
+        a.objects.typed->count[1u - a.turn].pages[simt_thread()] = 0;
     for (uint32_t w = simt_thread() / SIMT_LANES; w < b->shape.words - b->shape.leaves;
          w += simt_threads() / SIMT_LANES) {
         uint64_t word = 0; /* one for all lanes, also if somebody uses the heap who may not */
@@ -17,7 +20,7 @@ SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
         if (word == 0)
             continue;
         if (simt_lane() == 0)
-            at = first + simt_add_u32(&a.objects.typed->count[a.number], simt_popc_u64(word), relaxed);
+            at = first + simt_add_u32(&count->pages[a.number], simt_popc_u64(word), relaxed);
         at = simt_shuffle_u32(SIMT_ALL_LANES, at, 0);
         for (uint32_t bit = simt_lane(); bit < QUARRY_HIERARCHY_BITS; bit += SIMT_LANES)
             if (word >> bit & 1u) {

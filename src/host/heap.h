@@ -17,6 +17,7 @@ struct quarry_heap {
     uint64_t overhead;                  /* bytes of a block that are not the user's */
     const uint32_t *launch;             /* debug mode: of quarry_launches_enter */
     uint64_t resets;                    /* so far, for snapshots of objects */
+    uint32_t turn;                      /* of the next do-all: 0 or 1 */
     int recorded;                       /* the pool's counters name a log */
     int prints;                         /* a table when it is destroyed */
 };

@@ -49,13 +49,12 @@ static uint64_t concrete(const struct quarry_schema *schema, uint32_t number)
 #define INTERLEAVED 4u /* warps of a do-all in deterministic mode */
 
 static enum quarry_status take_snapshot(const quarry_heap *heap, const struct quarry_objects *objects,
-                                        uint64_t types)
+                                        uint64_t types, uint32_t turn)
 {
-    struct quarry_objects_typed *typed = objects->typed;
-    enum quarry_status status = quarry_pool_clear(&heap->pool, typed->count, sizeof typed->count);
+    enum quarry_status status = QUARRY_OK;
     for (uint32_t i = 0; i < heap->schema->type_count && status == QUARRY_OK; i++)
         if (types >> i & 1u) {
-            struct object_snapshot snapshot = {*objects, i, heap->schema->types[i].capacity};
+            struct object_snapshot snapshot = {*objects, i, heap->schema->types[i].capacity, turn};
             status = quarry_pool_launch(&heap->pool, &quarry_object_list_kernel, &snapshot);
         }
     return status;
@@ -94,16 +93,17 @@ static enum quarry_status find_types(const quarry_heap *heap, const struct simt_
 }
 
 /* Runs a do-all for the objects of these types in a snapshot.
- *   objects   the heap's, with `typed` of the snapshot */
+ *   objects   the heap's, with `typed` of the snapshot
+ *   turn      in which that was taken */
 static enum quarry_status run(const quarry_heap *heap, const struct quarry_objects *objects, uint64_t types,
-                              const struct simt_kernel *method, const void *argument)
+                              uint32_t turn, const struct simt_kernel *method, const void *argument)
 {
     const struct quarry_do_note *note = (const struct quarry_do_note *)method->note;
     enum quarry_status status = QUARRY_OK;
     unsigned char *call = (unsigned char *)calloc(1, method->argument_bytes);
     if (!call)
         return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for the argument of %s", method->name);
-    struct quarry_do_work work = {objects->typed,
+    struct quarry_do_work work = {&objects->typed->count[turn],
                                   quarry_objects_typed_list(objects),
                                   quarry_objects_typed_live(objects),
                                   objects->pages.base,
@@ -134,9 +134,17 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
                            : !method ? "method"
                                      : "argument");
     enum quarry_status status = find_types(heap, method, &types);
-    if (status == QUARRY_OK)
-        status = take_snapshot(heap, &heap->handle.as.objects, types);
-    return status == QUARRY_OK ? run(heap, &heap->handle.as.objects, types, method, argument) : status;
+    if (status != QUARRY_OK)
+        return status;
+    struct quarry_objects *objects = &heap->handle.as.objects;
+    const uint32_t turn = heap->turn;
+    status = take_snapshot(heap, objects, types, turn);
+    if (status != QUARRY_OK) { /* it may have counted */
+        (void)quarry_pool_clear(&heap->pool, objects->typed->count, sizeof objects->typed->count);
+        return status;
+    }
+    heap->turn = types ? 1 - turn : turn;
+    return run(heap, objects, types, turn, method, argument);
 }
 
 /* ---- snapshots that stay ---- */
@@ -182,8 +190,10 @@ enum quarry_status quarry_objects_snapshot(quarry_heap *heap, const char *type, 
         sizeof *snapshot->objects.typed + pages * (sizeof(uint64_t) + sizeof(uint32_t)), &memory);
     if (status == QUARRY_OK) {
         snapshot->objects.typed = (struct quarry_objects_typed *)memory;
-        status = take_snapshot(heap, &snapshot->objects, snapshot->types);
+        status = quarry_pool_clear(&heap->pool, memory, sizeof *snapshot->objects.typed);
     }
+    if (status == QUARRY_OK)
+        status = take_snapshot(heap, &snapshot->objects, snapshot->types, 0);
     if (status == QUARRY_OK) {
         *out = snapshot;
         return QUARRY_OK;
@@ -209,7 +219,7 @@ enum quarry_status quarry_snapshot_do(const quarry_snapshot *snapshot, const str
     if (status == QUARRY_OK && (types & ~snapshot->types))
         return quarry_fail(QUARRY_ERROR_COMBINATION,
                            "do-all %s is about types that the snapshot does not have", method->name);
-    return status == QUARRY_OK ? run(snapshot->heap, &snapshot->objects, types, method, argument) : status;
+    return status == QUARRY_OK ? run(snapshot->heap, &snapshot->objects, types, 0, method, argument) : status;
 }
 
 enum quarry_status quarry_snapshot_destroy(quarry_snapshot *snapshot)
@@ -268,13 +278,13 @@ static uint64_t live_of(const struct quarry_objects *objects, const struct words
     return quarry_blocks_all(kind) & ~words->slots[page];
 }
 
-enum quarry_status quarry_objects_count(quarry_heap *heap, const char *type, uint64_t *count)
+/* Counts live objects, and the slots of the pages that they lie in. */
+static enum quarry_status count_slots(const quarry_heap *heap, const char *type, uint64_t *live,
+                                      uint64_t *slots)
 {
     uint32_t number;
     struct words words;
-    if (!heap || !type || !count)
-        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", !heap ? "heap" : !type ? "type" : "count");
-    *count = 0;
+    *live = *slots = 0;
     enum quarry_status status = find_type(heap, type, &number);
     if (status == QUARRY_OK)
         status = fetch(heap, &words);
@@ -283,10 +293,29 @@ enum quarry_status quarry_objects_count(quarry_heap *heap, const char *type, uin
     const uint64_t types = concrete(heap->schema, number);
     const struct quarry_objects *objects = &heap->handle.as.objects;
     for (uint32_t i = 0; i < heap->schema->type_count; i++)
-        for (uint32_t page = 0; page < objects->pages.count && (types >> i & 1u); page++)
-            *count += simt_popc_u64(live_of(objects, &words, page, i));
+        for (uint32_t page = 0; page < objects->pages.count && (types >> i & 1u); page++) {
+            const uint64_t in_page = live_of(objects, &words, page, i);
+            *live += simt_popc_u64(in_page);
+            *slots += in_page ? heap->schema->types[i].capacity : 0;
+        }
     forget(&words);
     return QUARRY_OK;
+}
+
+enum quarry_status quarry_objects_count(quarry_heap *heap, const char *type, uint64_t *count)
+{
+    uint64_t slots;
+    if (!heap || !type || !count)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", !heap ? "heap" : !type ? "type" : "count");
+    return count_slots(heap, type, count, &slots);
+}
+
+enum quarry_status quarry_objects_slots(quarry_heap *heap, const char *type, uint64_t *slots)
+{
+    uint64_t live;
+    if (!heap || !type || !slots)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", !heap ? "heap" : !type ? "type" : "slots");
+    return count_slots(heap, type, &live, slots);
 }
 
 enum quarry_status quarry_objects_tally(const quarry_heap *heap, uint64_t *live, uint64_t *blocks)

@@ -69,6 +69,13 @@ static uint64_t live(const struct fixture *f, int number)
     return count;
 }
 
+static uint64_t slots_of(const struct fixture *f, int number)
+{
+    uint64_t count = 0;
+    assert_ok(quarry_objects_slots(f->heap, zoo_schema.types[number].name, &count));
+    return count;
+}
+
 /* ---- one object ---- */
 
 static void scarce(uint64_t seed)
@@ -128,6 +135,9 @@ static void free_bytes_of_objects_are_not_for_malloc(void **state)
     test_run(&objects_fill, &target, 1, 1, 0, &f.c);
     assert_ok(quarry_heap_statistics(f.heap, &statistics));
     assert_int_equal(statistics.largest_free_bytes, 0);
+    assert_int_equal(slots_of(&f, quarry_number_of_horse),
+                     QUARRY_CAPACITY_OF(horse)); /* of which one is used */
+    assert_int_equal(slots_of(&f, quarry_number_of_animal), QUARRY_CAPACITY_OF(horse));
     test_run(&objects_drain, &target, 1, 1, 0, &f.c);
     end(&f);
 }
@@ -146,6 +156,7 @@ static void fill(uint64_t seed)
         test_run(&objects_fill, &target, 1, slots + 1, 0, &f.c);
         assert_int_equal(count_of(&f, OBJECTS_CREATED) - before, slots);
         assert_int_equal(live(&f, number), slots);
+        assert_int_equal(slots_of(&f, number), slots);
         assert_ok(quarry_heap_statistics(f.heap, &statistics));
         assert_int_equal(statistics.live_blocks, slots);
         assert_int_equal(statistics.live_bytes, slots * zoo_schema.types[number].bytes);
@@ -153,6 +164,7 @@ static void fill(uint64_t seed)
         assert_int_equal(statistics.last_failed_bytes, zoo_schema.types[number].bytes);
         test_run(&objects_drain, &target, 1, slots + 1, 0, &f.c);
         assert_int_equal(live(&f, number), 0);
+        assert_int_equal(slots_of(&f, number), 0);
     }
     end(&f);
 }
@@ -254,6 +266,26 @@ static void a_do_all_is_of_its_type_and_what_derives_from_it(void **state)
     assert_int_equal(live(&f, quarry_number_of_horse), 0);
     assert_int_equal(live(&f, quarry_number_of_animal), animals - horses);
     assert_int_equal(count_of(&f, OBJECTS_WRONG), 0);
+    end(&f);
+}
+
+/* Nothing of a do-all is left for a later one; also after a reset. */
+static void do_alls_follow_one_another(void **state)
+{
+    struct quarry_target plain = test_plain(target);
+    struct fixture f = begin(400);
+    uint32_t visited = 0;
+    (void)state;
+    for (uint32_t i = 0; i < 9; i++) {
+        if (i % 4 == 0) {
+            assert_ok(quarry_heap_reset(f.heap));
+            test_run(&objects_mixed, &target, 1, 96 + i, 0, &f.c);
+        }
+        assert_ok(quarry_memory_fill(&plain, f.c.visits, 0, sizeof *f.c.visits * STAMPS));
+        run_visit(&f, i % 3 ? &objects_visit_animals : &objects_visit_mites, 0, 0);
+        visited += (uint32_t)live(&f, i % 3 ? quarry_number_of_animal : quarry_number_of_mite);
+        assert_int_equal(count_of(&f, OBJECTS_VISITED), visited);
+    }
     end(&f);
 }
 
@@ -574,6 +606,7 @@ static void what_can_not_be_is_refused(void **state)
     assert_string_equal(quarry_error_detail(),
                         "the heap has no typed objects: it was created without options.schema");
     assert_int_equal(quarry_object_count(heap, cat, &count), QUARRY_ERROR_COMBINATION);
+    assert_int_equal(quarry_object_slots(heap, cat, &count), QUARRY_ERROR_COMBINATION);
     assert_ok(quarry_heap_destroy(heap));
     options.schema = &zoo_schema;
     options.allocator = "rw-malloc";
@@ -646,6 +679,7 @@ int main(void)
         test_with_seeds(blocks_of_malloc_lie_beside_objects, &target),
         test_with_seeds(a_do_all_visits_what_was_there_once, &target),
         cmocka_unit_test(a_do_all_is_of_its_type_and_what_derives_from_it),
+        cmocka_unit_test(do_alls_follow_one_another),
         cmocka_unit_test(a_snapshot_serves_several_do_alls),
         cmocka_unit_test(a_snapshot_goes_after_its_heap),
         cmocka_unit_test(what_a_snapshot_lacks_is_told),

@@ -55,11 +55,16 @@ struct quarry_objects_fields {
     struct quarry_objects_field fields[1]; /* layout.fields, and one */
 };
 
+/* Of a snapshot: pages of each type. */
+struct quarry_objects_count {
+    uint32_t pages[QUARRY_OBJECTS_TYPES];
+};
+
 /* What a heap with a schema has more, in its pool.  Behind it lie the pages of a snapshot, type by type: 64 bits for
  * each, the slots that were live when it was taken; and their numbers. */
 struct quarry_objects_typed {
     struct quarry_objects_wrong wrong[QUARRY_OBJECTS_WRONGS];
-    uint32_t count[QUARRY_OBJECTS_TYPES]; /* of a snapshot: pages of each type */
+    struct quarry_objects_count count[2]; /* snapshots take turns: who counts in one clears the other */
 };
 
 struct quarry_objects {
@@ -78,6 +83,8 @@ SIMT_FN void quarry_objects_init(const struct quarry_objects *h, uint64_t thread
     quarry_blocks_init(&h->blocks, thread, threads);
     if (thread == 0)
         *h->self = *h;
+    for (uint32_t i = 0; i < QUARRY_OBJECTS_TYPES && thread == 0 && h->typed; i++)
+        h->typed->count[0].pages[i] = h->typed->count[1].pages[i] = 0;
     for (uint32_t i = 0; i < QUARRY_OBJECTS_WRONGS && thread == 0 && h->typed; i++)
         h->typed->wrong[i].count = h->typed->wrong[i].first = 0;
 }
@@ -105,11 +112,11 @@ SIMT_FN uint32_t quarry_objects_typed_number(const struct quarry_objects *h, uin
 }
 
 /* Of a snapshot's pages, the first of a type. */
-SIMT_FN uint32_t quarry_objects_typed_first(const struct quarry_objects_typed *typed, uint32_t number)
+SIMT_FN uint32_t quarry_objects_typed_first(const struct quarry_objects_count *count, uint32_t number)
 {
     uint32_t first = 0;
     for (uint32_t before = 0; before < number; before++)
-        first += typed->count[before];
+        first += count->pages[before];
     return first;
 }
 
