@@ -14,10 +14,11 @@ struct settings {
     uint32_t width, height; /* gol, wa-tor: cells */
     uint32_t steps;
     uint32_t percent; /* gol: of the cells, alive at first */
-    uint32_t bodies;  /* nbody */
+    uint32_t bodies;  /* nbody, dust */
     uint32_t seed;
     uint32_t threads;    /* linux-scalability */
     uint32_t each;       /* objects that a thread makes, at most 1024 */
+    int fragmentation;   /* gol, wa-tor: after each step the share of slots that is empty */
     int check;           /* beside a sequential program, or object by object */
     const char *picture; /* the file that gets one of what is there at the end; NULL: none */
 };
@@ -27,6 +28,7 @@ int gol(const struct settings *settings);
 int wator(const struct settings *settings);
 int nbody(const struct settings *settings);
 int scalability(const struct settings *settings);
+int dust(const struct settings *settings);
 
 /* Prints the sentence of the last failure and ends the program, if the status is one. */
 void must(enum quarry_status status);

@@ -205,6 +205,15 @@ uint64_t read_field(struct objects *o, const char *type, const char *field, void
     return found;
 }
 
+void tell_fragmentation(struct objects *o, uint32_t step, const char *type)
+{
+    uint64_t live, slots;
+    must(quarry_objects_count(o->heap, type, &live));
+    must(quarry_objects_slots(o->heap, type, &slots));
+    printf("after step %" PRIu32 ": %" PRIu64 " of %" PRIu64 " slots are used, %.3f are empty\n", step, live,
+           slots, slots ? 1.0 - (double)live / (double)slots : 0);
+}
+
 int was_full(struct objects *o)
 {
     uint64_t failed = 0;

@@ -299,6 +299,9 @@ uint64_t living(struct objects *o);
 /* Copies a field of all objects of such a type, of `most` at most.  Returns how many there are. */
 uint64_t read_field(struct objects *o, const char *type, const char *field, void *values, uint64_t most);
 
+/* Tells which share of the slots of blocks of these types is empty, after that step.  Of backing objects. */
+void tell_fragmentation(struct objects *o, uint32_t step, const char *type);
+
 /* Was there ever no room for one?  Says it, and whether the heap has a fault. */
 int was_full(struct objects *o);
 #endif

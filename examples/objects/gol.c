@@ -87,6 +87,8 @@ int gol(const struct settings *s)
     struct stopwatch watch = start(&s->target);
     for (uint32_t i = 0; i < s->steps && !wrong; i++) {
         step(&o, &world);
+        if (s->fragmentation)
+            tell_fragmentation(&o, i + 1, "agent");
         if (!s->check)
             continue;
         next(s, state, state + cells);

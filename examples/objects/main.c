@@ -11,8 +11,9 @@
 static const struct {
     const char *name;
     int (*run)(const struct settings *settings);
-} apps[] = {{"gol", gol}, {"wa-tor", wator}, {"nbody", nbody}, {"linux-scalability", scalability}};
-#define APPS "gol, wa-tor, nbody or linux-scalability"
+} apps[] = {
+    {"gol", gol}, {"wa-tor", wator}, {"nbody", nbody}, {"linux-scalability", scalability}, {"dust", dust}};
+#define APPS "gol, wa-tor, nbody, linux-scalability or dust"
 #define APP_COUNT (sizeof apps / sizeof *apps)
 
 static const char *const backings[] = {"objects", "aos", "soa"};
@@ -30,6 +31,7 @@ enum key {
     BACKING,
     ALLOCATOR,
     CHECK,
+    FRAGMENTATION,
     PICTURE
 };
 
@@ -39,12 +41,14 @@ static const struct argp_option options[] = {
     {"allocator", ALLOCATOR, "NAME", 0, "of aos, if it was compiled for that one or for any; " AOS_ALLOCATOR,
      0},
     {"check", CHECK, NULL, 0, "compare each step with a sequential program", 0},
+    {"fragmentation", FRAGMENTATION, NULL, 0,
+     "gol, wa-tor: tell after each step which share of the slots is empty", 0},
     {"picture", PICTURE, "FILE", 0, "draw what is there at the end, as PNG", 0},
     {"width", WIDTH, "N", 0, "gol, wa-tor: cells in a row, 1 to 65535; 300", 0},
     {"height", HEIGHT, "N", 0, "gol, wa-tor: rows, 1 to 65535; 200", 0},
-    {"steps", STEPS, "N", 0, "gol, wa-tor, nbody: 0 to 1000000; 100", 0},
+    {"steps", STEPS, "N", 0, "all but linux-scalability: 0 to 1000000; 100", 0},
     {"alive", PERCENT, "PERCENT", 0, "gol: cells that are alive at first, 0 to 100; 20", 0},
-    {"bodies", BODIES, "N", 0, "nbody: 1 to 16777216; 500", 0},
+    {"bodies", BODIES, "N", 0, "nbody, dust: 1 to 16777216; 500", 0},
     {"seed", SEED, "N", 0, "of all that is random; 42", 0},
     {"threads", THREADS, "N", 0, "linux-scalability: 1 to 16777216; 1024", 0},
     {"objects", EACH, "N", 0, "linux-scalability: of each thread, 1 to 1024; 64", 0},
@@ -91,6 +95,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case CHECK:
         s->check = 1;
         return 0;
+    case FRAGMENTATION:
+        s->fragmentation = 1;
+        return 0;
     case PICTURE:
         if (!has_pictures())
             argp_failure(state, 2, 0, "--picture: this program was built without libpng");
@@ -126,6 +133,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
         c->app = text;
         return 0;
     case ARGP_KEY_END:
+        if (s->fragmentation && s->backing != OBJECTS)
+            argp_failure(state, 2, 0, "--fragmentation is for --backing objects");
+        if (s->picture && strcmp(c->app, "dust") == 0)
+            argp_failure(state, 2, 0, "--picture: dust draws none");
         if (s->allocator && s->backing != AOS)
             argp_failure(state, 2, 0, "--allocator is for --backing aos");
         if (!s->allocator)

@@ -182,6 +182,8 @@ int wator(const struct settings *s)
     struct stopwatch watch = start(&s->target);
     for (uint32_t i = 0; i < s->steps && !wrong; i++) {
         step(&o, &sea);
+        if (s->fragmentation)
+            tell_fragmentation(&o, i + 1, "agent");
         if (!s->check)
             continue;
         decide(&oracle, FISH_STATE);

@@ -32,7 +32,12 @@ for backing in objects aos soa; do
     done
     run 0 linux-scalability "${checked[@]}" --threads 500 --objects 33
     prints 'every slot once$'
+    run 0 dust "${checked[@]}" --bodies 3000 --steps 5
+    prints 'each was visited each time$'
 done
+# How full blocks are.
+run 0 gol --backend "$backend" --fragmentation --width 60 --height 40 --steps 2
+same "$(grep -Ec '^after step [12]: [0-9]+ of [0-9]+ slots are used, 0\.[0-9]{3} are empty$' "$out")" 2 'slots of each step'
 # Long enough to reach the edge.
 run 0 nbody --backend "$backend" --check --steps 9000 --bodies 12 --seed 1
 prints 'every step is right$'
@@ -59,14 +64,15 @@ refuses() {
         fail "not one sentence like '$pattern'"
     fi
 }
-refuses 'there is no application "life": it must be gol, wa-tor, nbody or linux-scalability' life
-refuses 'which application\? gol, wa-tor, nbody or linux-scalability'
+refuses 'there is no application "life": it must be gol, wa-tor, nbody, linux-scalability or dust' life
+refuses 'which application\? gol, wa-tor, nbody, linux-scalability or dust'
 refuses 'there is one application too many: gol' gol gol
 refuses '--width is "0": it must be a number from 1 to 65535' gol --width 0
 refuses '--steps is "1x": .*' gol --steps 1x
 refuses '--bodies is "0": .*' nbody --bodies 0
 refuses '--objects is "1025": .*' linux-scalability --objects 1025
 refuses '--backing is "list": it must be objects, aos or soa' gol --backing list
+refuses '--fragmentation is for --backing objects' gol --backing soa --fragmentation
 refuses '--allocator is for --backing aos' gol --allocator rw-malloc
 refuses '--backend is "gpu": it must be cuda or cpu' gol --backend gpu
 run 1 gol --backend "$backend" --backing aos --allocator scatter --steps 0
