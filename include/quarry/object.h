@@ -214,7 +214,7 @@ SIMT_FN quarry_object quarry_object_after(struct quarry_handle heap, struct quar
 
 /* What a do-all's kernel gets, in front of its arguments: the objects of one type in a snapshot. */
 struct quarry_do_work {
-    const struct quarry_objects_count *of;
+    const struct quarry_objects_listed *of;
     const uint32_t *list; /* pages of the snapshot, type by type */
     const uint64_t *live; /* of each of them */
     unsigned char *pages;
@@ -310,6 +310,11 @@ extern "C" {
  * COMBINATION if the heap has no schema, or another one than the do-all's source.  Else as quarry_launch. */
 enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel *method,
                                     const void *argument);
+
+/* The same; ARGUMENT also if the argument has another size than that of the do-all.
+ *   bytes   of the argument; 0: not compared */
+enum quarry_status quarry_objects_do(quarry_heap *heap, const struct simt_kernel *method,
+                                     const void *argument, size_t bytes);
 
 /* A snapshot of all objects of a type, and of those that derive from it, for several do-alls: each sees the objects
  * that were there when it was taken.  Between it and its last do-all none of them is deleted; others may be created.

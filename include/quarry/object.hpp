@@ -118,12 +118,12 @@ inline namespace expecting {
 inline namespace throwing {
 #endif
 
-// As quarry_object_do.  Argument: that of the do-all.
+// As quarry_object_do.  Argument: that of the do-all; one of another size is ARGUMENT.
 template <class Argument>
 answer<void> do_all(const heap &heap, const simt_kernel &method, const Argument &argument)
 {
     static_assert(std::is_trivially_copyable_v<Argument>, "a do-all's argument is copied byte by byte");
-    return finish(quarry_object_do(heap.get(), &method, &argument));
+    return finish(quarry_objects_do(heap.get(), &method, &argument, sizeof argument));
 }
 
 // How many objects of T there are: quarry_object_count.

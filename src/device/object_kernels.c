@@ -6,7 +6,7 @@ SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
     const struct quarry_blocks *b = &a.objects.blocks;
     const uint32_t kind = quarry_objects_typed_kind(&a.objects, a.number, a.capacity, 0);
     const uint64_t *words = quarry_blocks_allocated(b, kind) + b->shape.leaves;
-    struct quarry_objects_count *count = &a.objects.typed->count[a.turn];
+    struct quarry_objects_listed *count = &a.objects.typed->count[a.turn];
     const uint32_t first = quarry_objects_typed_first(count, a.number);
     if (simt_thread() < QUARRY_OBJECTS_TYPES)
         a.objects.typed->count[1u - a.turn].pages[simt_thread()] = 0;

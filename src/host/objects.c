@@ -127,6 +127,12 @@ static enum quarry_status run(const quarry_heap *heap, const struct quarry_objec
 
 enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel *method, const void *argument)
 {
+    return quarry_objects_do(heap, method, argument, 0);
+}
+
+enum quarry_status quarry_objects_do(quarry_heap *heap, const struct simt_kernel *method,
+                                     const void *argument, size_t bytes)
+{
     uint64_t types;
     if (!heap || !method || !argument)
         return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL",
@@ -136,6 +142,11 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
     enum quarry_status status = find_types(heap, method, &types);
     if (status != QUARRY_OK)
         return status;
+    const struct quarry_do_note *note = (const struct quarry_do_note *)method->note;
+    if (bytes && bytes != note->bytes)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT,
+                           "the argument has %zu bytes, but that of do-all %s has %" PRIu32, bytes,
+                           method->name, note->bytes);
     struct quarry_objects *objects = &heap->handle.as.objects;
     const uint32_t turn = heap->turn;
     status = take_snapshot(heap, objects, types, turn);

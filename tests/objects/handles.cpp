@@ -84,5 +84,13 @@ int main()
         expect(why.status() == QUARRY_ERROR_ARGUMENT && std::strstr(why.what(), "no field wing"),
                "its reason");
     }
+    try {
+        quarry::do_all(heap, grow, std::array<char, sizeof argument + 1>());
+        expect(false, "an argument of another size is refused");
+    } catch (const quarry::error &why) {
+        expect(why.status() == QUARRY_ERROR_ARGUMENT &&
+                   std::strstr(why.what(), "but that of do-all grow has "),
+               "because of its size");
+    }
     return failures;
 }

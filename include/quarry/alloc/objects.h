@@ -56,7 +56,7 @@ struct quarry_objects_fields {
 };
 
 /* Of a snapshot: pages of each type. */
-struct quarry_objects_count {
+struct quarry_objects_listed {
     uint32_t pages[QUARRY_OBJECTS_TYPES];
 };
 
@@ -64,7 +64,7 @@ struct quarry_objects_count {
  * each, the slots that were live when it was taken; and their numbers. */
 struct quarry_objects_typed {
     struct quarry_objects_wrong wrong[QUARRY_OBJECTS_WRONGS];
-    struct quarry_objects_count count[2]; /* snapshots take turns: who counts in one clears the other */
+    struct quarry_objects_listed count[2]; /* snapshots take turns: who counts in one clears the other */
 };
 
 struct quarry_objects {
@@ -112,7 +112,7 @@ SIMT_FN uint32_t quarry_objects_typed_number(const struct quarry_objects *h, uin
 }
 
 /* Of a snapshot's pages, the first of a type. */
-SIMT_FN uint32_t quarry_objects_typed_first(const struct quarry_objects_count *count, uint32_t number)
+SIMT_FN uint32_t quarry_objects_typed_first(const struct quarry_objects_listed *count, uint32_t number)
 {
     uint32_t first = 0;
     for (uint32_t before = 0; before < number; before++)
