@@ -13,7 +13,7 @@
  *   DO_ALL(name, type, argument_type, a, self)      QUARRY_DO_ALL
  *   new_object(a->backing, type)                    quarry_object_new
  *   delete_object(a->backing, o)                    quarry_object_delete
- *   EACH_OBJECT(a->backing, type, o) { ... }        a loop over all objects, by quarry_object_next; without `break`
+ *   EACH_OBJECT(a->backing, type, o) { ... }        a loop over all objects, by quarry_object_step
  *
  * The argument of a kernel has a member `backing`.  The host names the three views of a kernel together: VIEWS(name).
  *
@@ -80,8 +80,10 @@ struct backing {
 #define new_object(backing, type) quarry_object_new((backing).heap, type)
 #define delete_object(backing, o) quarry_object_delete((backing).heap, o)
 #define EACH_OBJECT(backing, type, o)                                                                        \
-    for (quarry_object o = quarry_object_next((backing).heap, type, quarry_object_null());                   \
-         !quarry_object_is_null(o); o = quarry_object_next((backing).heap, type, o))
+    for (struct quarry_object_walk o##_walk = quarry_object_walk(); o##_walk.number != NO_PLACE;             \
+         o##_walk.number = NO_PLACE)                                                                         \
+        for (quarry_object o;                                                                                \
+             !quarry_object_is_null(o = quarry_object_step((backing).heap, type, &o##_walk));)
 
 #else
 /* The object of a place. */

@@ -168,46 +168,92 @@ SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
 
 /* ---- in kernels: all objects, one after the other ---- */
 
-/* The object behind `o`, in an order of the heap's own, of a type or of one that derives from it.
+/* Where a walk over all objects of a type is.  It begins as quarry_object_walk(). */
+struct quarry_object_walk {
+    uint64_t live;       /* of the block where it is, those to come */
+    quarry_object first; /* names that block's slot 0 */
+    uint32_t number;     /* of the type */
+    uint32_t block;      /* the next one to look at */
+};
+
+SIMT_FN struct quarry_object_walk quarry_object_walk(void)
+{
+    struct quarry_object_walk w = {0, {0}, 0, 0};
+    return w;
+}
+
+/* Goes on to the next block with objects.  Returns 0 if there is none.
+ *   from   the first slot of w->block to look at */
+SIMT_FN int quarry_object_walk_on(const struct quarry_objects *h, struct quarry_type type,
+                                  struct quarry_object_walk *w, uint32_t from)
+{
+    const struct quarry_blocks *b = &h->blocks;
+    for (; w->number < b->types - (h->sizes.whole + 1u); w->number++, w->block = 0, from = 0) {
+        if (!(type.derived >> w->number & 1u))
+            continue;
+        uint32_t map = quarry_objects_typed_kind(h, w->number, 1, 0);
+        for (;; from = 0) {
+            if (from == 0)
+                w->block = quarry_hierarchy_next(&b->shape, quarry_blocks_allocated(b, map), w->block);
+            if (w->block >= b->shape.count)
+                break;
+            uint32_t block = w->block++, kind = quarry_blocks_kind_of(b, block);
+            if (kind == 0 || quarry_blocks_type(kind) != quarry_blocks_type(map) ||
+                from >= QUARRY_BLOCKS_SLOTS)
+                continue;
+            w->live = quarry_blocks_all(kind) & ~quarry_blocks_free_slots(b, block, kind);
+            w->live &= ~(uint64_t)0 << from;
+            w->first = quarry_object_name(w->number, quarry_blocks_capacity(kind),
+                                          quarry_page_address(&h->pages, block), 0);
+            if (w->live != 0)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* The next object of a walk, in an order of the heap's own, of a type or of one that derives from it.
+ *   type   by its name; the same in all calls about the walk
+ *   walk   of the calling lane
+ * Returns none behind the last.  Looks at the heap once for all objects of a block.  So: exact while nobody creates or
+ * deletes objects of these types; else it may miss some, or give one that is deleted. */
+#define quarry_object_step(heap, type, walk) quarry_object_stepped(heap, quarry_type_of_##type(), walk)
+
+SIMT_FN quarry_object quarry_object_stepped(struct quarry_handle heap, struct quarry_type type,
+                                            struct quarry_object_walk *walk)
+{
+    const struct quarry_objects *h = &heap.as.objects;
+    quarry_object o = quarry_object_null();
+    if (walk->live == 0 && (!quarry_objects_are_in(&heap) || h->schema != type.schema ||
+                            !quarry_object_walk_on(h, type, walk, 0)))
+        return o;
+    o.bits = walk->first.bits | simt_ctz_u64(walk->live);
+    walk->live &= walk->live - 1u;
+    return o;
+}
+
+/* The object behind `o`, in the same order.
  *   type   by its name
  *   o      none: gives the first one.  Else an object of the type that this call gave; it may be deleted by now
- * Returns none behind the last.  Exact while nobody creates or deletes objects of these types; else it may miss some,
- * or give one that is deleted. */
+ * Returns none behind the last.  As exact as quarry_object_step, which is faster; it looks at the heap each time. */
 #define quarry_object_next(heap, type, o) quarry_object_after(heap, quarry_type_of_##type(), o)
 
 SIMT_FN quarry_object quarry_object_after(struct quarry_handle heap, struct quarry_type type, quarry_object o)
 {
     const struct quarry_objects *h = &heap.as.objects;
+    struct quarry_object_walk w = quarry_object_walk();
+    uint32_t from = 0;
     if (!quarry_objects_are_in(&heap) || h->schema != type.schema)
         return quarry_object_null();
-    const struct quarry_blocks *b = &h->blocks;
-    uint32_t number = 0, block = 0, from = 0; /* the first slot to look at */
     if (!quarry_object_is_null(o)) {
-        number = quarry_object_type(o);
-        block = quarry_page_index(&h->pages, quarry_object_block(o));
+        w.number = quarry_object_type(o);
+        w.block = quarry_page_index(&h->pages, quarry_object_block(o));
         from = quarry_object_slot(o) + 1u;
     }
-    for (; number < b->types - (h->sizes.whole + 1u); number++, block = 0, from = 0) {
-        if (!(type.derived >> number & 1u))
-            continue;
-        uint32_t map = quarry_objects_typed_kind(h, number, 1, 0);
-        for (;; block++, from = 0) {
-            if (from == 0)
-                block = quarry_hierarchy_next(&b->shape, quarry_blocks_allocated(b, map), block);
-            if (block >= b->shape.count)
-                break;
-            uint32_t kind = quarry_blocks_kind_of(b, block);
-            if (kind == 0 || quarry_blocks_type(kind) != quarry_blocks_type(map) ||
-                from >= QUARRY_BLOCKS_SLOTS)
-                continue;
-            uint64_t live = quarry_blocks_all(kind) & ~quarry_blocks_free_slots(b, block, kind);
-            live &= ~(uint64_t)0 << from;
-            if (live != 0)
-                return quarry_object_name(number, quarry_blocks_capacity(kind),
-                                          quarry_page_address(&h->pages, block), simt_ctz_u64(live));
-        }
-    }
-    return quarry_object_null();
+    if (!quarry_object_walk_on(h, type, &w, from))
+        return quarry_object_null();
+    o.bits = w.first.bits | simt_ctz_u64(w.live);
+    return o;
 }
 
 /* ---- in kernels: all objects at once ---- */

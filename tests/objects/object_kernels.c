@@ -145,13 +145,17 @@ SIMT_KERNEL(objects_walk, struct objects_case, a)
     uint32_t number = 0;
     if (simt_thread() != 0)
         return;
+    struct quarry_object_walk walk = quarry_object_walk();
     for (quarry_object o = quarry_object_next(a.heap, animal, quarry_object_null());
          !quarry_object_is_null(o); o = quarry_object_next(a.heap, animal, o)) {
+        wrong(&a, !quarry_object_is_same(o, quarry_object_step(a.heap, animal, &walk)));
         wrong(&a, !quarry_object_is(o, animal) || quarry_object_type(o) < number ||
                       a.visits[*animal_stamp(o)]++ != 0 || !is_as_written(o, *animal_stamp(o)));
         number = quarry_object_type(o);
         count(&a, OBJECTS_SEEN);
     }
+    wrong(&a, !quarry_object_is_null(quarry_object_step(a.heap, animal, &walk)));
+    wrong(&a, !quarry_object_is_null(quarry_object_step(a.heap, animal, &walk)));
 }
 
 SIMT_KERNEL(objects_mistakes, struct objects_case, a)
