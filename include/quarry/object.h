@@ -76,6 +76,19 @@ SIMT_FN void quarry_object_mark(const struct quarry_objects *h, quarry_object o,
  * malloc and free.  Progress: waits only before it says that the heap is full. */
 #define quarry_object_new(heap, type) quarry_object_create(heap, quarry_concrete_type_of_##type())
 
+/* The object of a slot that the caller has taken. */
+SIMT_FN quarry_object quarry_object_begin(const struct quarry_objects *h, struct quarry_type type,
+                                          uint32_t block, uint32_t slot)
+{
+    unsigned char *page = (unsigned char *)quarry_page_address(&h->pages, block);
+    simt_note_plain(page, h->pages.page_bytes); /* which has had blocks of malloc, maybe */
+    quarry_object o = quarry_object_name(type.number, type.capacity, page, slot);
+    if (h->fields)
+        quarry_object_fill(h->fields, o, QUARRY_OBJECT_FRESH);
+    quarry_object_mark(h, o, type.number + 1u);
+    return o;
+}
+
 SIMT_FN quarry_object quarry_object_create(struct quarry_handle heap, struct quarry_type type)
 {
     const struct quarry_objects *h = &heap.as.objects;
@@ -88,13 +101,39 @@ SIMT_FN quarry_object quarry_object_create(struct quarry_handle heap, struct qua
         quarry_null_count(&heap.counters->failed, &heap.counters->last_bytes, type.bytes);
         return quarry_object_null();
     }
-    unsigned char *page = (unsigned char *)quarry_page_address(&h->pages, slot / QUARRY_BLOCKS_SLOTS);
-    simt_note_plain(page, h->pages.page_bytes); /* which has had blocks of malloc, maybe */
-    quarry_object o = quarry_object_name(type.number, type.capacity, page, slot % QUARRY_BLOCKS_SLOTS);
-    if (h->fields)
-        quarry_object_fill(h->fields, o, QUARRY_OBJECT_FRESH);
-    quarry_object_mark(h, o, type.number + 1u);
-    return o;
+    return quarry_object_begin(h, type, slot / QUARRY_BLOCKS_SLOTS, slot % QUARRY_BLOCKS_SLOTS);
+}
+
+/* Creates n objects of one type, in few blocks: an atomic for each block, and two that announce it.
+ *   objects   receives them; room for n
+ * Returns how many: less than n if the heap has no room for one more, as quarry_object_new, which counts as one failed
+ * malloc.  Scope: a lane, whatever the others do.  Else as quarry_object_new. */
+#define quarry_object_new_many(heap, type, n, objects)                                                       \
+    quarry_object_create_many(heap, quarry_concrete_type_of_##type(), n, objects)
+
+SIMT_FN uint32_t quarry_object_create_many(struct quarry_handle heap, struct quarry_type type, uint32_t n,
+                                           quarry_object *objects)
+{
+    const struct quarry_objects *h = &heap.as.objects;
+    uint32_t made = 0, seen = QUARRY_NO_BLOCK, self = 1u << simt_lane();
+    if (!quarry_objects_are_in(&heap) || h->schema != type.schema)
+        return 0;
+    uint32_t kind = quarry_objects_typed_kind(h, type.number, type.capacity, type.bytes);
+    struct quarry_random r = quarry_random_start();
+    while (made < n) {
+        struct quarry_blocks_lot lot =
+            quarry_blocks_take(&h->blocks, kind, n - made, quarry_random_next(&r), seen);
+        seen = QUARRY_NO_BLOCK;
+        for (; lot.slots != 0; lot.slots &= lot.slots - 1u)
+            objects[made++] = quarry_object_begin(h, type, lot.block, simt_ctz_u64(lot.slots));
+        if (lot.block == QUARRY_NO_BLOCK)
+            seen = quarry_blocks_search(&h->blocks, self, kind);
+        if (lot.block == QUARRY_NO_BLOCK && seen == QUARRY_NO_BLOCK) {
+            quarry_null_count(&heap.counters->failed, &heap.counters->last_bytes, type.bytes);
+            break;
+        }
+    }
+    return made;
 }
 
 /* Notes deletes that are mistakes. */

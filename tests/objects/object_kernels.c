@@ -97,6 +97,23 @@ SIMT_KERNEL(objects_fill, struct objects_case, a)
         fill_in(o, simt_thread());
 }
 
+SIMT_KERNEL(objects_fill_many, struct objects_case, a)
+{
+    quarry_object *mine = a.kept + simt_thread() * a.rounds;
+    uint32_t made = quarry_object_new_many(a.heap, cat, a.rounds, mine);
+    for (uint32_t i = 0; i < made; i++) {
+        count(&a, OBJECTS_CREATED);
+        wrong(&a, !quarry_object_is(mine[i], cat));
+        fill_in(mine[i], simt_thread() * a.rounds + i);
+    }
+    for (uint32_t i = 0; i < made; i++)
+        wrong(&a, !is_as_written(mine[i], simt_thread() * a.rounds + i));
+    for (uint32_t i = made; i < a.rounds; i++)
+        mine[i] = quarry_object_null();
+    if (made < a.rounds)
+        count(&a, OBJECTS_NONE);
+}
+
 SIMT_KERNEL(objects_mixed, struct objects_case, a)
 {
     quarry_object o = create(&a, any_type(simt_thread()));

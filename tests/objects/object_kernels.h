@@ -27,7 +27,8 @@ struct objects_case {
 };
 
 SIMT_KERNEL_DECLARE(objects_rounds);
-SIMT_KERNEL_DECLARE(objects_fill);     /* each thread creates one object */
+SIMT_KERNEL_DECLARE(objects_fill);
+SIMT_KERNEL_DECLARE(objects_fill_many); /* each thread `rounds` cats by one call */     /* each thread creates one object */
 SIMT_KERNEL_DECLARE(objects_mixed);    /* each thread one of some type, whose stamp is its number */
 SIMT_KERNEL_DECLARE(objects_drain);    /* and deletes what another created */
 SIMT_KERNEL_DECLARE(objects_gone);     /* a warp: who has deleted its mite meets it no more */

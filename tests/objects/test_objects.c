@@ -175,6 +175,32 @@ static void a_heap_fills_to_its_last_slot_with_any_type(void **state)
     test_for_seeds(&target, fill, 200);
 }
 
+/* Each thread asks for several at once, and there may be too few. */
+static void fill_many(uint64_t seed)
+{
+    const uint32_t pages = 1 + (uint32_t)(seed / 3 % 5), slots = pages * QUARRY_CAPACITY_OF(cat);
+    const uint32_t threads = 1 + (uint32_t)(seed / 2 % 7);
+    struct quarry_statistics statistics;
+    struct fixture f = begin(pages);
+    f.c.rounds = 1 + (uint32_t)(seed / 5 % 90);
+    const uint32_t wanted = threads * f.c.rounds, all = wanted < slots ? wanted : slots;
+    test_run(&objects_fill_many, &target, 1, threads, 0, &f.c);
+    assert_int_equal(count_of(&f, OBJECTS_CREATED), all);
+    assert_int_equal(live(&f, quarry_number_of_cat), all);
+    assert_ok(quarry_heap_statistics(f.heap, &statistics));
+    assert_int_equal(statistics.failed_mallocs, count_of(&f, OBJECTS_NONE));
+    assert_true((statistics.failed_mallocs != 0) == (wanted > slots));
+    test_run(&objects_drain, &target, 1, wanted, 0, &f.c);
+    assert_int_equal(live(&f, quarry_number_of_cat), 0);
+    end(&f);
+}
+
+static void one_call_creates_many(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, fill_many, 300);
+}
+
 /* A sweep serves some at a time, and thousands may come at once. */
 static uint32_t sweeps, fills;
 static void fill_exactly(uint64_t seed)
@@ -673,6 +699,7 @@ int main(void)
         test_with_seeds(objects_are_apart_and_of_their_type, &target),
         test_with_seeds(what_lanes_delete_or_free_together_is_gone_for_each, &target),
         cmocka_unit_test(many_threads_create_and_delete),
+        test_with_seeds(one_call_creates_many, &target),
         test_with_seeds(a_heap_that_becomes_just_full_is_not_swept, &target),
         test_with_seeds(a_heap_fills_to_its_last_slot_with_any_type, &target),
         cmocka_unit_test(free_bytes_of_objects_are_not_for_malloc),
