@@ -13,8 +13,10 @@ struct settings {
     const char *allocator;  /* of aos */
     uint32_t width, height; /* gol, wa-tor: cells */
     uint32_t steps;
-    uint32_t percent; /* gol: of the cells, alive at first */
-    uint32_t bodies;  /* nbody, dust */
+    uint32_t percent;    /* gol: of the cells, alive at first */
+    const char *pattern; /* gol: a file with those that are alive at first; NULL: some at random */
+    uint32_t copies;     /* of the pattern, side by side, and one above the other */
+    uint32_t bodies;     /* nbody, dust */
     uint32_t seed;
     uint32_t threads;    /* linux-scalability */
     uint32_t each;       /* objects that a thread makes, at most 1024 */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gol.h"
 #include "apps.h"
+#include "draw.h"
+#include "rle.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,6 +41,34 @@ static int is_right(struct objects *o, const struct settings *s, const unsigned 
     return count == alive;
 }
 
+/* Who is alive at first: some at random, or copies of a pattern side by side.
+ *   state   of all cells, 0 */
+static void begin(const struct settings *s, unsigned char *state)
+{
+    const uint64_t cells = (uint64_t)s->width * s->height;
+    if (!s->pattern) {
+        for (uint64_t i = 0; i < cells; i++)
+            state[i] = draw(s->seed, (uint32_t)i, 0) % 100u < s->percent;
+        return;
+    }
+    struct pattern p = read_pattern(s->pattern);
+    const uint32_t wide = s->width / s->copies,
+                   high = s->height / s->copies; /* of a copy, with what is around */
+    if (p.width > wide || p.height > high) {
+        fprintf(stderr,
+                "objects: %" PRIu32 " x %" PRIu32 " copies of the pattern need --width %" PRIu64
+                " and --height %" PRIu64 " at least\n",
+                s->copies, s->copies, (uint64_t)s->copies * p.width, (uint64_t)s->copies * p.height);
+        exit(1);
+    }
+    for (uint32_t row = 0; row < s->copies; row++)
+        for (uint32_t column = 0; column < s->copies; column++)
+            for (uint32_t y = 0; y < p.height; y++)
+                memcpy(state + ((uint64_t)row * high + y) * s->width + (uint64_t)column * wide,
+                       p.cells + (uint64_t)y * p.width, p.width);
+    free(p.cells);
+}
+
 static void step(struct objects *o, const struct world *world)
 {
     do_all(o, VIEWS(gol_candidates), world);
@@ -71,19 +101,19 @@ int gol(const struct settings *s)
         [quarry_number_of_candidate] = 2 * (uint64_t)cells,
     };
     const uint64_t pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(alive)) + 1024;
+    unsigned char *state = room(2 * (uint64_t)cells);
+    begin(s, state);
     struct objects o = make_objects(s, &gol_schema, most, pages);
     int wrong = 0;
-    struct world world = {o.backing,  make(&s->target, (uint64_t)cells * sizeof *world.cells),
-                          s->width,   s->height,
-                          s->percent, s->seed};
+    unsigned char *first_state = make(&s->target, cells);
+    must(quarry_memory_copy(&s->target, first_state, state, cells));
+    struct world world = {o.backing, make(&s->target, (uint64_t)cells * sizeof *world.cells), s->width,
+                          s->height, first_state};
     launch(&o, VIEWS(gol_begin), cells < 65536 ? cells : 65536, &world);
     const uint64_t first = count(&o, "alive");
     do_all(&o, VIEWS(gol_die), &world); /* all are new: the first candidates */
 
-    unsigned char *state = room(2 * (uint64_t)cells);
     uint32_t *places = room(sizeof *places * (uint64_t)cells);
-    for (uint32_t i = 0; i < cells; i++)
-        state[i] = (unsigned char)is_alive_at_first(i, s->seed, s->percent);
     struct stopwatch watch = start(&s->target);
     for (uint32_t i = 0; i < s->steps && !wrong; i++) {
         step(&o, &world);
@@ -111,6 +141,7 @@ int gol(const struct settings *s)
     free(state);
     free(places);
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.cells));
+    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, first_state));
     free_objects(&o);
     return wrong;
 }

@@ -6,7 +6,6 @@
 #define GOL_H
 
 #include "backing.h"
-#include "draw.h"
 
 #define CELL(FIELD, T) FIELD(T, quarry_object, agent)
 #define AGENT(FIELD, T) FIELD(T, uint32_t, cell) FIELD(T, unsigned char, action)
@@ -25,7 +24,7 @@ struct world {
     struct backing backing;
     quarry_object *cells; /* row by row */
     uint32_t width, height;
-    uint32_t percent, seed;
+    const unsigned char *first; /* of each cell: is it alive at first? */
 };
 
 VIEWS_DECLARE(gol_begin);      /* a thread for each cell: makes it, and some alive */
@@ -33,11 +32,5 @@ VIEWS_DECLARE(gol_candidates); /* do-alls: candidates decide */
 VIEWS_DECLARE(gol_lives);      /* those that are alive decide */
 VIEWS_DECLARE(gol_spawn);      /* candidates do it */
 VIEWS_DECLARE(gol_die);        /* those that are alive do it; new ones put candidates around */
-
-/* Is a cell alive at first? */
-SIMT_FN int is_alive_at_first(uint32_t cell, uint32_t seed, uint32_t percent)
-{
-    return draw(seed, cell, 0) % 100u < percent;
-}
 
 #endif

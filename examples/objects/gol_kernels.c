@@ -58,8 +58,7 @@ KERNEL(gol_begin, struct world, w)
     for (uint32_t cell = simt_thread(); cell < w.width * w.height; cell += simt_threads()) {
         w.cells[cell] = new_object(w.backing, cell);
         if (!quarry_object_is_null(w.cells[cell]))
-            put(&w, cell,
-                is_alive_at_first(cell, w.seed, w.percent) ? make_alive(&w, cell) : quarry_object_null());
+            put(&w, cell, w.first[cell] ? make_alive(&w, cell) : quarry_object_null());
     }
 }
 

@@ -23,6 +23,8 @@ enum key {
     HEIGHT,
     STEPS,
     PERCENT,
+    PATTERN,
+    COPIES,
     BODIES,
     SEED,
     THREADS,
@@ -48,6 +50,8 @@ static const struct argp_option options[] = {
     {"height", HEIGHT, "N", 0, "gol, wa-tor: rows, 1 to 65535; 200", 0},
     {"steps", STEPS, "N", 0, "all but linux-scalability: 0 to 1000000; 100", 0},
     {"alive", PERCENT, "PERCENT", 0, "gol: cells that are alive at first, 0 to 100; 20", 0},
+    {"pattern", PATTERN, "FILE", 0, "gol: begin with this one, a file of golly (RLE), and not at random", 0},
+    {"copies", COPIES, "N", 0, "gol: N x N copies of the pattern, 1 to 100; 1", 0},
     {"bodies", BODIES, "N", 0, "nbody, dust: 1 to 16777216; 500", 0},
     {"seed", SEED, "N", 0, "of all that is random; 42", 0},
     {"threads", THREADS, "N", 0, "linux-scalability: 1 to 16777216; 1024", 0},
@@ -115,6 +119,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case PERCENT:
         s->percent = number(state, "alive", text, 0, 100);
         return 0;
+    case PATTERN:
+        s->pattern = text;
+        return 0;
+    case COPIES:
+        s->copies = number(state, "copies", text, 1, 100);
+        return 0;
     case BODIES:
         s->bodies = number(state, "bodies", text, 1, 1u << 24);
         return 0;
@@ -135,6 +145,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case ARGP_KEY_END:
         if (s->fragmentation && s->backing != OBJECTS)
             argp_failure(state, 2, 0, "--fragmentation is for --backing objects");
+        if (s->copies && !s->pattern)
+            argp_failure(state, 2, 0, "--copies is for --pattern");
+        if (!s->copies)
+            s->copies = 1;
         if (s->picture && strcmp(c->app, "dust") == 0)
             argp_failure(state, 2, 0, "--picture: dust draws none");
         if (s->allocator && s->backing != AOS)

@@ -11,7 +11,7 @@ quarry=$1
 backend=${QUARRY_TEST_BACKEND:-cpu}
 
 for backing in objects aos soa; do
-    checked=(--check --backend "$backend" --backing $backing)
+    checked=(--check --backend "$backend" --backing "$backing")
     # Random worlds: narrow, empty, full.
     for world in '--width 120 --height 80 --steps 30' '--width 1 --height 200 --steps 5 --alive 50' \
         '--width 40 --height 40 --steps 3 --alive 0' '--width 64 --height 33 --steps 10 --alive 100' \
@@ -35,6 +35,11 @@ for backing in objects aos soa; do
     run 0 dust "${checked[@]}" --bodies 3000 --steps 5
     prints 'each was visited each time$'
 done
+# Gliders, which fly for ever.
+# shellcheck disable=SC2016 # $ is of the pattern
+printf '#C a glider\nx = 3, y = 3, rule = B3/S23\nbo$2bo$\n3o!\n' >"$scratch/glider.rle"
+run 0 gol --backend "$backend" --check --width 60 --height 50 --pattern "$scratch/glider.rle" --copies 3 --steps 30
+prints 'gol: 60 x 50, 45 alive, after 30 steps 45; .* every step is right$'
 # How full blocks are.
 run 0 gol --backend "$backend" --fragmentation --width 60 --height 40 --steps 2
 same "$(grep -Ec '^after step [12]: [0-9]+ of [0-9]+ slots are used, 0\.[0-9]{3} are empty$' "$out")" 2 'slots of each step'
@@ -72,9 +77,29 @@ refuses '--steps is "1x": .*' gol --steps 1x
 refuses '--bodies is "0": .*' nbody --bodies 0
 refuses '--objects is "1025": .*' linux-scalability --objects 1025
 refuses '--backing is "list": it must be objects, aos or soa' gol --backing list
+refuses '--copies is for --pattern' gol --copies 2
 refuses '--fragmentation is for --backing objects' gol --backing soa --fragmentation
 refuses '--allocator is for --backing aos' gol --allocator rw-malloc
 refuses '--backend is "gpu": it must be cuda or cpu' gol --backend gpu
+# no_pattern SENTENCE TEXT: a file with that text is none.
+no_pattern() {
+    # shellcheck disable=SC2059 # it is a format
+    printf "$2" >"$scratch/wrong.rle"
+    run 1 gol --backend "$backend" --steps 0 --pattern "$scratch/wrong.rle"
+    same "$(cat "$err")" "objects: cannot read the pattern $scratch/wrong.rle: $1" "a pattern '$2'"
+}
+no_pattern 'it has no line such as "x = 3, y = 3, rule = B3/S23"' '#C nothing else\n'
+no_pattern 'it has no line such as "x = 3, y = 3, rule = B3/S23"' 'x = 0, y = 3\n!'
+no_pattern "its rule is not Conway's, B3/S23" 'x = 1, y = 1, rule = B36/S23\no!'
+no_pattern 'it has no ! at its end' 'x = 1, y = 1\no'
+no_pattern 'it has more cells than its first line says' 'x = 1, y = 1\n2o!'
+no_pattern 'it has more cells than its first line says' 'x = 1, y = 1\no$o!'
+no_pattern 'a number in it is too large' 'x = 1, y = 1\n99999o!'
+no_pattern 'it has something else than b, o, $, ! and numbers' 'x = 1, y = 1\nA!'
+run 1 gol --backend "$backend" --pattern "$scratch/glider.rle" --copies 20 --width 59 --height 60
+same "$(cat "$err")" 'objects: 20 x 20 copies of the pattern need --width 60 and --height 60 at least' 'too little room'
+run 1 gol --backend "$backend" --pattern "$scratch/nothing"
+same "$(cat "$err")" "objects: cannot read the pattern $scratch/nothing: No such file or directory" 'no file'
 run 1 gol --backend "$backend" --backing aos --allocator scatter --steps 0
 same "$(cat "$err")" \
     'objects: kernel gol_begin_aos was compiled for allocator rw-malloc, the heap has allocator scatter' \
