@@ -93,6 +93,7 @@ no_pattern 'it has no line such as "x = 3, y = 3, rule = B3/S23"' 'x = 0, y = 3\
 no_pattern "its rule is not Conway's, B3/S23" 'x = 1, y = 1, rule = B36/S23\no!'
 no_pattern 'it has no ! at its end' 'x = 1, y = 1\no'
 no_pattern 'it has more cells than its first line says' 'x = 1, y = 1\n2o!'
+# shellcheck disable=SC2016
 no_pattern 'it has more cells than its first line says' 'x = 1, y = 1\no$o!'
 no_pattern 'a number in it is too large' 'x = 1, y = 1\n99999o!'
 no_pattern 'it has something else than b, o, $, ! and numbers' 'x = 1, y = 1\nA!'
