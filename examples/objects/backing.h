@@ -28,7 +28,6 @@
 #ifndef BACKING_H
 #define BACKING_H
 
-#include "quarry/core/share.h"
 #include "quarry/object.h"
 
 /* Of a type's objects, in aos and soa. */
@@ -118,7 +117,7 @@ SIMT_FN void *backing_field(quarry_object o, uint32_t offset, uint32_t size)
 /* A place for an object; NO_PLACE if all are taken.  Lanes that come together take them by one atomic. */
 SIMT_FN uint32_t table_take(struct table *t)
 {
-    uint32_t group = quarry_group(&t->taken, QUARRY_SITE_OBJECT_NEW);
+    uint32_t group = simt_match_u64(simt_active(), (uint64_t)(uintptr_t)&t->taken);
     uint64_t turn = 0;
     if (simt_rank(group) == 0)
         turn = simt_add_u64(&t->taken, simt_popc_u32(group), relaxed);
@@ -132,7 +131,7 @@ SIMT_FN uint32_t table_take(struct table *t)
 /* Gives it back. */
 SIMT_FN void table_give(struct table *t, uint32_t place)
 {
-    uint32_t group = quarry_group(&t->given, QUARRY_SITE_OBJECT_DELETE);
+    uint32_t group = simt_match_u64(simt_active(), (uint64_t)(uintptr_t)&t->given);
     uint64_t turn = 0;
     if (simt_rank(group) == 0)
         turn = simt_add_u64(&t->given, simt_popc_u32(group), relaxed);

@@ -14,9 +14,9 @@ struct object_snapshot {
 };
 
 #if SIMT_HAS_HOST
-/* Lists the pages of a type behind those of the types before it, from a count of 0 on, and clears the other count.  Reads one bit a page, of a
- * bitmap that says in an idle heap which pages have the type, and the words of those pages.  A grid of whole warps;
- * nothing else uses the heap. */
+/* Lists the pages of a type behind those of the types before it, from a count of 0 on, and clears the other count.
+ * Reads one bit a page, of a bitmap that says in an idle heap which pages have the type, and the words of those pages.
+ * A grid of whole warps; nothing else uses the heap. */
 SIMT_KERNEL_DECLARE(quarry_object_list_kernel);
 #endif
 

@@ -27,18 +27,18 @@ struct objects_case {
 };
 
 SIMT_KERNEL_DECLARE(objects_rounds);
-SIMT_KERNEL_DECLARE(objects_fill);
-SIMT_KERNEL_DECLARE(objects_fill_many); /* each thread `rounds` cats by one call */     /* each thread creates one object */
-SIMT_KERNEL_DECLARE(objects_mixed);    /* each thread one of some type, whose stamp is its number */
-SIMT_KERNEL_DECLARE(objects_drain);    /* and deletes what another created */
-SIMT_KERNEL_DECLARE(objects_gone);     /* a warp: who has deleted its mite meets it no more */
-SIMT_KERNEL_DECLARE(objects_freed);    /* the same of blocks of malloc */
-SIMT_KERNEL_DECLARE(objects_walk);     /* one thread goes over all animals */
-SIMT_KERNEL_DECLARE(objects_mistakes); /* of deletes: of an object of kept[0], a cat, and of no object */
-SIMT_KERNEL_DECLARE(objects_together); /* all threads delete kept[0] */
-SIMT_KERNEL_DECLARE(objects_beside);   /* thread 0 deletes kept[hold], the others kept[1] */
-SIMT_KERNEL_DECLARE(objects_filled);   /* debug mode: one thread looks at what is filled */
-SIMT_KERNEL_DECLARE(objects_blocks);   /* blocks of malloc beside objects */
+SIMT_KERNEL_DECLARE(objects_fill);      /* each thread creates one object */
+SIMT_KERNEL_DECLARE(objects_fill_many); /* each thread `rounds` cats by one call */
+SIMT_KERNEL_DECLARE(objects_mixed);     /* each thread one of some type, whose stamp is its number */
+SIMT_KERNEL_DECLARE(objects_drain);     /* and deletes what another created */
+SIMT_KERNEL_DECLARE(objects_gone);      /* a warp: who has deleted its mite meets it no more */
+SIMT_KERNEL_DECLARE(objects_freed);     /* the same of blocks of malloc */
+SIMT_KERNEL_DECLARE(objects_walk);      /* one thread goes over all animals */
+SIMT_KERNEL_DECLARE(objects_mistakes);  /* of deletes: of an object of kept[0], a cat, and of no object */
+SIMT_KERNEL_DECLARE(objects_together);  /* all threads delete kept[0] */
+SIMT_KERNEL_DECLARE(objects_beside);    /* thread 0 deletes kept[hold], the others kept[1] */
+SIMT_KERNEL_DECLARE(objects_filled);    /* debug mode: one thread looks at what is filled */
+SIMT_KERNEL_DECLARE(objects_blocks);    /* blocks of malloc beside objects */
 
 /* Do-alls. */
 struct objects_visit {
