@@ -36,7 +36,8 @@ static void launch(const struct simt_kernel *kernel, struct handed_case *a, uint
     end();
 }
 
-/* One or two pages, of which those who want small blocks and those who want large ones can't both have enough. */
+/* One to three pages, of which two kinds of lanes can't both have enough: of small blocks and of large ones; or, with
+ * ualloc, of two sizes that bins have.  Then a bin may go while units of its blocks are still on their way. */
 static void turns(void)
 {
     /* Queues in segments are emptied before a NULL. */
@@ -45,8 +46,9 @@ static void turns(void)
         struct handed_case a;
         uint64_t page_bytes = is_ualloc() ? PAGE : 32u << seed / 7 % 3;
         start_heap(1 + seed / 3 % 3, page_bytes, seed, &a);
-        a.large = page_bytes;
-        a.greedy = 1 + (uint32_t)(seed / 2 % 3);
+        int both_small = is_ualloc() && seed % 8 > 3;
+        a.large = both_small ? 192 - a.bytes : page_bytes;
+        a.greedy = both_small ? 4 + (uint32_t)(seed / 2 % 9) : 1 + (uint32_t)(seed / 2 % 3);
         a.threads = 1 + (uint32_t)(seed / 3 % 12);
         a.turns = 1 + (uint32_t)(seed % 4);
         launch(&handed_turns, &a, 2 + (uint32_t)(seed / 2 % 2), seed);
