@@ -86,6 +86,20 @@ if "$quarry" replay --backend "$backend" --runs 1 --heap 21K "$data/groupby.trac
     prints '^utilisation +none: the peak is more than the heap'
 fi
 
+# All commands obey the environment of the race finder.
+if [ "$backend" = cpu ]; then
+    export QUARRY_SEED=7
+    run 0 replay --backend cpu --runs 1 --check "$data/groupby.trace"
+    prints '^checked +every block'
+    export QUARRY_SEED=x
+    run 2 replay --backend cpu --runs 1 "$data/groupby.trace"
+    says 'QUARRY_SEED is "x": it must be a number'
+    export QUARRY_SEED=7 QUARRY_WEAK=2
+    run 2 replay --backend cpu --runs 1 "$data/groupby.trace"
+    says 'QUARRY_WEAK is "2": it must be 0 or 1$'
+    unset QUARRY_SEED QUARRY_WEAK
+fi
+
 # A heap of 64 TiB was recorded: no more is taken than four times what can live at one time, in a batch more than in the
 # order of the trace.
 recorded=$scratch/recorded.trace
