@@ -114,8 +114,9 @@ static const struct flaw flaws[] = {
     {"tbuddy",
      FLAW_FULL,
      {{"tree", 1, 8, TREE(0xffffffff) | QUARRY_BUDDY_TAKEN << 8}}}, /* likewise, in a word */
-    {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}},                    /* a unit that nobody knows of */
-    {"ualloc", FLAW_EMPTY, {{"self", 0, 8, 1}}},                    /* another struct */
+    {"tbuddy", FLAW_FULL, {{"tree", 1, 8, TREE(0xfffffff0) | QUARRY_BUDDY_TAKEN << 8}}},
+    {"tbuddy", FLAW_FULL, {{"units", 0, 8, 1}}}, /* a unit that nobody knows of */
+    {"ualloc", FLAW_EMPTY, {{"self", 0, 8, 1}}}, /* another struct */
     {"ualloc", FLAW_EMPTY, {{"self", ARENAS(self), 8, 1}}},
     {"ualloc", FLAW_EMPTY, {{"self", ARENAS(arena), 8, 1}}},
     {"ualloc", FLAW_EMPTY, {{"self", ARENAS(supply), 8, 1}}},

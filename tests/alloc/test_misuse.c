@@ -313,7 +313,7 @@ static void a_late_double_free_leaves_a_page_to_its_holder(void **state)
 
 /* ---- words that contradict each other ---- */
 
-/* Begins a heap of pages without debug mode, and returns its words of 64 bits; *pages: where pages begin. */
+/* Begins a heap of pages without debug mode, and returns its words of 64 bits, if it has such; *pages: where pages begin. */
 static uint64_t *begin_words(const char *allocator, unsigned char **pages)
 {
     struct quarry_heap_section map[QUARRY_HEAP_SECTIONS];
@@ -328,7 +328,7 @@ static uint64_t *begin_words(const char *allocator, unsigned char **pages)
         if (strcmp(map[i - 1].name, "pages") == 0)
             *pages = at;
     }
-    assert_non_null(words);
+    assert_non_null(*pages);
     a.count = 1;
     return words;
 }
@@ -436,17 +436,17 @@ static void told(uint64_t bytes)
     end_misuse();
 }
 
-/* Behind the last cell of a scatter page is where its fields are. */
-static void behind_the_last_cell(int with_assertions)
+/* Frees what is no block, but lies in a page that has one: so many bytes behind where that begins. */
+static void beside_a_block(const char *allocator, uint32_t offset, int with_assertions)
 {
     unsigned char *pages = NULL, *block;
-    (void)begin_words("scatter", &pages);
+    (void)begin_words(allocator, &pages);
     a.bytes = 16;
     expect_ok(&misuse_take, 1);
     assert_ok(quarry_memory_copy(&f.target, &block, a.block, sizeof block));
-    put(block - (block - pages) % PAGE_BYTES + 63u * 16u, 0); /* 63 cells of 16 bytes, and 2 fields */
+    put(block - (block - pages) % PAGE_BYTES + offset, 0);
     if (with_assertions) {
-        expect_told("an address behind the last cell");
+        expect_told("an address beside a block");
         assert_ok(quarry_heap_reset(f.heap));
     } else {
         expect_ok(&misuse_free, 1);
@@ -458,12 +458,14 @@ static void behind_the_last_cell(int with_assertions)
     end_misuse();
 }
 
-static void no_cell_is_behind_the_last(void **state)
+/* Behind 63 cells of 16 bytes a page of scatter has its fields, and a chunk of ualloc begins with heads. */
+static void what_lies_beside_a_block_is_none(void **state)
 {
     (void)state;
-    behind_the_last_cell(0);
-    if (!test_on_cuda(&base_target))
-        behind_the_last_cell(1);
+    for (int told = 0; told < (test_on_cuda(&base_target) ? 1 : 2); told++) {
+        beside_a_block("scatter", 63u * 16u, told);
+        beside_a_block("ualloc", 0, told);
+    }
 }
 
 /* Two lanes free one block, whichever of them comes first and however far the other is then. */
@@ -544,7 +546,7 @@ int main(void)
         cmocka_unit_test(a_late_double_free_leaves_a_page_to_its_holder),
         cmocka_unit_test(a_block_without_an_end_leaves_the_last_word_alone),
         cmocka_unit_test(a_page_is_in_no_block_that_does_not_know_it),
-        cmocka_unit_test(no_cell_is_behind_the_last),
+        cmocka_unit_test(what_lies_beside_a_block_is_none),
         cmocka_unit_test(two_frees_that_race_are_told),
         cmocka_unit_test(a_count_of_pieces_that_can_not_be_is_told),
         cmocka_unit_test(a_wrong_free_is_told),

@@ -279,6 +279,29 @@ static void a_cursor_begins_another_life_with_each_chunk(void **state)
     for_each_proof(lives);
 }
 
+/* Who sweeps for a class knows each change of its chunks' words, and of others up to the first that has a live slot. */
+static void a_sweep_knows_the_words_that_it_relies_on(void **state)
+{
+    const uint64_t of_class = (uint64_t)1 << 56;
+    uint64_t kind = QUARRY_SLABS_IS_BOUND, words[2], number[2][2];
+    struct quarry_slabs h = {.units = 64, .unit_log = 4, .stride = 2, .kinds = &kind, .words = words};
+    struct quarry_slabs_need need = {.slabs = &h};
+    (void)state;
+    quarry_slabs_set_classes(&h);
+    need.class_ = 5;
+    for (uint32_t live = 0; live < 2; live++)
+        for (uint32_t turns = 0; turns < 2; turns++)
+            for (uint32_t later = 0; later < 2; later++) {
+                words[0] = of_class | live;
+                words[1] = of_class | later * QUARRY_SLABS_TAKE;
+                number[turns][later] = 0;
+                (void)quarry_slabs_look(&need, 0, QUARRY_SWEEP_CLASS | (turns ? 0 : 1u),
+                                        &number[turns][later]);
+                if (later)
+                    assert_int_equal(number[turns][0] != number[turns][1], turns || !live);
+            }
+}
+
 /* ---- slots ---- */
 
 /* As many threads as slots, each of which holds at most one: then all slots are taken, by one class after another. */
@@ -316,6 +339,8 @@ static void every_slot_can_be_had_in_each_class(void **state)
 /* What the page says of a heap of 1 MiB. */
 static void small_heap(void)
 {
+    assert_int_equal(quarry_slabs_chunk_bytes(1u << 30), QUARRY_SLABS_MOST_BYTES);
+    assert_int_equal(quarry_slabs_chunk_bytes(1u << 10), QUARRY_SLABS_LEAST_BYTES);
     plain_options();
     struct quarry_heap_options options = options_of_fixture();
     options.target = base_target;
@@ -347,6 +372,7 @@ int main(void)
         cmocka_unit_test(who_has_a_chunk_next_knows_what_was_done_to_it),
         cmocka_unit_test(a_cursor_never_overflows),
         cmocka_unit_test(a_cursor_begins_another_life_with_each_chunk),
+        cmocka_unit_test(a_sweep_knows_the_words_that_it_relies_on),
         cmocka_unit_test(every_slot_can_be_had_in_each_class),
         cmocka_unit_test(a_small_heap_has_small_chunks),
     };

@@ -137,6 +137,20 @@ SIMT_KERNEL(slots_drain, struct slots_case, a)
         give(&a, slot);
 }
 
+SIMT_KERNEL(slots_part, struct slots_case, a)
+{
+    uint32_t page = QUARRY_NO_BLOCK, kind = quarry_blocks_kind(0, a.capacity[0]);
+    struct quarry_blocks_need need;
+    int dirty = 0;
+    need.blocks = &a.blocks;
+    need.kind = kind;
+    struct quarry_blocks_lot lot = quarry_blocks_take(&a.blocks, kind, 1, 0, QUARRY_NO_BLOCK);
+    (void)quarry_blocks_sweep_part(&need, SIMT_NULL, 1u, QUARRY_FLIGHTS_SPACE, 0, QUARRY_SWEEP_CLASS | 1u,
+                                   &page, &dirty);
+    wrong(&a, page != lot.block || !dirty);
+    (void)quarry_blocks_give(&a.blocks, lot.block, lot.slots, kind);
+}
+
 SIMT_KERNEL(slots_look, struct slots_case, a)
 {
     uint32_t maps = QUARRY_BLOCKS_MAPS(a.blocks.types);
