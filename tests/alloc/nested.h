@@ -180,7 +180,7 @@ SIMT_FN void quarry_nested_census(const struct quarry_nested *h, uint64_t bytes,
     sum->free_bytes += spare * h->blocks.page_bytes;
     if (spare)
         sum->largest_free = h->blocks.page_bytes;
-    if (bytes && bytes <= h->blocks.page_bytes)
+    if (bytes <= h->blocks.page_bytes)
         sum->slots += spare;
 }
 

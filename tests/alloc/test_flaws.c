@@ -48,6 +48,7 @@ struct flaw {
     ((2u * sizeof(struct quarry_segments_ends) + offsetof(struct quarry_segments_ends, field)) / 4u)
 #define SLOT(chunk, i) ((chunk)*WIDE_BYTES / 4u + (i))
 #define ENTRY (6u * sizeof(struct quarry_segments_ends) / 8u + 2u * 32u + 28u) /* of its first segment */
+#define OBJECTS(field) (offsetof(struct quarry_objects, field) / 8u)
 #define ARENAS(field) (offsetof(struct quarry_arenas, field) / 8u)
 #define KIND(state, more) (QUARRY_SLABS_IS_##state | (uint64_t)(more) << 10)
 #define WIDE_FIELD(page, i) (((page) + 1u) * WIDE_BYTES / 4u - 1u - (i))
@@ -151,6 +152,12 @@ static const struct flaw flaws[] = {
       {"supply", BINS, 8, 1},
       {"supply", BINS + BALANCE, 8, QUARRY_SEMAPHORE_UNIT}}},
     {"objects", FLAW_FULL, {{"sweep", 0, 8, 1}}},
+    {"objects", FLAW_FULL, {{"self", OBJECTS(self), 8, 1}}},
+    {"objects", FLAW_FULL, {{"self", OBJECTS(pages.base), 8, 1}}},
+    {"objects", FLAW_FULL, {{"self", OBJECTS(sizes), 8, 1}}},
+    {"objects", FLAW_FULL, {{"self", OBJECTS(blocks.slots), 8, 1}}},
+    {"objects", FLAW_FULL, {{"self", OBJECTS(blocks.maps), 8, 1}}},
+    {"objects", FLAW_FULL, {{"self", OBJECTS(blocks.flights), 8, 1}}},
     {"objects", FLAW_FULL, {{"flights", 0, 8, 1}}},                    /* a malloc under way */
     {"objects", FLAW_EMPTY, {{"kinds", 3, 4, QUARRY_BLOCKS_IS_KIND}}}, /* a page with slots of 16 bytes */
     {"objects", FLAW_FULL, {{"slots", 3, 8, 1}}},                      /* all of a page's slots are free */

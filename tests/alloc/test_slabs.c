@@ -264,6 +264,7 @@ static void lives(void)
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
     f.device.bytes = bytes;
     for (uint32_t life = 1; life <= 4; life++) {
+        expect_equal(run(&promise_malloc, life * SIMT_LANES - 31u).nulls, 0); /* one lane */
         expect_equal(run(&promise_malloc, life * SIMT_LANES).nulls, 0);
         assert_ok(quarry_memory_copy(&f.target, &cursor,
                                      &h->cursor[quarry_slabs_class(h, bytes) * h->cursors], sizeof cursor));

@@ -77,7 +77,8 @@
  *
  *   void quarry_F_census(const struct quarry_F *x, uint64_t bytes, const struct quarry_census_share *share,
  *                        struct quarry_census *sum)
- *       Adds the calling lane's share of the heap's census to *sum; `bytes` is what slots are counted for.
+ *       Adds the calling lane's share of the heap's census to *sum; `bytes`, at least 1, is what slots are
+ *       counted for.
  *       Scope: share->group, reconverged.  Unless share->idle others may malloc and free meanwhile: what
  *       they change is read by atomics, and nothing of the blocks is; and only sum->slots is asked for.
  *

@@ -268,7 +268,7 @@ SIMT_FN uint32_t quarry_objects_faults(const struct quarry_objects *h,
 SIMT_FN void quarry_objects_census(const struct quarry_objects *h, uint64_t bytes,
                                    const struct quarry_census_share *share, struct quarry_census *sum)
 {
-    uint32_t wanted = bytes ? quarry_objects_kind(h, quarry_class_of(&h->sizes, bytes)) : 0;
+    uint32_t wanted = quarry_objects_kind(h, quarry_class_of(&h->sizes, bytes));
     for (uint64_t i = share->thread; i < h->pages.count; i += share->threads) {
         uint32_t kind = quarry_blocks_kind_of(&h->blocks, (uint32_t)i);
         if (share->idle)
@@ -276,7 +276,7 @@ SIMT_FN void quarry_objects_census(const struct quarry_objects *h, uint64_t byte
         if (kind == 0) {
             sum->free_bytes += h->sizes.chunk_bytes;
             sum->largest_free = h->sizes.chunk_bytes;
-            sum->slots += wanted ? quarry_blocks_capacity(wanted) : 0;
+            sum->slots += quarry_blocks_capacity(wanted);
             continue;
         }
         uint32_t spare = simt_popc_u64(quarry_blocks_free_slots(&h->blocks, (uint32_t)i, kind));

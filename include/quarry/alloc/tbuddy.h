@@ -88,7 +88,7 @@ SIMT_FN void quarry_tbuddy_count(const struct quarry_tbuddy *h, uint32_t state, 
     sum->free_bytes += size;
     sum->largest_free = size > sum->largest_free ? size : sum->largest_free;
     sum->odds += quarry_census_key(height);
-    if (bytes && bytes <= size)
+    if (bytes <= size)
         sum->slots += (uint64_t)1 << (height - quarry_page_order(&h->pages, bytes));
 }
 

@@ -153,7 +153,7 @@ SIMT_FN void quarry_ualloc_count_node(const struct quarry_arenas *x, uint32_t st
     sum->free_bytes += size;
     sum->largest_free = size > sum->largest_free ? size : sum->largest_free;
     sum->odds += quarry_census_key(height);
-    if (bytes == 0 || bytes > x->pages.page_bytes << x->buddy.top)
+    if (bytes > x->pages.page_bytes << x->buddy.top)
         return;
     if (bytes > quarry_bin_most_bytes(s))
         sum->slots += bytes <= size ? (uint64_t)1 << (height - quarry_page_order(&x->pages, bytes)) : 0;
@@ -167,7 +167,7 @@ SIMT_FN void quarry_ualloc_count_page(const struct quarry_arenas *x, uint32_t pa
                                       struct quarry_census *sum)
 {
     const struct quarry_bin_shape *s = &x->shape;
-    uint32_t wanted = bytes && bytes <= quarry_bin_most_bytes(s) ? quarry_bin_class(s, bytes) : s->classes;
+    uint32_t wanted = bytes <= quarry_bin_most_bytes(s) ? quarry_bin_class(s, bytes) : s->classes;
     uint32_t number = page & (quarry_bin_chunk_pages(s) - 1u);
     if (number != 0 && number < s->heads)
         return;

@@ -107,7 +107,7 @@ SIMT_FN void quarry_census_pages(struct quarry_census *sum, uint64_t bytes, uint
     sum->free_bytes += spare * page_bytes;
     if (spare)
         sum->largest_free = page_bytes;
-    if (bytes && bytes <= page_bytes)
+    if (bytes <= page_bytes)
         sum->slots += spare;
 }
 

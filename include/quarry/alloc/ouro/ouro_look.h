@@ -164,7 +164,7 @@ SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ou
                                 const struct quarry_ouro *h, uint64_t bytes,
                                 const struct quarry_census_share *share, struct quarry_census *sum)
 {
-    uint32_t wanted = bytes ? quarry_class_of(&h->sizes, bytes) : 0, size;
+    uint32_t wanted = quarry_class_of(&h->sizes, bytes), size;
     for (uint64_t i = share->thread; i < h->chunks.count; i += share->threads) {
         uint32_t chunk = (uint32_t)i, live = 0, pages = 0;
         uint32_t class_ = quarry_chunk_class(simt_load_u64(&h->table.word[chunk], relaxed)) - 1u;
@@ -178,7 +178,7 @@ SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ou
         if (pages == 0 || (payload == QUARRY_OURO_CHUNKS && live == 0)) { /* C: malloc recalls it */
             sum->free_bytes += h->sizes.chunk_bytes;
             sum->largest_free = h->sizes.chunk_bytes;
-            sum->slots += bytes ? quarry_class_pages(&h->sizes, wanted) : 0;
+            sum->slots += quarry_class_pages(&h->sizes, wanted);
             continue;
         }
         size = quarry_class_bytes(&h->sizes, class_);
@@ -187,7 +187,7 @@ SIMT_FN void quarry_ouro_census(enum quarry_ouro_backing backing, enum quarry_ou
         sum->free_bytes += (uint64_t)(pages - live) * size;
         if (live < pages && sum->largest_free < size)
             sum->largest_free = size;
-        sum->slots += bytes && class_ == wanted ? pages - live : 0;
+        sum->slots += class_ == wanted ? pages - live : 0;
     }
     if (share->idle)
         sum->faults += quarry_ouro_shared_faults(backing, payload, h, share, sum);

@@ -39,8 +39,7 @@ SIMT_FN enum quarry_place quarry_runs_find(const struct quarry_runs *h, const vo
 SIMT_FN void quarry_runs_count_run(struct quarry_census *sum, uint64_t run, uint32_t each,
                                    uint64_t page_bytes)
 {
-    if (each)
-        sum->slots += run / each;
+    sum->slots += run / each;
     if (run * page_bytes > sum->largest_free)
         sum->largest_free = run * page_bytes;
 }
@@ -71,7 +70,7 @@ SIMT_FN void quarry_runs_census(const struct quarry_runs *h, uint64_t bytes,
     uint32_t warp = (uint32_t)(share->thread / width), warps = (uint32_t)(share->threads / width);
     struct quarry_sweep_items of = quarry_sweep_cut(h->word_count, warp, warps);
     uint32_t from = of.first, to = of.end;
-    uint32_t each = bytes ? quarry_page_count(&h->pages, bytes) : 0;
+    uint32_t each = quarry_page_count(&h->pages, bytes);
     uint64_t page_bytes = h->pages.page_bytes, open = 0; /* as in quarry_runs_find_run */
     int foreign = from > 0 && !(quarry_runs_load(h, from - 1u) >> 31 & 1u);
     foreign = simt_any(group, foreign); /* lanes may have read different values */

@@ -191,8 +191,8 @@ SIMT_FN uint32_t quarry_slabs_faults(const struct quarry_slabs *h, const struct 
 SIMT_FN void quarry_slabs_census(const struct quarry_slabs *h, uint64_t bytes,
                                  const struct quarry_census_share *share, struct quarry_census *sum)
 {
-    uint32_t wanted = bytes ? quarry_slabs_class(h, bytes) : h->classes;
-    uint32_t chunks = bytes && wanted >= h->classes ? quarry_page_count(&h->pages, bytes) : 0;
+    uint32_t wanted = quarry_slabs_class(h, bytes);
+    uint32_t chunks = wanted >= h->classes ? quarry_page_count(&h->pages, bytes) : 0;
     if (chunks && !share->idle) {
         sum->slots += quarry_slabs_rows(h, share, chunks);
         return;
