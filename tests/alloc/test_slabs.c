@@ -280,6 +280,31 @@ static void a_cursor_begins_another_life_with_each_chunk(void **state)
     for_each_proof(lives);
 }
 
+/* What a cursor has left, of a chunk that can't become empty, is of no use to another class: a sweep leaves it there. */
+static void leaves(void)
+{
+    uint64_t cursor, fits;
+    one_chunk(20);
+    f.device.bytes = 32;
+    expect_equal(run(&promise_malloc, 21).nulls, 1);
+    assert_ok(quarry_memory_copy(&f.target, &cursor, f.device.heap.as.slabs.cursor, sizeof cursor));
+    expect_equal(quarry_slabs_next(cursor), 20);
+    /* Slots of its own class are there, of another size none. */
+    assert_ok(quarry_heap_slots(f.heap, 16, &fits));
+    expect_equal(fits, CHUNK / 16 - 20);
+    assert_ok(quarry_heap_slots(f.heap, 32, &fits));
+    expect_equal(fits, 0);
+    expect_equal(statistics().largest_free_bytes, 16);
+    run(&promise_free, 20);
+    end();
+}
+
+static void a_cursor_of_a_chunk_that_lives_stays(void **state)
+{
+    (void)state;
+    for_each_proof(leaves);
+}
+
 /* Who sweeps for a class knows each change of its chunks' words, and of others up to the first that has a live slot. */
 static void a_sweep_knows_the_words_that_it_relies_on(void **state)
 {
@@ -342,6 +367,9 @@ static void small_heap(void)
 {
     assert_int_equal(quarry_slabs_chunk_bytes(1u << 30), QUARRY_SLABS_MOST_BYTES);
     assert_int_equal(quarry_slabs_chunk_bytes(1u << 10), QUARRY_SLABS_LEAST_BYTES);
+    assert_int_equal(quarry_slabs_power(7, 512), 4);
+    assert_int_equal(quarry_slabs_power(8, 512), 8);
+    assert_int_equal(quarry_slabs_power(1000, 512), 512);
     plain_options();
     struct quarry_heap_options options = options_of_fixture();
     options.target = base_target;
@@ -374,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_cursor_never_overflows),
         cmocka_unit_test(a_cursor_begins_another_life_with_each_chunk),
         cmocka_unit_test(a_sweep_knows_the_words_that_it_relies_on),
+        cmocka_unit_test(a_cursor_of_a_chunk_that_lives_stays),
         cmocka_unit_test(every_slot_can_be_had_in_each_class),
         cmocka_unit_test(a_small_heap_has_small_chunks),
     };
