@@ -163,6 +163,13 @@ SIMT_FN void masks_take(const struct masks_case *a, const struct quarry_chunk_ma
     }
 }
 
+SIMT_KERNEL(masks_none, struct masks_case, a)
+{
+    struct quarry_chunk_masks m = masks_of(&a);
+    uint64_t before = a.memory->head.word;
+    masks_wrong(&a, quarry_mask_recall(&m) || a.memory->head.word != before);
+}
+
 /* Frees of what is no page set bits behind the last one. */
 SIMT_KERNEL(masks_win, struct masks_case, a)
 {

@@ -44,6 +44,8 @@ SIMT_KERNEL_DECLARE(masks_free); /* of masks_had: two lanes free all pages, and 
 SIMT_KERNEL_DECLARE(
     masks_stray); /* of masks_had: a free of what was a page when the chunk had another class */
 SIMT_KERNEL_DECLARE(masks_look); /* of masks_had: one lane looks at an array that is full */
+SIMT_KERNEL_DECLARE(
+    masks_none); /* of masks_had: there is no late chunk, and no transit says that there may be */
 SIMT_KERNEL_DECLARE(masks_win);  /* of masks_had: no bit is won that is no page's */
 SIMT_KERNEL_DECLARE(masks_deal); /* of masks_new: a page of it is taken while two lanes deal it */
 

@@ -103,6 +103,12 @@ static void who_looks_at_a_full_array_sees_all_of_it(void **state)
     test_for_seeds(&target, look, 1);
 }
 
+static void no_late_chunk_is_none(void **state)
+{
+    (void)state;
+    run(&masks_had, &masks_none, MASKS_PAGES, 1, 1);
+}
+
 static void no_page_behind_the_last_is_had(void **state)
 {
     (void)state;
@@ -131,6 +137,7 @@ int main(void)
         test_with_seeds(what_lanes_have_freed_they_can_have, &target),
         test_with_seeds(a_page_of_a_class_that_is_no_more_is_not_counted, &target),
         test_with_seeds(who_looks_at_a_full_array_sees_all_of_it, &target),
+        cmocka_unit_test(no_late_chunk_is_none),
         cmocka_unit_test(no_page_behind_the_last_is_had),
         test_with_seeds(a_page_that_is_dealt_is_had_once, &target),
     };
