@@ -151,6 +151,16 @@ SIMT_KERNEL(slots_part, struct slots_case, a)
     (void)quarry_blocks_give(&a.blocks, lot.block, lot.slots, kind);
 }
 
+SIMT_KERNEL(slots_free, struct slots_case, a)
+{
+    uint32_t kind = quarry_blocks_kind(0, a.capacity[0]);
+    (void)quarry_blocks_give(&a.blocks, 0, 1, 0);
+    struct quarry_blocks_lot lot = quarry_blocks_take(&a.blocks, kind, a.capacity[0], 0, QUARRY_NO_BLOCK);
+    wrong(&a, lot.slots != quarry_blocks_all(kind));
+    wrong(&a, quarry_blocks_take(&a.blocks, kind, 1, 0, QUARRY_NO_BLOCK).slots != 0);
+    (void)quarry_blocks_give(&a.blocks, 0, lot.slots, kind);
+}
+
 SIMT_KERNEL(slots_look, struct slots_case, a)
 {
     uint32_t maps = QUARRY_BLOCKS_MAPS(a.blocks.types);

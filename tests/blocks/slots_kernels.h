@@ -39,6 +39,8 @@ SIMT_KERNEL_DECLARE(
 SIMT_KERNEL_DECLARE(slots_twice); /* slots are given twice, while others take them and give them */
 SIMT_KERNEL_DECLARE(slots_fill);  /* each lane takes one slot of a type */
 SIMT_KERNEL_DECLARE(slots_drain); /* and gives back what another took */
+/* One lane: who takes all slots of the only block has them, though one was given when the block was free. */
+SIMT_KERNEL_DECLARE(slots_free);
 /* One lane, and one block: who looks for another type in a sweep about type 1 has not read all of the part. */
 SIMT_KERNEL_DECLARE(slots_part);
 SIMT_KERNEL_DECLARE(slots_look); /* one lane: when all slots are given back, or some are kept */

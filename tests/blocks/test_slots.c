@@ -92,14 +92,26 @@ static void blocks_change_their_type(void **state)
     test_for_seeds(&target, scarce, 10000);
 }
 
-static void what_is_not_read_of_a_part_may_have_room(void **state)
+/* One lane does that with one block of two slots. */
+static void alone(const struct simt_kernel *kernel)
 {
     struct slots_case c = {.capacity = {2, 2, 2}};
     struct quarry_target p = test_plain(target);
-    (void)state;
     begin(&c, 1, 1);
-    test_run(&slots_part, &p, 1, 1, 0, &c);
+    test_run(kernel, &p, 1, 1, 0, &c);
     (void)end(&c);
+}
+
+static void what_is_not_read_of_a_part_may_have_room(void **state)
+{
+    (void)state;
+    alone(&slots_part);
+}
+
+static void a_slot_that_a_free_block_was_given_is_had_once(void **state)
+{
+    (void)state;
+    alone(&slots_free);
 }
 
 /* Then a slot may be in two hands.  But when all have been given back all blocks are free. */
@@ -220,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_read_of_a_part_may_have_room),
+        cmocka_unit_test(a_slot_that_a_free_block_was_given_is_had_once),
         test_with_seeds(blocks_change_their_type, &target),
         test_with_seeds(slots_that_are_given_twice_harm_nobody_else, &target),
         test_with_seeds(none_is_refused_while_there_is_one, &target),
