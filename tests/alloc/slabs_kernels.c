@@ -5,7 +5,12 @@ SIMT_KERNEL(slabs_moves, struct slabs_case, a)
 {
     const struct quarry_slabs *h = &a.heap.as.slabs;
     if (simt_block() == 1 && simt_lane() == 0) {
-        if (quarry_slabs_search(h, 1u, quarry_slabs_class(h, a.bytes), 0) == QUARRY_NO_PAGE)
+        struct quarry_slabs_need need = {0};
+        need.slabs = h;
+        need.group = 1u;
+        need.class_ = quarry_slabs_class(h, a.bytes);
+        quarry_slabs_search(&need);
+        if (need.page == QUARRY_NO_PAGE)
             (void)simt_add_u32(a.wrong, 1, relaxed);
     } else if (simt_block() == 0 && simt_lane() < a.threads) {
         uint32_t group = (1u << a.threads) - 1u;

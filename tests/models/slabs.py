@@ -193,7 +193,7 @@ class Slabs(Model):
         if at == "bind":
             value = shared.words[c][w]
             taken = self.all if y == "cursor" else int(w == 0)
-            after = word((k, value[1] + 1, taken))
+            after = word((k, 1, taken))
             if y != "cursor" and w == 0:
                 after = after._replace(live=self.has(shared, (c, k, 0)).live)
             if w + 1 < self.words[k]:

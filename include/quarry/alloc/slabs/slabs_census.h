@@ -137,7 +137,8 @@ SIMT_FN uint64_t quarry_slabs_rows(const struct quarry_slabs *h, const struct qu
 SIMT_FN void quarry_slabs_count_bound(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
                                       uint32_t wanted, struct quarry_census *sum)
 {
-    uint32_t class_ = quarry_slabs_kind_class(kind), live = quarry_slabs_count(h, chunk, kind, &sum->faults);
+    uint64_t unused = 0;
+    uint32_t class_ = quarry_slabs_kind_class(kind), live = quarry_slabs_count(h, chunk, kind, &unused);
     uint32_t spare = quarry_slabs_slots(h, class_) - live;
     uint64_t size = (uint64_t)quarry_slabs_units(h, class_) << h->unit_log;
     sum->live_blocks += live;
@@ -148,24 +149,33 @@ SIMT_FN void quarry_slabs_count_bound(const struct quarry_slabs *h, uint32_t chu
     sum->slots += class_ == wanted ? spare : 0;
 }
 
-/* What an idle chunk's kind can't be. */
+/* Does a large block go on in a chunk? */
+SIMT_FN int quarry_slabs_is_part(const struct quarry_slabs *h, uint32_t chunk)
+{
+    uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
+    return quarry_slabs_state(kind) == QUARRY_SLABS_IS_LARGE && quarry_slabs_more(kind) == 0;
+}
+
+/* What an idle chunk's kind can't be, alone or beside its words. */
 SIMT_FN uint32_t quarry_slabs_kind_faults(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind)
 {
-    uint32_t more = quarry_slabs_more(kind), first;
+    uint32_t more = quarry_slabs_more(kind);
+    uint64_t faults = 0;
     switch (quarry_slabs_state(kind)) {
     case QUARRY_SLABS_IS_FREE:
         return more != 0;
     case QUARRY_SLABS_IS_BOUND:
-        return more > h->cursors;
+        (void)quarry_slabs_count(h, chunk, kind, &faults);
+        return faults != 0 || more > h->cursors;
     case QUARRY_SLABS_IS_LARGE:
-        for (uint32_t i = 1; i < more && chunk + i < h->pages.count; i++) {
-            uint64_t next = quarry_slabs_kind(h, chunk + i);
-            if (quarry_slabs_state(next) != QUARRY_SLABS_IS_LARGE || quarry_slabs_more(next) != 0)
+        for (uint32_t i = 1; i < more && chunk + i < h->pages.count; i++)
+            if (!quarry_slabs_is_part(h, chunk + i))
                 return 1;
-        }
-        first = quarry_slabs_head(h, chunk, &kind); /* a part of none? */
-        return quarry_slabs_state(kind) != QUARRY_SLABS_IS_LARGE ||
-               quarry_slabs_more(kind) <= chunk - first || more > h->pages.count - chunk;
+        /* Blocks have all their parts, and no part follows that is none's. */
+        if (more == 0)
+            return chunk == 0 ||
+                   quarry_slabs_state(quarry_slabs_kind(h, chunk - 1u)) != QUARRY_SLABS_IS_LARGE;
+        return more > h->pages.count - chunk || quarry_slabs_is_part(h, chunk + more);
     default:
         return 1; /* nobody moves it */
     }
@@ -174,7 +184,9 @@ SIMT_FN uint32_t quarry_slabs_kind_faults(const struct quarry_slabs *h, uint32_t
 /* How often what all chunks share contradicts itself, in an idle heap: the calling lane's share. */
 SIMT_FN uint32_t quarry_slabs_faults(const struct quarry_slabs *h, const struct quarry_census_share *share)
 {
-    uint32_t faults = share->thread == 0 && ((h->sweep->state & 1u) || h->self->words != h->words);
+    uint32_t faults = share->thread == 0 && (h->sweep->state & 1u);
+    for (uint64_t i = share->thread; i < h->copies; i += share->threads)
+        faults += quarry_slabs_copy(h, (uint32_t)i)->words != h->words;
     for (uint64_t i = share->thread; i < (uint64_t)h->classes * h->cursors; i += share->threads) {
         uint64_t now = simt_load_u64(&h->cursor[i], relaxed);
         uint32_t class_ = (uint32_t)i / h->cursors, chunk = quarry_slabs_chunk(now);

@@ -12,11 +12,11 @@
  *             | class + 1  |   version   |   taken   |     slots that the chunk has not are taken for ever
  *     cursor   63    62     51 50       27 26       0     `cursors` for each class
  *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
- *     spread   how many of its cursors a class uses, less 1: 2^n - 1.  One for each class
+ *     spread   how many of its cursors a class uses, less 1: 2^n - 1; bit 31: it is barren.  One for each class
  *     hint     place of a word's first slot; what the word held when somebody last looked.  `hints` for each class
  *
- * Versions count: that of a word all takes, and when it is closed or bound; that of a kind every change; the life of
- * a cursor how often it was filled.  They start anew after 2^24, 2^30 and 2^12.
+ * Versions count: that of a kind every change; that of a word, since its chunk was bound, all takes, and when it is
+ * closed; the life of a cursor how often it was filled.  They start anew after 2^30, 2^24 and 2^12.
  *
  * Who has what.
  *   A slot is taken by a compare-exchange of its word, which finds its bit clear and the word's class right.  So it
@@ -75,7 +75,7 @@ struct quarry_slabs {
     uint64_t *cursor;
     uint32_t *spread;
     uint64_t *hint;
-    struct quarry_slabs *self; /* a copy of this: functions that are not inlined get its address */
+    unsigned char *self; /* copies of this: functions that are not inlined get the address of one */
     struct quarry_sweep *sweep;
     uint32_t units;    /* of a chunk */
     uint32_t unit_log; /* a unit has 2^unit_log bytes */
@@ -87,6 +87,7 @@ struct quarry_slabs {
     uint32_t cursors; /* for each class: a power of two */
     uint32_t hints;   /* likewise */
     uint32_t parts;   /* of a sweep */
+    uint32_t copies;  /* of this: a power of two */
 };
 
 /* ---- classes: the sizes of slots ----
@@ -262,31 +263,40 @@ SIMT_FN uint32_t quarry_slabs_chunk(uint64_t cursor)
     return (uint32_t)(cursor >> QUARRY_SLABS_CHUNK) & 0xffffffu;
 }
 
-/* Which of its class's hints the calling warp uses; and which cursor, as far as the class uses them. */
+/* Which of its class's hints the calling warp uses. */
 SIMT_FN uint32_t quarry_slabs_own(uint32_t class_, uint32_t count)
 {
     return class_ * count + (simt_thread() / SIMT_LANES & (count - 1u));
 }
 
-SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t class_)
+#define QUARRY_SLABS_BARREN ((uint32_t)1 << 31)
+
+/* And which cursor, as far as the class uses them.  The first eight lie far apart: one sector of 32 bytes takes one
+ * add after the other.
+ *   spread   of the class
+ *   wider    the class uses 2^wider as many as it did, if there are so many */
+SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t class_, uint32_t spread,
+                                         uint32_t wider)
 {
-    uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
-    return class_ * h->cursors + (simt_thread() / SIMT_LANES & spread);
+    uint32_t used = (spread & ~QUARRY_SLABS_BARREN) + 1u, apart = h->cursors / 8u;
+    uint32_t i = simt_thread() / SIMT_LANES & ((used << wider) - 1u) & (h->cursors - 1u);
+    return class_ * h->cursors + (apart ? i % 8u * apart + i / 8u : i);
 }
 
-/* Before a cursor is filled: how many lanes have asked in vain since it had nothing left?  If for more slots than a
- * chunk has, the class uses more cursors from now on; if for few, half as many.  So the chunks that cursors hold are
- * few beside those that the class needs.  Others may change it at the same time: it only matters for speed and room.
- *   next   of the cursor */
-SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, uint32_t next, uint32_t slots)
+/* Tells how it goes with a class.  Others may at the same time: it only matters for speed and room.  A class for which
+ * no free chunk was found is barren: it walks first.  If many ask for more while a cursor is filled, the class uses
+ * more cursors from now on.  So the chunks that cursors hold are few beside those that the class needs.
+ *   asked   lanes, in vain, while a cursor was filled */
+SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, int barren, uint32_t asked,
+                                uint32_t slots)
 {
-    uint32_t asked = next - (next < QUARRY_SLABS_PAST ? slots : QUARRY_SLABS_PAST);
-    uint32_t used = simt_load_u32(&h->spread[class_], relaxed) + 1u;
-    for (; asked >= 2u * slots && used < h->cursors; asked /= 2u)
-        used *= 2u;
-    if (asked < slots / 4u && used > 1u)
-        used /= 2u;
-    simt_store_u32(&h->spread[class_], used - 1u, relaxed);
+    uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
+    uint32_t more = (spread & ~QUARRY_SLABS_BARREN) + 1u;
+    for (; asked >= slots && more < h->cursors; asked /= 2u)
+        more *= 2u;
+    more = (more - 1u) | (barren ? QUARRY_SLABS_BARREN : 0u);
+    if (more != spread)
+        simt_store_u32(&h->spread[class_], more, relaxed);
 }
 
 /* Takes up to n slots of a cursor.  Returns the place of the first; *got: how many. */
@@ -318,13 +328,22 @@ SIMT_FN uint32_t quarry_slabs_rest(const struct quarry_slabs *h, uint32_t chunk,
                                                                               : slots;
 }
 
+#define QUARRY_SLABS_COPY 256u /* bytes from one copy of the heap's struct to the next */
+
+/* Copy number i: one for each multiprocessor, as far as there are so many.  An acquire empties a multiprocessor's
+ * cache, so that one copy would be the line that all of them wait for. */
+SIMT_FN struct quarry_slabs *quarry_slabs_copy(const struct quarry_slabs *h, uint32_t i)
+{
+    return (struct quarry_slabs *)(h->self + (uint64_t)(i & (h->copies - 1u)) * QUARRY_SLABS_COPY);
+}
+
 /* Thread `thread` of `threads` writes its share of a heap whose chunks are all free. */
 SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
 {
-    if (thread == 0) {
-        *h->self = *h;
+    if (thread == 0)
         quarry_sweep_init(h->sweep);
-    }
+    for (uint64_t i = thread; i < h->copies; i += threads)
+        *quarry_slabs_copy(h, (uint32_t)i) = *h;
     for (uint64_t i = thread; i < h->pages.count; i += threads)
         h->kinds[i] = 0;
     for (uint64_t i = thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
@@ -353,7 +372,7 @@ SIMT_FN void quarry_slabs_bind(const struct quarry_slabs *h, uint32_t group, uin
     SIMT_ROLLED
     for (uint32_t i = simt_rank(group); i < words; i += simt_popc_u32(group)) {
         uint32_t bits = ~quarry_slabs_from(i, taken) | quarry_slabs_from(i, slots);
-        simt_store_u64(&word[i], quarry_slabs_change(simt_load_u64(&word[i], relaxed), class_, bits), fenced);
+        simt_store_u64(&word[i], quarry_slabs_change(0, class_, bits), fenced);
     }
     simt_sync(group);
 }

@@ -29,11 +29,33 @@
 
 #define QUARRY_SLABS_PART 256u /* items of a sweep's part: chunks, then cursors */
 
-/* What the lanes of a group look for, all the same. */
+/* What lanes look for, one class after the other, and what they have found: the same of all lanes, but for `place`,
+ * `own`, `number`, and what is the caller's.  It is in memory, and each step that few mallocs take is a function that
+ * is not inlined and gets its address: so none pays for the registers of another. */
 struct quarry_slabs_need {
     const struct quarry_slabs *slabs;
+    uint64_t its_place; /* what the caller has got, or QUARRY_SLABS_NONE, */
+    uint32_t its_class; /* and is to have, */
+    uint32_t its_chunks;
+    uint32_t left;  /* lanes whose class had no turn yet */
+    uint64_t place; /* who has a turn: what the caller has got, or QUARRY_SLABS_NONE; others: 0 */
+    uint32_t group;
     uint32_t class_; /* or, for a large block, h->classes: none */
     uint32_t chunks; /* of a large block */
+    uint32_t page;   /* where to look; of a sweep: what quarry_slabs_sweep_part has found, */
+    uint32_t first;  /* chunk of a row of vacant ones, */
+    uint32_t row;    /* its length, */
+    uint32_t dirty;  /* whether something fits that the turn is about, */
+    uint64_t number; /* and the sum of the part's numbers */
+    uint32_t cursor; /* the number of what the group is to fill, or QUARRY_NO_PAGE */
+    uint32_t asked;  /* of the first lane: how many lanes had asked when it began */
+    uint32_t tries;  /* to fill one: how many there were; */
+    uint32_t seen;   /* whether a chunk was free, as far as is known; */
+    uint32_t closes; /* and whether also to close chunks of other classes without a live slot */
+    uint32_t start;  /* the word of a chunk to look at first */
+    uint32_t looks;  /* of a walk: how many there were; the last one saw */
+    uint32_t own;    /* this chunk, of the calling lane, */
+    uint32_t ours;   /* and lanes whose chunk is of the class, and waits for a visit */
 };
 
 /* What a lane saw of a chunk. */
@@ -44,32 +66,35 @@ enum {
     QUARRY_SLABS_SAW_OURS = 8   /* the same of the class that the group looks for */
 };
 
+/* Adds the number of a version to the sum of the part. */
+SIMT_FN void quarry_slabs_count_version(struct quarry_slabs_need *need, uint32_t thing, uint32_t version)
+{
+    need->number += quarry_slabs_number(thing, version);
+}
+
 /* Looks at a chunk.
- *   size      that the turn is about
- *   *number   added to: of the turn's class, all words; else those up to the first that has a live slot.  So it is the
- *             same, whoever reads.
- * Returns what the caller saw.  It may be wrong in a moment. */
-SIMT_FN uint32_t quarry_slabs_look(const struct quarry_slabs_need *need, uint32_t chunk, uint32_t size,
-                                   uint64_t *number)
+ *   size   that the turn is about
+ * Of the turn's class, counts the versions of all words; else of those up to the first that has a live slot.  So they
+ * are the same, whoever reads.  Returns what the caller saw.  It may be wrong in a moment. */
+SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chunk, uint32_t size)
 {
     const struct quarry_slabs *h = need->slabs;
     uint64_t kind = quarry_slabs_kind(h, chunk);
     uint32_t class_ = quarry_slabs_kind_class(kind), live = 0, clear = 0;
     const int turns = (QUARRY_SWEEP_CLASS | class_) == size, ours = class_ == need->class_;
-    *number += quarry_slabs_number(~chunk, (uint32_t)(kind >> 34));
+    quarry_slabs_count_version(need, ~chunk, (uint32_t)(kind >> 34));
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
         return QUARRY_SLABS_SAW_VACANT;
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_MOVING)
         return QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_MOVING;
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_LARGE)
         return 0;
-    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
-    uint32_t slots = quarry_slabs_slots(h, class_);
+    uint32_t slots = quarry_slabs_slots(h, class_), word = chunk * h->stride;
     SIMT_ROLLED
     for (uint32_t first = 0; first < slots && (turns || ours || !live); first += QUARRY_SLABS_BITS, word++) {
-        uint64_t seen = simt_load_u64(word, relaxed);
+        uint64_t seen = simt_load_u64(&need->slabs->words[word], relaxed);
         if (turns || !live)
-            *number += quarry_slabs_number((uint32_t)(word - h->words), (uint32_t)(seen >> 32));
+            quarry_slabs_count_version(need, word, (uint32_t)(seen >> 32));
         live |= (uint32_t)seen & ~quarry_slabs_from(0, slots - first);
         clear |= ~(uint32_t)seen;
     }
@@ -78,17 +103,15 @@ SIMT_FN uint32_t quarry_slabs_look(const struct quarry_slabs_need *need, uint32_
 }
 
 /* Has a cursor's chunk a live slot, among those that the cursor has handed out?  Else a sweep may take the chunk.
- *   number   added to: of the words up to the first that has one */
-SIMT_FN int quarry_slabs_is_used(const struct quarry_slabs *h, uint32_t class_, uint64_t cursor,
-                                 uint64_t *number)
+ * Counts the versions of the words up to the first that has one. */
+SIMT_FN int quarry_slabs_is_used(struct quarry_slabs_need *need, uint32_t class_, uint64_t cursor)
 {
-    uint32_t chunk = quarry_slabs_chunk(cursor), next = quarry_slabs_next(cursor);
+    uint32_t next = quarry_slabs_next(cursor), word = quarry_slabs_chunk(cursor) * need->slabs->stride;
     SIMT_ROLLED
-    for (uint32_t i = 0; i < quarry_slabs_words(next); i++) {
-        uint64_t seen =
-            simt_load_u64(quarry_slabs_word(h, quarry_slabs_place(chunk, i * QUARRY_SLABS_BITS)), relaxed);
-        *number += quarry_slabs_number(chunk * h->stride + i, (uint32_t)(seen >> 32));
-        if (quarry_slabs_is_of(seen, class_) && ((uint32_t)seen & ~quarry_slabs_from(i, next)) != 0)
+    for (uint32_t first = 0; first < next; first += QUARRY_SLABS_BITS, word++) {
+        uint64_t seen = simt_load_u64(&need->slabs->words[word], relaxed);
+        quarry_slabs_count_version(need, word, (uint32_t)(seen >> 32));
+        if (quarry_slabs_is_of(seen, class_) && ((uint32_t)seen & ~quarry_slabs_from(0, next - first)) != 0)
             return 1;
     }
     return 0;
@@ -96,33 +119,94 @@ SIMT_FN int quarry_slabs_is_used(const struct quarry_slabs *h, uint32_t class_, 
 
 /* Cursors of a part: one of the own class is what is looked for.  What another class's has left becomes free, if the
  * chunk has no live slot: then it can be closed. */
-SIMT_FN void quarry_slabs_sweep_cursors(const struct quarry_slabs_need *need, uint32_t group, uint32_t from,
-                                        uint32_t to, uint32_t size, uint32_t *page, int *dirty,
-                                        uint64_t *number)
+SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t from, uint32_t to,
+                                        uint32_t size)
 {
-    const struct quarry_slabs *h = need->slabs;
     SIMT_ROLLED
-    for (uint32_t base = from; base < to; base += simt_popc_u32(group)) {
-        uint32_t i = base + simt_rank(group), class_ = i / h->cursors;
+    for (uint32_t base = from; base < to; base += simt_popc_u32(need->group)) {
+        const struct quarry_slabs *h = need->slabs;
+        uint32_t i = base + simt_rank(need->group), class_ = i / h->cursors;
         int rest = 0, fits = 0; /* it has some left; for the turn */
         if (i < to) {
             uint64_t now = simt_load_u64(&h->cursor[i], relaxed);
             uint32_t next = quarry_slabs_next(now), slots = quarry_slabs_slots(h, class_);
             rest = next < slots;
             /* Its life, and how far it is: up to 2^16 slots. */
-            *number += quarry_slabs_number(~(h->pages.count + i), (uint32_t)(now >> QUARRY_SLABS_LIFE) << 20 |
-                                                                      (rest ? next : slots));
-            fits = rest &&
-                   ((QUARRY_SWEEP_CLASS | class_) == size || !quarry_slabs_is_used(h, class_, now, number));
+            quarry_slabs_count_version(need, ~(h->pages.count + i),
+                                       (uint32_t)(now >> QUARRY_SLABS_LIFE) << 20 | (rest ? next : slots));
+            fits =
+                rest && ((QUARRY_SWEEP_CLASS | class_) == size || !quarry_slabs_is_used(need, class_, now));
         }
-        uint32_t own = simt_ballot(group, rest && class_ == need->class_);
-        *dirty |= simt_any(group, fits);
+        uint32_t own = simt_ballot(need->group, rest && class_ == need->class_);
+        need->dirty |= simt_any(need->group, fits);
         if (own)
-            *page = h->pages.count + simt_shuffle_u32(group, i, simt_ctz_u32(own));
+            need->page = need->slabs->pages.count + simt_shuffle_u32(need->group, i, simt_ctz_u32(own));
         if (fits && class_ != need->class_ && (QUARRY_SWEEP_CLASS | class_) != size)
-            quarry_slabs_retire(h, i);
+            quarry_slabs_retire(need->slabs, i);
     }
-    simt_sync(group);
+    simt_sync(need->group);
+}
+
+/* How many chunks are vacant: chunk i and those before it, or, with `back` 0, those behind it; at most `most`. */
+SIMT_FN uint32_t quarry_slabs_run(struct quarry_slabs_need *need, uint32_t i, int back, uint32_t most,
+                                  uint32_t size)
+{
+    SIMT_ROLLED
+    for (uint32_t base = 0; base < most; base += simt_popc_u32(need->group)) {
+        uint32_t k = base + simt_rank(need->group), saw = QUARRY_SLABS_SAW_VACANT;
+        uint64_t number = need->number;
+        if (k < most)
+            saw = quarry_slabs_look(need, back ? i - k : i + 1u + k, size);
+        uint32_t ends = simt_ballot(need->group, !(saw & QUARRY_SLABS_SAW_VACANT));
+        if (simt_rank(ends))
+            need->number = number; /* what is behind the end counts for nobody: other groups don't read it */
+        if (ends)
+            return base + simt_popc_u32(need->group & ((1u << simt_ctz_u32(ends)) - 1u));
+    }
+    return most;
+}
+
+/* Rows: each has one chunk whose number is a multiple of `size`.  Those of the part are looked at, and what is beside
+ * them.  So all parts together read each chunk twice at most, however long the rows are. */
+SIMT_FN void quarry_slabs_sweep_rows(struct quarry_slabs_need *need, uint32_t from, uint32_t to,
+                                     uint32_t size)
+{
+    SIMT_ROLLED
+    for (uint32_t i = (from + size - 1u) / size * size; i < to && need->page == QUARRY_NO_PAGE; i += size) {
+        need->row = 0;
+        SIMT_ROLLED
+        for (int back = 1; back >= 0 && need->row < size; back--) {
+            uint32_t most = back ? i + 1u : need->slabs->pages.count - 1u - i;
+            if (most > size - need->row)
+                most = size - need->row;
+            need->row += quarry_slabs_run(need, i, back, most, size);
+            if (need->row == 0)
+                break;
+            if (back)
+                need->first = i + 1u - need->row;
+        }
+        need->dirty |= need->row >= size;
+        if (need->chunks && need->row >= need->chunks)
+            need->page = need->first;
+    }
+}
+
+/* Chunks of a part, for a class. */
+SIMT_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, uint32_t from, uint32_t to,
+                                       uint32_t size)
+{
+    SIMT_ROLLED
+    for (uint32_t base = from; base < to && need->page == QUARRY_NO_PAGE;
+         base += simt_popc_u32(need->group)) {
+        uint32_t group = need->group, i = base + simt_rank(group), saw = 0;
+        if (i < to)
+            saw = quarry_slabs_look(need, i, size);
+        need->dirty |= simt_any(group, saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS));
+        uint32_t own = simt_ballot(group, need->chunks == 0 && !(saw & QUARRY_SLABS_SAW_MOVING) &&
+                                              (saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_OURS)));
+        if (own)
+            need->page = simt_shuffle_u32(group, i, simt_ctz_u32(own));
+    }
 }
 
 /* A sweep's part: its `page` is a chunk, or the first of a row, or h->pages.count + a cursor's number, that seems to
@@ -131,66 +215,46 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
                                          uint32_t pass, uint32_t part, uint32_t size, uint32_t *page,
                                          int *dirty)
 {
-    const struct quarry_slabs_need *need = (const struct quarry_slabs_need *)heap;
-    const struct quarry_slabs *h = need->slabs;
-    uint32_t chunks = h->pages.count, width = simt_popc_u32(group), run = 0;
-    struct quarry_sweep_items of = quarry_sweep_cut(chunks + h->classes * h->cursors, part, h->parts);
-    uint32_t to = of.end < chunks ? of.end : chunks;
-    uint64_t number = 0;
+    struct quarry_slabs_need *need = (struct quarry_slabs_need *)heap;
     (void)r;
+    (void)group;
     (void)pass;
+    uint32_t chunks = need->slabs->pages.count;
+    struct quarry_sweep_items of =
+        quarry_sweep_cut(chunks + need->slabs->classes * need->slabs->cursors, part, need->slabs->parts);
+    need->page = *page;
+    need->dirty = 0;
+    need->number = 0;
     if (of.end > chunks)
-        quarry_slabs_sweep_cursors(need, group, of.first > chunks ? of.first - chunks : 0, of.end - chunks,
-                                   size, page, dirty, &number);
-    if (!(size & QUARRY_SWEEP_CLASS)) /* a row that begins here may go on */
-        to = chunks - to < size ? chunks : to + size - 1u;
-    SIMT_ROLLED
-    for (uint32_t base = of.first; base < to && *page == QUARRY_NO_PAGE; base += width) {
-        uint32_t i = base + simt_rank(group), saw = 0;
-        if (i < to)
-            saw = quarry_slabs_look(need, i, size, &number);
-        if (size & QUARRY_SWEEP_CLASS)
-            *dirty |= simt_any(group, saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS));
-        uint32_t own = simt_ballot(group, need->chunks == 0 && !(saw & QUARRY_SLABS_SAW_MOVING) &&
-                                              (saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_OURS)));
-        if (own)
-            *page = simt_shuffle_u32(group, i, simt_ctz_u32(own));
-        uint32_t vacant = simt_ballot(group, saw & QUARRY_SLABS_SAW_VACANT);
-        SIMT_ROLLED
-        for (uint32_t k = 0; k < width && !(size & QUARRY_SWEEP_CLASS); k++) {
-            run = vacant >> quarry_lane_of_rank(group, k) & 1u ? run + 1u : 0;
-            *dirty |= run >= size;
-            if (need->chunks && run == need->chunks)
-                *page = base + k + 1u - run;
-        }
-    }
-    *dirty |= *page != QUARRY_NO_PAGE; /* also if the turn is about something else: the rest was not read */
-    simt_fence(acq_rel);               /* what was read, before what the next pass reads */
-    return number;
+        quarry_slabs_sweep_cursors(need, of.first > chunks ? of.first - chunks : 0, of.end - chunks, size);
+    uint32_t to = of.end < chunks ? of.end : chunks;
+    if (size & QUARRY_SWEEP_CLASS)
+        quarry_slabs_sweep_chunks(need, of.first, to, size);
+    else
+        quarry_slabs_sweep_rows(need, of.first, to, size);
+    *page = need->page;
+    /* Also if the turn is about something else: the rest was not read. */
+    *dirty |= need->dirty || *page != QUARRY_NO_PAGE;
+    simt_fence(acq_rel); /* what was read, before what the next pass reads */
+    return need->number;
 }
 
-/* Looks for what a group needs.
- *   class_   the same of all lanes, or h->classes for a large block
- *   chunks   of that block; else 0
- * Returns a page of quarry_slabs_sweep_part to all of them; or QUARRY_NO_PAGE: then at some instant during the call
- * nothing fitted.  Scope: group, reconverged.  Progress: as quarry_sweep_search. */
-SIMT_FN uint32_t quarry_slabs_search(const struct quarry_slabs *h, uint32_t group, uint32_t class_,
-                                     uint32_t chunks)
+/* Looks for what a group needs.  Sets need->page to a page of quarry_slabs_sweep_part, for all of them; or to
+ * QUARRY_NO_PAGE: then at some instant during the call nothing fitted.  Scope: group, reconverged.  Progress: as
+ * quarry_sweep_search. */
+SIMT_NOINLINE_FN void quarry_slabs_search(struct quarry_slabs_need *need)
 {
-    struct quarry_slabs_need need;
+    const struct quarry_slabs *h = need->slabs;
     struct quarry_sweep_plan plan;
     struct quarry_random unused = {0, 0};
-    need.slabs = h;
-    need.class_ = class_;
-    need.chunks = chunks;
     plan.sweep = h->sweep;
-    plan.heap = &need;
+    plan.heap = need;
     plan.sweep_part = quarry_slabs_sweep_part;
     plan.parts = h->parts;
     plan.kinds = 2;
-    plan.size = chunks ? chunks : QUARRY_SWEEP_CLASS | class_;
+    plan.size = need->chunks ? need->chunks : QUARRY_SWEEP_CLASS | need->class_;
     plan.in_order = 0;
-    return quarry_sweep_search(&plan, &unused, group, QUARRY_NO_PAGE);
+    need->page = quarry_sweep_search(&plan, &unused, need->group, QUARRY_NO_PAGE);
 }
 
 #endif
