@@ -168,6 +168,15 @@ static const struct flaw flaws[] = {
     {"objects",
      FLAW_FULL,
      {{"maps", OBJECTS_PAGES + 3, 8, 1}, {"maps", OBJECTS_PAGES + 4, 8, 1}}}, /* no room */
+    {"quarry", FLAW_FULL, {{"sweep", 0, 8, 1}}},
+    {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, QUARRY_SLABS_IS_MOVING}}},
+    {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, QUARRY_SLABS_IS_LARGE}}},            /* a part of no block */
+    {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, 2u << 10 | QUARRY_SLABS_IS_LARGE}}}, /* a block without a part */
+    {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, 1u << 10}}},                         /* free, and a cursor's */
+    {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, QUARRY_SLABS_IS_BOUND}}}, /* its words are of no class */
+    {"quarry", FLAW_EMPTY, {{"cursors", 0, 8, 0}}},                   /* of a chunk that is free */
+    {"quarry", FLAW_EMPTY, {{"cursors", 0, 8, QUARRY_SLABS_BUSY | QUARRY_SLABS_PAST}}},
+    {"quarry", FLAW_EMPTY, {{"self", offsetof(struct quarry_slabs, words) / 8u, 8, 0}}},
     {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},  /* a page of a chunk that has none */
     {"ouro-p-s", FLAW_EMPTY, {{"classes", 0, 8, 1}}}, /* a page that nobody knows of, */
     {"ouro-p-s",
