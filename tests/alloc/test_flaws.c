@@ -237,11 +237,12 @@ static const struct flaw flaws[] = {
     {"ouro-p-va", FLAW_SOME, {{"directory", ENDS(room), 4, QUARRY_SEGMENTS_ROOM_BIAS}}}, /* no slot is left */
     {"ouro-p-va", FLAW_SOME, {{"directory", ENTRY, 8, (uint64_t)0xfffffd << 32 | 2}}},   /* another segment */
     {"ouro-p-va", FLAW_SOME, {{"directory", ENTRY, 8, (uint64_t)0xfffffc << 32 | FLAW_PAGES}}},
-    {"ouro-p-va", FLAW_SOME, {{"taken", 2 * FLAW_PAGES, 4, 1}}}, /* one segment fewer than there are */
-    {"ouro-p-va", FLAW_SOME, {{"taken", FLAW_PAGES + 2, 4, QUARRY_SEGMENTS_HELD + 2}}}, /* a reader */
+    {"ouro-p-va", FLAW_SOME, {{"taken", FLAW_PAGES, 4, 1}}}, /* one segment fewer than there are */
+    {"ouro-c-va", FLAW_SOME, {{"taken", FLAW_PAGES, 4, 1}}},
+    {"ouro-c-va", FLAW_SOME, {{"taken", FLAW_PAGES + 4, 4, QUARRY_SEGMENTS_HELD + 2}}}, /* a reader */
     {"ouro-p-vl", FLAW_SOME, {{"pages", SLOT(2, 0), 4, FLAW_PAGES << 6}}},
     {"ouro-p-vl", FLAW_SOME, {{"directory", ENDS(head) / 2, 8, (uint64_t)0xfffffb << 32 | 2}}},
-    {"ouro-p-vl", FLAW_SOME, {{"taken", 2 * FLAW_PAGES, 4, 1}}},
+    {"ouro-p-vl", FLAW_SOME, {{"taken", FLAW_PAGES, 4, 1}}},
     {"ouro-c-va", FLAW_SOME, {{"pages", SLOT(3, 0), 4, 5}}}, /* a chunk that does not know its entry, */
     {"ouro-c-va", FLAW_SOME, {{"tokens", 128, 4, 0}}},       /* or that it is a stray */
     {"ouro-c-va", FLAW_SOME, {{"words", 0, 8, 3 << 16}}},    /* an entry of a chunk that is not in it */
@@ -261,7 +262,7 @@ static const struct flaw flaws[] = {
     {"quarry", /* two slots of 32 bytes, and one behind them */
      FLAW_EMPTY,
      {{"kinds", 3, 8, KIND(BOUND, 0) | 1 << 2}, {"words", 3, 8, (uint64_t)2 << 56 | 0xfffffff9}}},
-    {"ouro-c-va", FLAW_EMPTY, {{"self", 0, 8, 1}}},           /* another struct */
+    {"ouro-c-va", FLAW_EMPTY, {{"self", 0, 8, 1}}}, /* another struct */
 };
 
 /* Writes a word; *before receives what was there. */

@@ -320,9 +320,9 @@ static void a_sweep_knows_the_words_that_it_relies_on(void **state)
             for (uint32_t later = 0; later < 2; later++) {
                 words[0] = of_class | live;
                 words[1] = of_class | later * QUARRY_SLABS_TAKE;
-                number[turns][later] = 0;
-                (void)quarry_slabs_look(&need, 0, QUARRY_SWEEP_CLASS | (turns ? 0 : 1u),
-                                        &number[turns][later]);
+                need.number = 0;
+                (void)quarry_slabs_look(&need, 0, QUARRY_SWEEP_CLASS | (turns ? 0 : 1u));
+                number[turns][later] = need.number;
                 if (later)
                     assert_int_equal(number[turns][0] != number[turns][1], turns || !live);
             }
