@@ -238,8 +238,6 @@ static const struct flaw flaws[] = {
     {"ouro-p-va", FLAW_SOME, {{"directory", ENTRY, 8, (uint64_t)0xfffffd << 32 | 2}}},   /* another segment */
     {"ouro-p-va", FLAW_SOME, {{"directory", ENTRY, 8, (uint64_t)0xfffffc << 32 | FLAW_PAGES}}},
     {"ouro-p-va", FLAW_SOME, {{"taken", FLAW_PAGES, 4, 1}}}, /* one segment fewer than there are */
-    {"ouro-c-va", FLAW_SOME, {{"taken", FLAW_PAGES, 4, 1}}},
-    {"ouro-c-va", FLAW_SOME, {{"taken", FLAW_PAGES + 4, 4, QUARRY_SEGMENTS_HELD + 2}}}, /* a reader */
     {"ouro-p-vl", FLAW_SOME, {{"pages", SLOT(2, 0), 4, FLAW_PAGES << 6}}},
     {"ouro-p-vl", FLAW_SOME, {{"directory", ENDS(head) / 2, 8, (uint64_t)0xfffffb << 32 | 2}}},
     {"ouro-p-vl", FLAW_SOME, {{"taken", FLAW_PAGES, 4, 1}}},

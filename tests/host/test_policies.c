@@ -136,7 +136,7 @@ static int align_in_pools(const char *allocator, uint64_t alignment, uint64_t pa
 
     options.pages = 0;
     options.pool = QUARRY_POOL_BUFFER;
-    options.pool_bytes = 3 * page_bytes + 2 * alignment + 8192;
+    options.pool_bytes = 3 * page_bytes + 2 * alignment + 16384;
     unsigned char *memory = test_memory(&target, options.pool_bytes + alignment);
     for (uint64_t shift = 16; shift < alignment; shift *= 2) {
         options.buffer = memory + shift;

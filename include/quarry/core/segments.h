@@ -238,7 +238,7 @@ SIMT_FN uint32_t quarry_segments_reserve_try(const struct quarry_segments *q, ui
     if (simt_rank(group) == 0)
         state = quarry_segments_ask(q, queue, n, &until);
     state = simt_shuffle_u32(group, state, leader);
-    while (grows && installed < (state & 0xffffu) && quarry_segments_install(q, queue, group, 1))
+    while (grows && q->base && installed < (state & 0xffffu) && quarry_segments_install(q, queue, group, 1))
         installed++;
     if (state >> 16 == n)
         return n;
