@@ -241,9 +241,6 @@ static const struct flaw flaws[] = {
     {"ouro-p-vl", FLAW_SOME, {{"pages", SLOT(2, 0), 4, FLAW_PAGES << 6}}},
     {"ouro-p-vl", FLAW_SOME, {{"directory", ENDS(head) / 2, 8, (uint64_t)0xfffffb << 32 | 2}}},
     {"ouro-p-vl", FLAW_SOME, {{"taken", FLAW_PAGES, 4, 1}}},
-    {"ouro-c-va", FLAW_SOME, {{"pages", SLOT(3, 0), 4, 5}}}, /* a chunk that does not know its entry, */
-    {"ouro-c-va", FLAW_SOME, {{"tokens", 128, 4, 0}}},       /* or that it is a stray */
-    {"ouro-c-va", FLAW_SOME, {{"words", 0, 8, 3 << 16}}},    /* an entry of a chunk that is not in it */
     {"quarry", FLAW_FULL, {{"sweep", 0, 8, 1}}},             /* a turn under way */
     {"quarry", FLAW_EMPTY, {{"self", offsetof(struct quarry_slabs, words) / 8, 8, 1}}},
     {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, KIND(FREE, 1)}}},              /* a free chunk that is a row */

@@ -76,7 +76,7 @@ SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t group,
 /* Leaves a hint for the class: a word, and what it holds. */
 SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, uint64_t first, uint64_t seen)
 {
-    uint64_t *hint = &h->hint[2u * quarry_slabs_own(class_, h->hints)];
+    uint64_t *hint = quarry_slabs_hint(h, class_);
     simt_store_u64(&hint[0], first, relaxed);
     simt_store_u64(&hint[1], seen, relaxed);
 }
@@ -88,7 +88,7 @@ SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t group, 
     uint64_t first = 0, place;
     if (simt_rank(group) == 0) {
         spread = simt_load_u32(&h->spread[class_], relaxed);
-        uint64_t *hint = &h->hint[2u * quarry_slabs_own(class_, h->hints)];
+        uint64_t *hint = quarry_slabs_hint(h, class_);
         uint64_t seen = simt_load_u64(&hint[1], relaxed);
         first = simt_load_u64(&hint[0], relaxed); /* perhaps not of the same word: then the exchange fails */
         if (quarry_slabs_is_of(seen, class_)) {
@@ -192,6 +192,7 @@ SIMT_NOINLINE_FN void quarry_slabs_sample(struct quarry_slabs_need *need)
         }
         if (spare == 0)
             continue;
+        need->dense = quarry_divide_u32(SIMT_LANES * simt_popc_u32(spare), simt_popc_u32(group));
         uint32_t lane = simt_ctz_u32(spare);
         int mine = simt_lane() == lane && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE;
         if (simt_any(group, mine && quarry_slabs_hold(h, i, kind, need->class_))) {
@@ -211,7 +212,7 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
     const int alone = index == QUARRY_NO_PAGE;
     if (chunk == QUARRY_NO_PAGE) {
         if (simt_rank(group) == 0) {
-            quarry_slabs_adapt(h, class_, 1, 0, 1);
+            quarry_slabs_adapt(h, class_, 0, 0, 1);
             if (!alone)
                 (void)simt_and_u64(&h->cursor[index], ~QUARRY_SLABS_BUSY, relaxed);
         }
@@ -228,7 +229,7 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
             uint64_t full = ((life + 1u) << QUARRY_SLABS_LIFE & ~QUARRY_SLABS_BUSY) |
                             (uint64_t)chunk << QUARRY_SLABS_CHUNK | got;
             simt_store_u64(cursor, full, release); /* pairs with adds; only then the chunk moves no more */
-            quarry_slabs_adapt(h, class_, 0, quarry_slabs_next(now) - need->asked, slots);
+            quarry_slabs_adapt(h, class_, need->dense, quarry_slabs_next(now) - need->asked, slots);
         }
         quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_,
                             alone ? 0 : index - class_ * h->cursors + 1u);
@@ -645,7 +646,7 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_DEBUG_UNIT 128u /* with what debug mode adds, and 16 bytes: layout.h */
 #define QUARRY_SLABS_COPIES 128u     /* of the heap's struct, at most: a multiprocessor's warps read one */
 #define QUARRY_SLABS_CURSORS 512u    /* of a class, at most; and at most one for 64 chunks */
-#define QUARRY_SLABS_HINTS 4096u     /* of a class, at most; and in all at most a 1024th of the heap */
+#define QUARRY_SLABS_HINTS 8192u     /* rows of hints, at most; and in all at most a 512th of the heap */
 
 /* The classes of chunks of h->units units: no slot has more than half of them. */
 SIMT_HOST_FN void quarry_slabs_set_classes(struct quarry_slabs *h)
@@ -685,9 +686,9 @@ SIMT_STATIC_ASSERT(sizeof(struct quarry_slabs) <= QUARRY_SLABS_COPY, "a copy has
 SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
 {
     struct quarry_slabs *h = (struct quarry_slabs *)heap;
-    uint64_t per_hint = 2u * sizeof *h->hint * (h->classes ? h->classes : 1u);
+    uint64_t row = 2u * sizeof *h->hint * QUARRY_SLABS_COLUMNS;
     h->cursors = quarry_slabs_power(l->pages / 64u, QUARRY_SLABS_CURSORS);
-    h->hints = quarry_slabs_power(l->pages * l->page_bytes / 1024u / per_hint, QUARRY_SLABS_HINTS);
+    h->hints = quarry_slabs_power(l->pages * l->page_bytes / 512u / row, QUARRY_SLABS_HINTS);
     uint64_t cursors = (uint64_t)h->classes * h->cursors;
     h->parts = quarry_layout_parts(l->pages + cursors, QUARRY_SLABS_PART, QUARRY_SLABS_PART);
     h->copies = quarry_slabs_power(l->pages / 16u, QUARRY_SLABS_COPIES);
@@ -701,8 +702,7 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
         (uint64_t *)quarry_layout_section(l, "cursors", cursors * sizeof *h->cursor, QUARRY_SECTION_ALIGN);
     h->spread =
         (uint32_t *)quarry_layout_section(l, "spread", h->classes * sizeof *h->spread, QUARRY_SECTION_ALIGN);
-    h->hint = (uint64_t *)quarry_layout_section(
-        l, "hints", h->hints * (uint64_t)h->classes * 2u * sizeof *h->hint, QUARRY_SECTION_ALIGN);
+    h->hint = (uint64_t *)quarry_layout_section(l, "hints", h->hints * row, QUARRY_SECTION_ALIGN);
     h->words = (uint64_t *)quarry_layout_section(l, "words", l->pages * h->stride * sizeof *h->words,
                                                  QUARRY_SECTION_ALIGN);
     h->pages = quarry_layout_pages(l);

@@ -13,7 +13,7 @@
  *     cursor   63    62     51 50       27 26       0     `cursors` for each class
  *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
  *     spread   how many of its cursors a class uses, less 1: 2^n - 1; bit 31: it is barren.  One for each class
- *     hint     place of a word's first slot; what the word held when somebody last looked.  `hints` for each class
+ *     hint     place of a word's first slot; what the word held when somebody last looked.  `hints` rows: a warp has one
  *
  * Versions count: that of a kind every change; that of a word, since its chunk was bound, all takes, and when it is
  * closed; the life of a cursor how often it was filled.  They start anew after 2^30, 2^24 and 2^12.
@@ -85,7 +85,7 @@ struct quarry_slabs {
     uint32_t steps;   /* how many such classes there are, */
     uint32_t by;      /* and class `by - n` has n slots */
     uint32_t cursors; /* for each class: a power of two */
-    uint32_t hints;   /* likewise */
+    uint32_t hints;   /* rows of them: likewise */
     uint32_t parts;   /* of a sweep */
     uint32_t copies;  /* of this: a power of two */
 };
@@ -263,10 +263,13 @@ SIMT_FN uint32_t quarry_slabs_chunk(uint64_t cursor)
     return (uint32_t)(cursor >> QUARRY_SLABS_CHUNK) & 0xffffffu;
 }
 
-/* Which of its class's hints the calling warp uses. */
-SIMT_FN uint32_t quarry_slabs_own(uint32_t class_, uint32_t count)
+#define QUARRY_SLABS_COLUMNS 64u /* hints of a warp: for classes whose numbers end alike there is one */
+
+/* The calling warp's hint for the class. */
+SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class_)
 {
-    return class_ * count + (simt_thread() / SIMT_LANES & (count - 1u));
+    uint32_t row = simt_thread() / SIMT_LANES & (h->hints - 1u);
+    return &h->hint[2u * ((uint64_t)row * QUARRY_SLABS_COLUMNS + class_ % QUARRY_SLABS_COLUMNS)];
 }
 
 #define QUARRY_SLABS_BARREN ((uint32_t)1 << 31)
@@ -284,17 +287,20 @@ SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t 
 }
 
 /* Tells how it goes with a class.  Others may at the same time: it only matters for speed and room.  A class for which
- * no free chunk was found is barren: it walks first.  If many ask for more while a cursor is filled, the class uses
- * more cursors from now on.  So the chunks that cursors hold are few beside those that the class needs.
- *   asked   lanes, in vain, while a cursor was filled */
-SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, int barren, uint32_t asked,
+ * no free chunk was found is barren: it walks first.  If many ask for more while a cursor is filled, and many chunks are
+ * free, the class uses more cursors from now on; if few chunks are, fewer.
+ *   asked   lanes, in vain, while a cursor was filled
+ *   dense   of 32 chunks that were looked at, so many were free */
+SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, uint32_t dense, uint32_t asked,
                                 uint32_t slots)
 {
     uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
     uint32_t more = (spread & ~QUARRY_SLABS_BARREN) + 1u;
-    for (; asked >= slots && more < h->cursors; asked /= 2u)
+    if (dense >= 16u && 8u * asked >= slots && more < h->cursors)
         more *= 2u;
-    more = (more - 1u) | (barren ? QUARRY_SLABS_BARREN : 0u);
+    if (dense < 4u && more > 1u)
+        more /= 2u;
+    more = (more - 1u) | (dense == 0 ? QUARRY_SLABS_BARREN : 0u);
     if (more != spread)
         simt_store_u32(&h->spread[class_], more, relaxed);
 }
@@ -355,7 +361,7 @@ SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, ui
         used *= 2u;
     for (uint64_t i = thread; i < h->classes; i += threads)
         h->spread[i] = used - 1u;
-    for (uint64_t i = thread; i < 2u * (uint64_t)h->classes * h->hints; i += threads)
+    for (uint64_t i = thread; i < 2u * (uint64_t)QUARRY_SLABS_COLUMNS * h->hints; i += threads)
         h->hint[i] = 0;
 }
 

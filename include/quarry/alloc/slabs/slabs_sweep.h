@@ -48,6 +48,7 @@ struct quarry_slabs_need {
     uint32_t dirty;  /* whether something fits that the turn is about, */
     uint64_t number; /* and the sum of the part's numbers */
     uint32_t cursor; /* the number of what the group is to fill, or QUARRY_NO_PAGE */
+    uint32_t dense;  /* of 32 chunks that were looked at so many were free */
     uint32_t asked;  /* of the first lane: how many lanes had asked when it began */
     uint32_t tries;  /* to fill one: how many there were; */
     uint32_t seen;   /* whether a chunk was free, as far as is known; */
