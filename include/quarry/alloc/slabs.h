@@ -15,8 +15,8 @@
  *              close one of another class without a live slot.
  *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
  *              cursors what they have left, or proves that there is nothing.
- *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together; from 8 on, or if slots are large, the
- *           word becomes the hint of this warp.  Nobody counts, and nobody looks whether the chunk is empty now.
+ *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together; from 8 on, or if slots are large,
+ *           the word becomes the hint of this warp.  Nobody counts, and nobody looks whether the chunk is empty now.
  *   large   Find a row of free chunks, and claim each; else sweep.
  *
  * docs/reference/alloc/slabs.md has the drawing, and what else was considered. */
@@ -448,8 +448,9 @@ SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
 /* ---- malloc and free ---- */
 
 /* What most mallocs don't need is out of line: with all that is inlined a kernel has some thousand instructions more
- * for each call.  In the switch over all allocators the whole malloc is.  What these get is the pool's copy of the heap's
- * struct: if the address of the handle's went out, a kernel would copy its handle into local memory at every malloc. */
+ * for each call.  In the switch over all allocators the whole malloc is.  What these get is the pool's copy of the
+ * heap's struct: if the address of the handle's went out, a kernel would copy its handle into local memory at every
+ * malloc. */
 #ifdef QUARRY_ALLOCATOR
 #define QUARRY_SLABS_MORE_FN SIMT_NOINLINE_FN
 #define QUARRY_SLABS_TAKE_FN SIMT_FN

@@ -94,8 +94,8 @@ struct quarry_arenas_copy {
 
 /* ---- parts ---- */
 
-/* The copy for functions that are not inlined: they get its address.  What acquires empties a multiprocessor's cache, and
- * so they load its fields again and again.  If all multiprocessors load one copy, they wait for each other. */
+/* The copy for functions that are not inlined: they get its address.  What acquires empties a multiprocessor's cache,
+ * and so they load its fields again and again.  If all multiprocessors load one copy, they wait for each other. */
 SIMT_FN const struct quarry_arenas *quarry_arenas_self(const struct quarry_arenas *h)
 {
     return &h->self[simt_sm() % h->count].arenas;
