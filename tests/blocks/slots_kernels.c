@@ -140,25 +140,24 @@ SIMT_KERNEL(slots_drain, struct slots_case, a)
 SIMT_KERNEL(slots_part, struct slots_case, a)
 {
     uint32_t page = QUARRY_NO_BLOCK, kind = quarry_blocks_kind(0, a.capacity[0]);
+    uint64_t slots = quarry_blocks_claim(&a.blocks, 0, kind, 1);
     struct quarry_blocks_need need;
     int dirty = 0;
     need.blocks = &a.blocks;
     need.kind = kind;
-    struct quarry_blocks_lot lot = quarry_blocks_take(&a.blocks, kind, 1, 0, QUARRY_NO_BLOCK);
     (void)quarry_blocks_sweep_part(&need, SIMT_NULL, 1u, QUARRY_FLIGHTS_SPACE, 0, QUARRY_SWEEP_CLASS | 1u,
                                    &page, &dirty);
-    wrong(&a, page != lot.block || !dirty);
-    (void)quarry_blocks_give(&a.blocks, lot.block, lot.slots, kind);
+    wrong(&a, page != 0 || !dirty);
+    (void)quarry_blocks_give(&a.blocks, 0, slots, kind);
 }
 
 SIMT_KERNEL(slots_free, struct slots_case, a)
 {
     uint32_t kind = quarry_blocks_kind(0, a.capacity[0]);
     (void)quarry_blocks_give(&a.blocks, 0, 1, 0);
-    struct quarry_blocks_lot lot = quarry_blocks_take(&a.blocks, kind, a.capacity[0], 0, QUARRY_NO_BLOCK);
-    wrong(&a, lot.slots != quarry_blocks_all(kind));
-    wrong(&a, quarry_blocks_take(&a.blocks, kind, 1, 0, QUARRY_NO_BLOCK).slots != 0);
-    (void)quarry_blocks_give(&a.blocks, 0, lot.slots, kind);
+    uint64_t slots = quarry_blocks_claim(&a.blocks, 0, kind, a.capacity[0]);
+    wrong(&a, slots != quarry_blocks_all(kind) || a.blocks.slots[0] != 0);
+    (void)quarry_blocks_give(&a.blocks, 0, slots, kind);
 }
 
 SIMT_KERNEL(slots_look, struct slots_case, a)
