@@ -123,6 +123,7 @@ static const struct flaw flaws[] = {
     {"ualloc", FLAW_EMPTY, {{"self", ARENAS(supply), 8, 1}}},
     {"ualloc", FLAW_EMPTY, {{"self", ARENAS(chunk), 8, 1}}},
     {"ualloc", FLAW_EMPTY, {{"self", ARENAS(buddy.units), 8, 1}}},
+    {"ualloc", FLAW_EMPTY, {{"self", ARENAS(buddy.word), 8, 1}}},
     {"ualloc", FLAW_BINS, {{"self", ARENAS(shape.classes), 8, 9}}},
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, word), 4, QUARRY_BIN_CLAIM}}}, /* a claim that nobody has */
     {"ualloc",
@@ -158,6 +159,7 @@ static const struct flaw flaws[] = {
     {"objects", FLAW_FULL, {{"self", OBJECTS(blocks.slots), 8, 1}}},
     {"objects", FLAW_FULL, {{"self", OBJECTS(blocks.maps), 8, 1}}},
     {"objects", FLAW_FULL, {{"self", OBJECTS(blocks.flights), 8, 1}}},
+    {"objects", FLAW_FULL, {{"self", OBJECTS(blocks.sweep), 8, 1}}},
     {"objects", FLAW_FULL, {{"flights", 0, 8, 1}}},                    /* a malloc under way */
     {"objects", FLAW_EMPTY, {{"kinds", 3, 4, QUARRY_BLOCKS_IS_KIND}}}, /* a page with slots of 16 bytes */
     {"objects", FLAW_FULL, {{"slots", 3, 8, 1}}},                      /* all of a page's slots are free */

@@ -262,15 +262,18 @@ static void lives(void)
     plain_options();
     begin(4, CHUNK, 4 * SIMT_LANES, 0);
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    const uint64_t *mine = &h->cursor[quarry_slabs_class(h, bytes) * h->cursors];
     f.device.bytes = bytes;
+    expect_equal(run(&promise_malloc, 1).nulls, 0); /* one lane fills a cursor, too */
+    assert_ok(quarry_memory_copy(&f.target, &cursor, mine, sizeof cursor));
+    expect_equal(cursor >> QUARRY_SLABS_LIFE, 1);
     for (uint32_t life = 1; life <= 4; life++) {
-        expect_equal(run(&promise_malloc, life * SIMT_LANES - 31u).nulls, 0); /* one lane */
         expect_equal(run(&promise_malloc, life * SIMT_LANES).nulls, 0);
-        assert_ok(quarry_memory_copy(&f.target, &cursor,
-                                     &h->cursor[quarry_slabs_class(h, bytes) * h->cursors], sizeof cursor));
+        assert_ok(quarry_memory_copy(&f.target, &cursor, mine, sizeof cursor));
         expect_equal(cursor >> QUARRY_SLABS_LIFE, life);
     }
     run(&promise_free, 4 * SIMT_LANES);
+    expect_equal(statistics().largest_free_bytes, 4 * CHUNK);
     end();
 }
 
