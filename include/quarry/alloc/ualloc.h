@@ -5,7 +5,7 @@
  * algorithm, its order and why NULL is exact: core/arenas.h and core/arenas_take.h.
  *
  *     pool    | self | arenas | supply | units | tree | chunks | heads (debug mode only) | page 0 | page 1 | ...
- *     self    copies of struct quarry_arenas, one for each arena
+ *     self    a copy of struct quarry_arenas
  *     arenas  one for each multiprocessor
  *     supply  bulk semaphores of the classes of small blocks, and of bins
  *     units, tree   of the buddy system
@@ -64,8 +64,8 @@ SIMT_FN void *quarry_ualloc_malloc(const struct quarry_ualloc *h, struct quarry_
     uint32_t group = quarry_group(units, QUARRY_SITE_UALLOC_MALLOC);
     quarry_step(context);
     if (small)
-        return quarry_arenas_malloc(quarry_arenas_self(x), group, kind);
-    page = quarry_arenas_take_pages(quarry_arenas_self(x), group, kind);
+        return quarry_arenas_malloc(x->self, group, kind);
+    page = quarry_arenas_take_pages(x->self, group, kind);
     return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&x->pages, page);
 }
 
@@ -77,7 +77,7 @@ SIMT_FN void quarry_ualloc_free(const struct quarry_ualloc *h, void *block)
     const int small = page != QUARRY_NO_PAGE && quarry_arenas_is_chunk(x, page);
     int live =
         small ? quarry_arenas_free(x, page, block)
-              : quarry_buddy_give_together(&x->buddy, quarry_group(x->arena, QUARRY_SITE_UALLOC_FREE), page);
+              : quarry_buddy_give_together(&x->buddy, quarry_group(x->self, QUARRY_SITE_UALLOC_FREE), page);
     QUARRY_ASSERT_LIVE(live);
     (void)live;
 }
@@ -266,6 +266,8 @@ SIMT_FN void quarry_ualloc_census(const struct quarry_ualloc *h, uint64_t bytes,
     for (uint64_t i = share->thread; x->shape.classes && i < x->pages.count; i += share->threads)
         if (quarry_arenas_is_chunk(x, (uint32_t)i))
             quarry_ualloc_count_page(x, (uint32_t)i, bytes, sum);
+    if (share->thread == 0)
+        sum->faults += (uint32_t)quarry_ualloc_is_foreign(x, x->self);
     for (uint64_t i = share->thread; i <= b->top; i += share->threads) {
         sum->odds -= simt_load_u64(&b->units[i].units, relaxed) * quarry_census_key((uint32_t)i);
         sum->faults += !quarry_semaphore_is_idle(&b->units[i]);
@@ -275,8 +277,7 @@ SIMT_FN void quarry_ualloc_census(const struct quarry_ualloc *h, uint64_t bytes,
         sum->faults += !quarry_semaphore_is_idle(&x->supply[i]);
     }
     for (uint64_t i = share->thread; i < x->count; i += share->threads) {
-        sum->faults += (uint32_t)quarry_ualloc_is_foreign(x, &x->self[i].arenas) +
-                       quarry_ualloc_arena_faults(x, &x->arena[i]);
+        sum->faults += quarry_ualloc_arena_faults(x, &x->arena[i]);
         for (uint32_t k = 0; k <= x->shape.classes; k++)
             sum->odds -=
                 simt_load_u64(&x->arena[i].list[k].spare, relaxed) * quarry_ualloc_list_key((uint32_t)i, k);
@@ -297,8 +298,7 @@ SIMT_HOST_FN void quarry_ualloc_sections(void *heap, struct quarry_layout *l)
     if (x->count == 0 || x->shape.classes == 0)
         x->count = 1;
     quarry_buddy_size(b, (uint32_t)pages);
-    x->self = (struct quarry_arenas_copy *)quarry_layout_section(l, "self", x->count * sizeof *x->self,
-                                                                 QUARRY_SECTION_ALIGN);
+    x->self = (struct quarry_arenas *)quarry_layout_section(l, "self", sizeof *x->self, QUARRY_SECTION_ALIGN);
     x->arena = (struct quarry_arena *)quarry_layout_section(l, "arenas", x->count * sizeof *x->arena,
                                                             QUARRY_SECTION_ALIGN);
     x->supply = (struct quarry_semaphore *)quarry_layout_section(

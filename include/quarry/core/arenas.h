@@ -78,7 +78,7 @@ struct quarry_arenas {
     struct quarry_pages pages;
     struct quarry_bin_shape shape;
     struct quarry_buddy buddy;
-    struct quarry_arenas_copy *self; /* of this, one for each arena */
+    struct quarry_arenas *self; /* a copy of this: functions that are not inlined get its address */
     struct quarry_arena *arena;
     struct quarry_semaphore *supply; /* of the classes; then of bins */
     uint32_t *chunk;
@@ -87,19 +87,7 @@ struct quarry_arenas {
     uint32_t count; /* of arenas */
 };
 
-struct quarry_arenas_copy {
-    struct quarry_arenas arenas;
-    unsigned char unused[256u - sizeof(struct quarry_arenas)];
-};
-
 /* ---- parts ---- */
-
-/* The copy for functions that are not inlined: they get its address.  What acquires empties a multiprocessor's cache,
- * and so they load its fields again and again.  If all multiprocessors load one copy, they wait for each other. */
-SIMT_FN const struct quarry_arenas *quarry_arenas_self(const struct quarry_arenas *h)
-{
-    return &h->self[simt_sm() % h->count].arenas;
-}
 
 SIMT_FN void *quarry_arenas_head(const struct quarry_arenas *h, uint32_t page)
 {
@@ -165,7 +153,6 @@ SIMT_FN void quarry_arenas_init(const struct quarry_arenas *h, uint64_t thread, 
         h->chunk[i] = 0;
     for (uint64_t i = thread; i < h->count; i += threads) {
         struct quarry_arena *a = &h->arena[i];
-        h->self[i].arenas = *h;
         a->readers.readers = a->readers.queue = 0;
         a->readers.waiting = a->readers.mutex.held = 0;
         for (uint32_t k = 0; k <= h->shape.classes; k++) {
@@ -174,6 +161,8 @@ SIMT_FN void quarry_arenas_init(const struct quarry_arenas *h, uint64_t thread, 
             a->list[k].spare = 0;
         }
     }
+    if (thread == 0)
+        *h->self = *h;
 }
 
 /* ---- lists of bins ---- */
@@ -373,7 +362,7 @@ SIMT_FN int quarry_arenas_free(const struct quarry_arenas *h, uint32_t page, con
     bin = simt_rank(group) == 0 && n ? quarry_arenas_given(h, bin, n, 0) : SIMT_NULL;
     simt_sync(group); /* and signalled, before any lane asks again */
     if (bin)
-        quarry_arenas_retire(quarry_arenas_self(h), bin);
+        quarry_arenas_retire(h->self, bin);
     return live;
 }
 
