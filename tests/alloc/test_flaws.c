@@ -243,7 +243,7 @@ static const struct flaw flaws[] = {
     {"ouro-p-vl", FLAW_SOME, {{"pages", SLOT(2, 0), 4, FLAW_PAGES << 6}}},
     {"ouro-p-vl", FLAW_SOME, {{"directory", ENDS(head) / 2, 8, (uint64_t)0xfffffb << 32 | 2}}},
     {"ouro-p-vl", FLAW_SOME, {{"taken", FLAW_PAGES, 4, 1}}},
-    {"quarry", FLAW_FULL, {{"sweep", 0, 8, 1}}},             /* a turn under way */
+    {"quarry", FLAW_FULL, {{"sweep", 0, 8, 1}}}, /* a turn under way */
     {"quarry", FLAW_EMPTY, {{"self", offsetof(struct quarry_slabs, words) / 8, 8, 1}}},
     {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, KIND(FREE, 1)}}},              /* a free chunk that is a row */
     {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, KIND(MOVING, 0)}}},            /* a move under way */

@@ -520,6 +520,8 @@ QUARRY_SLABS_MORE_FN uint64_t quarry_slabs_more_of(const struct quarry_slabs *h,
     need.its_class = class_;
     need.its_chunks = chunks;
     need.its_place = place;
+    need.asked = 0;
+    need.dense = 0;
     need.left = simt_ballot(all, place == QUARRY_SLABS_NONE);
     SIMT_ROLLED
     while (need.left) {
