@@ -257,10 +257,12 @@ static void a_cursor_never_overflows(void **state)
 /* Each chunk that a cursor gets begins another life, so that who saw the last one does not take it for this. */
 static void lives(void)
 {
-    const uint32_t bytes = CHUNK / SIMT_LANES; /* a warp takes all slots of a chunk */
+    const uint32_t all =
+        4 * SIMT_LANES; /* slots of a chunk: who needs half of them takes it without a cursor */
+    const uint32_t bytes = 16, chunk = all * bytes;
     uint64_t cursor;
     plain_options();
-    begin(4, CHUNK, 4 * SIMT_LANES, 0);
+    begin(4, chunk, 4 * all, 0);
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
     const uint64_t *mine = &h->cursor[quarry_slabs_class(h, bytes) * h->cursors];
     f.device.bytes = bytes;
@@ -268,12 +270,12 @@ static void lives(void)
     assert_ok(quarry_memory_copy(&f.target, &cursor, mine, sizeof cursor));
     expect_equal(cursor >> QUARRY_SLABS_LIFE, 1);
     for (uint32_t life = 1; life <= 4; life++) {
-        expect_equal(run(&promise_malloc, life * SIMT_LANES).nulls, 0);
+        expect_equal(run(&promise_malloc, life * all).nulls, 0);
         assert_ok(quarry_memory_copy(&f.target, &cursor, mine, sizeof cursor));
         expect_equal(cursor >> QUARRY_SLABS_LIFE, life);
     }
-    run(&promise_free, 4 * SIMT_LANES);
-    expect_equal(statistics().largest_free_bytes, 4 * CHUNK);
+    run(&promise_free, 4 * all);
+    expect_equal(statistics().largest_free_bytes, 4 * chunk);
     end();
 }
 
