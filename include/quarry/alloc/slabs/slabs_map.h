@@ -13,7 +13,7 @@
  *     cursor   63    62     51 50       27 26       0     `cursors` for each class
  *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
  *     spread   how many of its cursors a class uses, less 1: 2^n - 1; bit 31: it is barren.  One for each class
- *     hint     place of a word's first slot; what the word held when somebody last looked.  `hints` rows: a warp has one
+ *     hint     place of a word's first slot; what it held when somebody last looked.  `hints` rows, one for a warp
  *
  * Versions count: that of a kind every change; that of a word, since its chunk was bound, all takes, and when it is
  * closed; the life of a cursor how often it was filled.  They start anew after 2^30, 2^24 and 2^12.
@@ -286,9 +286,9 @@ SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t 
     return class_ * h->cursors + (apart ? i % 8u * apart + i / 8u : i);
 }
 
-/* Tells how it goes with a class.  Others may at the same time: it only matters for speed and room.  A class for which
- * no free chunk was found is barren: it walks first.  If many ask for more while a cursor is filled, and many chunks are
- * free, the class uses more cursors from now on; if few chunks are, fewer.
+/* Tells how it goes with a class.  Others may at the same time: it only matters for speed and room.  A class for
+ * which no free chunk was found is barren: it walks first.  If many ask for more while a cursor is filled, and many
+ * chunks are free, the class uses more cursors from now on; if few chunks are, fewer.
  *   asked   lanes, in vain, while a cursor was filled
  *   dense   of 32 chunks that were looked at, so many were free */
 SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, uint32_t dense, uint32_t asked,
