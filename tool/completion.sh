@@ -11,10 +11,17 @@ _quarry() {
     COMPREPLY=()
     read -ra words <<<"$line"
     [[ $line != *[[:space:]] ]] || words+=('')
+    # Options before the command.
+    while [[ ${words[1]-} == --seed=* || (${#words[@]} -gt 2 && ${words[1]} == --@(seed|weak)) ]]; do
+        [[ ${words[1]} != --seed ]] || unset 'words[2]'
+        unset 'words[1]'
+        words=("${words[@]}")
+    done
+    ((${#words[@]} > 1)) || return 0 # at the number of --seed
     word=${words[-1]}
     if ((${#words[@]} == 2)) || [[ ${words[1]} == help && $word != -* ]]; then
         values="${!_quarry_options[*]}"
-        ((${#words[@]} > 2)) || values+=' --help --version'
+        ((${#words[@]} > 2)) || values+=' --help --seed= --version --weak'
     else
         option=${words[-2]}
         if [[ $word == --*=* ]]; then

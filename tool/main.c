@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The `quarry` command: picks the subcommand. */
+#include "options.h"
 #include "tool.h"
 
 #include <argp.h>
+#include <getopt.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int run_help(int argc, char **argv);
@@ -39,7 +43,7 @@ const unsigned tool_command_count = sizeof tool_commands / sizeof *tool_commands
 
 static void print_help(void)
 {
-    puts("Usage: quarry COMMAND [OPTION...]\n"
+    puts("Usage: quarry [--seed=N [--weak]] COMMAND [OPTION...]\n"
          "  or:  quarry help [COMMAND]\n"
          "  or:  quarry --version\n"
          "\n"
@@ -49,6 +53,10 @@ static void print_help(void)
     for (unsigned i = 0; i < tool_command_count; i++)
         printf("  %-9s %s\n", tool_commands[i].name, tool_commands[i].summary);
     puts("\n"
+         "Options before the command, for the CPU:\n"
+         "      --seed=N    run each launch by this seed, so that it can be repeated\n"
+         "      --weak      with a seed: look for races and missing orders, in mode weak\n"
+         "\n"
          "`quarry help COMMAND` shows its options.  Exit codes: 0 done, 1 failed, 2 usage.");
 }
 
@@ -70,8 +78,7 @@ static int run(int argc, char **argv)
         argv[0] = name;
         return tool_commands[i].run(argc, argv);
     }
-    return tool_error(TOOL_USAGE, "unknown %s '%s'; `quarry --help` lists the commands",
-                      argv[0][0] == '-' ? "option" : "command", argv[0]);
+    return tool_error(TOOL_USAGE, "unknown command '%s'; `quarry --help` lists the commands", argv[0]);
 }
 
 static int run_help(int argc, char **argv)
@@ -87,20 +94,62 @@ static int run_help(int argc, char **argv)
     return tool_flush();
 }
 
+/* For every launch: the library takes both from the environment. */
+static int use_environment(const char *seed, int weak)
+{
+    uint64_t number;
+    if (seed && (tool_parse_number(seed, &number) != 0 || number == 0))
+        return tool_error(TOOL_USAGE, "--seed '%s': give a number from 1 to 2^64 - 1", seed);
+    if ((seed && setenv("QUARRY_SEED", seed, 1) != 0) || (weak && setenv("QUARRY_WEAK", "1", 1) != 0))
+        return tool_error(TOOL_FAILED, "the environment: %s", strerror(errno));
+    if (weak && !getenv("QUARRY_SEED"))
+        return tool_error(TOOL_USAGE, "--weak does nothing without a seed; give --seed, too");
+    return TOOL_OK;
+}
+
 int main(int argc, char **argv)
 {
+    enum { KEY_SEED = 256, KEY_WEAK, KEY_COMPLETION };
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {"seed", required_argument, NULL, KEY_SEED},
+                                            {"weak", no_argument, NULL, KEY_WEAK},
+                                            {"completion", no_argument, NULL, KEY_COMPLETION},
+                                            {NULL, 0, NULL, 0}};
     static char help[] = "help";
-    if (argc < 2)
-        return tool_error(TOOL_USAGE, "no command given; `quarry --help` lists them");
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-        if (argc > 2)
-            return tool_error(TOOL_USAGE, "%s takes no arguments", argv[1]);
-        print_version();
-        return tool_flush();
+    const char *seed = NULL;
+    int key, weak = 0, word = 1;
+    opterr = 0;
+    /* Those before the command. */
+    for (; (key = getopt_long(argc, argv, "+:hV", options, NULL)) != -1; word = optind) {
+        switch (key) {
+        case 'h':
+            argv[word] = help;
+            return run(argc - word, argv + word);
+        case 'V':
+            if (argc > word + 1)
+                return tool_error(TOOL_USAGE, "%s takes no arguments", argv[word]);
+            print_version();
+            return tool_flush();
+        case KEY_COMPLETION:
+            return tool_print_completion();
+        case KEY_SEED:
+            seed = optarg;
+            break;
+        case KEY_WEAK:
+            weak = 1;
+            break;
+        case ':':
+            return tool_error(TOOL_USAGE, "%s: give a number", argv[word]);
+        default:
+            return tool_error(TOOL_USAGE, "unknown option '%s'; `quarry --help` lists the commands",
+                              argv[word]);
+        }
     }
-    if (strcmp(argv[1], "--completion") == 0 && argc == 2)
-        return tool_print_completion();
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        argv[1] = help;
-    return run(argc - 1, argv + 1);
+    const int code = use_environment(seed, weak);
+    if (code != TOOL_OK)
+        return code;
+    if (optind == argc)
+        return tool_error(TOOL_USAGE, "no command given; `quarry --help` lists them");
+    return run(argc - optind, argv + optind);
 }

@@ -30,8 +30,17 @@ export LC_ALL=C
 
 same "$(complete -p quarry)" 'complete -o bashdefault -o default -F _quarry quarry' 'how bash calls it'
 commands=$("$quarry" --help | sed -n '/^Commands:$/,/^$/s/^  \([a-z]*\) .*/\1/p' | sort)
-# shellcheck disable=SC2086 # words
-offers 'quarry ' --help --version $commands
+# shellcheck disable=SC2046,SC2086 # words
+offers 'quarry ' $("$quarry" --help | sed -nE 's/^ +(--[a-z]+=?).*/\1/p' | sort - <(printf '%s\n' --help --version)) $commands
+for before in '--seed 7' '--seed=7' '--weak' '--weak --seed 7'; do
+    offers "quarry $before gro" groupby
+    offers "quarry $before info --oom=n" null
+done
+offers 'quarry --se' --seed= -o nospace
+offers 'quarry --weak --v' --version
+offers 'quarry --seed '
+offers 'quarry --seed 7'
+offers 'quarry --seed='
 # shellcheck disable=SC2086
 offers 'quarry help ' $commands
 offers 'quarry gro' groupby

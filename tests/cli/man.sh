@@ -29,6 +29,8 @@ while read -r command; do
     prints '^ +quarry\(1\)$'
 done <"$scratch/commands"
 mandoc -Tascii "$pages/quarry.1" | sed 's/.\x08//g' >"$out"
+prints '^ +--seed=N'
+prints '^ +--weak( |$)'
 prints '^ +quarry-groupby\(1\), .*quarry-bench\(1\)'
 while read -r command; do
     prints "^       $command( |$)"

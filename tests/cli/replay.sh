@@ -97,7 +97,38 @@ if [ "$backend" = cpu ]; then
     export QUARRY_SEED=7 QUARRY_WEAK=2
     run 2 replay --backend cpu --runs 1 "$data/groupby.trace"
     says 'QUARRY_WEAK is "2": it must be 0 or 1$'
-    unset QUARRY_SEED QUARRY_WEAK
+
+    # So do the options before the command, which come first.
+    export QUARRY_SEED=x QUARRY_WEAK=2
+    run 2 --seed 7 replay --backend cpu --runs 1 "$data/groupby.trace"
+    says 'QUARRY_WEAK is "2"'
+    unset QUARRY_WEAK
+    for way in '--seed 7' --seed=18446744073709551615; do
+        # shellcheck disable=SC2086 # two words
+        run 0 $way replay --backend cpu --runs 1 --check "$data/groupby.trace"
+        prints '^checked +every block'
+    done
+    export QUARRY_SEED=7 QUARRY_WEAK=1
+    "$quarry" replay --backend cpu --runs 1 "$data/groupby.trace" >/dev/null 2>"$scratch/said"
+    code=$?
+    unset QUARRY_WEAK
+    run $code --weak replay --backend cpu --runs 1 "$data/groupby.trace"
+    same "$(<"$err")" "$(<"$scratch/said")" 'said with --weak'
+    unset QUARRY_SEED
+    run $code --weak --seed=7 replay --backend cpu --runs 1 "$data/groupby.trace"
+    same "$(<"$err")" "$(<"$scratch/said")" 'said with --weak --seed'
+    run 2 --weak replay "$data/groupby.trace"
+    says '--weak does nothing without a seed; give --seed, too$'
+    for seed in x 0 -1 7x 7K 18446744073709551616 ''; do
+        run 2 --seed "$seed" replay "$data/groupby.trace"
+        says "--seed '$seed': give a number from 1 to 2\^64 - 1$"
+    done
+    run 2 --seed
+    says '--seed: give a number$'
+    run 2 --weak=1 list
+    says "unknown option '--weak=1'"
+    run 2 --seed 7
+    says 'no command given'
 fi
 
 # A heap of 64 TiB was recorded: no more is taken than four times what can live at one time, in a batch more than in the
