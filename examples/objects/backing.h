@@ -79,7 +79,7 @@ struct backing {
 #define new_object(backing, type) quarry_object_new((backing).heap, type)
 #define delete_object(backing, o) quarry_object_delete((backing).heap, o)
 #define EACH_OBJECT(backing, type, o)                                                                        \
-    for (struct quarry_object_walk o##_walk = quarry_object_walk(); o##_walk.number != NO_PLACE;             \
+    for (struct quarry_object_walk o##_walk = quarry_object_walk_start(); o##_walk.number != NO_PLACE;       \
          o##_walk.number = NO_PLACE)                                                                         \
         for (quarry_object o;                                                                                \
              !quarry_object_is_null(o = quarry_object_step((backing).heap, type, &o##_walk));)

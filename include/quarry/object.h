@@ -207,7 +207,7 @@ SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
 
 /* ---- in kernels: all objects, one after the other ---- */
 
-/* Where a walk over all objects of a type is.  It begins as quarry_object_walk(). */
+/* Where a walk over all objects of a type is.  It begins as quarry_object_walk_start(). */
 struct quarry_object_walk {
     uint64_t live;       /* of the block where it is, those to come */
     quarry_object first; /* names that block's slot 0 */
@@ -215,7 +215,7 @@ struct quarry_object_walk {
     uint32_t block;      /* the next one to look at */
 };
 
-SIMT_FN struct quarry_object_walk quarry_object_walk(void)
+SIMT_FN struct quarry_object_walk quarry_object_walk_start(void)
 {
     struct quarry_object_walk w = {0, {0}, 0, 0};
     return w;
@@ -280,7 +280,7 @@ SIMT_FN quarry_object quarry_object_stepped(struct quarry_handle heap, struct qu
 SIMT_FN quarry_object quarry_object_after(struct quarry_handle heap, struct quarry_type type, quarry_object o)
 {
     const struct quarry_objects *h = &heap.as.objects;
-    struct quarry_object_walk w = quarry_object_walk();
+    struct quarry_object_walk w = quarry_object_walk_start();
     uint32_t from = 0;
     if (!quarry_objects_are_in(&heap) || h->schema != type.schema)
         return quarry_object_null();

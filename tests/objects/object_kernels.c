@@ -162,7 +162,7 @@ SIMT_KERNEL(objects_walk, struct objects_case, a)
     uint32_t number = 0;
     if (simt_thread() != 0)
         return;
-    struct quarry_object_walk walk = quarry_object_walk();
+    struct quarry_object_walk walk = quarry_object_walk_start();
     for (quarry_object o = quarry_object_next(a.heap, animal, quarry_object_null());
          !quarry_object_is_null(o); o = quarry_object_next(a.heap, animal, o)) {
         wrong(&a, !quarry_object_is_same(o, quarry_object_step(a.heap, animal, &walk)));

@@ -50,4 +50,4 @@ if grep -rIF -e "$BUILD" -e "$SOURCE" -e "$scratch" "$LIBDIR/cmake" "$LIBDIR/pkg
     fail 'installed files name folders of the build'
 fi
 bin/quarry list
-[ "$(stat -c %s bin/quarry)" -lt 40000000 ] || fail 'bin/quarry has 40 MB or more'
+[ "$(stat -c %s bin/quarry)" -lt 45000000 ] || fail 'bin/quarry has 45 MB or more'

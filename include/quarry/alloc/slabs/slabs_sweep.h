@@ -99,8 +99,9 @@ SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chun
         live |= (uint32_t)seen & ~quarry_slabs_from(0, slots - first);
         clear |= ~(uint32_t)seen;
     }
-    return (live ? 0u : QUARRY_SLABS_SAW_VACANT) | (turns && clear ? QUARRY_SLABS_SAW_TURNS : 0u) |
-           (ours && clear ? QUARRY_SLABS_SAW_OURS : 0u);
+    return (live ? 0u : (uint32_t)QUARRY_SLABS_SAW_VACANT) |
+           (turns && clear ? (uint32_t)QUARRY_SLABS_SAW_TURNS : 0u) |
+           (ours && clear ? (uint32_t)QUARRY_SLABS_SAW_OURS : 0u);
 }
 
 /* Has a cursor's chunk a live slot, among those that the cursor has handed out?  Else a sweep may take the chunk.
