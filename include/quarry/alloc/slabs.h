@@ -124,8 +124,8 @@ SIMT_FN int quarry_slabs_still(const struct quarry_slabs_need *need)
 }
 
 /* Step 3, its first part: the group is to fill the warp's cursor, which nobody else does then; or waits a while for who
- * does that, and takes from it.  Who needs most of a chunk takes one without a cursor, which is need->cursor's last.
- * Returns whether the group is to get a chunk. */
+ * does that, and takes from it.  Who needs half of a chunk's slots takes one without a cursor.  Sets need->cursor to
+ * the one to fill, or to QUARRY_NO_PAGE.  Returns whether the group is to get a chunk. */
 SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
 {
     const struct quarry_slabs *h = need->slabs;

@@ -4,14 +4,16 @@
  * A malloc of a class fits into a chunk that is free, into a slot of its class, and into a chunk of any class without a
  * live slot.  A large block fits into a row of chunks that are free or have no live slot.
  *
- * A turn of core/sweep.h has two passes, and each reads everything: kinds, words and cursors.  Neither may see what
- * fits; nor, for a class, a chunk that moves, nor a cursor of the class that has slots left, nor one of another class
- * that has, and whose chunk has no live slot.  And both must read the same versions, and cursors that are as far: the
- * sum of a number that is made of each must be the same.  (Different versions have the same sum once in 2^64.)
+ * A turn of core/sweep.h has two passes, and each reads everything: kinds, words and cursors.  (For rows of n chunks it
+ * reads each chunk whose number is a multiple of n, and those beside it as far as they are vacant: every row has one.)
+ * Neither may see what fits; nor, for a class, a chunk that moves, nor a cursor of the class that has slots left, nor
+ * one of another class that has, and whose chunk has no live slot.  And both must read the same versions, and cursors
+ * that are as far: the sum of a number that is made of each must be the same.  (Different versions have the same sum
+ * once in 2^64.)
  * Then nothing fitted between the passes:
  *   A slot that the second pass saw taken was taken then.  Else somebody has taken it since, and its word's version
- *   has changed since the first pass read it.  So a word without a clear bit had none then, and a chunk with a live
- *   slot had one.
+ *   has changed since the first pass read it; or its chunk was bound anew, and the kind's version has.  So a word
+ *   without a clear bit had none then, and a chunk with a live slot had one.
  *   A chunk that neither pass saw moving, and whose kind has one version in both, did not move between them.
  *   A cursor that both saw empty, in one life, had nothing between them: it gets slots only in a new life.
  *   A cursor that both saw equally far, in one life, gave nothing between them: so a slot that it had given before, and
