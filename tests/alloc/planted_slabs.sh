@@ -24,11 +24,11 @@ build() {
 sound slabs 20
 
 # A hint over a chunk that has another class by now.
-plant slabs 60 slabs_map.h 'a word may be of any class' \
+plant slabs 60 slabs_slots.h 'a word may be of any class' \
     's/while \(quarry_slabs_is_of\(\*seen, class_\) \&\& /while (/;s/quarry_slabs_change\(\*seen, class_, /quarry_slabs_change(*seen, (uint32_t)(*seen >> 56) - 1u, /'
-plant slabs 60 slabs_map.h 'who takes does not look whether the word has changed' \
+plant slabs 60 slabs_slots.h 'who takes does not look whether the word has changed' \
     's/uint64_t now = simt_cas_u64\(word, \*seen, after, acquire\);/uint64_t now = (simt_exchange_u64(word, after, acquire), *seen);/'
-plant slabs 20 slabs_map.h 'a cursor past its end gives slots' \
+plant slabs 20 slabs_slots.h 'a cursor past its end gives slots' \
     's/next < slots \? slots - next : 0;/next < slots + 32u ? slots + 32u - next : 0;/'
 plant slabs 200 slabs_map.h 'a chunk is held twice' \
     's/simt_cas_u64\(&h->kinds\[chunk\], kind, moving, acquire\) == kind/(simt_exchange_u64(\&h->kinds[chunk], moving, acquire), 1)/'
@@ -38,7 +38,7 @@ plant slabs 200 slabs_map.h 'what could not be closed stays closed' \
     's/\(void\)simt_and_u64\(&word\[back\]/(void)simt_or_u64(\&word[back]/;s/simt_or_u64\(&word\[back\], ~/simt_or_u64(\&word[back], 0 \& ~/'
 plant slabs 20 slabs_map.h 'the rest of a cursor is lost' \
     's/for \(; from < slots; from = \(from/for (; 0; from = (from/'
-plant slabs 20 slabs.h 'who finds no chunk leaves the cursor busy, and others wait for it' \
+plant slabs 20 slabs_more.h 'who finds no chunk leaves the cursor busy, and others wait for it' \
     '/if \(chunk == QUARRY_NO_PAGE\) \{/,/^    \}/s/~QUARRY_SLABS_BUSY/~(uint64_t)0/;s/i < QUARRY_SLABS_PATIENCE \&\& //'
 plant slabs 20 slabs_sweep.h 'a proof does not look at cursors' \
     's/if \(of\.end > chunks\)/if (0)/'

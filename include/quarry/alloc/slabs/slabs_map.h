@@ -59,6 +59,8 @@
 #define QUARRY_SLABS_PAST 0x02000000u /* `next` of a cursor that has nothing, after it was set back; */
 #define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes may add, each once */
 
+#define QUARRY_SLABS_COLUMNS 64u /* hints of a warp: for classes whose numbers end alike there is one */
+
 #define QUARRY_SLABS_NONE (~(uint64_t)0) /* no place */
 
 enum quarry_slabs_state {
@@ -221,36 +223,6 @@ SIMT_FN uint64_t quarry_slabs_change(uint64_t word, uint32_t class_, uint32_t ta
     return (uint64_t)(class_ + 1u) << 56 | ((word + QUARRY_SLABS_TAKE) & QUARRY_SLABS_VERSION) | taken;
 }
 
-/* The lowest n of the bits; all if there are fewer.
- *   n   1 to 32 */
-SIMT_FN uint32_t quarry_slabs_lowest(uint32_t bits, uint32_t n)
-{
-    if (bits == 0 || n >= simt_popc_u32(bits))
-        return bits;
-    return bits & ((2u << quarry_kth_of_run_u32(bits, n)) - 1u);
-}
-
-/* Takes up to n slots of a word.
- *   seen   what it held; then what it holds, as far as is known
- *   n      1 to 32
- * Returns their bits, or 0: it has none, or is of another class.  Waits for nobody: a try in vain is another's
- * success. */
-SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t class_, uint32_t n)
-{
-    SIMT_ROLLED
-    while (quarry_slabs_is_of(*seen, class_) && (uint32_t)*seen != ~0u) {
-        uint32_t bits = quarry_slabs_lowest(~(uint32_t)*seen, n);
-        uint64_t after = quarry_slabs_change(*seen, class_, (uint32_t)*seen | bits);
-        uint64_t now = simt_cas_u64(word, *seen, after, acquire); /* pairs with frees */
-        if (now == *seen) {
-            *seen = after;
-            return bits;
-        }
-        *seen = now;
-    }
-    return 0;
-}
-
 /* ---- cursors ---- */
 
 SIMT_FN uint32_t quarry_slabs_next(uint64_t cursor)
@@ -261,65 +233,6 @@ SIMT_FN uint32_t quarry_slabs_next(uint64_t cursor)
 SIMT_FN uint32_t quarry_slabs_chunk(uint64_t cursor)
 {
     return (uint32_t)(cursor >> QUARRY_SLABS_CHUNK) & 0xffffffu;
-}
-
-#define QUARRY_SLABS_COLUMNS 64u /* hints of a warp: for classes whose numbers end alike there is one */
-
-/* The calling warp's hint for the class. */
-SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class_)
-{
-    uint32_t row = simt_thread() / SIMT_LANES & (h->hints - 1u);
-    return &h->hint[2u * ((uint64_t)row * QUARRY_SLABS_COLUMNS + class_ % QUARRY_SLABS_COLUMNS)];
-}
-
-#define QUARRY_SLABS_BARREN ((uint32_t)1 << 31)
-
-/* And which cursor, as far as the class uses them.  The first eight lie far apart: one sector of 32 bytes takes one
- * add after the other.
- *   spread   of the class
- *   wider    the class uses 2^wider as many as it did, if there are so many */
-SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t class_, uint32_t spread,
-                                         uint32_t wider)
-{
-    uint32_t used = (spread & ~QUARRY_SLABS_BARREN) + 1u, apart = h->cursors / 8u;
-    uint32_t i = simt_thread() / SIMT_LANES & ((used << wider) - 1u) & (h->cursors - 1u);
-    return class_ * h->cursors + (apart ? i % 8u * apart + i / 8u : i);
-}
-
-/* Tells how it goes with a class.  Others may at the same time: it only matters for speed and room.  A class for
- * which no free chunk was found is barren: it walks first.  If many ask for more while a cursor is filled, and many
- * chunks are free, the class uses more cursors from now on; if few chunks are, fewer.
- *   asked   lanes, in vain, while a cursor was filled
- *   dense   of 32 chunks that were looked at, so many were free */
-SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, uint32_t dense, uint32_t asked,
-                                uint32_t slots)
-{
-    uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
-    uint32_t more = (spread & ~QUARRY_SLABS_BARREN) + 1u;
-    if (dense >= 16u && 8u * asked >= slots && more < h->cursors)
-        more *= 2u;
-    if (dense < 4u && more > 1u)
-        more /= 2u;
-    more = (more - 1u) | (dense == 0 ? QUARRY_SLABS_BARREN : 0u);
-    if (more != spread)
-        simt_store_u32(&h->spread[class_], more, relaxed);
-}
-
-/* Takes up to n slots of a cursor.  Returns the place of the first; *got: how many. */
-SIMT_FN uint64_t quarry_slabs_add(uint64_t *cursor, uint32_t slots, uint32_t n, uint32_t *got)
-{
-    uint64_t now = simt_add_u64(cursor, n, acquire); /* pairs with the store that filled it */
-    uint32_t next = quarry_slabs_next(now), left = next < slots ? slots - next : 0;
-    *got = left < n ? left : n;
-    /* Nobody fills it, and many have asked: none of these adds again before it is set back. */
-    if (next >= QUARRY_SLABS_FAR) {
-        uint64_t seen = simt_load_u64(cursor, relaxed), far = ~seen;
-        while (seen != far && quarry_slabs_next(seen) >= QUARRY_SLABS_FAR) {
-            far = seen;
-            seen = simt_cas_u64(cursor, far, far - quarry_slabs_next(far) + QUARRY_SLABS_PAST, relaxed);
-        }
-    }
-    return quarry_slabs_place(quarry_slabs_chunk(now), next);
 }
 
 /* From which slot on a bound chunk's slots are still its cursor's: `slots`, if none is. */

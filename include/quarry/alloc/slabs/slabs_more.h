@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps 3 to 5 of a malloc of alloc/slabs.h, which few take, and large blocks.
+ *
+ * Each is a function that is not inlined, and gets the address of one struct quarry_slabs_need
+ * (alloc/slabs/slabs_sweep.h). */
+#ifndef QUARRY_ALLOC_SLABS_MORE_H
+#define QUARRY_ALLOC_SLABS_MORE_H
+
+#include "quarry/alloc/slabs/slabs_map.h"
+#include "quarry/alloc/slabs/slabs_slots.h"
+#include "quarry/alloc/slabs/slabs_sweep.h"
+
+#define QUARRY_SLABS_SAMPLES 4u   /* looks at kinds, each of as many as lanes look, for a free chunk; */
+#define QUARRY_SLABS_WALKS 4u     /* and for chunks of the class; */
+#define QUARRY_SLABS_LOOKS 8u     /* and for chunks for single large blocks */
+#define QUARRY_SLABS_PATIENCE 32u /* backoffs until somebody else has filled a cursor, at most */
+#define QUARRY_SLABS_TIDY 32u     /* chunks that are closed together, at least, for large blocks */
+#define QUARRY_SLABS_FILLS 12u    /* tries to fill a cursor, the more the wider; */
+#define QUARRY_SLABS_TRIES 4u     /* and rows of free chunks that others take at the same time */
+
+/* ---- a class ---- */
+
+/* Does a chunk of another class seem to have no live slot?  Looks at two of its words. */
+SIMT_FN int quarry_slabs_seems_vacant(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
+                                      uint32_t class_)
+{
+    uint32_t other = quarry_slabs_kind_class(kind), last;
+    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || other == class_)
+        return 0;
+    uint32_t slots = quarry_slabs_slots(h, other);
+    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+    last = quarry_slabs_words(slots) - 1u;
+    return (((uint32_t)simt_load_u64(&word[0], relaxed) & ~quarry_slabs_from(0, slots)) |
+            ((uint32_t)simt_load_u64(&word[last], relaxed) & ~quarry_slabs_from(last, slots))) == 0;
+}
+
+/* Does a lane of the group need a place? */
+SIMT_FN int quarry_slabs_still(const struct quarry_slabs_need *need)
+{
+    return simt_any(need->group, need->place == QUARRY_SLABS_NONE);
+}
+
+/* Step 3, its first part: the group is to fill the warp's cursor, which nobody else does then; or waits a while for who
+ * does that, and takes from it.  Who needs half of a chunk's slots takes one without a cursor.  Sets need->cursor to
+ * the one to fill, or to QUARRY_NO_PAGE.  Returns whether the group is to get a chunk. */
+SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    const uint32_t group = need->group, class_ = need->class_;
+    uint32_t leader = simt_ctz_u32(group), slots = quarry_slabs_slots(h, class_), index = 0;
+    int fills = 0, seen = 1;
+    need->cursor = QUARRY_NO_PAGE;
+    if (2u * simt_popc_u32(simt_ballot(group, need->place == QUARRY_SLABS_NONE)) >= slots)
+        return 1;
+    if (simt_rank(group) == 0) {
+        index = quarry_slabs_own_cursor(h, class_, simt_load_u32(&h->spread[class_], relaxed), need->tries);
+        uint64_t *cursor = &h->cursor[index];
+        uint64_t now = simt_or_u64(cursor, QUARRY_SLABS_BUSY, relaxed), life = now >> QUARRY_SLABS_LIFE;
+        fills = !(now & QUARRY_SLABS_BUSY);
+        SIMT_ROLLED
+        for (uint32_t i = 0; !fills && i < QUARRY_SLABS_PATIENCE && (now & QUARRY_SLABS_BUSY); i++) {
+            SIMT_ROLLED
+            for (uint32_t k = 0; k < 1u << (i < 4u ? i : 4u); k++)
+                simt_backoff(); /* what those read who wait, who fills writes */
+            now = simt_load_u64(cursor, relaxed);
+        }
+        if (!fills && !(now & QUARRY_SLABS_BUSY) && (now | QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE == life)
+            seen = 0;                                  /* it was not filled: there was no chunk for it */
+        if (fills && quarry_slabs_next(now) < slots) { /* somebody has been faster */
+            (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
+            fills = 0;
+        }
+        need->asked = quarry_slabs_next(now);
+    }
+    index = simt_shuffle_u32(group, index, leader);
+    need->seen = simt_all(group, seen);
+    if (simt_any(group, fills)) {
+        need->cursor = index;
+        return 1;
+    }
+    if (need->seen)
+        need->place = quarry_slabs_draw(h, group, index, class_, need->place);
+    return 0;
+}
+
+/* Looks for a free chunk at random, and claims it; with need->closes also for one of another class without a live slot.
+ * Sets need->page to it, or to QUARRY_NO_PAGE. */
+SIMT_NOINLINE_FN void quarry_slabs_sample(struct quarry_slabs_need *need)
+{
+    const uint32_t group = need->group;
+    struct quarry_random r = quarry_random_start();
+    SIMT_ROLLED
+    for (uint32_t look = 0; look < QUARRY_SLABS_SAMPLES; look++) {
+        const struct quarry_slabs *h = need->slabs;
+        uint32_t count = h->pages.count, leader = simt_ctz_u32(group);
+        uint32_t i = simt_shuffle_u32(group, quarry_random_below(&r, count), leader) + simt_rank(group);
+        i -= i >= count ? count : 0;
+        uint64_t kind = i < count ? quarry_slabs_kind(h, i) : (uint64_t)QUARRY_SLABS_IS_LARGE;
+        uint32_t spare = simt_ballot(group, quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE);
+        if (spare == 0 && need->closes) {
+            uint32_t vacant = simt_ballot(group, quarry_slabs_seems_vacant(h, i, kind, need->class_));
+            uint32_t lane = vacant ? simt_ctz_u32(vacant) : leader;
+            uint32_t chunk = simt_shuffle_u32(group, i, lane);
+            kind = simt_shuffle_u64(group, kind, lane);
+            if (vacant && quarry_slabs_close(h, group, chunk, kind)) {
+                kind = quarry_slabs_kind(h, chunk);
+                spare = 1u << lane;
+            }
+        }
+        if (spare == 0)
+            continue;
+        need->dense = quarry_divide_u32(SIMT_LANES * simt_popc_u32(spare), simt_popc_u32(group));
+        uint32_t lane = simt_ctz_u32(spare);
+        int mine = simt_lane() == lane && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE;
+        if (simt_any(group, mine && quarry_slabs_hold(h, i, kind, need->class_))) {
+            need->page = simt_shuffle_u32(group, i, lane);
+            return;
+        }
+    }
+    need->page = QUARRY_NO_PAGE;
+}
+
+/* Has chunk need->page, which the group holds, serve it.  Then the cursor has it that the group is to fill; without
+ * one, whoever looks for slots.  If there is no chunk, the cursor goes back empty. */
+SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    const uint32_t group = need->group, class_ = need->class_, chunk = need->page, index = need->cursor;
+    const int alone = index == QUARRY_NO_PAGE;
+    if (chunk == QUARRY_NO_PAGE) {
+        if (simt_rank(group) == 0) {
+            quarry_slabs_adapt(h, class_, 0, 0, 1);
+            if (!alone)
+                (void)simt_and_u64(&h->cursor[index], ~QUARRY_SLABS_BUSY, relaxed);
+        }
+        need->seen = 0;
+        return;
+    }
+    uint32_t needs = simt_popc_u32(simt_ballot(group, need->place == QUARRY_SLABS_NONE));
+    uint32_t slots = quarry_slabs_slots(h, class_), got = needs < slots ? needs : slots;
+    quarry_slabs_bind(h, group, chunk, class_, alone ? got : slots);
+    if (simt_rank(group) == 0) {
+        if (!alone) {
+            uint64_t *cursor = &h->cursor[index], now = simt_load_u64(cursor, relaxed);
+            uint64_t life = (now & ~QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE;
+            uint64_t full = ((life + 1u) << QUARRY_SLABS_LIFE & ~QUARRY_SLABS_BUSY) |
+                            (uint64_t)chunk << QUARRY_SLABS_CHUNK | got;
+            simt_store_u64(cursor, full, release); /* pairs with adds; only then the chunk moves no more */
+            quarry_slabs_adapt(h, class_, need->dense, quarry_slabs_next(now) - need->asked, slots);
+        }
+        quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_,
+                            alone ? 0 : index - class_ * h->cursors + 1u);
+        if (alone && slots - got >= QUARRY_SLABS_HINT) {
+            uint32_t word = got / QUARRY_SLABS_BITS;
+            uint32_t taken = ~quarry_slabs_from(word, got) | quarry_slabs_from(word, slots);
+            quarry_slabs_leave(h, class_, quarry_slabs_place(chunk, word * QUARRY_SLABS_BITS),
+                               quarry_slabs_change(0, class_, taken));
+        }
+    }
+    need->place =
+        quarry_slabs_deal(group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got, need->place);
+}
+
+/* Takes slots of chunk need->page, of the class, from its word number need->start on, for lanes that need one. */
+SIMT_NOINLINE_FN void quarry_slabs_take_from(struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    const uint32_t chunk = need->page, start = need->start;
+    const uint32_t group = need->group, class_ = need->class_;
+    uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_)), width = simt_popc_u32(group);
+    uint32_t needs = simt_ballot(group, need->place == QUARRY_SLABS_NONE);
+    SIMT_ROLLED
+    for (uint32_t base = 0; base < words && needs; base += width) {
+        uint32_t i = base + simt_rank(group) + start, asked = simt_popc_u32(needs);
+        i -= i >= words ? words : 0;
+        uint64_t first = quarry_slabs_place(chunk, i * QUARRY_SLABS_BITS), seen = 0;
+        uint64_t *word = quarry_slabs_word(h, first);
+        if (base + simt_rank(group) < words)
+            seen = simt_load_u64(word, relaxed);
+        uint32_t clear = quarry_slabs_is_of(seen, class_) ? simt_popc_u32(~(uint32_t)seen) : 0;
+        uint32_t to = quarry_scan_add_u32(group, clear), from = to - clear, bits = 0;
+        if (clear && from < asked)
+            bits = quarry_slabs_take(word, &seen, class_, (to < asked ? to : asked) - from);
+        if (bits && simt_popc_u32(~(uint32_t)seen) >= QUARRY_SLABS_HINT)
+            quarry_slabs_leave(h, class_, first, seen);
+        SIMT_ROLLED
+        for (uint32_t givers = simt_ballot(group, bits); givers; givers &= givers - 1u)
+            need->place = quarry_slabs_deal(group, simt_ctz_u32(givers), first, bits, 0, need->place);
+        needs = simt_ballot(group, need->place == QUARRY_SLABS_NONE);
+    }
+}
+
+/* Looks at kinds at random.  Sets need->page to a chunk of the class, and need->start to one of its words.
+ * Returns 0 if there is none among all that may be looked at. */
+SIMT_NOINLINE_FN int quarry_slabs_look_round(struct quarry_slabs_need *need)
+{
+    const uint32_t group = need->group, leader = simt_ctz_u32(group);
+    SIMT_ROLLED
+    while (need->ours == 0 && need->looks < QUARRY_SLABS_WALKS) {
+        const struct quarry_slabs *h = need->slabs;
+        struct quarry_random r = quarry_random_start();
+        uint32_t count = h->pages.count, words = quarry_slabs_words(quarry_slabs_slots(h, need->class_));
+        uint32_t i = simt_shuffle_u32(group, quarry_random_below(&r, count), leader) + simt_rank(group);
+        need->start = simt_shuffle_u32(group, quarry_random_below(&r, words), leader);
+        i -= i >= count ? count : 0;
+        need->own = i;
+        need->ours =
+            simt_ballot(group, i < count && quarry_slabs_is_bound(quarry_slabs_kind(h, i), need->class_));
+        need->looks++;
+    }
+    if (need->ours == 0)
+        return 0;
+    need->page = simt_shuffle_u32(group, need->own, simt_ctz_u32(need->ours));
+    need->ours &= need->ours - 1u;
+    return 1;
+}
+
+/* Step 4: takes slots of chunks of the class that are found at random. */
+SIMT_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
+{
+    need->looks = need->ours = 0;
+    SIMT_ROLLED
+    while (quarry_slabs_still(need) && quarry_slabs_look_round(need))
+        quarry_slabs_take_from(need);
+}
+
+/* Step 5: closes what a sweep has found, if no slot of it is live, as it seemed; for large blocks also some behind it,
+ * so that not each of them sweeps.  Not chunks of the class. */
+SIMT_NOINLINE_FN void quarry_slabs_tidy(const struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    const uint32_t group = need->group, class_ = need->class_, chunks = need->chunks, page = need->page;
+    uint32_t most = chunks && chunks < QUARRY_SLABS_TIDY ? QUARRY_SLABS_TIDY : chunks + !chunks;
+    int vacant = 1;
+    SIMT_ROLLED
+    for (uint32_t i = page; vacant && i < h->pages.count && i - page < most; i++) {
+        uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, i), simt_ctz_u32(group));
+        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND && !quarry_slabs_is_bound(kind, class_))
+            vacant = quarry_slabs_close(h, group, i, kind);
+    }
+}
+
+/* The same, for a class: uses what a sweep has found, if it is still there.  Returns QUARRY_SLABS_IS_BOUND if slots are
+ * to be taken from chunk need->page; QUARRY_SLABS_IS_FREE if the group holds it, and is to fill it. */
+SIMT_NOINLINE_FN enum quarry_slabs_state quarry_slabs_visit(struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    const uint32_t group = need->group, class_ = need->class_, page = need->page;
+    need->cursor = QUARRY_NO_PAGE;
+    if (page >= h->pages.count) {
+        need->place = quarry_slabs_draw(h, group, page - h->pages.count, class_, need->place);
+        return QUARRY_SLABS_IS_MOVING;
+    }
+    uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, page), simt_ctz_u32(group));
+    if (quarry_slabs_is_bound(kind, class_))
+        return QUARRY_SLABS_IS_BOUND;
+    int held = 0;
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE && simt_rank(group) == 0)
+        held = quarry_slabs_hold(h, page, kind, class_);
+    return simt_any(group, held) ? QUARRY_SLABS_IS_FREE : QUARRY_SLABS_IS_MOVING;
+}
+
+/* ---- large blocks ---- */
+
+/* A row of so many free chunks, from chunk `from` on; or QUARRY_NO_PAGE.  Scope: group. */
+SIMT_FN uint32_t quarry_slabs_find_row(const struct quarry_slabs *h, uint32_t group, uint32_t from,
+                                       uint32_t chunks)
+{
+    uint32_t width = simt_popc_u32(group), to = h->pages.count, run = 0;
+    SIMT_ROLLED
+    for (uint32_t base = from; base < to; base += width) {
+        uint32_t i = base + simt_rank(group);
+        int spare = i < to && quarry_slabs_state(quarry_slabs_kind(h, i)) == QUARRY_SLABS_IS_FREE;
+        uint32_t free_ = simt_ballot(group, spare);
+        if (free_ == 0) {
+            run = 0;
+            continue;
+        }
+        SIMT_ROLLED
+        for (uint32_t k = 0; k < width; k++) {
+            run = free_ >> quarry_lane_of_rank(group, k) & 1u ? run + 1u : 0;
+            if (run == chunks)
+                return base + k + 1u - chunks;
+        }
+    }
+    return QUARRY_NO_PAGE;
+}
+
+/* Takes a row of chunks, all or none.  Returns whether it did.  Scope: group.  Order: sync before they are used. */
+SIMT_FN int quarry_slabs_claim(const struct quarry_slabs *h, uint32_t group, uint32_t first, uint32_t chunks)
+{
+    uint32_t width = simt_popc_u32(group), i = simt_rank(group);
+    int fine = 1;
+    SIMT_ROLLED
+    while (fine && i < chunks) {
+        uint64_t kind = quarry_slabs_kind(h, first + i);
+        fine = quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE && quarry_slabs_hold(h, first + i, kind, 0);
+        i += fine ? width : 0;
+    }
+    int all = simt_all(group, fine);
+    SIMT_ROLLED
+    for (uint32_t k = simt_rank(group); k < i && k < chunks; k += width)
+        quarry_slabs_let_go(h, first + k, all ? QUARRY_SLABS_IS_LARGE : QUARRY_SLABS_IS_FREE, 0,
+                            all && k == 0 ? chunks : 0);
+    return all;
+}
+
+/* Single chunks for all lanes of the group that find some, looking at a part of the heap, from need->page on, around.
+ * Order: sync before they are used. */
+SIMT_NOINLINE_FN void quarry_slabs_new_chunks(struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    const uint32_t group = need->group, count = h->pages.count, from = need->page;
+    uint64_t place = need->place;
+    uint32_t needs = simt_ballot(group, place == QUARRY_SLABS_NONE), width = simt_popc_u32(group);
+    SIMT_ROLLED
+    for (uint32_t base = 0; base < count && base < QUARRY_SLABS_LOOKS * width && needs; base += width) {
+        uint32_t i = base + simt_rank(group) + from;
+        i -= i >= count ? count : 0;
+        uint64_t kind =
+            base + simt_rank(group) < count ? quarry_slabs_kind(h, i) : (uint64_t)QUARRY_SLABS_IS_LARGE;
+        uint32_t spare = simt_ballot(group, quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE);
+        int held = quarry_share_gives(spare, needs) && quarry_slabs_hold(h, i, kind, 0);
+        if (held)
+            quarry_slabs_let_go(h, i, QUARRY_SLABS_IS_LARGE, 0, 1u);
+        uint32_t has = simt_ballot(group, held), got = quarry_share_u32(group, has, needs, i);
+        place = quarry_share_takes(has, needs) ? quarry_slabs_place(got, 0) : place;
+        needs = simt_ballot(group, place == QUARRY_SLABS_NONE);
+    }
+    need->place = place;
+}
+
+/* Rows of several chunks for lanes that need one, as far as some seem free; looked for from need->page on, around. */
+SIMT_NOINLINE_FN void quarry_slabs_new_long_rows(struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    const uint32_t group = need->group, chunks = need->chunks;
+    uint32_t from = need->page, tries = 0;
+    uint64_t place = need->place;
+    SIMT_ROLLED
+    while (tries < QUARRY_SLABS_TRIES && simt_any(group, place == QUARRY_SLABS_NONE)) {
+        uint32_t page = quarry_slabs_find_row(h, group, from, chunks);
+        if (page == QUARRY_NO_PAGE && from == 0)
+            break;
+        from = page == QUARRY_NO_PAGE ? 0 : page + chunks;
+        if (page != QUARRY_NO_PAGE && quarry_slabs_claim(h, group, page, chunks)) {
+            place = quarry_slabs_deal(group, simt_ctz_u32(group), quarry_slabs_place(page, 0), 0, 1u, place);
+            tries = 0;
+        } else if (page != QUARRY_NO_PAGE) {
+            tries++;
+        }
+    }
+    need->place = place;
+}
+
+/* Rows of as many chunks as are needed, likewise. */
+SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
+{
+    if (need->chunks == 1u)
+        quarry_slabs_new_chunks(need);
+    else
+        quarry_slabs_new_long_rows(need);
+}
+
+/* ---- all steps ---- */
+
+/* Steps 3 to 5 for a class, or a large block: of all lanes, those look for themselves whose place is none. */
+SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
+{
+    need->closes = 0;
+    if (need->chunks == 0) {
+        uint32_t spread = simt_load_u32(&need->slabs->spread[need->class_], relaxed);
+        if (simt_any(need->group, spread & QUARRY_SLABS_BARREN))
+            quarry_slabs_walk(need);
+        SIMT_ROLLED
+        for (need->tries = 0; need->tries < QUARRY_SLABS_FILLS && quarry_slabs_still(need); need->tries++) {
+            need->seen = 1;
+            if (quarry_slabs_ask(need)) {
+                quarry_slabs_sample(need);
+                quarry_slabs_fill(need);
+            }
+            if (need->seen)
+                continue;
+            if (need->closes)
+                break;
+            quarry_slabs_walk(need);
+            need->closes = 1;
+        }
+    } else {
+        /* Rows at a multiple of their length, so that those of one length leave no gaps. */
+        struct quarry_random r = quarry_random_start();
+        uint32_t page = quarry_random_below(&r, need->slabs->pages.count / need->chunks) * need->chunks;
+        need->page = simt_shuffle_u32(need->group, page, simt_ctz_u32(need->group));
+        quarry_slabs_new_rows(need);
+    }
+    need->start = 0;
+    SIMT_ROLLED
+    while (quarry_slabs_still(need)) {
+        quarry_slabs_search(need);
+        if (need->page == QUARRY_NO_PAGE)
+            break;
+        quarry_slabs_tidy(need);
+        if (need->chunks) {
+            quarry_slabs_new_rows(need);
+            continue;
+        }
+        enum quarry_slabs_state state = quarry_slabs_visit(need);
+        if (state == QUARRY_SLABS_IS_FREE)
+            quarry_slabs_fill(need);
+        else if (state == QUARRY_SLABS_IS_BOUND)
+            quarry_slabs_take_from(need);
+    }
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How lanes take slots of a word and of a cursor of alloc/slabs/slabs_map.h: a malloc's cheap steps, and what all its
+ * steps are made of. */
+#ifndef QUARRY_ALLOC_SLABS_SLOTS_H
+#define QUARRY_ALLOC_SLABS_SLOTS_H
+
+#include "quarry/alloc/slabs/slabs_map.h"
+
+#define QUARRY_SLABS_HINT 8u /* slots of a word that are freed together, for it to become a hint */
+
+/* ---- words ---- */
+
+/* The lowest n of the bits; all if there are fewer.
+ *   n   1 to 32 */
+SIMT_FN uint32_t quarry_slabs_lowest(uint32_t bits, uint32_t n)
+{
+    if (bits == 0 || n >= simt_popc_u32(bits))
+        return bits;
+    return bits & ((2u << quarry_kth_of_run_u32(bits, n)) - 1u);
+}
+
+/* Takes up to n slots of a word.
+ *   seen   what it held; then what it holds, as far as is known
+ *   n      1 to 32
+ * Returns their bits, or 0: it has none, or is of another class.  Waits for nobody: a try in vain is another's
+ * success. */
+SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t class_, uint32_t n)
+{
+    SIMT_ROLLED
+    while (quarry_slabs_is_of(*seen, class_) && (uint32_t)*seen != ~0u) {
+        uint32_t bits = quarry_slabs_lowest(~(uint32_t)*seen, n);
+        uint64_t after = quarry_slabs_change(*seen, class_, (uint32_t)*seen | bits);
+        uint64_t now = simt_cas_u64(word, *seen, after, acquire); /* pairs with frees */
+        if (now == *seen) {
+            *seen = after;
+            return bits;
+        }
+        *seen = now;
+    }
+    return 0;
+}
+
+/* ---- hints and cursors ---- */
+
+/* The calling warp's hint for the class. */
+SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class_)
+{
+    uint32_t row = simt_thread() / SIMT_LANES & (h->hints - 1u);
+    return &h->hint[2u * ((uint64_t)row * QUARRY_SLABS_COLUMNS + class_ % QUARRY_SLABS_COLUMNS)];
+}
+
+#define QUARRY_SLABS_BARREN ((uint32_t)1 << 31)
+
+/* And which cursor, as far as the class uses them.  The first eight lie far apart: one sector of 32 bytes takes one
+ * add after the other.
+ *   spread   of the class
+ *   wider    the class uses 2^wider as many as it did, if there are so many */
+SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t class_, uint32_t spread,
+                                         uint32_t wider)
+{
+    uint32_t used = (spread & ~QUARRY_SLABS_BARREN) + 1u, apart = h->cursors / 8u;
+    uint32_t i = simt_thread() / SIMT_LANES & ((used << wider) - 1u) & (h->cursors - 1u);
+    return class_ * h->cursors + (apart ? i % 8u * apart + i / 8u : i);
+}
+
+/* Tells how it goes with a class.  Others may at the same time: it only matters for speed and room.  A class for
+ * which no free chunk was found is barren: it walks first.  If many ask for more while a cursor is filled, and many
+ * chunks are free, the class uses more cursors from now on; if few chunks are, fewer.
+ *   asked   lanes, in vain, while a cursor was filled
+ *   dense   of 32 chunks that were looked at, so many were free */
+SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, uint32_t dense, uint32_t asked,
+                                uint32_t slots)
+{
+    uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
+    uint32_t more = (spread & ~QUARRY_SLABS_BARREN) + 1u;
+    if (dense >= 16u && 8u * asked >= slots && more < h->cursors)
+        more *= 2u;
+    if (dense < 4u && more > 1u)
+        more /= 2u;
+    more = (more - 1u) | (dense == 0 ? QUARRY_SLABS_BARREN : 0u);
+    if (more != spread)
+        simt_store_u32(&h->spread[class_], more, relaxed);
+}
+
+/* Takes up to n slots of a cursor.  Returns the place of the first; *got: how many. */
+SIMT_FN uint64_t quarry_slabs_add(uint64_t *cursor, uint32_t slots, uint32_t n, uint32_t *got)
+{
+    uint64_t now = simt_add_u64(cursor, n, acquire); /* pairs with the store that filled it */
+    uint32_t next = quarry_slabs_next(now), left = next < slots ? slots - next : 0;
+    *got = left < n ? left : n;
+    /* Nobody fills it, and many have asked: none of these adds again before it is set back. */
+    if (next >= QUARRY_SLABS_FAR) {
+        uint64_t seen = simt_load_u64(cursor, relaxed), far = ~seen;
+        while (seen != far && quarry_slabs_next(seen) >= QUARRY_SLABS_FAR) {
+            far = seen;
+            seen = simt_cas_u64(cursor, far, far - quarry_slabs_next(far) + QUARRY_SLABS_PAST, relaxed);
+        }
+    }
+    return quarry_slabs_place(quarry_slabs_chunk(now), next);
+}
+
+/* ---- lanes that come together ---- */
+
+/* Hands out slots of a word, or of a cursor, to lanes that need one, lower lanes lower ones.
+ *   first, bits, n   of lane `giver`: the place of the word's first slot and the bits that were taken; or the first
+ *                    place of n in a row, and 0
+ *   place            the caller's, or QUARRY_SLABS_NONE
+ * Returns the caller's place.  Scope: group. */
+SIMT_FN uint64_t quarry_slabs_deal(uint32_t group, uint32_t giver, uint64_t first, uint32_t bits, uint32_t n,
+                                   uint64_t place)
+{
+    uint32_t needs = simt_ballot(group, place == QUARRY_SLABS_NONE), k = simt_rank(needs);
+    first = simt_shuffle_u64(group, first, giver);
+    bits = simt_shuffle_u32(group, bits, giver);
+    n = simt_shuffle_u32(group, n, giver);
+    if (place != QUARRY_SLABS_NONE)
+        return place;
+    if (bits != 0)
+        return k < simt_popc_u32(bits) ? first + quarry_kth_of_run_u32(bits, k + 1u) : place;
+    return k < n ? first + k : place;
+}
+
+/* Adds to a cursor for all lanes of the group that need a slot.
+ *   index   of the cursor, as the group's first lane has it */
+SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t group, uint32_t index,
+                                   uint32_t class_, uint64_t place)
+{
+    uint32_t needs = simt_popc_u32(simt_ballot(group, place == QUARRY_SLABS_NONE)), got = 0;
+    uint64_t first = 0;
+    if (simt_rank(group) == 0)
+        first = quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), needs, &got);
+    return quarry_slabs_deal(group, simt_ctz_u32(group), first, 0, got, place);
+}
+
+/* Leaves a hint for the class: a word, and what it holds. */
+SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, uint64_t first, uint64_t seen)
+{
+    uint64_t *hint = quarry_slabs_hint(h, class_);
+    simt_store_u64(&hint[0], first, relaxed);
+    simt_store_u64(&hint[1], seen, relaxed);
+}
+
+#endif
