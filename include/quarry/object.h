@@ -303,7 +303,7 @@ struct quarry_do_work {
     const uint32_t *list; /* pages of the snapshot, type by type */
     const uint64_t *live; /* of each of them */
     unsigned char *pages;
-    uint64_t page_bytes;
+    uint32_t page_bytes;
     uint32_t type;
     uint32_t capacity;
     uint32_t count; /* of the heap's pages: the list has room for them */
@@ -317,29 +317,58 @@ struct quarry_do_note {
     uint32_t bytes;
 };
 
-/* The turns that the threads of a do-all share: one for each slot. */
-SIMT_FN uint64_t quarry_do_turns(const struct quarry_do_work *work)
+/* Where a thread of a do-all is.  There is a turn for each slot: turn t is slot t % N of the type's page t / N.  Thread t
+ * of T has turns t, t + T, and so on.  It walks over them by adding: a division would take longer than a small method. */
+struct quarry_do_walk {
+    uint32_t at; /* of its turn, in the list */
+    uint32_t slot;
+    uint32_t end; /* of the type's pages in the list */
+    uint32_t at_step, slot_step;
+    uint32_t page; /* of its turn: what the list has there */
+    uint64_t live;
+};
+
+/* Reads what the list has of the thread's turn. */
+SIMT_FN void quarry_do_look(const struct quarry_do_work *work, struct quarry_do_walk *w)
 {
-    return (uint64_t)work->of->pages[work->type] * work->capacity;
+    if (w->at < w->end) {
+        w->page = work->list[w->at];
+        w->live = work->live[w->at];
+    }
 }
 
-/* The type's first page in the list. */
-SIMT_FN uint32_t quarry_do_first(const struct quarry_do_work *work)
+SIMT_FN struct quarry_do_walk quarry_do_start(const struct quarry_do_work *work)
 {
-    return quarry_objects_typed_first(work->of, work->type);
+    struct quarry_do_walk w = {0, 0, 0, 0, 0, 0, 0};
+    w.at = quarry_objects_typed_first(work->of, work->type);
+    w.end = w.at + work->of->pages[work->type];
+    if (w.end > work->count) /* who created objects meanwhile has made more pages than there are */
+        w.end = work->count;
+    w.at += simt_thread() / work->capacity;
+    w.slot = simt_thread() % work->capacity;
+    w.at_step = simt_threads() / work->capacity;
+    w.slot_step = simt_threads() % work->capacity;
+    quarry_do_look(work, &w);
+    return w;
 }
 
-/* The object of a turn: thread t has slot t % N of page t / N.  None if that slot was free in the snapshot.
- *   first   of the type's pages in the list */
-SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, uint32_t first, uint32_t turn)
+/* The object of the thread's turn; none if that slot was free in the snapshot, or if the thread has no turn any more.
+ * Goes on to the next turn, and reads what the list has of that: it comes while the method waits for the object's
+ * fields.  Else a thread would wait twice for each object. */
+SIMT_FN quarry_object quarry_do_next(const struct quarry_do_work *work, struct quarry_do_walk *w)
 {
-    uint32_t at = first + turn / work->capacity, slot = turn % work->capacity;
-    if (at >= work->count) /* who created objects meanwhile has made more pages than there are */
-        return quarry_object_null();
-    uint32_t page = work->list[at];
-    if (!(work->live[at] >> slot & 1u))
-        return quarry_object_null();
-    return quarry_object_name(work->type, work->capacity, work->pages + page * work->page_bytes, slot);
+    quarry_object self = quarry_object_null();
+    if (w->at < w->end && (w->live >> w->slot & 1u))
+        self = quarry_object_name(work->type, work->capacity,
+                                  work->pages + (uint64_t)w->page * work->page_bytes, w->slot);
+    w->at += w->at_step;
+    w->slot += w->slot_step;
+    if (w->slot >= work->capacity) {
+        w->slot -= work->capacity;
+        w->at++;
+    }
+    quarry_do_look(work, w);
+    return self;
 }
 
 /* Defines a function that quarry_object_do runs once for each object, which one thread visits.
@@ -364,16 +393,11 @@ SIMT_FN quarry_object quarry_do_turn(const struct quarry_do_work *work, uint32_t
         (uint32_t)sizeof(argument_type)};                                                                    \
     SIMT_KERNEL_NOTED(&name##_note, name, struct name##_call, call)                                          \
     {                                                                                                        \
-        uint32_t first = quarry_do_first(&call.work);                                                        \
-        uint64_t turns = quarry_do_turns(&call.work);                                                        \
-        for (uint64_t warp = simt_thread() - simt_lane(); warp < turns; warp += simt_threads()) {            \
-            uint64_t turn = warp + simt_lane();                                                              \
-            quarry_object self = quarry_object_null();                                                       \
-            if (turn < turns)                                                                                \
-                self = quarry_do_turn(&call.work, first, (uint32_t)turn);                                    \
+        struct quarry_do_walk walk = quarry_do_start(&call.work);                                            \
+        while (simt_any(SIMT_ALL_LANES, walk.at < walk.end)) {                                               \
+            quarry_object self = quarry_do_next(&call.work, &walk);                                          \
             if (!quarry_object_is_null(self))                                                                \
                 name##_method(&call.arguments, self);                                                        \
-            simt_sync(SIMT_ALL_LANES);                                                                       \
         }                                                                                                    \
     }                                                                                                        \
     SIMT_FN void name##_method(const argument_type *argument, quarry_object self)

@@ -19,18 +19,20 @@ SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
         word = simt_shuffle_u64(SIMT_ALL_LANES, word, 0);
         if (word == 0)
             continue;
-        if (simt_lane() == 0)
+        uint64_t live[QUARRY_HIERARCHY_BITS / SIMT_LANES] = {0};
+        for (uint32_t i = 0, page = w * QUARRY_HIERARCHY_BITS + simt_lane();
+             i < QUARRY_HIERARCHY_BITS / SIMT_LANES; i++, page += SIMT_LANES)
+            if (word >> page % QUARRY_HIERARCHY_BITS & 1u)
+                live[i] = quarry_blocks_all(kind) & ~quarry_blocks_free_slots(b, page, kind);
+        if (simt_lane() == 0) /* while the slots come */
             at = first + simt_add_u32(&count->pages[a.number], simt_popc_u64(word), relaxed);
         at = simt_shuffle_u32(SIMT_ALL_LANES, at, 0);
-        for (uint32_t bit = simt_lane(); bit < QUARRY_HIERARCHY_BITS; bit += SIMT_LANES)
-            if (word >> bit & 1u) {
-                uint32_t page = w * QUARRY_HIERARCHY_BITS + bit;
-                uint32_t place = at + simt_popc_u64(word & (((uint64_t)1 << bit) - 1u));
-                if (place >= a.objects.pages.count)
-                    continue;
-                quarry_objects_typed_list(&a.objects)[place] = page;
-                quarry_objects_typed_live(&a.objects)[place] =
-                    quarry_blocks_all(kind) & ~quarry_blocks_free_slots(b, page, kind);
+        for (uint32_t i = 0, bit = simt_lane(); bit < QUARRY_HIERARCHY_BITS; i++, bit += SIMT_LANES) {
+            uint32_t place = at + simt_popc_u64(word & (((uint64_t)1 << bit) - 1u));
+            if ((word >> bit & 1u) && place < a.objects.pages.count) {
+                quarry_objects_typed_list(&a.objects)[place] = w * QUARRY_HIERARCHY_BITS + bit;
+                quarry_objects_typed_live(&a.objects)[place] = live[i];
             }
+        }
     }
 }

@@ -107,7 +107,7 @@ static enum quarry_status run(const quarry_heap *heap, const struct quarry_objec
                                   quarry_objects_typed_list(objects),
                                   quarry_objects_typed_live(objects),
                                   objects->pages.base,
-                                  objects->pages.page_bytes,
+                                  (uint32_t)objects->pages.page_bytes,
                                   0,
                                   0,
                                   objects->pages.count};

@@ -35,12 +35,14 @@ build() {
 sound objects 20
 
 plant objects 100 objects.c 'a snapshot for each type, before its kernel' \
-    '/^enum quarry_status quarry_object_do/,/^\}/s/take_snapshot\(heap, &heap->handle\.as\.objects, types\)/QUARRY_OK/
-     s/^( *)memcpy\(call, &work, sizeof work\);/\1status = take_snapshot(heap, objects, (uint64_t)1 << i);\n&/'
+    '/^enum quarry_status quarry_objects_do/,/^\}/s/take_snapshot\(heap, objects, types, turn\)/QUARRY_OK/
+     s/^( *)memcpy\(call, &work, sizeof work\);/\1status = take_snapshot(heap, objects, (uint64_t)1 << i, turn);\n&/'
 also='s/quarry_objects_typed_live\(objects\),/objects->blocks.slots,/'
 plant objects 100 object.h 'slots that are live now, not in the snapshot' \
-    's/if \(!\(work->live\[at\] >> slot & 1u\)\)/if (simt_load_u64((uint64_t *)\&work->live[page], relaxed) >> slot \& 1u)/'
+    's/\(w->live >> w->slot & 1u\)/(simt_load_u64((uint64_t *)\&work->live[w->page], relaxed) >> w->slot \& 1u)/'
 also=''
+plant objects 100 object.h 'a later turn is in the page of the first' '/quarry_do_next\(/,/^\}/s/quarry_do_look\(work, w\);/;/'
+plant objects 100 object.h 'a thread stays in its page when its slots end' 's/w->at\+\+;/;/'
 plant objects 100 objects.c 'types that derive are left out' 's/derives\(schema, \(int\)i, number\)/i == number/'
 plant objects 100 object_kernels.c 'pages of all types are listed from one place on' 's/at = first \+ /at = /'
 plant objects 100 object_kernels.c 'a page of the upper half of a word is left out' 's/bit < QUARRY_HIERARCHY_BITS/bit < SIMT_LANES/'
@@ -53,7 +55,7 @@ plant objects 100 objects.c 'a do-all of another schema runs' 's/heap->schema->c
 plant objects 100 objects.c 'a snapshot from before a reset' 's/snapshot->resets != snapshot->heap->resets/0/'
 plant objects 100 object.h 'a slot that no block of the type has' 's/ \|\|$/ ||/;s/quarry_object_slot\(o\) >= quarry_object_capacity\(o\)/0/'
 plant objects 100 object.h 'next leaves out every other slot' 's/from = quarry_object_slot\(o\) \+ 1u;/from = quarry_object_slot(o) + 2u;/'
-plant objects 100 object.h 'next does not leave its type' 's/for \(; number < b->types - \(h->sizes\.whole \+ 1u\); number\+\+/for (uint32_t n = 0; n < 2; n++, number++/'
+plant objects 100 object.h 'next does not leave its type' 's/for \(; w->number < b->types - \(h->sizes\.whole \+ 1u\); /for (uint32_t n = 0; n < 2; n++, /'
 plant objects 100 object.h 'an object in a heap of another schema' '/quarry_object_create\(/,/^\}/s/ \|\| h->schema != type\.schema//'
 plant objects 100 objects.h 'kinds of types and of sizes are one' 's/h->sizes\.whole \+ 1u \+ number, capacity/number, capacity/'
 plant objects 100 objects.c 'a snapshot that stays is that of the last do-all' \

@@ -279,6 +279,25 @@ static void a_do_all_visits_what_was_there_once(void **state)
     test_for_seeds(&target, visits, 500);
 }
 
+/* Each thread has several turns, in pages whose slots do not divide the number of threads. */
+static void turns(uint64_t seed)
+{
+    const uint32_t threads = 200 + (uint32_t)(seed % 300);
+    struct fixture f = begin(threads);
+    f.c.number = (uint32_t)(seed % 2 ? quarry_number_of_cat : quarry_number_of_horse);
+    test_run(&objects_fill, &target, 1, threads, 0, &f.c);
+    run_visit(&f, &objects_visit_animals, 0, (uint32_t)(seed / 2 % 2));
+    assert_int_equal(count_of(&f, OBJECTS_VISITED), threads);
+    assert_ok(quarry_heap_reset(f.heap));
+    end(&f);
+}
+
+static void a_thread_of_a_do_all_visits_several(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, turns, 40);
+}
+
 static void a_do_all_is_of_its_type_and_what_derives_from_it(void **state)
 {
     struct fixture f = begin(400);
@@ -705,6 +724,7 @@ int main(void)
         cmocka_unit_test(free_bytes_of_objects_are_not_for_malloc),
         test_with_seeds(blocks_of_malloc_lie_beside_objects, &target),
         test_with_seeds(a_do_all_visits_what_was_there_once, &target),
+        test_with_seeds(a_thread_of_a_do_all_visits_several, &target),
         cmocka_unit_test(a_do_all_is_of_its_type_and_what_derives_from_it),
         cmocka_unit_test(do_alls_follow_one_another),
         cmocka_unit_test(a_snapshot_serves_several_do_alls),
