@@ -49,10 +49,12 @@ if [ "$mode" = weak ]; then
     relaxed srcu list.h 'insert releases nothing' 'quarry_list_insert\(' release
     relaxed srcu list.h 'remove releases nothing' 'quarry_list_remove\(' release
     relaxed hierarchy hierarchy.h 'put releases nothing' 'quarry_hierarchy_put\(' release
-    relaxed hierarchy hierarchy.h 'claim acquires nothing' 'quarry_hierarchy_claim\(' acquire
+    relaxed hierarchy hierarchy.h 'claim acquires nothing' 'quarry_hierarchy_claim_some\(' acquire
     relaxed slots blocks.h 'a give releases nothing' 'quarry_blocks_give\(' release
     relaxed slots blocks.h 'a take acquires nothing' 'quarry_blocks_take_from\(' acquire
-    relaxed slots blocks.h 'a claim releases nothing' 'quarry_blocks_claim\(' release
+    relaxed slots blocks.h 'a claim releases nothing' 'quarry_blocks_make\(' release
+    plant slots 1000 blocks.h 'who did not claim a block makes it without the sync' \
+        's/simt_sync\(group\); \/\* what the first lane acquired, each has \*\///'
     relaxed slots blocks.h 'a thief acquires nothing' 'quarry_blocks_unmake\(' acquire
     relaxed slots flights.h 'the end of a flight releases nothing' 'quarry_flights_end\(' release
     relaxed slots flights.h 'who waits for flights acquires nothing' 'quarry_flights_begun\(' acquire
@@ -226,8 +228,8 @@ plant segments 100 segments_list.h 'a hint of a list stays when its segment goes
 plant hierarchy 100 hierarchy.h 'bits are set and cleared, not toggled' \
     '/quarry_hierarchy_carry\(/,/^\}/s/simt_xor_u64\(&words\[w\], bit, relaxed\)/after ? simt_or_u64(\&words[w], bit, relaxed) : simt_and_u64(\&words[w], ~bit, relaxed)/'
 plant hierarchy 100 hierarchy.h 'the level above the second is not toggled' '/quarry_hierarchy_carry\(/,/^\}/s/while \(w != 0/if (w != 0/'
-plant hierarchy 100 hierarchy.h 'a claim does not toggle the level above' '/quarry_hierarchy_claim\(/,/^\}/s/quarry_hierarchy_carry\(.*/;/'
-plant hierarchy 100 hierarchy.h 'a claim has what another has taken' '/quarry_hierarchy_claim\(/,/^\}/s/return \(before \& bit\) != 0/return 1/'
+plant hierarchy 100 hierarchy.h 'a claim does not toggle the level above' '/quarry_hierarchy_claim_some\(/,/^\}/s/quarry_hierarchy_carry\(.*/;/'
+plant hierarchy 100 hierarchy.h 'a claim has what another has taken' '/quarry_hierarchy_claim_some\(/,/^\}/s/return before \& bits/return bits/'
 plant hierarchy 100 hierarchy.h 'the next number is looked for in one word' '/quarry_hierarchy_next\(/,/^\}/s/\} else if \(w == 0\)/} else if (1)/'
 
 # Blocks of slots.  Not here, as no few schedules come to them: a type that is read before slots are got, slots of
@@ -247,12 +249,19 @@ plant slots 4000 blocks.h 'who turns a block on or off does not look again' \
     '/void quarry_blocks_look\(/,/^\}/s/quarry_blocks_active\(b, kind\), block\);/& break;/'
 plant slots 4000 blocks.h 'who claims a block does not look at it' '/ quarry_blocks_claim\(/,/^\}/s/quarry_blocks_look\(.*\);/;/'
 plant slots 500 hierarchy.h 'bits are set and cleared, not toggled' \
-    '/ quarry_hierarchy_flip\(/,/^\}/s/simt_xor_u64\(&words\[w\], bit, relaxed\)/simt_load_u64(\&words[w], relaxed) \& bit ? simt_and_u64(\&words[w], ~bit, relaxed) : simt_or_u64(\&words[w], bit, relaxed)/'
+    '/ quarry_hierarchy_flip\(/,/^\}/s/return simt_xor_u64\((.*), bits, relaxed\)/uint64_t *w = \1; return simt_load_u64(w, relaxed) \& bits ? simt_and_u64(w, ~bits, relaxed) : simt_or_u64(w, bits, relaxed)/'
 plant slots 4000 blocks.h 'the type is there before the slots are written' \
-    '/ quarry_blocks_claim\(/,/^\}/s/simt_store_u64\(&b->slots/simt_store_u32(\&b->kind[block], kind, relaxed); &/'
+    '/ quarry_blocks_make\(/,/^\}/s/simt_store_u64\(&b->slots/simt_store_u32(\&b->kind[block], kind, relaxed); &/'
 plant slots 20000 blocks.h 'who gives looks only for the slots of the type that it has read' 's/ \|\| \(now & \(now \+ 1u\)\) == 0//'
 plant slots 4000 blocks.h 'two thieves end one block' '/int quarry_blocks_unmake\(/,/^\}/{s/kind = simt_exchange/(void)simt_exchange/;s/if \(kind != 0\)/if (1)/}'
 plant slots 4000 blocks.h 'a claim is not announced' '/ quarry_blocks_claim\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
+plant slots 4000 blocks.h 'blocks that are claimed together are not announced' \
+    '/ quarry_blocks_new_several\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
+plant slots 4000 blocks.h 'who makes one of several blocks does not look at it' \
+    '/ quarry_blocks_new_several\(/,/^\}/s/quarry_blocks_look\(.*\);/;/'
+plant slots 500 hierarchy.h 'of numbers that change together one is carried up' \
+    '/ quarry_hierarchy_flip\(/,/^\}/s/, bits, relaxed/, bits \& -bits, relaxed/'
+plant slots 500 blocks.h 'lanes go on before all blocks are made' 's/simt_sync\(group\); \/\* all are made \*\///'
 plant slots 4000 blocks.h 'what is stolen is not announced' '/ quarry_blocks_unmake\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 4000 flights.h 'nobody waits for flights' 's/while \(land && /while (0 \&\& /'
 plant slots 4000 flights.h 'flights that began since are not counted' '/quarry_flights_begun\(/,/^\}/s/sum \+= /sum += 0 */'

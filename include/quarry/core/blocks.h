@@ -196,9 +196,10 @@ SIMT_FN int quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
             quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
         if (kind != 0) { /* else slots were given twice */
             uint64_t *allocated = quarry_blocks_allocated(b, kind);
-            uint64_t before = quarry_hierarchy_flip(&b->shape, allocated, block);
+            uint64_t own = quarry_hierarchy_own(block);
+            uint64_t before = quarry_hierarchy_flip(&b->shape, allocated, block, own);
             quarry_hierarchy_put(&b->shape, quarry_blocks_free_map(b), block);
-            quarry_hierarchy_flipped(&b->shape, allocated, block, before);
+            quarry_hierarchy_flipped(&b->shape, allocated, block, own, before);
         }
     } else if (stolen != 0) {
         /* Order: the kind was read before; pairs with the thief that unmakes the block. */
@@ -296,32 +297,89 @@ SIMT_FN uint64_t quarry_blocks_take_from(const struct quarry_blocks *b, uint32_t
     return got;
 }
 
+/* Makes a block of that kind of one that the caller has claimed, and put into `allocated`.  Returns n slots of it, or all
+ * if it has fewer. */
+SIMT_FN uint64_t quarry_blocks_make(const struct quarry_blocks *b, uint32_t block, uint32_t kind, uint32_t n)
+{
+    uint64_t all = quarry_blocks_all(kind);
+    uint64_t got = n < quarry_blocks_capacity(kind) ? ((uint64_t)1 << n) - 1u : all;
+    if (got != all) {
+        /* Order: what was done to the slots in the block's former life; pairs with takes. */
+        simt_store_u64(&b->slots[block], all & ~got, release);
+        /* Order: the slots; pairs with who turns the block off. */
+        simt_store_u32(&b->kind[block], kind | QUARRY_BLOCKS_IS_ON, release);
+        quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
+    } else {
+        simt_store_u64(&b->slots[block], 0, relaxed); /* nobody takes of none */
+        /* Order: the slots; pairs with who turns the block on. */
+        simt_store_u32(&b->kind[block], kind, release);
+    }
+    return got;
+}
+
 /* Makes a block of that kind of one that seems to be free.  Returns up to n slots of it, or 0. */
 SIMT_FN uint64_t quarry_blocks_claim(const struct quarry_blocks *b, uint32_t block, uint32_t kind, uint32_t n)
 {
-    uint64_t all = quarry_blocks_all(kind), got = 0;
+    uint64_t got = 0;
     quarry_flights_begin(b->flights);
     if (quarry_hierarchy_claim(&b->shape, quarry_blocks_free_map(b), block)) {
-        uint64_t *allocated = quarry_blocks_allocated(b, kind);
+        uint64_t *allocated = quarry_blocks_allocated(b, kind), own = quarry_hierarchy_own(block);
         uint64_t before =
-            quarry_hierarchy_flip(&b->shape, allocated, block); /* while we wait for the stores */
-        got = n < quarry_blocks_capacity(kind) ? ((uint64_t)1 << n) - 1u : all;
-        if (got != all) {
-            /* Order: what was done to the slots in the block's former life; pairs with takes. */
-            simt_store_u64(&b->slots[block], all & ~got, release);
-            /* Order: the slots; pairs with who turns the block off. */
-            simt_store_u32(&b->kind[block], kind | QUARRY_BLOCKS_IS_ON, release);
-            quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
-        } else {
-            simt_store_u64(&b->slots[block], 0, relaxed); /* nobody takes of none */
-            /* Order: the slots; pairs with who turns the block on. */
-            simt_store_u32(&b->kind[block], kind, release);
-        }
-        quarry_hierarchy_flipped(&b->shape, allocated, block, before);
+            quarry_hierarchy_flip(&b->shape, allocated, block, own); /* while we wait for the stores */
+        got = quarry_blocks_make(b, block, kind, n);
+        quarry_hierarchy_flipped(&b->shape, allocated, block, own, before);
         quarry_blocks_look(b, block, 1);
     }
     quarry_flights_end(b->flights);
     return got;
+}
+
+/* Makes blocks of that kind for lanes that need more than one: if no block seems to have room, the first lane claims
+ * blocks of one word of `free`, and puts them into `allocated`, by one atomic each.  Then the first lane of each block
+ * makes it, all at the same time.  It is as if each of these had claimed its own, one after the other.
+ *   kind   the same of all
+ * Returns a slot for the calling lane, or QUARRY_NO_PAGE: that lane looks elsewhere.
+ * Scope: group, reconverged. */
+SIMT_FN uint32_t quarry_blocks_new_several(const struct quarry_blocks *b, uint32_t group, uint32_t kind)
+{
+    uint32_t capacity = quarry_blocks_capacity(kind), lanes = simt_popc_u32(group), rank = simt_rank(group);
+    uint32_t turn = quarry_divide_u32(rank, capacity), near = 0, slot = QUARRY_NO_PAGE;
+    uint64_t claimed = 0, before = 0;
+    if (rank == 0 && simt_load_u64(quarry_blocks_active(b, kind), relaxed) == 0) {
+        near = quarry_hierarchy_find(&b->shape, quarry_blocks_free_map(b), quarry_random_start().state);
+        if (near != QUARRY_NO_BLOCK) {
+            uint64_t word = quarry_hierarchy_word(&b->shape, quarry_blocks_free_map(b), near);
+            quarry_flights_begin(b->flights); /* of all: they meet before they take, and before it ends */
+            claimed = quarry_hierarchy_claim_some(
+                &b->shape, quarry_blocks_free_map(b), near,
+                quarry_blocks_choose(word, quarry_divide_u32(lanes - 1u, capacity) + 1u,
+                                     near % QUARRY_HIERARCHY_BITS));
+            if (claimed != 0)
+                before = quarry_hierarchy_flip(&b->shape, quarry_blocks_allocated(b, kind), near, claimed);
+            else
+                quarry_flights_end(b->flights);
+        }
+    }
+    claimed = simt_shuffle_u64(group, claimed, simt_ctz_u32(group));
+    if (claimed == 0)
+        return QUARRY_NO_PAGE;
+    near = simt_shuffle_u32(group, near, simt_ctz_u32(group));
+    simt_sync(group); /* what the first lane acquired, each has */
+    if (turn < simt_popc_u64(claimed)) {
+        uint32_t block =
+            near / QUARRY_HIERARCHY_BITS * QUARRY_HIERARCHY_BITS + quarry_kth_set_u64(claimed, turn + 1u);
+        slot = block * QUARRY_BLOCKS_SLOTS + rank - turn * capacity;
+        if (rank == turn * capacity) {
+            (void)quarry_blocks_make(b, block, kind, lanes - rank);
+            quarry_blocks_look(b, block, 1);
+        }
+    }
+    simt_sync(group); /* all are made */
+    if (rank == 0) {
+        quarry_hierarchy_flipped(&b->shape, quarry_blocks_allocated(b, kind), near, claimed, before);
+        quarry_flights_end(b->flights);
+    }
+    return slot;
 }
 
 /* Takes up to n slots of one block of that kind, for the calling lane.
@@ -427,9 +485,15 @@ SIMT_FN uint32_t quarry_blocks_search(const struct quarry_blocks *b, uint32_t gr
  * Scope: group, reconverged.  Progress: waits only before it says that there is none (quarry_sweep_search). */
 SIMT_FN uint32_t quarry_blocks_new(const struct quarry_blocks *b, uint32_t group, uint32_t kind)
 {
-    uint32_t slot = QUARRY_NO_PAGE, seen = QUARRY_NO_BLOCK, needs;
+    uint32_t slot = QUARRY_NO_PAGE, seen = QUARRY_NO_BLOCK, needs = group;
+    if (simt_popc_u32(group) > quarry_blocks_capacity(kind)) {
+        slot = quarry_blocks_new_several(b, group, kind);
+        needs = simt_ballot(group, slot == QUARRY_NO_PAGE);
+        if (slot != QUARRY_NO_PAGE)
+            return slot;
+    }
     /* As many lanes as a block has slots share a leader, so that nobody waits for one block after the other. */
-    group = simt_match_u32(group, quarry_divide_u32(simt_rank(group), quarry_blocks_capacity(kind)));
+    group = simt_match_u32(needs, quarry_divide_u32(simt_rank(needs), quarry_blocks_capacity(kind)));
     needs = group;
     SIMT_ROLLED
     while (needs != 0) {

@@ -107,11 +107,23 @@ SIMT_FN uint32_t quarry_hierarchy_find(const struct quarry_hierarchy *h, const u
     return QUARRY_NO_NUMBER;
 }
 
+/* A number's bit in its word of level 0. */
+SIMT_FN uint64_t quarry_hierarchy_own(uint32_t number)
+{
+    return (uint64_t)1 << number % QUARRY_HIERARCHY_BITS;
+}
+
+/* The word of level 0 that has the number, as it seems to be. */
+SIMT_FN uint64_t quarry_hierarchy_word(const struct quarry_hierarchy *h, const uint64_t *words,
+                                       uint32_t number)
+{
+    return simt_load_u64(&words[h->leaves + number / QUARRY_HIERARCHY_BITS], relaxed);
+}
+
 /* Does the number seem to be in? */
 SIMT_FN int quarry_hierarchy_has(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t number)
 {
-    const uint64_t *word = &words[h->leaves + number / QUARRY_HIERARCHY_BITS];
-    return (int)(simt_load_u64(word, relaxed) >> number % QUARRY_HIERARCHY_BITS & 1u);
+    return (quarry_hierarchy_word(h, words, number) & quarry_hierarchy_own(number)) != 0;
 }
 
 /* The smallest number from `number` on that is in, or QUARRY_NO_NUMBER.  Exact while nobody changes the bitmap. */
@@ -150,47 +162,58 @@ SIMT_FN void quarry_hierarchy_carry(uint64_t *words, uint32_t w, uint64_t before
     }
 }
 
-/* Puts a number in that is out, or takes out one that is in, at level 0.  Returns what its word was before: then
- * quarry_hierarchy_flipped carries it up.  Between the two a lane may do what it need not wait for. */
-SIMT_FN uint64_t quarry_hierarchy_flip(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
+/* Of numbers that are bits of one word of level 0: puts in those that are out, and takes out those that are in.  It is as
+ * if each were toggled, one after the other: what they would carry up in between cancels out.
+ *   number   any of that word
+ *   bits     the numbers
+ * Returns what the word was before: then quarry_hierarchy_flipped carries it up.  Between the two a lane may do what it
+ * need not wait for. */
+SIMT_FN uint64_t quarry_hierarchy_flip(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number,
+                                       uint64_t bits)
 {
-    uint32_t w = h->leaves + number / QUARRY_HIERARCHY_BITS;
-    uint64_t bit = (uint64_t)1 << number % QUARRY_HIERARCHY_BITS;
-    return simt_xor_u64(&words[w], bit, relaxed);
+    return simt_xor_u64(&words[h->leaves + number / QUARRY_HIERARCHY_BITS], bits, relaxed);
 }
 
 SIMT_FN void quarry_hierarchy_flipped(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number,
-                                      uint64_t before)
+                                      uint64_t bits, uint64_t before)
 {
-    quarry_hierarchy_carry(words, h->leaves + number / QUARRY_HIERARCHY_BITS, before,
-                           before ^ (uint64_t)1 << number % QUARRY_HIERARCHY_BITS);
+    quarry_hierarchy_carry(words, h->leaves + number / QUARRY_HIERARCHY_BITS, before, before ^ bits);
 }
 
 /* Puts a number in that is out, or takes out one that is in. */
 SIMT_FN void quarry_hierarchy_toggle(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
 {
-    quarry_hierarchy_flipped(h, words, number, quarry_hierarchy_flip(h, words, number));
+    uint64_t bit = quarry_hierarchy_own(number);
+    quarry_hierarchy_flipped(h, words, number, bit, quarry_hierarchy_flip(h, words, number, bit));
 }
 
 /* Puts a number in that is out and the caller's own.  Order: releases; pairs with quarry_hierarchy_claim. */
 SIMT_FN void quarry_hierarchy_put(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
 {
     uint32_t w = h->leaves + number / QUARRY_HIERARCHY_BITS;
-    uint64_t bit = (uint64_t)1 << number % QUARRY_HIERARCHY_BITS;
+    uint64_t bit = quarry_hierarchy_own(number);
     uint64_t before = simt_xor_u64(&words[w], bit, release);
     simt_assert(!(before & bit));
     quarry_hierarchy_carry(words, w, before, before ^ bit);
 }
 
-/* Takes a number out, if it is in.  Returns whether it was: then it is the caller's own.  Order: acquires what
- * happened before it was put in. */
-SIMT_FN int quarry_hierarchy_claim(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
+/* Takes numbers out, those of them that are in, by one atomic.
+ *   number   any of a word of level 0
+ *   bits     the numbers, as bits of that word
+ * Returns which were in: they are the caller's own.  Order: acquires what happened before they were put in. */
+SIMT_FN uint64_t quarry_hierarchy_claim_some(const struct quarry_hierarchy *h, uint64_t *words,
+                                             uint32_t number, uint64_t bits)
 {
     uint32_t w = h->leaves + number / QUARRY_HIERARCHY_BITS;
-    uint64_t bit = (uint64_t)1 << number % QUARRY_HIERARCHY_BITS;
-    uint64_t before = simt_and_u64(&words[w], ~bit, acquire);
-    quarry_hierarchy_carry(words, w, before, before & ~bit);
-    return (before & bit) != 0;
+    uint64_t before = simt_and_u64(&words[w], ~bits, acquire);
+    quarry_hierarchy_carry(words, w, before, before & ~bits);
+    return before & bits;
+}
+
+/* Takes a number out, if it is in.  Returns whether it was. */
+SIMT_FN int quarry_hierarchy_claim(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
+{
+    return quarry_hierarchy_claim_some(h, words, number, quarry_hierarchy_own(number)) != 0;
 }
 
 /* How many bits of a word of an idle bitmap contradict the words below it, or stand for nothing. */
