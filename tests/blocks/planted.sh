@@ -55,6 +55,7 @@ if [ "$mode" = weak ]; then
     relaxed slots blocks.h 'a claim releases nothing' 'quarry_blocks_make\(' release
     plant slots 1000 blocks.h 'who did not claim a block makes it without the sync' \
         's/simt_sync\(group\); \/\* what the first lane acquired, each has \*\///'
+    plant slots 1000 blocks.h 'lanes go on before all blocks are made' 's/simt_sync\(group\); \/\* all are made \*\///'
     relaxed slots blocks.h 'a thief acquires nothing' 'quarry_blocks_unmake\(' acquire
     relaxed slots flights.h 'the end of a flight releases nothing' 'quarry_flights_end\(' release
     relaxed slots flights.h 'who waits for flights acquires nothing' 'quarry_flights_begun\(' acquire
@@ -257,11 +258,10 @@ plant slots 4000 blocks.h 'two thieves end one block' '/int quarry_blocks_unmake
 plant slots 4000 blocks.h 'a claim is not announced' '/ quarry_blocks_claim\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 4000 blocks.h 'blocks that are claimed together are not announced' \
     '/ quarry_blocks_new_several\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
-plant slots 4000 blocks.h 'who makes one of several blocks does not look at it' \
+plant slots 20000 blocks.h 'who makes one of several blocks does not look at it' \
     '/ quarry_blocks_new_several\(/,/^\}/s/quarry_blocks_look\(.*\);/;/'
 plant slots 500 hierarchy.h 'of numbers that change together one is carried up' \
     '/ quarry_hierarchy_flip\(/,/^\}/s/, bits, relaxed/, bits \& -bits, relaxed/'
-plant slots 500 blocks.h 'lanes go on before all blocks are made' 's/simt_sync\(group\); \/\* all are made \*\///'
 plant slots 4000 blocks.h 'what is stolen is not announced' '/ quarry_blocks_unmake\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 4000 flights.h 'nobody waits for flights' 's/while \(land && /while (0 \&\& /'
 plant slots 4000 flights.h 'flights that began since are not counted' '/quarry_flights_begun\(/,/^\}/s/sum \+= /sum += 0 */'

@@ -25,13 +25,19 @@ SIMT_FN uint32_t seek(const struct slots_case *a, uint32_t group, uint32_t kind)
     return QUARRY_NO_PAGE;
 }
 
+/* The lanes that come with that number, or the caller alone. */
+SIMT_FN uint32_t together(const struct slots_case *a, uint32_t number)
+{
+    return a->together ? simt_match_u32(simt_active(), number) : 1u << simt_lane();
+}
+
 /* Takes a slot, or QUARRY_NO_PAGE. */
 SIMT_FN uint32_t take(const struct slots_case *a, uint32_t type)
 {
-    uint32_t group = a->together ? simt_match_u32(simt_active(), type) : 1u << simt_lane();
+    int seeks = a->seeks && simt_thread() == 0;
+    uint32_t group = together(a, seeks ? SLOTS_TYPES : type);
     uint32_t kind = quarry_blocks_kind(type, a->capacity[type]);
-    uint32_t slot =
-        a->seeks && simt_thread() == 0 ? seek(a, group, kind) : quarry_blocks_new(&a->blocks, group, kind);
+    uint32_t slot = seeks ? seek(a, group, kind) : quarry_blocks_new(&a->blocks, group, kind);
     if (slot == QUARRY_NO_PAGE) {
         (void)simt_add_u32(&a->counts[SLOTS_NONE], 1, relaxed);
         return slot;
@@ -113,7 +119,7 @@ SIMT_KERNEL(slots_twice, struct slots_case, a)
     for (uint32_t round = 0; round < a.rounds; round++) {
         uint32_t hash = quarry_mix_u32(simt_thread() * 64u + round), type = hash % a.types;
         uint32_t slot =
-            quarry_blocks_new(&a.blocks, 1u << simt_lane(), quarry_blocks_kind(type, a.capacity[type]));
+            quarry_blocks_new(&a.blocks, together(&a, type), quarry_blocks_kind(type, a.capacity[type]));
         simt_store_u32(&a.kept[simt_thread()], slot, relaxed);
         uint32_t other = simt_load_u32(&a.kept[hash / 64u % simt_threads()], relaxed);
         if (other != QUARRY_NO_PAGE && hash & 32u)

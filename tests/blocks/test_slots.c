@@ -66,7 +66,7 @@ static struct slots_case small(uint64_t seed)
     c.hold = (uint32_t)(seed / 3 % 3);
     c.types = 1 + (uint32_t)(seed / 2 % SLOTS_TYPES);
     c.together = seed / 3 % 4 == 0;
-    c.seeks = !c.together && seed / 6 % 2;
+    c.seeks = seed / 6 % 2;
     return c;
 }
 
@@ -115,22 +115,35 @@ static void a_slot_that_a_free_block_was_given_is_had_once(void **state)
 }
 
 /* Then a slot may be in two hands.  But when all have been given back all blocks are free. */
-static void twice(uint64_t seed)
+static void give_twice(struct slots_case c, uint32_t count, uint32_t threads)
 {
-    struct slots_case c = small(seed);
     struct quarry_target p = test_plain(target);
-    uint32_t threads = 2 + (uint32_t)(seed / 7 % 4), kept[6];
-    begin(&c, 1 + (uint32_t)(seed / 11 % 2), threads);
+    uint32_t kept[6];
+    begin(&c, count, threads);
     memset(kept, 0xff, sizeof kept);
     assert_ok(quarry_memory_copy(&p, c.kept, kept, sizeof *kept * threads));
     test_run(&slots_twice, &target, 1, threads, 0, &c);
     (void)end(&c);
 }
 
+static void twice(uint64_t seed)
+{
+    give_twice(small(seed), 1 + (uint32_t)(seed / 11 % 2), 2 + (uint32_t)(seed / 7 % 4));
+}
+
+/* Lanes that need several blocks claim them together. */
+static void twice_together(uint64_t seed)
+{
+    struct slots_case c = small(seed);
+    c.together = 1;
+    give_twice(c, 2, 3 + (uint32_t)(seed / 7 % 3));
+}
+
 static void slots_that_are_given_twice_harm_nobody_else(void **state)
 {
     (void)state;
     test_for_seeds(&target, twice, 10000);
+    test_for_seeds(&target, twice_together, 3000);
 }
 
 /* As many slots as threads, all of one type; or as many blocks as threads, as each other one has, or is about to give
@@ -162,9 +175,23 @@ static void beside(uint64_t seed)
     (void)end(&c);
 }
 
+/* Lanes that come together claim all blocks but one, or all with a slot to spare, while one looks for a proof. */
+static void several(uint64_t seed)
+{
+    struct slots_case c = small(seed);
+    uint32_t threads = 3 + (uint32_t)(seed / 7 % 5);
+    c.capacity[0] = 1 + (uint32_t)(seed / 5 % 3);
+    c.types = 1;
+    c.together = c.seeks = 1;
+    begin(&c, (threads - 1) / c.capacity[0] + 1, 0);
+    test_run(&slots_rounds, &target, 1, threads, 0, &c);
+    assert_int_equal(end(&c), 0);
+}
+
 static void none_is_refused_while_there_is_one(void **state)
 {
     (void)state;
+    test_for_seeds(&target, several, 3000);
     test_for_seeds(&target, enough, 10000);
     test_for_seeds(&target, beside, 10000);
 }

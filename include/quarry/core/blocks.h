@@ -17,6 +17,9 @@
  *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: toggle
  *              `allocated`, write all its slots but those that one takes oneself, then its kind, toggle `active`, and
  *              look.
+ *              Lanes that need several blocks, when no block is in `active`, claim bits of one word of `free` by
+ *              one AND, and toggle them by one XOR; each block is then made by a lane.  It is as if these lanes
+ *              had claimed one after the other.
  *           2. AND the chosen bits out of `slots`.  Those that were set are got.  Again while lanes want and there
  *              are any.
  *           3. Only now read the kind.  Is it another one, give the slots back, drop them, and start over.
@@ -297,8 +300,8 @@ SIMT_FN uint64_t quarry_blocks_take_from(const struct quarry_blocks *b, uint32_t
     return got;
 }
 
-/* Makes a block of that kind of one that the caller has claimed, and put into `allocated`.  Returns n slots of it, or all
- * if it has fewer. */
+/* Makes a block of that kind of one that the caller has claimed, and put into `allocated`; the caller looks at it then.
+ * Returns n slots of it, or all if it has fewer. */
 SIMT_FN uint64_t quarry_blocks_make(const struct quarry_blocks *b, uint32_t block, uint32_t kind, uint32_t n)
 {
     uint64_t all = quarry_blocks_all(kind);

@@ -162,8 +162,8 @@ SIMT_FN void quarry_hierarchy_carry(uint64_t *words, uint32_t w, uint64_t before
     }
 }
 
-/* Of numbers that are bits of one word of level 0: puts in those that are out, and takes out those that are in.  It is as
- * if each were toggled, one after the other: what they would carry up in between cancels out.
+/* Of numbers that are bits of one word of level 0: puts in those that are out, and takes out those that are in.  It is
+ * as if each were toggled, one after the other: what they would carry up in between cancels out.
  *   number   any of that word
  *   bits     the numbers
  * Returns what the word was before: then quarry_hierarchy_flipped carries it up.  Between the two a lane may do what it
