@@ -317,8 +317,9 @@ struct quarry_do_note {
     uint32_t bytes;
 };
 
-/* Where a thread of a do-all is.  There is a turn for each slot: turn t is slot t % N of the type's page t / N.  Thread t
- * of T has turns t, t + T, and so on.  It walks over them by adding: a division would take longer than a small method. */
+/* Where a thread of a do-all is.  There is a turn for each slot: turn t is slot t % N of the type's page t / N.  Thread
+ * t of T has turns t, t + T, and so on.  It walks over them by adding: a division would take longer than a small
+ * method. */
 struct quarry_do_walk {
     uint32_t at; /* of its turn, in the list */
     uint32_t slot;
@@ -471,6 +472,31 @@ enum quarry_status quarry_objects_slots(quarry_heap *heap, const char *type, uin
     quarry_objects_read(heap, #type, #field, values, room, sizeof *(values), count)
 enum quarry_status quarry_objects_read(quarry_heap *heap, const char *type, const char *field, void *values,
                                        uint64_t room, size_t bytes, uint64_t *count);
+
+/* Writes a field of all live objects of a type, and of those that derive from it, in an idle heap: the i-th object in
+ * the order of quarry_object_next gets the i-th value.  So what quarry_object_read gave can be written back, and
+ * several fields of one object have the same place in their arrays, while nobody creates or deletes such objects.
+ *   values   with all elements of the field
+ *   count    of values
+ *   bytes    of a value
+ * ARGUMENT as quarry_object_read, or if there are more or fewer objects than values: then nothing is written.
+ * COMBINATION and MEMORY as above.  Waits for the target's stream, for each block once or twice. */
+#define quarry_object_write(heap, type, field, values, count)                                                \
+    quarry_objects_write(heap, #type, #field, values, count, sizeof *(values))
+enum quarry_status quarry_objects_write(quarry_heap *heap, const char *type, const char *field,
+                                        const void *values, uint64_t count, size_t bytes);
+
+/* Creates many objects of a type.  All bytes of their fields are 0, also in debug mode.
+ *   type      its name; not an abstract one
+ *   count     how many
+ *   objects   receives their names, in the order of quarry_object_next: so if these are the only objects of the type,
+ *             the i-th gets the i-th value of quarry_object_write.  Or NULL
+ * POOL if the heap has no room for all: then none is there, but mallocs that failed are counted.  ARGUMENT if the type
+ * is abstract.  COMBINATION as above.  MEMORY if the target has no 8 bytes for each of them meanwhile.  Waits for the
+ * target's stream.  Kernels of other streams may use the heap, and for a moment find it fuller. */
+#define quarry_object_add(heap, type, count, objects) quarry_objects_add(heap, #type, count, objects)
+enum quarry_status quarry_objects_add(quarry_heap *heap, const char *type, uint64_t count,
+                                      quarry_object *objects);
 
 /* Describes the live objects of a type, and of those that derive from it, in an idle heap: a line of text each, in the
  * order of quarry_object_next.  A line is the object's type, its block and slot, and all its fields:

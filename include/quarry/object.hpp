@@ -147,6 +147,20 @@ template <class T, class Value> answer<std::vector<Value>> read(const heap &heap
     }
     return finish(status, std::move(values));
 }
+
+// Writes a field of all objects of T, in the order of read: quarry_object_write.
+template <class T, class Value>
+answer<void> write(const heap &heap, const char *field, const std::vector<Value> &values)
+{
+    return finish(
+        quarry_objects_write(heap.get(), T::quarry_name, field, values.data(), values.size(), sizeof(Value)));
+}
+
+// Creates many objects of T, all or none: quarry_object_add.
+template <class T> answer<void> add(const heap &heap, std::uint64_t count)
+{
+    return finish(quarry_objects_add(heap.get(), T::quarry_name, count, nullptr));
+}
 } // namespace expecting or throwing
 
 } // namespace quarry

@@ -36,3 +36,36 @@ SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
         }
     }
 }
+
+/* As quarry_object_mark of a checked build, which this is not: the heap may be one's. */
+SIMT_FN void mark(const struct object_crowd *a, quarry_object o, uint32_t mark)
+{
+    uint64_t page_bytes = a->heap.as.objects.pages.page_bytes;
+    if (a->marks != 0)
+        quarry_object_block(o)[page_bytes - a->marks + quarry_object_slot(o)] = (unsigned char)mark;
+}
+
+SIMT_KERNEL(quarry_object_add_kernel, struct object_crowd, a)
+{
+    for (uint64_t i = simt_thread(); i < a.count; i += simt_threads()) {
+        quarry_object o = quarry_object_null();
+        if (simt_load_u32(a.lacks, relaxed) == 0)
+            o = quarry_object_create(a.heap, a.type);
+        a.objects[i] = o;
+        if (quarry_object_is_null(o)) {
+            simt_store_u32(a.lacks, 1, relaxed);
+            continue;
+        }
+        quarry_object_fill(a.fields, o, 0);
+        mark(&a, o, a.type.number + 1u);
+    }
+}
+
+SIMT_KERNEL(quarry_object_remove_kernel, struct object_crowd, a)
+{
+    for (uint64_t i = simt_thread(); i < a.count; i += simt_threads()) {
+        if (!quarry_object_is_null(a.objects[i]))
+            mark(&a, a.objects[i], 0);
+        quarry_object_delete(a.heap, a.objects[i]);
+    }
+}

@@ -22,6 +22,10 @@ static enum quarry_status find_type(const quarry_heap *heap, const char *name, u
     for (*number = 0; *number < schema->type_count; (*number)++)
         if (strcmp(schema->types[*number].name, name) == 0)
             return QUARRY_OK;
+    if (strcmp(name, "object") == 0)
+        return quarry_fail(QUARRY_ERROR_COMBINATION,
+                           "object is what types derive from, and no type itself: name a type of schema %s",
+                           schema->name);
     return quarry_fail(QUARRY_ERROR_COMBINATION, "schema %s of the heap has no type %.64s", schema->name,
                        name);
 }
@@ -364,80 +368,211 @@ static enum quarry_status find_field(const struct quarry_schema *schema, uint32_
                        schema->types[number].name, schema->name, name);
 }
 
-/* What is read of a field, and where it goes. */
-struct reading {
-    const quarry_heap *heap;
+/* What is read of a field, or written into it. */
+struct moving {
+    quarry_heap *heap;
     const struct quarry_schema_field *field;
-    unsigned char *values;
-    uint64_t room;
+    unsigned char *values; /* of objects, one behind the other */
+    uint64_t room;         /* for so many */
+    int writes;
     uint64_t count; /* objects so far */
     unsigned char *page;
 };
 
 /* Copies the values of one page's objects. */
-static enum quarry_status read_page(struct reading *r, uint32_t page, uint32_t kind, uint64_t live)
+static enum quarry_status move_page(struct moving *m, uint32_t page, uint32_t kind, uint64_t live)
 {
-    const struct quarry_objects *objects = &r->heap->handle.as.objects;
-    const size_t slots = quarry_blocks_capacity(kind), bytes = r->field->bytes, elements = r->field->elements;
+    const struct quarry_objects *objects = &m->heap->handle.as.objects;
+    const size_t slots = quarry_blocks_capacity(kind), bytes = m->field->bytes, elements = m->field->elements;
     const size_t value = bytes * elements;
-    if (r->count < r->room) {
-        const unsigned char *at =
-            (const unsigned char *)quarry_page_address(&objects->pages, page) + slots * r->field->offset;
-        enum quarry_status status = quarry_pool_copy(&r->heap->pool, r->page, at, slots * value);
-        if (status != QUARRY_OK)
-            return status;
+    unsigned char *at =
+        (unsigned char *)quarry_page_address(&objects->pages, page) + slots * m->field->offset;
+    const int moves = m->count < m->room;
+    enum quarry_status status = QUARRY_OK;
+    if (moves && !(m->writes && live == quarry_blocks_all(kind)))
+        status = quarry_pool_copy(&m->heap->pool, m->page, at, slots * value);
+    for (; live && status == QUARRY_OK; live &= live - 1u, m->count++)
+        for (size_t e = 0; e < elements && m->count < m->room; e++) {
+            unsigned char *outside = m->values + m->count * value + e * bytes;
+            unsigned char *inside = m->page + (e * slots + simt_ctz_u64(live)) * bytes;
+            memcpy(m->writes ? inside : outside, m->writes ? outside : inside, bytes);
+        }
+    if (moves && m->writes && status == QUARRY_OK)
+        status = quarry_pool_copy(&m->heap->pool, at, m->page, slots * value);
+    return status;
+}
+
+/* Copies a field of all objects of a type.  m has the heap, the values, their room, and whether to write.
+ *   bytes   of a value */
+static enum quarry_status move_field(struct moving *m, const char *type, const char *field, size_t bytes)
+{
+    uint32_t number;
+    uint64_t all = 0;
+    struct words words;
+    quarry_heap *heap = m->heap;
+    enum quarry_status status = find_type(heap, type, &number);
+    if (status == QUARRY_OK)
+        status = find_field(heap->schema, number, field, &m->field);
+    if (status != QUARRY_OK)
+        return status;
+    if (bytes != (size_t)m->field->bytes * m->field->elements)
+        return quarry_fail(
+            QUARRY_ERROR_ARGUMENT,
+            "a value has %zu bytes, but field %s of type %s has %" PRIu32 " element%s of %" PRIu32 " bytes",
+            bytes, field, type, m->field->elements, m->field->elements == 1 ? "" : "s", m->field->bytes);
+    m->page = (unsigned char *)malloc(heap->schema->block_bytes);
+    if (!m->page)
+        return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for a page");
+    status = fetch(heap, &words);
+    if (status != QUARRY_OK) {
+        free(m->page);
+        return status;
     }
-    for (; live; live &= live - 1u, r->count++)
-        for (size_t e = 0; e < elements && r->count < r->room; e++)
-            memcpy(r->values + r->count * value + e * bytes,
-                   r->page + (e * slots + simt_ctz_u64(live)) * bytes, bytes);
+    const uint64_t types = concrete(heap->schema, number);
+    const struct quarry_objects *objects = &heap->handle.as.objects;
+    for (uint32_t i = 0; i < heap->schema->type_count; i++)
+        for (uint32_t page = 0; page < objects->pages.count && (types >> i & 1u); page++)
+            all += simt_popc_u64(live_of(objects, &words, page, i));
+    if (m->writes && all != m->room)
+        status = quarry_fail(QUARRY_ERROR_ARGUMENT,
+                             "type %s has %" PRIu64 " objects, but the number of values is %" PRIu64, type,
+                             all, m->room);
+    for (uint32_t i = 0; i < heap->schema->type_count; i++)
+        for (uint32_t page = 0; page < objects->pages.count && (types >> i & 1u) && status == QUARRY_OK;
+             page++) {
+            uint64_t live = live_of(objects, &words, page, i);
+            if (live)
+                status = move_page(m, page, words.kind[page], live);
+        }
+    forget(&words);
+    free(m->page);
+    return status;
+}
+
+static enum quarry_status check_moving(const quarry_heap *heap, const char *type, const char *field,
+                                       const void *values, uint64_t room)
+{
+    if (!heap || !type || !field || (!values && room))
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL",
+                           !heap    ? "heap"
+                           : !type  ? "type"
+                           : !field ? "field"
+                                    : "values");
     return QUARRY_OK;
 }
 
 enum quarry_status quarry_objects_read(quarry_heap *heap, const char *type, const char *field, void *values,
                                        uint64_t room, size_t bytes, uint64_t *count)
 {
-    uint32_t number;
-    struct words words;
-    struct reading r = {heap, NULL, (unsigned char *)values, room, 0, NULL};
-    if (!heap || !type || !field || !count || (!values && room))
-        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL",
-                           !heap    ? "heap"
-                           : !type  ? "type"
-                           : !field ? "field"
-                           : !count ? "count"
-                                    : "values");
+    struct moving m = {heap, NULL, (unsigned char *)values, room, 0, 0, NULL};
+    if (!count)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "count is NULL");
     *count = 0;
-    enum quarry_status status = find_type(heap, type, &number);
+    enum quarry_status status = check_moving(heap, type, field, values, room);
     if (status == QUARRY_OK)
-        status = find_field(heap->schema, number, field, &r.field);
+        status = move_field(&m, type, field, bytes);
+    *count = m.count;
+    return status;
+}
+
+enum quarry_status quarry_objects_write(quarry_heap *heap, const char *type, const char *field,
+                                        const void *values, uint64_t count, size_t bytes)
+{
+    struct moving m = {heap, NULL, (unsigned char *)(uintptr_t)values, count, 1, 0, NULL};
+    enum quarry_status status = check_moving(heap, type, field, values, count);
+    return status == QUARRY_OK ? move_field(&m, type, field, bytes) : status;
+}
+
+/* ---- creating ---- */
+
+static int compare_objects(const void *a, const void *b)
+{
+    const uint64_t x = ((const quarry_object *)a)->bits, y = ((const quarry_object *)b)->bits;
+    return (x > y) - (x < y);
+}
+
+/* Bytes behind the slots of a block, which are a checked build's. */
+static uint32_t mark_bytes(const struct quarry_schema *schema)
+{
+    uint32_t least = QUARRY_OBJECT_MOST_BYTES;
+    for (uint32_t i = 0; i < schema->type_count; i++)
+        if (!schema->types[i].is_abstract && schema->types[i].bytes < least)
+            least = schema->types[i].bytes;
+    return schema->block_bytes - QUARRY_SCHEMA_SLOTS * least;
+}
+
+/* The kernels' argument: its table and its place for names lie in the target's memory, which the caller gives back. */
+static enum quarry_status prepare(const quarry_heap *heap, uint32_t number, uint64_t count,
+                                  struct object_crowd *crowd, void **memory)
+{
+    const struct quarry_schema *schema = heap->schema;
+    const uint32_t fields = quarry_objects_fields_of(schema, number, NULL);
+    const size_t table_bytes =
+        sizeof(struct quarry_objects_fields) + fields * sizeof(struct quarry_objects_field);
+    const size_t head = sizeof(uint64_t) + (table_bytes + 7) / 8 * 8;
+    *memory = NULL;
+    unsigned char *begin = (unsigned char *)calloc(1, head);
+    if (!begin)
+        return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for the fields of type %s",
+                           schema->types[number].name);
+    struct quarry_objects_fields *table = (struct quarry_objects_fields *)(void *)(begin + sizeof(uint64_t));
+    table->begin[number + 1] = quarry_objects_fields_of(schema, number, table->fields);
+    enum quarry_status status = quarry_memory_create(&heap->pool.target, QUARRY_POOL_DEVICE,
+                                                     head + count * sizeof(quarry_object), memory);
+    if (status == QUARRY_OK)
+        status = quarry_pool_copy(&heap->pool, *memory, begin, head);
+    free(begin);
+    crowd->heap = heap->handle;
+    crowd->type.number = number;
+    crowd->type.bytes = schema->types[number].bytes;
+    crowd->type.capacity = schema->types[number].capacity;
+    crowd->type.schema = schema->code;
+    crowd->type.derived = (uint64_t)1 << number;
+    crowd->lacks = (uint32_t *)*memory;
+    crowd->fields =
+        (const struct quarry_objects_fields *)(const void *)((unsigned char *)*memory + sizeof(uint64_t));
+    crowd->objects = (quarry_object *)(void *)((unsigned char *)*memory + head);
+    crowd->count = count;
+    crowd->marks = mark_bytes(schema);
+    return status;
+}
+
+enum quarry_status quarry_objects_add(quarry_heap *heap, const char *type, uint64_t count,
+                                      quarry_object *objects)
+{
+    uint32_t number, lacks = 0;
+    struct object_crowd crowd;
+    void *memory;
+    if (!heap || !type)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "%s is NULL", !heap ? "heap" : "type");
+    enum quarry_status status = find_type(heap, type, &number);
     if (status != QUARRY_OK)
         return status;
-    if (bytes != (size_t)r.field->bytes * r.field->elements)
-        return quarry_fail(
-            QUARRY_ERROR_ARGUMENT,
-            "a value has %zu bytes, but field %s of type %s has %" PRIu32 " element%s of %" PRIu32 " bytes",
-            bytes, field, type, r.field->elements, r.field->elements == 1 ? "" : "s", r.field->bytes);
-    r.page = (unsigned char *)malloc(heap->schema->block_bytes);
-    if (!r.page)
-        return quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for a page");
-    status = fetch(heap, &words);
-    if (status != QUARRY_OK) {
-        free(r.page);
-        return status;
+    if (heap->schema->types[number].is_abstract)
+        return quarry_fail(QUARRY_ERROR_ARGUMENT, "type %s of schema %s is abstract: no object has it", type,
+                           heap->schema->name);
+    const uint64_t most =
+        (uint64_t)heap->handle.as.objects.pages.count * heap->schema->types[number].capacity;
+    lacks = count > most;
+    if (!lacks && count) {
+        status = prepare(heap, number, count, &crowd, &memory);
+        if (status == QUARRY_OK)
+            status = quarry_pool_launch(&heap->pool, &quarry_object_add_kernel, &crowd);
+        if (status == QUARRY_OK)
+            status = quarry_pool_copy(&heap->pool, &lacks, crowd.lacks, sizeof lacks);
+        if (status == QUARRY_OK && lacks)
+            status = quarry_pool_launch(&heap->pool, &quarry_object_remove_kernel, &crowd);
+        else if (status == QUARRY_OK && objects)
+            status = quarry_pool_copy(&heap->pool, objects, crowd.objects, count * sizeof *objects);
+        enum quarry_status given = memory ? give_back(&heap->pool.target, memory) : QUARRY_OK;
+        status = status == QUARRY_OK ? given : status;
     }
-    const uint64_t types = concrete(heap->schema, number);
-    const struct quarry_objects *objects = &heap->handle.as.objects;
-    for (uint32_t i = 0; i < heap->schema->type_count; i++)
-        for (uint32_t page = 0; page < objects->pages.count && (types >> i & 1u) && status == QUARRY_OK;
-             page++) {
-            uint64_t live = live_of(objects, &words, page, i);
-            if (live)
-                status = read_page(&r, page, words.kind[page], live);
-        }
-    *count = r.count;
-    forget(&words);
-    free(r.page);
+    if (status == QUARRY_OK && lacks)
+        return quarry_fail(QUARRY_ERROR_POOL,
+                           "the heap has no room for %" PRIu64 " more objects of type %s: none was created",
+                           count, type);
+    if (status == QUARRY_OK && objects)
+        qsort(objects, count, sizeof *objects, compare_objects);
     return status;
 }
 

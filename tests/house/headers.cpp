@@ -71,8 +71,10 @@ int main()
     move arguments = {quarry_heap_handle(heap), 0.1f};
     float values[10];
     std::uint64_t count = 0;
+    quarry_object_add(heap, body, 0, nullptr);
     quarry_object_do(heap, &move_all, &arguments);
     quarry_object_read(heap, body, pos, values, 10, &count);
+    quarry_object_write(heap, body, pos, values, count);
     quarry_object_count(heap, star, &count);
     return quarry_heap_destroy(heap) != QUARRY_OK || done != 100;
 }

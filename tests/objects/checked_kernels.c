@@ -29,6 +29,8 @@ SIMT_KERNEL(checked_use, struct checked_case, a)
     }
     if (a.use == CHECKED_DELETED || a.use == CHECKED_REPLACED)
         *cat_lives_at(cat, 1) = 5;
+    if (!quarry_object_is_null(a.given))
+        *animal_stamp(other) += *animal_stamp(a.given);
     *a.result = *animal_stamp(cat) + *animal_stamp(horse) + *horse_hoof(horse) + *animal_stamp(other);
     quarry_object_delete(a.heap, cat);
     quarry_object_delete(a.heap, horse);

@@ -20,6 +20,7 @@ struct checked_case {
     struct quarry_handle heap;
     enum checked_use use;
     uint64_t *result;
+    quarry_object given; /* a cat that the host has created, or none */
 };
 
 SIMT_KERNEL_DECLARE(checked_use);

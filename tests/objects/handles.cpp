@@ -77,6 +77,10 @@ int main()
     auto stamps = quarry::read<zoo::animal, std::uint64_t>(heap, "stamp");
     auto wings = quarry::read<zoo::pegasus, std::array<std::uint64_t, 3>>(heap, "wing");
     expect(stamps.size() == 1 && stamps[0] == 6 && wings.size() == 1 && wings[0][2] == 6, "read");
+    quarry::add<zoo::cat>(heap, 3);
+    quarry::write<zoo::cat>(heap, "stamp", std::vector<std::uint64_t>{1, 2, 3});
+    expect(quarry::read<zoo::cat, std::uint64_t>(heap, "stamp") == std::vector<std::uint64_t>{1, 2, 3},
+           "write");
     try {
         quarry::read<zoo::animal, std::uint64_t>(heap, "wing");
         expect(false, "a failure is thrown");

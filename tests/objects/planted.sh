@@ -61,6 +61,11 @@ plant objects 100 objects.h 'kinds of types and of sizes are one' 's/h->sizes\.w
 plant objects 100 objects.c 'a snapshot that stays is that of the last do-all' \
     's/run\(snapshot->heap, &snapshot->objects,/run(snapshot->heap, \&snapshot->heap->handle.as.objects,/'
 plant objects 100 objects.c 'a snapshot takes do-alls of other types' 's/types & ~snapshot->types/0/'
+plant objects 100 object_kernels.c 'fields of objects that the host creates have any value' 's/quarry_object_fill\(a\.fields, o, 0\);/;/'
+plant objects 100 objects.c 'some stay when there is no room for all' 's/&quarry_object_remove_kernel/(crowd.count = 0, \&quarry_object_remove_kernel)/'
+plant objects 100 objects.c 'names are in no order' '/^enum quarry_status quarry_objects_add/,/^\}/s/qsort\(.*\);/;/'
+plant objects 100 objects.c 'slots that are free are written over' 's/if \(moves && !\(.*\)\)$/if (moves \&\& !m->writes)/'
+plant objects 100 objects.c 'too few values are written' 's/m->writes && all != m->room/0/'
 plant objects 100 object.h 'debug mode fills nothing new' 's/quarry_object_fill\(h->fields, o, QUARRY_OBJECT_FRESH\);/;/'
 plant objects 100 object.h 'debug mode fills elements of other objects' 's/\(uint64_t\)e \* capacity \* f->bytes/(uint64_t)e * f->bytes/'
 plant objects 100 object.h 'debug mode fills what is deleted twice' 's/if \(!wrong && h->fields &&/if (0 \&\&/'

@@ -16,7 +16,9 @@ static enum quarry_status use(const struct quarry_schema *schema, enum checked_u
     options.schema = schema;
     options.pages = 2;
     assert_ok(quarry_heap_create(&heap, &options));
-    struct checked_case c = {quarry_heap_handle(heap), how, test_memory(&plain, sizeof *result)};
+    struct checked_case c = {quarry_heap_handle(heap), how, test_memory(&plain, sizeof *result), {0}};
+    if (how == CHECKED_RIGHT && schema == &zoo_schema)
+        assert_ok(quarry_object_add(heap, cat, 1, &c.given));
     enum quarry_status status = quarry_launch(&checked_use, &target, grid, &c);
     if (status == QUARRY_OK)
         status = quarry_target_wait(&target);

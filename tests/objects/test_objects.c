@@ -453,6 +453,98 @@ static void the_host_reads_a_field(void **state)
                         "a value has 4 bytes, but field stamp of type animal has 1 element of 8 bytes");
     assert_int_equal(quarry_object_read(f.heap, dog, stamp, stamps, 1, &count), QUARRY_ERROR_COMBINATION);
     assert_string_equal(quarry_error_detail(), "schema zoo of the heap has no type dog");
+    assert_int_equal(quarry_object_count(f.heap, object, &count), QUARRY_ERROR_COMBINATION);
+    assert_string_equal(quarry_error_detail(),
+                        "object is what types derive from, and no type itself: name a type of schema zoo");
+    end(&f);
+}
+
+/* What is written is read again, in the same place; and one call creates all or none. */
+static void crowd(uint64_t seed)
+{
+    const uint32_t pages = 3 + (uint32_t)(seed / 3 % 20), count = pages * QUARRY_CAPACITY_OF(cat) - seed % 4;
+    struct cat_lives {
+        uint32_t element[3];
+    } lives[80], again[80];
+    quarry_object cats[80], more[80];
+    uint64_t found, stamps[80];
+    struct quarry_statistics statistics;
+    struct fixture f = begin(pages);
+    assert_ok(quarry_object_add(f.heap, cat, 0, NULL));
+    f.c.number = (uint32_t)quarry_number_of_cat; /* so that memory is not fresh */
+    test_run(&objects_fill, &target, 1, count, 0, &f.c);
+    test_run(&objects_drain, &target, 1, count, 0, &f.c);
+    assert_ok(quarry_object_add(f.heap, cat, count, cats));
+    assert_ok(quarry_object_read(f.heap, cat, lives, lives, 80, &found));
+    assert_int_equal(found, count);
+    assert_ok(quarry_object_read(f.heap, animal, stamp, stamps, 80, &found));
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(i == 0 || cats[i - 1].bits < cats[i].bits);
+        assert_true(quarry_object_type(cats[i]) == quarry_number_of_cat && stamps[i] == 0);
+        for (uint32_t e = 0; e < 3; e++) {
+            assert_int_equal(lives[i].element[e], 0);
+            lives[i].element[e] = i * 3 + e;
+        }
+        stamps[i] = i;
+    }
+    assert_ok(quarry_object_write(f.heap, cat, lives, lives, count));
+    assert_ok(quarry_object_write(f.heap, animal, stamp, stamps, count));
+    assert_ok(quarry_object_read(f.heap, cat, lives, again, 80, &found));
+    assert_memory_equal(lives, again, count * sizeof *lives);
+    struct quarry_target plain = test_plain(target);
+    assert_ok(quarry_memory_copy(&plain, f.c.kept, cats, count * sizeof *cats));
+    assert_int_equal(quarry_object_write(f.heap, animal, stamp, stamps, count - 1), QUARRY_ERROR_ARGUMENT);
+    if (seed % 4 == 3) { /* 3 slots are free: for one cat less */
+        const uint64_t before = count;
+        assert_int_equal(quarry_object_add(f.heap, cat, 4, more), QUARRY_ERROR_POOL);
+        assert_string_equal(quarry_error_detail(),
+                            "the heap has no room for 4 more objects of type cat: none was created");
+        assert_int_equal(live(&f, quarry_number_of_cat), before);
+        assert_ok(quarry_heap_statistics(f.heap, &statistics));
+        assert_true(statistics.failed_mallocs > 0);
+        assert_ok(
+            quarry_object_read(f.heap, cat, lives, again, 80, &found)); /* the others are as they were */
+        assert_memory_equal(lives, again, count * sizeof *lives);
+    }
+    test_run(&objects_drain, &target, 1, count, 0, &f.c); /* each is as the host has written it */
+    assert_int_equal(live(&f, quarry_number_of_cat), 0);
+    end(&f);
+}
+
+static void the_host_creates_and_writes(void **state)
+{
+    struct fixture f;
+    uint64_t stamp = 7, wrong_size[1] = {0}, stamps[2] = {1, 2};
+    quarry_object cats[3];
+    (void)state;
+    test_for_seeds(&target, crowd, 100);
+    debug = 1;
+    crowd(3);
+    f = begin(1);
+    struct quarry_target plain = test_plain(target);
+    assert_ok(quarry_object_add(f.heap, cat, 3, cats));
+    assert_ok(quarry_memory_copy(&plain, f.c.kept, cats, sizeof cats));
+    test_run(&objects_together, &target, 1, 1, 0, &f.c); /* deletes the first */
+    assert_ok(quarry_object_write(f.heap, cat, stamp, stamps, 2));
+    assert_ok(quarry_memory_copy(&plain, &stamp, quarry_object_block(cats[0]), sizeof stamp));
+    assert_int_equal(stamp, 0x5555555555555555u); /* what is no object is not written */
+    assert_ok(quarry_heap_reset(f.heap));
+    end(&f);
+    debug = 0;
+    f = begin(2);
+    assert_int_equal(quarry_object_add(f.heap, animal, 1, NULL), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "type animal of schema zoo is abstract: no object has it");
+    assert_int_equal(quarry_object_add(f.heap, dog, 1, NULL), QUARRY_ERROR_COMBINATION);
+    assert_int_equal(quarry_objects_add(NULL, "cat", 1, NULL), QUARRY_ERROR_ARGUMENT);
+    assert_int_equal(quarry_object_add(f.heap, horse, UINT64_MAX, NULL), QUARRY_ERROR_POOL);
+    assert_int_equal(quarry_object_write(f.heap, horse, stamp, &stamp, 1), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "type horse has 0 objects, but the number of values is 1");
+    assert_ok(quarry_object_add(f.heap, horse, 1, NULL));
+    assert_int_equal(quarry_object_write(f.heap, horse, wing, wrong_size, 1), QUARRY_ERROR_ARGUMENT);
+    assert_int_equal(quarry_objects_write(f.heap, "horse", "stamp", NULL, 1, 8), QUARRY_ERROR_ARGUMENT);
+    assert_string_equal(quarry_error_detail(), "values is NULL");
+    assert_ok(quarry_object_write(f.heap, horse, stamp, &stamp, 1));
+    assert_ok(quarry_heap_reset(f.heap));
     end(&f);
 }
 
@@ -732,6 +824,7 @@ int main(void)
         cmocka_unit_test(what_a_snapshot_lacks_is_told),
         cmocka_unit_test(next_goes_over_all_of_a_type),
         cmocka_unit_test(the_host_reads_a_field),
+        test_with_seeds(the_host_creates_and_writes, &target),
         cmocka_unit_test(the_host_describes_objects),
         test_with_seeds(wrong_deletes_are_told, &target),
         test_with_seeds(debug_mode_changes_nothing_else, &target),
