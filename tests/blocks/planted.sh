@@ -52,7 +52,7 @@ if [ "$mode" = weak ]; then
     relaxed hierarchy hierarchy.h 'claim acquires nothing' 'quarry_hierarchy_claim_some\(' acquire
     relaxed slots blocks.h 'a give releases nothing' 'quarry_blocks_give\(' release
     relaxed slots blocks.h 'a take acquires nothing' 'quarry_blocks_take_from\(' acquire
-    relaxed slots blocks.h 'a claim releases nothing' 'quarry_blocks_make\(' release
+    plant slots 20000 blocks.h 'a claim releases nothing' '/ quarry_blocks_make\(/,/^\}/s/, release\)/, relaxed)/'
     plant slots 1000 blocks.h 'who did not claim a block makes it without the sync' \
         's/simt_sync\(group\); \/\* what the first lane acquired, each has \*\///'
     plant slots 1000 blocks.h 'lanes go on before all blocks are made' 's/simt_sync\(group\); \/\* all are made \*\///'
