@@ -8,14 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    int (*run)(const struct settings *settings);
-} apps[] = {
-    {"gol", gol}, {"wa-tor", wator}, {"nbody", nbody}, {"linux-scalability", scalability}, {"dust", dust}};
-#define APPS "gol, wa-tor, nbody, linux-scalability or dust"
-#define APP_COUNT (sizeof apps / sizeof *apps)
-
 static const char *const backings[] = {"objects", "aos", "soa"};
 
 enum key {
@@ -37,6 +29,24 @@ enum key {
     PICTURE
 };
 
+#define IS(key) (1u << ((key)-WIDTH))
+static const struct {
+    const char *name;
+    int (*run)(const struct settings *settings);
+    uint32_t takes; /* of the options that not all have */
+} apps[] = {
+    {"gol", gol,
+     IS(WIDTH) | IS(HEIGHT) | IS(STEPS) | IS(PERCENT) | IS(PATTERN) | IS(COPIES) | IS(SEED) |
+         IS(FRAGMENTATION) | IS(PICTURE)},
+    {"wa-tor", wator, IS(WIDTH) | IS(HEIGHT) | IS(STEPS) | IS(SEED) | IS(FRAGMENTATION) | IS(PICTURE)},
+    {"nbody", nbody, IS(BODIES) | IS(STEPS) | IS(SEED) | IS(PICTURE)},
+    {"linux-scalability", scalability, IS(THREADS) | IS(EACH) | IS(PICTURE)},
+    {"dust", dust, IS(BODIES) | IS(STEPS)},
+};
+#define APPS "gol, wa-tor, nbody, linux-scalability or dust"
+#define APP_COUNT (sizeof apps / sizeof *apps)
+#define FOR_ALL (IS(BACKEND) | IS(BACKING) | IS(ALLOCATOR) | IS(CHECK))
+
 static const struct argp_option options[] = {
     {"backend", BACKEND, "NAME", 0, "cuda or cpu; else the best that is there", 0},
     {"backing", BACKING, "NAME", 0, "where the objects are: objects, aos or soa; objects", 0},
@@ -45,7 +55,7 @@ static const struct argp_option options[] = {
     {"check", CHECK, NULL, 0, "compare each step with a sequential program", 0},
     {"fragmentation", FRAGMENTATION, NULL, 0,
      "gol, wa-tor: tell after each step which share of the slots is empty", 0},
-    {"picture", PICTURE, "FILE", 0, "draw what is there at the end, as PNG", 0},
+    {"picture", PICTURE, "FILE", 0, "all but dust: draw what is there at the end, as PNG", 0},
     {"width", WIDTH, "N", 0, "gol, wa-tor: cells in a row, 1 to 65535; 300", 0},
     {"height", HEIGHT, "N", 0, "gol, wa-tor: rows, 1 to 65535; 200", 0},
     {"steps", STEPS, "N", 0, "all but linux-scalability: 0 to 1000000; 100", 0},
@@ -53,7 +63,7 @@ static const struct argp_option options[] = {
     {"pattern", PATTERN, "FILE", 0, "gol: begin with this one, a file of golly (RLE), and not at random", 0},
     {"copies", COPIES, "N", 0, "gol: N x N copies of the pattern, 1 to 100; 1", 0},
     {"bodies", BODIES, "N", 0, "nbody, dust: 1 to 16777216; 500", 0},
-    {"seed", SEED, "N", 0, "of all that is random; 42", 0},
+    {"seed", SEED, "N", 0, "gol, wa-tor, nbody: of all that is random; 42", 0},
     {"threads", THREADS, "N", 0, "linux-scalability: 1 to 16777216; 1024", 0},
     {"objects", EACH, "N", 0, "linux-scalability: of each thread, 1 to 1024; 64", 0},
     {0},
@@ -62,6 +72,7 @@ static const struct argp_option options[] = {
 struct command {
     struct settings settings;
     const char *app;
+    uint32_t given; /* options, by IS() */
 };
 
 static uint32_t number(struct argp_state *state, const char *name, const char *text, uint32_t least,
@@ -80,6 +91,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     struct command *c = state->input;
     struct settings *s = &c->settings;
+    if (key >= WIDTH && key <= PICTURE)
+        c->given |= IS(key);
     switch (key) {
     case BACKEND:
         if (strcmp(text, "cuda") != 0 && strcmp(text, "cpu") != 0)
@@ -149,8 +162,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
             argp_failure(state, 2, 0, "--copies is for --pattern");
         if (!s->copies)
             s->copies = 1;
-        if (s->picture && strcmp(c->app, "dust") == 0)
-            argp_failure(state, 2, 0, "--picture: dust draws none");
         if (s->allocator && s->backing != AOS)
             argp_failure(state, 2, 0, "--allocator is for --backing aos");
         if (!s->allocator)
@@ -186,6 +197,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "objects: there is no application \"%s\": it must be " APPS "\n", c.app);
         return 2;
     }
+    for (const struct argp_option *o = options; o->name; o++)
+        if (c.given & IS(o->key) & ~(apps[app].takes | FOR_ALL)) {
+            fprintf(stderr, "objects: --%s is not for %s\n", o->name, c.app);
+            return 2;
+        }
     must(quarry_target_resolve(&c.settings.target));
     return apps[app].run(&c.settings);
 }

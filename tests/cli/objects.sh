@@ -49,12 +49,15 @@ prints 'every step is right$'
 
 # Each draws a picture, if libpng was there.
 if "$quarry" gol --steps 0 --backend "$backend" --picture "$scratch/picture" >"$out" 2>"$err"; then
-    for app in gol wa-tor nbody linux-scalability; do
-        run 0 $app --backend "$backend" --steps 3 --threads 100 --picture "$scratch/$app.png"
-        same "$(head -c 8 "$scratch/$app.png" | od -An -c | tr -d ' ')" '211PNG\r\n032\n' "$app's picture"
+    for app in 'gol --steps 3' 'wa-tor --steps 3' 'nbody --steps 3' 'linux-scalability --threads 100'; do
+        # shellcheck disable=SC2086 # words
+        run 0 $app --backend "$backend" --picture "$scratch/${app% --*}.png"
+        same "$(head -c 8 "$scratch/${app% --*}.png" | od -An -c | tr -d ' ')" '211PNG\r\n032\n' "the picture of $app"
     done
     run 1 gol --backend "$backend" --steps 0 --picture "$scratch/nowhere/gol.png"
     same "$(grep -c "^objects: cannot write the picture $scratch/nowhere/gol.png: " "$err")" 1 'a sentence about a picture'
+    run 2 dust --picture "$scratch/dust.png"
+    same "$(cat "$err")" 'objects: --picture is not for dust' 'a picture of dust'
 else
     same "$(cat "$err")" 'objects: --picture: this program was built without libpng' 'without libpng'
 fi
@@ -80,6 +83,10 @@ refuses '--backing is "list": it must be objects, aos or soa' gol --backing list
 refuses '--copies is for --pattern' gol --copies 2
 refuses '--fragmentation is for --backing objects' gol --backing soa --fragmentation
 refuses '--allocator is for --backing aos' gol --allocator rw-malloc
+refuses '--bodies is not for gol' gol --bodies 5
+refuses '--steps is not for linux-scalability' linux-scalability --steps 5
+refuses '--seed is not for dust' dust --seed 5
+refuses '--fragmentation is not for nbody' nbody --fragmentation
 refuses '--backend is "gpu": it must be cuda or cpu' gol --backend gpu
 # no_pattern SENTENCE TEXT: a file with that text is none.
 no_pattern() {
