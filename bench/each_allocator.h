@@ -14,7 +14,7 @@
  * The host picks one of these by the heap's allocator, a number of handle.h: EACH_OF(fill_kernels, id) is the
  * one for an entry of list.def, for plain heaps.  An allocator without kernels of its own, and every one in a
  * program that is built without any, has EACH_ANY(fill_kernels) there.  Those are for all heaps: with
- * policies, in debug mode, and plain.
+ * policies, in debug mode, and plain.  EACH_COUNTED_OF is EACH_OF for kernels that count, which fewer have.
  *
  * All such sources of a program are included in one file, so their other names differ, too. */
 #ifndef QUARRY_BENCH_EACH_ALLOCATOR_H
@@ -36,8 +36,10 @@
 
 #ifdef QUARRY_EACH_ALLOCATOR
 #define EACH_OF(name, id) EACH_PASTE(name, EACH_SUFFIX_OF_##id)
+#define EACH_COUNTED_OF(name, id) EACH_PASTE(name, EACH_COUNTED_SUFFIX_OF_##id)
 #else
 #define EACH_OF(name, id) name##_any
+#define EACH_COUNTED_OF(name, id) name##_any
 #endif
 #define EACH_ANY(name) name##_any
 

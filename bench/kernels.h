@@ -181,7 +181,7 @@ struct bench_count_kernels {
 #define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
     extern const struct bench_heap_kernels EACH_OF(bench_heap_kernels, id);                                  \
     extern const struct bench_survey_kernels EACH_OF(bench_survey_kernels, id);                              \
-    extern const struct bench_count_kernels EACH_OF(bench_count_kernels, id);
+    extern const struct bench_count_kernels EACH_COUNTED_OF(bench_count_kernels, id);
 #include "quarry/alloc/list.def"
 extern const struct bench_heap_kernels EACH_ANY(bench_heap_kernels);
 extern const struct bench_survey_kernels EACH_ANY(bench_survey_kernels);

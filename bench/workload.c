@@ -11,7 +11,8 @@ const struct bench_kernels *bench_kernels_of(const struct quarry_handle *heap)
                                              &EACH_ANY(bench_count_kernels)};
     static const struct bench_kernels plain[] = {
 #define QUARRY_ALLOCATOR_ENTRY(id, ...)                                                                      \
-    {&EACH_OF(bench_heap_kernels, id), &EACH_OF(bench_survey_kernels, id), &EACH_OF(bench_count_kernels, id)},
+    {&EACH_OF(bench_heap_kernels, id), &EACH_OF(bench_survey_kernels, id),                                   \
+     &EACH_COUNTED_OF(bench_count_kernels, id)},
 #include "quarry/alloc/list.def"
     };
     return each_is_composed(heap) ? &any : &plain[heap->allocator - 1]; /* numbers begin at 1 */

@@ -7,11 +7,12 @@
 # adds a file NAME.c to the target that includes all the sources, so that the allocators' code, which is out of line, is
 # compiled once for their kernels.
 #
-#   quarry_add_direct_kernels(target name source...)
+#   quarry_add_direct_kernels(target name suffix allocators source...)
 #
-# adds a file NAME.c for each allocator of QUARRY_DIRECT, which defines QUARRY_ALLOCATOR, and QUARRY_OOM, so that heaps
+# adds a file NAME.c for each of these allocators, which defines QUARRY_ALLOCATOR, and QUARRY_OOM, so that heaps
 # must be plain, and includes all the sources: in one file, because nvcc takes a second before it comes to the first kernel.
-# The target's own sources see EACH_SUFFIX_OF_..., which says for each allocator whose kernels are its.
+# The target's own sources see SUFFIX_..., EACH_SUFFIX_OF_corw for example, which says for each allocator whose kernels are
+# its.
 
 # Makes the file and adds it; `definitions` stand before the includes.
 function(quarry_add_kernels_in_one target file definitions)
@@ -29,15 +30,18 @@ function(quarry_add_switch_kernels target name)
     quarry_add_kernels_in_one(${target} any/${name}.c "" ${ARGN})
 endfunction()
 
-function(quarry_add_direct_kernels target name)
+function(quarry_add_direct_kernels target name suffix allocators)
     set(suffixes QUARRY_EACH_ALLOCATOR=1)
-    foreach(allocator IN LISTS QUARRY_DIRECT)
+    foreach(allocator IN LISTS allocators)
         quarry_add_kernels_in_one(${target} ${allocator}/${name}.c
                                   "#define QUARRY_ALLOCATOR ${allocator}\n#define QUARRY_OOM null\n" ${ARGN})
-        list(APPEND suffixes EACH_SUFFIX_OF_${allocator}=${allocator})
     endforeach()
-    foreach(allocator IN LISTS QUARRY_VARIANTS)
-        list(APPEND suffixes EACH_SUFFIX_OF_${allocator}=any)
+    foreach(allocator IN LISTS QUARRY_ALLOCATORS)
+        set(kernels any)
+        if(allocator IN_LIST allocators)
+            set(kernels ${allocator})
+        endif()
+        list(APPEND suffixes ${suffix}_${allocator}=${kernels})
     endforeach()
     target_compile_definitions(${target} PRIVATE ${suffixes})
 endfunction()

@@ -25,19 +25,35 @@
 #define QUARRY_AS(heap, family) &(heap)->as.family
 
 #ifdef QUARRY_OUT_OF_LINE
+/* Callers have the switch, and each allocator's malloc and free is a function that they call: ptxas takes more
+ * than twice as long for one function with all. */
 #define QUARRY_DISPATCH_FN SIMT_NOINLINE_FN
+#define QUARRY_MALLOC_OF(id, ...) quarry_malloc_of_##id(heap, context, bytes)
+#define QUARRY_FREE_OF(id, ...) quarry_free_of_##id(heap, block)
+#define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, code, ...)                                       \
+    code(                                                                                                    \
+        SIMT_NOINLINE_FN void *quarry_malloc_of_##id(const struct quarry_handle *heap,                       \
+                                                     struct quarry_context *context, uint64_t bytes) {       \
+            return quarry_##family##_malloc(constants QUARRY_AS(heap, family), context, bytes);              \
+        } SIMT_NOINLINE_FN void quarry_free_of_##id(const struct quarry_handle *heap, void *block) {         \
+            quarry_##family##_free(constants QUARRY_AS(heap, family), block);                                \
+        })
+#include "quarry/alloc/list.def"
 #else
 #define QUARRY_DISPATCH_FN SIMT_FN
+#define QUARRY_MALLOC_OF(id, family, ...)                                                                    \
+    quarry_##family##_malloc(__VA_ARGS__ QUARRY_AS(heap, family), context, bytes)
+#define QUARRY_FREE_OF(id, family, ...) quarry_##family##_free(__VA_ARGS__ QUARRY_AS(heap, family), block)
 #endif
 
 /* The allocator's malloc. */
-QUARRY_DISPATCH_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap,
-                                                struct quarry_context *context, uint64_t bytes)
+SIMT_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap, struct quarry_context *context,
+                                     uint64_t bytes)
 {
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, code, ...)                                       \
     case QUARRY_NUMBER_##id:                                                                                 \
-        code(return quarry_##family##_malloc(constants QUARRY_AS(heap, family), context, bytes);)
+        code(return QUARRY_MALLOC_OF(id, family, constants);)
 #include "quarry/alloc/list.def"
     default:
         return SIMT_NULL;
@@ -45,12 +61,12 @@ QUARRY_DISPATCH_FN void *quarry_dispatch_malloc(const struct quarry_handle *heap
 }
 
 /* The allocator's free. */
-QUARRY_DISPATCH_FN void quarry_dispatch_free(const struct quarry_handle *heap, void *block)
+SIMT_FN void quarry_dispatch_free(const struct quarry_handle *heap, void *block)
 {
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, code, ...)                                       \
     case QUARRY_NUMBER_##id:                                                                                 \
-        code(quarry_##family##_free(constants QUARRY_AS(heap, family), block); break;)
+        code(QUARRY_FREE_OF(id, family, constants); break;)
 #include "quarry/alloc/list.def"
     default:
         break;
@@ -73,8 +89,8 @@ SIMT_NOINLINE_FN void quarry_dispatch_trim(const struct quarry_handle *heap, voi
 }
 
 /* What the allocator's find says of an address. */
-SIMT_FN enum quarry_place quarry_dispatch_find(const struct quarry_handle *heap, const void *address,
-                                               struct quarry_span *span)
+QUARRY_DISPATCH_FN enum quarry_place quarry_dispatch_find(const struct quarry_handle *heap,
+                                                          const void *address, struct quarry_span *span)
 {
     switch (QUARRY_NUMBER_OF(heap)) {
 #define QUARRY_ALLOCATOR_ENTRY(id, name, family, constants, ...)                                             \
