@@ -13,7 +13,7 @@ allocators=$("$quarry" list --long | grep -Ec '^ +blocks (are|smaller|of) ') # t
 
 # ---- table ----
 
-run 0 bench --backend cpu --quick --test init
+run 0 bench --backend cpu --quick --runs 1 --test init
 same "$(grep -Ec '^[-a-z]+ +create ' "$out")" "$allocators" 'allocators where none is named'
 prints '^trivial lane launches [0-9.]+ M/s'
 prints '^rw page allocations [0-9.]+ M/s'
@@ -302,7 +302,7 @@ grep -Eq 'churn, plain-twice, .* 0 NULL, 0 misaligned, [1-9][0-9]* overwritten o
 # The bar and the time left, on a terminal only; neither the bar nor a table of more than one column is wider than it.
 if command -v python3 >/dev/null 2>&1; then
     for columns in 40 80; do
-        QUARRY_PROGRESS_US=1 on_terminal $columns "$quarry" bench --backend cpu --test alloc,scaling --allocator rw,corw --size 16,256,1K \
+        QUARRY_PROGRESS_US=1 on_terminal $columns "$quarry" bench --backend cpu --test alloc,scaling --allocator rw,corw --heap 4M --size 16,256,1K \
             --runs 1 --csv="$scratch/csv"
         tr '\r' '\n' <"$out" | grep -Eq '^bench \[#+\.*\] +[0-9]+%, [0-9]+:[0-9]{2} left' || fail 'no bar with the time left'
         same "$(tr '\r' '\n' <"$out" | grep '^bench' | sed 's/\x1b\[K//' | awk -v columns=$columns 'length($0) >= columns')" '' 'bars that are too wide'
