@@ -103,15 +103,16 @@ SIMT_FN uint32_t quarry_arenas_claim(struct quarry_arena_list *list, uint32_t n)
 
 /* The leader lowers the count of a bin of a list by up to n, as a reader, and unlists the bin if need be.
  *   page   out: the bin
+ *   left   out: what was left of its count before
  * Returns by how many. */
 SIMT_FN uint32_t quarry_arenas_lower(const struct quarry_arenas *h, struct quarry_arena_list *list,
-                                     uint32_t n, uint32_t *page)
+                                     uint32_t n, uint32_t *page, uint32_t *left)
 {
     struct quarry_link *link = quarry_list_next(&list->first);
     SIMT_ROLLED
     for (; link != &list->first; link = quarry_list_next(link)) {
         struct quarry_bin *bin = (struct quarry_bin *)(void *)link;
-        uint32_t after = 0, got = quarry_bin_lower(bin, n, &after);
+        uint32_t after = 0, got = quarry_bin_lower(bin, n, left, &after);
         if (got == 0)
             continue;
         if (quarry_bin_free(after) == 0 && (after & QUARRY_BIN_LISTED))
@@ -130,7 +131,7 @@ SIMT_FN uint32_t quarry_arenas_lower(const struct quarry_arenas *h, struct quarr
 SIMT_FN uint64_t quarry_arenas_search(const struct quarry_arenas *h, uint32_t group, uint32_t has,
                                       uint32_t class_)
 {
-    uint32_t words = (quarry_bin_blocks(&h->shape, class_) + 31u) / 32u, which = 0;
+    uint32_t blocks = quarry_bin_blocks(&h->shape, class_), which = 0;
     uint64_t found = 0;
     struct quarry_random r = quarry_random_start();
     while (has) {
@@ -142,9 +143,9 @@ SIMT_FN uint64_t quarry_arenas_search(const struct quarry_arenas *h, uint32_t gr
         uint32_t spare = looks && simt_rank(same) == 0 ? quarry_arenas_claim(list, simt_popc_u32(same)) : 0;
         if (looks && simt_shuffle_u32(same, spare, simt_ctz_u32(same))) {
             struct quarry_srcu *readers = &h->arena[at].readers;
-            uint32_t section = quarry_srcu_enter(readers, same), page = 0;
+            uint32_t section = quarry_srcu_enter(readers, same), page = 0, left = 0;
             if (simt_rank(same) == 0) {
-                got = quarry_arenas_lower(h, list, spare, &page);
+                got = quarry_arenas_lower(h, list, spare, &page, &left);
                 if (got < spare)
                     (void)simt_add_u64(&list->spare, spare - got, relaxed);
             }
@@ -152,7 +153,9 @@ SIMT_FN uint64_t quarry_arenas_search(const struct quarry_arenas *h, uint32_t gr
             page = simt_shuffle_u32(same, page, simt_ctz_u32(same));
             if (got) {
                 uint32_t takers = quarry_bin_lowest(same, got);
-                uint32_t index = quarry_bin_take(quarry_arenas_bin(h, page), words, same, takers);
+                uint32_t start = blocks - simt_shuffle_u32(same, left, simt_ctz_u32(same));
+                uint32_t index =
+                    quarry_bin_take(quarry_arenas_bin(h, page), (blocks + 31u) / 32u, start, same, takers);
                 got = takers >> simt_lane() & 1u;
                 if (got)
                     found = (uint64_t)page << 32 | index;

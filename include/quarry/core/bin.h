@@ -229,15 +229,17 @@ SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t cla
 }
 
 /* Lowers the count by up to n.
- *   after   out: the word then, if it was lowered
+ *   left    out: what was unclaimed before, if it was lowered
+ *   after   out: the word then
  * Returns by how many.  A reader of the bin's list calls it, which waits for nobody. */
-SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *after)
+SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *left, uint32_t *after)
 {
     if (quarry_bin_unclaimed(simt_load_u32(&bin->word, relaxed)) == 0)
         return 0;
     uint32_t spare = quarry_bin_unclaimed(simt_add_u32(&bin->word, n * QUARRY_BIN_CLAIM, relaxed));
     uint32_t got = n < spare ? n : spare, less = n * QUARRY_BIN_CLAIM + got * QUARRY_BIN_ONE;
     *after = simt_sub_u32(&bin->word, less, relaxed) - less;
+    *left = spare;
     return got;
 }
 
@@ -273,13 +275,14 @@ SIMT_FN uint32_t quarry_bin_lowest(uint32_t x, uint32_t n)
 /* Finds blocks for lanes that have lowered the count by as many.  The lanes look at a word each, and one with a word
  * that has enough takes bits for all.
  *   words    of `used` that the bin's blocks have
+ *   start    the block at which to look first, the same for all; of the same word, those from it on come first
  *   takers   lanes of the group, not none
  * Returns the caller's block, if it is a taker.  Scope: group, reconverged.  Order: the block was acquired by a lane of
  * the group: sync before it is used. */
-SIMT_FN uint32_t quarry_bin_take(struct quarry_bin *bin, uint32_t words, uint32_t group, uint32_t takers)
+SIMT_FN uint32_t quarry_bin_take(struct quarry_bin *bin, uint32_t words, uint32_t start, uint32_t group,
+                                 uint32_t takers)
 {
-    uint32_t size = simt_popc_u32(group), index = 0, seen = 0;
-    uint32_t at = simt_shuffle_u32(group, simt_thread() / SIMT_LANES % words, simt_ctz_u32(group));
+    uint32_t size = simt_popc_u32(group), index = 0, seen = 0, at = start / 32u, ahead = ~0u << start % 32u;
     while (takers) {
         uint32_t rank = simt_rank(group), i = at + rank < words ? at + rank : at + rank - words, got = 0;
         uint32_t clear = rank < words ? ~simt_load_u32(&bin->used[i], relaxed) : 0, n = simt_popc_u32(takers);
@@ -290,7 +293,7 @@ SIMT_FN uint32_t quarry_bin_take(struct quarry_bin *bin, uint32_t words, uint32_
         if (some) {
             uint32_t taker = simt_ctz_u32(enough ? enough : some);
             if (simt_lane() == taker) {
-                uint32_t pick = quarry_bin_lowest(clear, n);
+                uint32_t pick = quarry_bin_lowest(clear & ahead ? clear & ahead : clear, n);
                 /* acquire: pairs with the release in quarry_bin_give */
                 got = pick & ~simt_or_u32(&bin->used[i], pick, acquire);
             }
