@@ -6,7 +6,7 @@
  *
  *     pool    | self | arenas | supply | units | tree | chunks | heads (debug mode only) | page 0 | page 1 | ...
  *     self    a copy of struct quarry_arenas
- *     arenas  one for each multiprocessor
+ *     arenas  four for each multiprocessor
  *     supply  bulk semaphores of the classes of small blocks, and of bins
  *     units, tree   of the buddy system
  *     chunks  a bit for each 2^chunk_log pages: they are a chunk
@@ -40,7 +40,7 @@
 #define QUARRY_UALLOC_OPTIONS(ROW)                                                                           \
     ROW(ualloc, chunk_pages, 64, 1, 1u << QUARRY_BIN_CHUNK_LOG_MOST,                                         \
         "pages that a chunk is divided into, down to a power of two and to 512 bytes each; 1: no bins")      \
-    ROW(ualloc, arenas, 0, 1, 4096, "arenas; 0: one for each multiprocessor")
+    ROW(ualloc, arenas, 0, 1, 4096, "arenas; 0: four for each multiprocessor")
 enum quarry_ualloc_option { QUARRY_UALLOC_OPTIONS(QUARRY_OPTION_INDEX) };
 
 struct quarry_ualloc {
@@ -293,7 +293,7 @@ SIMT_HOST_FN void quarry_ualloc_sections(void *heap, struct quarry_layout *l)
     struct quarry_buddy *b = &x->buddy;
     uint64_t arenas = l->option[QUARRY_OPTION_ualloc_arenas], pages = l->pages << x->shape.chunk_log;
     if (arenas == 0)
-        arenas = l->multiprocessors;
+        arenas = (uint64_t)l->multiprocessors * QUARRY_ARENAS_EACH;
     x->count = (uint32_t)(arenas < l->pages ? arenas : l->pages);
     if (x->count == 0 || x->shape.classes == 0)
         x->count = 1;

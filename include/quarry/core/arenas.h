@@ -60,6 +60,9 @@
 #include "quarry/core/srcu.h"
 
 #define QUARRY_ARENAS_CLASSES 16u /* 16 bytes to less than half of the largest page */
+/* Arenas of a multiprocessor, by default.  All of its warps come at once, and who changes a list, or waits for its
+ * readers, does so after the others. */
+#define QUARRY_ARENAS_EACH 4u
 
 struct quarry_arena_list {
     struct quarry_link first;
@@ -136,6 +139,12 @@ SIMT_FN struct quarry_arena_list *quarry_arenas_list(const struct quarry_arenas 
                                                      uint32_t class_)
 {
     return &h->arena[arena].list[class_];
+}
+
+/* The caller's arena. */
+SIMT_FN uint32_t quarry_arenas_own(const struct quarry_arenas *h)
+{
+    return (simt_sm() * QUARRY_ARENAS_EACH + simt_warp() % QUARRY_ARENAS_EACH) % h->count;
 }
 
 SIMT_FN void *quarry_arenas_address(const struct quarry_arenas *h, uint32_t page, uint32_t class_,

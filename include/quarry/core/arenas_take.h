@@ -73,7 +73,7 @@ enum quarry_arenas_step {
 SIMT_FN uint32_t quarry_arenas_look(const struct quarry_arenas *h, uint32_t group, uint32_t at,
                                     uint32_t class_, uint32_t wanted, uint32_t which)
 {
-    uint32_t rank = simt_rank(group), own = simt_sm() % h->count;
+    uint32_t rank = simt_rank(group), own = quarry_arenas_own(h);
     uint32_t step = h->count % QUARRY_ARENAS_STEP ? QUARRY_ARENAS_STEP : 1u;
     at = simt_shuffle_u32(group, at, simt_ctz_u32(group));
     SIMT_ROLLED
@@ -186,7 +186,7 @@ SIMT_FN void quarry_arenas_make_bins(const struct quarry_arenas *h, volatile str
     if (rank < n) {
         simt_assert(kept > rank * blocks);
         uint32_t mine = kept - rank * blocks < blocks ? kept - rank * blocks : blocks,
-                 own = simt_sm() % h->count;
+                 own = quarry_arenas_own(h);
         struct quarry_bin *bin = quarry_arenas_bin(h, page);
         quarry_bin_make(bin, page, class_, own, blocks, mine);
         if (mine < blocks) { /* the last */
@@ -309,7 +309,7 @@ SIMT_FN uint32_t quarry_arenas_got_chunk(const struct quarry_arenas *h, volatile
     uint32_t kept = owed < count ? owed : count, gone = 0, refused = 0;
     if (first != QUARRY_NO_PAGE) {
         simt_assert(kept != 0 && kept <= SIMT_LANES);
-        quarry_arenas_make_chunk(h, simt_sm() % h->count, first, kept);
+        quarry_arenas_make_chunk(h, quarry_arenas_own(h), first, kept);
         quarry_semaphore_produced(bins, &owed, count, &promised);
         a->kept = first + h->shape.heads;
     } else {
