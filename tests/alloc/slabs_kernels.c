@@ -44,6 +44,21 @@ SIMT_KERNEL(slabs_passes, struct slabs_case, a)
     }
 }
 
+SIMT_KERNEL(slabs_together, struct slabs_case, a)
+{
+    if (simt_lane() >= 2)
+        return;
+    void *block = a.last[simt_lane()];
+    for (uint32_t i = 0; i < a.rounds; i++) {
+        quarry_free(a.heap, block);
+        uint64_t counted = quarry_available_slots(a.heap, a.bytes);
+        block = quarry_malloc(a.heap, a.bytes);
+        if (counted == 0 || !block)
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+    }
+    quarry_free(a.heap, block);
+}
+
 SIMT_KERNEL(slabs_adds, struct slabs_case, a)
 {
     uint32_t got = 0;

@@ -9,10 +9,10 @@ struct slabs_case {
     struct quarry_handle heap;
     uint32_t *wrong;
     uint64_t bytes;   /* that are looked for */
-    void *last[2];    /* the blocks of chunk 0 that live, in two words */
+    void *last[2];    /* two live blocks of chunk 0; of slabs_passes, the only ones, in two words */
     uint32_t threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left */
     uint64_t *cursor; /* of slabs_adds */
-    uint32_t rounds;
+    uint32_t rounds;  /* of slabs_adds and slabs_together */
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
@@ -20,6 +20,9 @@ SIMT_KERNEL_DECLARE(slabs_moves);
 
 /* Block 1 frees the last two blocks of chunk 0, block 0 closes it, and block 2 wants a block of all its bytes. */
 SIMT_KERNEL_DECLARE(slabs_passes);
+
+/* Two lanes free blocks of one word together, and each finds its slot free when it goes on: it counts one, and gets one. */
+SIMT_KERNEL_DECLARE(slabs_together);
 
 /* A lane of each block adds 32 to the cursor so often, and finds nothing there. */
 SIMT_KERNEL_DECLARE(slabs_adds);

@@ -201,18 +201,24 @@ static void a_chunk_that_moves_is_not_missed(void **state)
     for_each_proof(moves);
 }
 
+/* Takes two blocks, of slots 5 and `other`, from those of a full chunk, and makes them the case's. */
+static void pick(struct slabs_case *a, uint32_t other)
+{
+    static void *block[CHUNK / 16];
+    assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
+    a->last[0] = block[5];
+    a->last[1] = block[other];
+    block[5] = block[other] = NULL;
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
+}
+
 /* A chunk's last blocks are freed, two lanes find it empty, and somebody else has it next. */
 static void passes(void)
 {
-    static void *block[CHUNK / 16];
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++) {
         struct slabs_case a = {0};
         one_chunk(CHUNK / 16);
-        assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
-        a.last[0] = block[5];
-        a.last[1] = block[40];
-        block[5] = block[40] = NULL;
-        assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
+        pick(&a, 40);
         run(&promise_free, CHUNK / 16);
         a.bytes = CHUNK;
         launch(&slabs_passes, &a, 3, seed);
@@ -225,6 +231,28 @@ static void who_has_a_chunk_next_knows_what_was_done_to_it(void **state)
 {
     (void)state;
     for_each_proof(passes);
+}
+
+/* A full chunk, of which two lanes free blocks of one word together: a free is over when its slot is free. */
+static void together(void)
+{
+    for (uint64_t seed = 1; seed <= seeds(SEEDS); seed++) {
+        struct slabs_case a = {0};
+        one_chunk(CHUNK / 16);
+        pick(&a, 6);
+        a.bytes = 16;
+        a.rounds = 2;
+        launch(&slabs_together, &a, 1, seed);
+        run(&promise_free, CHUNK / 16);
+        expect_empty();
+        end();
+    }
+}
+
+static void who_frees_with_others_has_freed(void **state)
+{
+    (void)state;
+    for_each_proof(together);
 }
 
 /* However many lanes ask for slots of a cursor that has none, and whatever comes between: `next` stays in its bits. */
@@ -404,6 +432,7 @@ int main(void)
         cmocka_unit_test(a_heap_that_is_too_small_loses_nothing),
         cmocka_unit_test(a_chunk_that_moves_is_not_missed),
         cmocka_unit_test(who_has_a_chunk_next_knows_what_was_done_to_it),
+        cmocka_unit_test(who_frees_with_others_has_freed),
         cmocka_unit_test(a_cursor_never_overflows),
         cmocka_unit_test(a_cursor_begins_another_life_with_each_chunk),
         cmocka_unit_test(a_sweep_knows_the_words_that_it_relies_on),
