@@ -150,17 +150,20 @@ SIMT_FN uint32_t begin_segment(const struct segments_case *a)
     return chunk;
 }
 
-/* As quarry_segments_install, but that nobody sees the segment, which is retired at once. */
-SIMT_FN void draw(const struct segments_case *a)
+/* As quarry_segments_install, but that nobody sees the segment, which is retired at once.  Scope: group. */
+SIMT_FN void draw(const struct segments_case *a, uint32_t group)
 {
     const struct quarry_segments *q = &a->queues;
-    uint32_t chunk = begin_segment(a), number = 0;
+    int leads = simt_rank(group) == 0;
+    uint32_t chunk = leads ? begin_segment(a) : QUARRY_NO_INDEX, number = 0;
     uint64_t pair, *entry;
-    for (uint32_t i = 0; !quarry_segments_draw(q, 0, 1u << simt_lane(), &number); simt_backoff())
+    for (uint32_t i = 0; !quarry_segments_draw(q, 0, group, &number); simt_backoff())
         if (i++ == 5000) {
             wrong(a, 1);
             return;
         }
+    if (!leads)
+        return;
     pair = quarry_segments_pair(number, chunk);
     entry = quarry_segments_entry(q, 0, number);
     simt_store_u64(entry, pair, release);
@@ -175,7 +178,7 @@ SIMT_KERNEL(segments_draws, struct segments_case, a)
     if (number != QUARRY_NO_INDEX)
         have(&a, number);
     for (uint32_t round = 0; round < a.rounds; round++)
-        draw(&a);
+        draw(&a, (1u << a.draws) - 1u);
     a.kept[simt_thread()] = number;
 }
 

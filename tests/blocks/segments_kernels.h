@@ -31,7 +31,7 @@ struct segments_case {
     uint32_t shuts;  /* every so many-th round a lane uses up slots; 0: never */
     uint32_t chunks; /* every so many-th round a lane uses a chunk; 0: never */
     uint32_t proves; /* segments_proof, and not segments_rounds */
-    uint32_t draws;  /* segments_draws runs */
+    uint32_t draws;  /* segments_draws runs, with so many lanes of each block */
     uint32_t stalls; /* segments_stall runs */
     uint32_t gap;    /* segments_gap runs */
     uint32_t peeks;  /* every so many-th round a lane looks at a position; 0: never */
@@ -42,7 +42,7 @@ SIMT_KERNEL_DECLARE(segments_rounds);
 /* Block 0 puts a number and takes it, so the only chunk comes and goes as a segment.  Block 1 looks for a proof that no
  * chunk is left, and there is no segment: there is one or the other. */
 SIMT_KERNEL_DECLARE(segments_proof);
-SIMT_KERNEL_DECLARE(segments_draws); /* each lane draws a number for a segment, which it retires at once */
+SIMT_KERNEL_DECLARE(segments_draws); /* each block draws a number for a segment, which it retires at once */
 SIMT_KERNEL_DECLARE(segments_empty); /* one warp: all that is in the queues */
 SIMT_KERNEL_DECLARE(segments_stall); /* one lane looks at a segment while `rounds` of them are retired */
 /* One lane puts a number while another one, which has a segment in its hands, stands still: it gives up, and not only

@@ -154,14 +154,14 @@ static void a_number_is_drawn_when_its_entry_is_free(void **state)
     test_for_seeds(&target, narrow, 3000);
 }
 
-/* Others' segments go while a lane that knows nothing of them draws the number that comes next in their entry. */
+/* Others' segments go while one that knows nothing of them draws the number that comes next in their entry. */
 static void draws(uint64_t seed)
 {
     struct segments_case c = {0};
-    c.draws = 1;
+    c.draws = 1 + (uint32_t)(seed / 24 % 2);
     c.numbers = 1;
     c.rounds = 1 + (uint32_t)(seed / 2 % 3);
-    (void)run(c, 8, 1, 2, 3 + (uint32_t)(seed / 6 % 4), 1);
+    (void)run(c, 8, 1, 2, 3 + (uint32_t)(seed / 6 % 4), c.draws);
 }
 
 static void who_draws_a_number_knows_that_its_entry_is_free(void **state)
@@ -186,6 +186,26 @@ static void who_walks_over_a_list_meets_no_other_segment(void **state)
 {
     (void)state;
     test_for_seeds(&target, walks, 3000);
+}
+
+/* Lists of tiny segments that go before who made them has left a hint.  Then nobody may be led by it to a chunk of
+ * somebody else. */
+static void hints(uint64_t seed)
+{
+    struct segments_case c = small(seed);
+    uint32_t threads = 4 + (uint32_t)(seed % 6);
+    c.numbers = 1 + threads / 4;
+    c.rounds = 20 + (uint32_t)(seed / 9 % 30);
+    c.shuts = 1 + (uint32_t)(seed / 2 % 3);
+    c.chunks = c.peeks = 1 + (uint32_t)(seed / 4 % 2);
+    c.queues.list = 1;
+    (void)run(c, 1 + (uint32_t)(seed / 11 % 4), 1, 2, 1 + (uint32_t)(seed / 3 % 2), threads);
+}
+
+static void no_hint_outlives_its_segment(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, hints, 3000);
 }
 
 static void proofs(uint64_t seed)
@@ -249,6 +269,7 @@ int main(void)
         test_with_seeds(a_number_is_drawn_when_its_entry_is_free, &target),
         test_with_seeds(who_draws_a_number_knows_that_its_entry_is_free, &target),
         test_with_seeds(who_walks_over_a_list_meets_no_other_segment, &target),
+        test_with_seeds(no_hint_outlives_its_segment, &target),
         test_with_seeds(a_segment_that_goes_is_a_chunk_or_in_transit, &target),
         cmocka_unit_test(a_reader_may_stand_still),
         cmocka_unit_test(a_put_gives_up_where_another_stands_still),

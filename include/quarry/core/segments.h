@@ -8,7 +8,7 @@
  *                         segment number | chunk, or QUARRY_NO_INDEX: none yet
  *                 segment k is in entry k modulo their number.  A list has 64, which are hints
  *     segment     a chunk: 2^shift slots.  Position p is slot p mod 2^shift of segment p >> shift
- *     taken       of each chunk, while it is a segment: how many of its slots are done with
+ *     taken       of each chunk, while it is a segment: how many of its slots are done with (and its hint, see below)
  *     readers     of each chunk: 31   | 30 ... 0
  *                                held | who hold it: the segment itself, and those who look
  *                 held: the chunk is a segment, or was, and has not been returned yet
@@ -84,7 +84,10 @@
  *
  * Walks over many segments take long when many fill at once.  So whoever installs or finds a segment also writes it
  * into the directory, where the next one looks first.  The hint is good if it has the number.  It is removed when the
- * segment is retired, and nobody writes it again: who does so has a position, or has not made room yet.
+ * segment is retired, and nobody writes it again: who does so has a position, and stores a number or takes one behind
+ * that.  Only who installs has none.  A hint of its that comes late would do no harm, as nobody looks for that number
+ * any more, but to readers: they would be led to whatever the chunk is by then.  So where lanes peek `taken` begins at
+ * -1, and who installs adds 1 when the hint is written: it is one more who must be done with the segment.
  *
  * Shutting.  A segment whose slots were not all used is not retired, and a full heap lacks its chunk.  `shut`
  * reserves what is left, and puts QUARRY_SEGMENTS_SKIP there.  Who takes that looks elsewhere.  When nothing is left

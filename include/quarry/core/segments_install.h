@@ -139,7 +139,7 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
                                     int peeks)
 {
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), width = simt_popc_u32(group);
-    uint32_t chunk = QUARRY_NO_INDEX;
+    uint32_t chunk = QUARRY_NO_INDEX, hints = q->list && peeks;
     if (rank == 0)
         chunk = quarry_chunks_try(&q->store);
     simt_sync(group); /* what the chunk was before, all know */
@@ -150,7 +150,7 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
     for (uint32_t i = rank; i < q->size; i += width)
         simt_store_u32(&slot[i], QUARRY_NO_INDEX, relaxed);
     if (rank == 0) {
-        simt_store_u32(&q->taken[chunk], 0, relaxed);
+        simt_store_u32(&q->taken[chunk], 0u - hints, relaxed);
         if (peeks)
             (void)simt_add_u32(&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed);
         (void)simt_add_u32(q->segments, 1, relaxed);
@@ -158,6 +158,9 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
     simt_sync(group); /* all are empty */
     int installed = quarry_segments_enter(q, queue, group, chunk);
     if (rank == 0 && installed) {
+        /* release: who retires the segment has its hint behind it, and removes that */
+        if (hints && simt_add_u32(&q->taken[chunk], 1, release) + 1u == q->size)
+            quarry_segments_leave(q, queue, peeks);
         quarry_chunks_end(&q->store);
     } else if (rank == 0) {
         if (peeks) /* it has had no entry, so nobody looks at it */
