@@ -232,8 +232,8 @@ class Mutant:
         self.first = self  # of those that are one mutant in several places
 
     def key(self):
-        """What names it in the table of equivalents: no line numbers, which move."""
-        return self.file, self.function, self.rule, self.shown + (f" #{self.again}" if self.again > 1 else "")
+        """What names it in the table of equivalents: no line numbers, which move, and no file, as functions move, too."""
+        return self.function, self.rule, self.shown + (f" #{self.again}" if self.again > 1 else "")
 
 
 def squeeze(text):
@@ -402,7 +402,7 @@ def equivalents():
     if EQUIVALENT.exists():
         with EQUIVALENT.open(newline="") as file:
             for row in csv.reader((line for line in file if not line.startswith("#")), delimiter="\t", quoting=csv.QUOTE_NONE):
-                table[tuple(row[:4])] = row[4]
+                table[tuple(row[1:4])] = row[4]
     return table
 
 
@@ -605,21 +605,21 @@ def main():
         print(f"mutants: {EQUIVALENT.name} names mutants that are no more:", *map("\t".join, sorted(unknown)), sep="\n",
               file=sys.stderr)
     part, parts = map(int, arguments.part.split("/"))
-    mutants = [m for m in mutants if m.rule == "planted" or zlib.crc32("\t".join(m.key()).encode()) % parts == part]
+    mutants = [m for m in mutants if m.rule == "planted" or zlib.crc32("\t".join((m.file, *m.key())).encode()) % parts == part]
     mutants.sort(key=lambda m: m.rule == "planted")
     for number, m in enumerate(mutants, 1):
         m.number = number
     chosen = [m for m in mutants if m.first is m and re.search(arguments.only, f"{m.file}:{m.line} {m.function} {m.rule} {m.shown}")]
     if arguments.list:
         for m in chosen:
-            print(f"{m.number}\t{m.file}:{m.line}\t{m.function}\t{m.rule}\t{m.key()[3]}")
+            print(f"{m.number}\t{m.file}:{m.line}\t{m.function}\t{m.rule}\t{m.key()[2]}")
         return
     folder = arguments.build.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     results, file = {}, folder / "results.csv"
     if file.exists():
         with file.open(newline="") as rows:
-            results = {(row["file"], row["function"], row["rule"], row["place"]): row for row in csv.DictReader(rows)}
+            results = {(row["function"], row["rule"], row["place"]): row for row in csv.DictReader(rows)}
     if arguments.summary:
         summary(chosen, results, table)
         return
@@ -636,9 +636,9 @@ def main():
         end, test, runs, seconds = try_mutant(m, tests, user, arguments.most)
         with lock:
             done += 1
-            results[m.key()] = dict(zip(COLUMNS, [m.number, m.file, m.line, m.function, m.rule, m.key()[3], end, test, runs,
+            results[m.key()] = dict(zip(COLUMNS, [m.number, m.file, m.line, m.function, m.rule, m.key()[2], end, test, runs,
                                                   f"{seconds:.2f}"]))
-            print(f"{done}/{len(waiting)} {m.number} {m.file}:{m.line} {m.function} {m.rule}: {m.key()[3]}: {end} {test} "
+            print(f"{done}/{len(waiting)} {m.number} {m.file}:{m.line} {m.function} {m.rule}: {m.key()[2]}: {end} {test} "
                   f"{seconds:.1f}", flush=True)
             with file.open("w", newline="") as out:
                 writer = csv.DictWriter(out, COLUMNS)

@@ -5,7 +5,7 @@ that reach it in mode weak of the CPU backend, until one fails.
 
     scripts/mutants orders [options] [PART...]     mutants whose names contain one of these words; all unless some are named
 
-A mutant's name is FILE FUNCTION CALL CHANGE, as the table prints it.  Mutants are:
+A mutant's name is FILE FUNCTION CALL CHANGE, as the table prints it; the file says where the function was.  Mutants are:
 
     -acquire    of a load, a read-modify-write or a compare-exchange: without it
     -release    of a store or a read-modify-write: without it.  What has both is two mutants
@@ -43,14 +43,15 @@ WEAKER = {("acquire", "acquire"): "relaxed", ("release", "release"): "relaxed",
 CALL = re.compile(r"\bsimt_(?:(?:load|store|exchange|cas|add|sub|and|or|xor|min|max)_u(?:32|64)|fence|sync|block_barrier)\(")
 SLOW = ("ouro", "ualloc", "scatter", "aligned", "composed", "exact")  # tests that take seconds
 # A function begins in the first column and ends its first line with its name and a parenthesis.
-FUNCTION = re.compile(r"^(?:(?:SIMT_\w*FN|static)\b[^;(]*?\b(\w+)\(|SIMT_KERNEL\((\w+))", re.M)
+FUNCTION = re.compile(r"^(?:(?:\w+_FN|static)\b[^;(]*?\b(\w+)\(|SIMT_KERNEL\((\w+))", re.M)
 
 
 class Mutant:
     def __init__(self, file, function, call, change):
         self.file, self.function, self.call, self.change = file, function, call, change
         self.number = 0
-        self.name = " ".join([file.removeprefix("include/quarry/"), function, call, change])
+        self.key = " ".join([function, call, change])  # functions move to other files, and keep their names
+        self.name = file.removeprefix("include/quarry/") + " " + self.key
 
 
 def without_comments(text):
@@ -250,11 +251,11 @@ def run(test, build, seeds, number=0, reached=None, limit=7200):
 
 
 def kept_ones():
-    """The rows of the page's table: names of mutants that no test can tell."""
+    """The rows of the page's table: keys of mutants that no test can tell."""
     if not KEPT.exists():
         return set()
     table = re.search(r"^## Not caught$(.*?)^## ", KEPT.read_text(), re.M | re.S)
-    return {" ".join(row.split()) for row in re.findall(r"^\| `([^`]*)` \|", table.group(1), re.M)}
+    return {" ".join(row.split()[1:]) for row in re.findall(r"^\| `([^`]*)` \|", table.group(1), re.M)}
 
 
 def cover(pool, folder, build, tests, mutants):
@@ -290,14 +291,14 @@ class Found:
 
     def note(self, mutant, test, seeds, result):
         seed = re.search(r", seed (\d+)", result.tell())
-        self.rows[mutant.name] = test.name, min(seeds, int(seed.group(1))) if seed else seeds
+        self.rows[mutant.key] = test.name, min(seeds, int(seed.group(1))) if seed else seeds
         self.path.write_text("".join(f"{name}\t{test}\t{n}\n" for name, (test, n) in sorted(self.rows.items())))
 
 
 def hunt(mutant, build, tests, passes, found):
     """How the mutant was caught, and whether."""
     mine = [t for t in tests if mutant.number in t.reached]
-    last, seeds = found.rows.get(mutant.name, ("", 0))
+    last, seeds = found.rows.get(mutant.key, ("", 0))
     for test in (t for t in mine if t.name == last):
         result = run(test, build, seeds, mutant.number, limit=10 + 10 * test.seconds * (seeds / test.seeds if seeds else 1))
         if result.code and (seeds <= test.seeds or passes_unplanted(test, build, test.more)):
@@ -363,17 +364,17 @@ def main():
     found = Found(folder / "found.tsv")
 
     def judge(mutant):
-        if mutant.name in kept and not options.rows:
+        if mutant.key in kept and not options.rows:
             return hunt(mutant, build, [t for t in usable if t.program not in SLOW], short, found)
         return hunt(mutant, build, usable, short if options.quick else short + long, found)
     for mutant, (how, caught) in zip(chosen, pool.map(judge, chosen)):
         lives += not caught
         told.append((mutant.name.split()[0], how))
-        if caught == (mutant.name in kept):
+        if caught == (mutant.key in kept):
             faults += 1
             how += ", AND IS IN THE TABLE OF THOSE THAT NO TEST CAN TELL" if caught else ", AND IS NOT IN THE TABLE"
         print(f"{mutant.number} | {mutant.name} | {how}", flush=True)
-    for name in sorted(kept - {m.name for m in mutants}):
+    for name in sorted(kept - {m.key for m in mutants}):
         faults += 1
         print(f"{name} | IS IN THE TABLE AND NOT IN THE SOURCES")
     print_counts(told)

@@ -59,6 +59,34 @@ SIMT_KERNEL(slabs_together, struct slabs_case, a)
     quarry_free(a.heap, block);
 }
 
+SIMT_FN uint64_t slabs_number(const struct slabs_case *a, uint32_t group, uint32_t part, uint32_t size)
+{
+    struct quarry_slabs_need need = {0};
+    struct quarry_random unused = {0, 0};
+    uint32_t page = QUARRY_NO_PAGE;
+    int dirty = 0;
+    need.slabs = &a->heap.as.slabs;
+    need.group = group;
+    need.class_ = need.slabs->classes;
+    need.chunks = need.slabs->pages.count + 1u; /* so nothing that is there fits, and all is read */
+    return simt_reduce_add_u64(group,
+                               quarry_slabs_sweep_part(&need, &unused, group, 0, part, size, &page, &dirty));
+}
+
+SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
+{
+    uint32_t of_class = QUARRY_SWEEP_CLASS | quarry_slabs_class(&a.heap.as.slabs, a.bytes);
+    for (uint32_t part = 0; part < a.heap.as.slabs.parts; part++)
+        for (uint32_t size = 0; size < 5; size++)
+            for (uint32_t width = 1; width < SIMT_LANES; width = 3 * width + 1) {
+                uint32_t narrow = (1u << width) - 1u, about = size ? size : of_class;
+                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, part, about);
+                if (simt_lane() < width && slabs_number(&a, narrow, part, about) != wide)
+                    (void)simt_add_u32(a.wrong, 1, relaxed);
+                simt_sync(SIMT_ALL_LANES);
+            }
+}
+
 SIMT_KERNEL(slabs_adds, struct slabs_case, a)
 {
     uint32_t got = 0;

@@ -24,6 +24,9 @@ SIMT_KERNEL_DECLARE(slabs_passes);
 /* Two lanes free blocks of one word together, and each finds its slot free when it goes on: it counts one, and gets one. */
 SIMT_KERNEL_DECLARE(slabs_together);
 
+/* Groups of some widths read each part of a sweep, about a class and about rows: all get the same number. */
+SIMT_KERNEL_DECLARE(slabs_numbers);
+
 /* A lane of each block adds 32 to the cursor so often, and finds nothing there. */
 SIMT_KERNEL_DECLARE(slabs_adds);
 

@@ -338,7 +338,7 @@ static void a_cursor_of_a_chunk_that_lives_stays(void **state)
     for_each_proof(leaves);
 }
 
-/* Who sweeps for a class knows each change of its chunks' words, and of others up to the first that has a live slot. */
+/* Who sweeps for a class knows each change of its chunks' words, and of others up to the first with a live slot. */
 static void a_sweep_knows_the_words_that_it_relies_on(void **state)
 {
     const uint64_t of_class = (uint64_t)1 << 56;
@@ -359,6 +359,49 @@ static void a_sweep_knows_the_words_that_it_relies_on(void **state)
                 if (later)
                     assert_int_equal(number[turns][0] != number[turns][1], turns || !live);
             }
+    /* Likewise of a cursor's chunk: 40 slots are handed out. */
+    for (uint32_t live = 0; live < 2; live++)
+        for (uint32_t word = 0; word < 2; word++) {
+            for (uint32_t later = 0; later < 2; later++) {
+                words[0] = of_class | live;
+                words[1] = of_class;
+                words[word] += later * QUARRY_SLABS_TAKE;
+                need.number = 0;
+                assert_int_equal(quarry_slabs_is_used(&need, 0, 40), live);
+                number[0][later] = need.number;
+            }
+            assert_int_equal(number[0][0] != number[0][1], word == 0 || !live);
+        }
+}
+
+/* Of four chunks one is full, one has a live block in its second word, and two have none. */
+static void numbers(void)
+{
+    enum { CHUNKS = 12, EACH = CHUNK / 16 };
+    static unsigned char *block[CHUNKS * EACH];
+    struct slabs_case a = {0};
+    plain_options();
+    begin(CHUNKS, CHUNK, CHUNKS * EACH, 0);
+    f.device.bytes = 16;
+    expect_equal(run(&promise_malloc, CHUNKS * EACH).nulls, 0);
+    assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
+    for (uint32_t i = 0; i < CHUNKS * EACH; i++) {
+        uint64_t offset = (uint64_t)(block[i] - (unsigned char *)f.device.heap.as.slabs.pages.base);
+        uint64_t chunk = offset / CHUNK % 4, slot = offset % CHUNK / 16;
+        if (chunk == 0 || (chunk == 1 && slot == 40))
+            block[i] = NULL;
+    }
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
+    run(&promise_free, CHUNKS * EACH);
+    a.bytes = 16;
+    launch(&slabs_numbers, &a, 1, 0);
+    end();
+}
+
+static void a_parts_number_does_not_depend_on_who_reads_it(void **state)
+{
+    (void)state;
+    for_each_proof(numbers);
 }
 
 /* ---- slots ---- */
@@ -403,6 +446,7 @@ static void small_heap(void)
     assert_int_equal(quarry_slabs_power(7, 512), 4);
     assert_int_equal(quarry_slabs_power(8, 512), 8);
     assert_int_equal(quarry_slabs_power(1000, 512), 512);
+    assert_int_equal(quarry_slabs_power(5000, 512), 512);
     plain_options();
     struct quarry_heap_options options = options_of_fixture();
     options.target = base_target;
@@ -436,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_cursor_never_overflows),
         cmocka_unit_test(a_cursor_begins_another_life_with_each_chunk),
         cmocka_unit_test(a_sweep_knows_the_words_that_it_relies_on),
+        cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
         cmocka_unit_test(a_cursor_of_a_chunk_that_lives_stays),
         cmocka_unit_test(every_slot_can_be_had_in_each_class),
         cmocka_unit_test(a_small_heap_has_small_chunks),

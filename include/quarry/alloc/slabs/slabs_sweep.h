@@ -122,7 +122,7 @@ SIMT_FN int quarry_slabs_is_used(struct quarry_slabs_need *need, uint32_t class_
 }
 
 /* Cursors of a part: one of the own class is what is looked for.  What another class's has left becomes free, if the
- * chunk has no live slot: then it can be closed. */
+ * chunk has no live slot: then it can be closed.  Other lanes need not see that yet: the turn is dirty anyway. */
 SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t from, uint32_t to,
                                         uint32_t size)
 {
@@ -148,7 +148,6 @@ SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t
         if (fits && class_ != need->class_ && (QUARRY_SWEEP_CLASS | class_) != size)
             quarry_slabs_retire(need->slabs, i);
     }
-    simt_sync(need->group);
 }
 
 /* How many chunks are vacant: chunk i and those before it, or, with `back` 0, those behind it; at most `most`. */
