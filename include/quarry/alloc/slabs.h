@@ -30,16 +30,16 @@
 #include "quarry/alloc/slabs/slabs_more.h"
 #include "quarry/alloc/slabs/slabs_census.h"
 
-#define QUARRY_SLABS_BLIND 8u /* units of a slot from which fewer than QUARRY_SLABS_HINT are a hint, too */
-
 #define QUARRY_SLABS_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
 
-/* Steps 1 and 2.  Returns the caller's place or QUARRY_SLABS_NONE. */
-SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t group, uint32_t class_)
+/* Steps 1 and 2.
+ *   group   lanes of `all` that want the same class; h->classes: they want no slot
+ * Returns the caller's place or QUARRY_SLABS_NONE.  Scope: `all`. */
+SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint32_t group, uint32_t class_)
 {
-    uint32_t bits = 0, spread = 0;
+    uint32_t bits = 0, spread = QUARRY_SLABS_BARREN;
     uint64_t first = 0, place;
-    if (simt_rank(group) == 0) {
+    if (simt_rank(group) == 0 && class_ < h->classes) {
         spread = simt_load_u32(&h->spread[class_], relaxed);
         uint64_t *hint = quarry_slabs_hint(h, class_);
         uint64_t seen = simt_load_u64(&hint[1], relaxed);
@@ -50,9 +50,12 @@ SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t group, 
                            relaxed);
         }
     }
-    place = quarry_slabs_deal(group, simt_ctz_u32(group), first, bits, 0, QUARRY_SLABS_NONE);
-    if (simt_any(group, place == QUARRY_SLABS_NONE) && !simt_any(group, spread & QUARRY_SLABS_BARREN))
-        place = quarry_slabs_draw(h, group, quarry_slabs_own_cursor(h, class_, spread, 0), class_, place);
+    place = quarry_slabs_deal(all, group, simt_ctz_u32(group), first, bits, 0, QUARRY_SLABS_NONE);
+    if (simt_any(all, place == QUARRY_SLABS_NONE)) {
+        uint32_t cursor =
+            spread & QUARRY_SLABS_BARREN ? QUARRY_NO_PAGE : quarry_slabs_own_cursor(h, class_, spread, 0);
+        place = quarry_slabs_draw(h, all, group, cursor, class_, place);
+    }
     return place;
 }
 
@@ -111,8 +114,8 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
     }
     uint32_t all = quarry_group(h->kinds, QUARRY_SITE_SLABS_MALLOC);
     uint32_t group = simt_match_u32(all, class_ + chunks);
-    if (chunks == 0)
-        place = quarry_slabs_new(h, group, class_);
+    if (simt_any(all, chunks == 0))
+        place = quarry_slabs_new(h, all, group, class_);
     if (simt_any(all, place == QUARRY_SLABS_NONE))
         place = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, class_, chunks, place);
     simt_sync(all); /* what one acquired, each has */
@@ -158,22 +161,22 @@ SIMT_FN void quarry_slabs_free(const struct quarry_slabs *h, void *block)
         return;
     uint64_t first = quarry_slabs_place(w.page, w.slot / QUARRY_SLABS_BITS * QUARRY_SLABS_BITS);
     uint64_t *word = quarry_slabs_word(h, first);
-    uint32_t group = quarry_group(word, QUARRY_SITE_SLABS_FREE);
-    uint64_t bits = simt_reduce_or_u32(group, 1u << w.slot % QUARRY_SLABS_BITS);
-    QUARRY_ASSERT_LIVE(simt_popc_u64(bits) == simt_popc_u32(group)); /* each lane another slot */
-    simt_sync(group); /* what each did, before the first lane's release */
+    uint32_t all = quarry_group(h->kinds, QUARRY_SITE_SLABS_FREE);
+    uint32_t group = simt_match_u64(all, (uint64_t)(uintptr_t)word);
+    uint64_t bits = quarry_share_or_u32(all, group, 1u << w.slot % QUARRY_SLABS_BITS);
+    simt_sync(all); /* what each did, before the first lane's release */
     if (simt_rank(group) == 0) {
+        QUARRY_ASSERT_LIVE(simt_popc_u64(bits) == simt_popc_u32(group)); /* each lane another slot */
         if (simt_popc_u64(bits) < QUARRY_SLABS_HINT) {
             (void)simt_and_u64(word, ~bits, release); /* pairs with takes */
             uint32_t class_ = quarry_slabs_kind_class(w.kind);
-            if (quarry_slabs_units(h, class_) >= QUARRY_SLABS_BLIND)
-                quarry_slabs_leave(h, class_, first, quarry_slabs_change(0, class_, (uint32_t)~bits));
+            quarry_slabs_leave(h, class_, first, quarry_slabs_change(0, class_, (uint32_t)~bits));
         } else {
             uint64_t now = simt_and_u64(word, ~bits, release) & ~bits;
             quarry_slabs_leave(h, quarry_slabs_kind_class(w.kind), first, now);
         }
     }
-    simt_sync(group); /* none goes on whose slot still looks taken */
+    simt_sync(all); /* none goes on whose slot still looks taken */
 }
 
 #define quarry_slabs_settle QUARRY_NOTHING_TO_SETTLE
@@ -209,10 +212,10 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_MOST_BYTES (1u << 18) /* of a chunk, unless the user says so */
 #define QUARRY_SLABS_PAGE_BYTES (1u << 16) /* the same where only the number of chunks is known */
 #define QUARRY_SLABS_LEAST_BYTES (1u << 10)
-#define QUARRY_SLABS_DEBUG_UNIT 128u /* with what debug mode adds, and 16 bytes: layout.h */
-#define QUARRY_SLABS_COPIES 128u     /* of the heap's struct, at most: a multiprocessor's warps read one */
-#define QUARRY_SLABS_CURSORS 512u    /* of a class, at most; and at most one for 64 chunks */
-#define QUARRY_SLABS_HINTS 8192u     /* rows of hints, at most; and in all at most a 512th of the heap */
+#define QUARRY_SLABS_DEBUG_UNIT 128u  /* with what debug mode adds, and 16 bytes: layout.h */
+#define QUARRY_SLABS_COPIES 128u      /* of the heap's struct, at most: a multiprocessor's warps read one */
+#define QUARRY_SLABS_CURSORS 512u     /* of a class, at most; and at most one for 64 chunks */
+#define QUARRY_SLABS_HINTS (1u << 20) /* hints, at most; and at most a 256th of the heap */
 
 /* The classes of chunks of h->units units: no slot has more than half of them. */
 SIMT_HOST_FN void quarry_slabs_set_classes(struct quarry_slabs *h)
@@ -252,9 +255,9 @@ SIMT_STATIC_ASSERT(sizeof(struct quarry_slabs) <= QUARRY_SLABS_COPY, "a copy has
 SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
 {
     struct quarry_slabs *h = (struct quarry_slabs *)heap;
-    uint64_t row = 2u * sizeof *h->hint * QUARRY_SLABS_COLUMNS;
     h->cursors = quarry_slabs_power(l->pages / 64u, QUARRY_SLABS_CURSORS);
-    h->hints = quarry_slabs_power(l->pages * l->page_bytes / 512u / row, QUARRY_SLABS_HINTS);
+    h->hints =
+        quarry_slabs_power(l->pages * l->page_bytes / 256u / (2u * sizeof *h->hint), QUARRY_SLABS_HINTS);
     uint64_t cursors = (uint64_t)h->classes * h->cursors;
     h->parts = quarry_layout_parts(l->pages + cursors, QUARRY_SLABS_PART, QUARRY_SLABS_PART);
     h->copies = quarry_slabs_power(l->pages / 16u, QUARRY_SLABS_COPIES);
@@ -268,7 +271,8 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
         (uint64_t *)quarry_layout_section(l, "cursors", cursors * sizeof *h->cursor, QUARRY_SECTION_ALIGN);
     h->spread =
         (uint32_t *)quarry_layout_section(l, "spread", h->classes * sizeof *h->spread, QUARRY_SECTION_ALIGN);
-    h->hint = (uint64_t *)quarry_layout_section(l, "hints", h->hints * row, QUARRY_SECTION_ALIGN);
+    h->hint =
+        (uint64_t *)quarry_layout_section(l, "hints", h->hints * 2u * sizeof *h->hint, QUARRY_SECTION_ALIGN);
     h->words = (uint64_t *)quarry_layout_section(l, "words", l->pages * h->stride * sizeof *h->words,
                                                  QUARRY_SECTION_ALIGN);
     h->pages = quarry_layout_pages(l);

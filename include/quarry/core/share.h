@@ -114,4 +114,25 @@ SIMT_FN uint32_t quarry_scan_find_u32(uint32_t group, uint32_t sum, uint32_t k)
     return rank < last ? rank : last;
 }
 
+/* ORs the bits of lanes of a group.
+ *   group   lanes of `all`; other lanes of `all` have other groups, and all of these are done side by side
+ * Returns to the group's first lane the bits of all; to others, of some.  Scope: all lanes of `all`, reconverged.
+ * Orders no memory. */
+SIMT_FN uint32_t quarry_share_or_u32(uint32_t all, uint32_t group, uint32_t bits)
+{
+    if (simt_all(all, group == all))
+        return simt_reduce_or_u32(all, bits);
+    /* Each lane has the bits of those from itself to before `next`, which has the bits of as many. */
+    uint32_t behind = group & (~1u << simt_lane()), none = SIMT_LANES,
+             next = behind ? simt_ctz_u32(behind) : none;
+    SIMT_ROLLED
+    while (simt_any(all, next != none)) {
+        uint32_t from = next != none ? next : simt_lane();
+        bits |= simt_shuffle_u32(all, bits, from);
+        uint32_t far = simt_shuffle_u32(all, next, from);
+        next = next != none ? far : none;
+    }
+    return bits;
+}
+
 #endif

@@ -13,7 +13,7 @@
  *     cursor   63    62     51 50       27 26       0     `cursors` for each class
  *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
  *     spread   how many of its cursors a class uses, less 1: 2^n - 1; bit 31: it is barren.  One for each class
- *     hint     place of a word's first slot; what it held when somebody last looked.  `hints` rows, one for a warp
+ *     hint     place of a word's first slot; what it held when somebody last looked.  One for a warp and a class
  *
  * Versions count: that of a kind every change; that of a word, since its chunk was bound, all takes, and when it is
  * closed; the life of a cursor how often it was filled.  They start anew after 2^30, 2^24 and 2^12.
@@ -59,8 +59,6 @@
 #define QUARRY_SLABS_PAST 0x02000000u /* `next` of a cursor that has nothing, after it was set back; */
 #define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes may add, each once */
 
-#define QUARRY_SLABS_COLUMNS 64u /* hints of a warp: for classes whose numbers end alike there is one */
-
 #define QUARRY_SLABS_NONE (~(uint64_t)0) /* no place */
 
 enum quarry_slabs_state {
@@ -87,7 +85,7 @@ struct quarry_slabs {
     uint32_t steps;   /* how many such classes there are, */
     uint32_t by;      /* and class `by - n` has n slots */
     uint32_t cursors; /* for each class: a power of two */
-    uint32_t hints;   /* rows of them: likewise */
+    uint32_t hints;   /* likewise */
     uint32_t parts;   /* of a sweep */
     uint32_t copies;  /* of this: a power of two */
 };
@@ -274,7 +272,7 @@ SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, ui
         used *= 2u;
     for (uint64_t i = thread; i < h->classes; i += threads)
         h->spread[i] = used - 1u;
-    for (uint64_t i = thread; i < 2u * (uint64_t)QUARRY_SLABS_COLUMNS * h->hints; i += threads)
+    for (uint64_t i = thread; i < 2u * (uint64_t)h->hints; i += threads)
         h->hint[i] = 0;
 }
 

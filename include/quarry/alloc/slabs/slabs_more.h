@@ -79,7 +79,7 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
         return 1;
     }
     if (need->seen)
-        need->place = quarry_slabs_draw(h, group, index, class_, need->place);
+        need->place = quarry_slabs_draw(h, group, group, index, class_, need->place);
     return 0;
 }
 
@@ -157,8 +157,8 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
                                quarry_slabs_change(0, class_, taken));
         }
     }
-    need->place =
-        quarry_slabs_deal(group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got, need->place);
+    need->place = quarry_slabs_deal(group, group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got,
+                                    need->place);
 }
 
 /* Takes slots of chunk need->page, of the class, from its word number need->start on, for lanes that need one. */
@@ -185,7 +185,7 @@ SIMT_NOINLINE_FN void quarry_slabs_take_from(struct quarry_slabs_need *need)
             quarry_slabs_leave(h, class_, first, seen);
         SIMT_ROLLED
         for (uint32_t givers = simt_ballot(group, bits); givers; givers &= givers - 1u)
-            need->place = quarry_slabs_deal(group, simt_ctz_u32(givers), first, bits, 0, need->place);
+            need->place = quarry_slabs_deal(group, group, simt_ctz_u32(givers), first, bits, 0, need->place);
         needs = simt_ballot(group, need->place == QUARRY_SLABS_NONE);
     }
 }
@@ -248,7 +248,7 @@ SIMT_NOINLINE_FN enum quarry_slabs_state quarry_slabs_visit(struct quarry_slabs_
     const uint32_t group = need->group, class_ = need->class_, page = need->page;
     need->cursor = QUARRY_NO_PAGE;
     if (page >= h->pages.count) {
-        need->place = quarry_slabs_draw(h, group, page - h->pages.count, class_, need->place);
+        need->place = quarry_slabs_draw(h, group, group, page - h->pages.count, class_, need->place);
         return QUARRY_SLABS_IS_MOVING;
     }
     uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, page), simt_ctz_u32(group));
@@ -344,7 +344,8 @@ SIMT_NOINLINE_FN void quarry_slabs_new_long_rows(struct quarry_slabs_need *need)
             break;
         from = page == QUARRY_NO_PAGE ? 0 : page + chunks;
         if (page != QUARRY_NO_PAGE && quarry_slabs_claim(h, group, page, chunks)) {
-            place = quarry_slabs_deal(group, simt_ctz_u32(group), quarry_slabs_place(page, 0), 0, 1u, place);
+            place = quarry_slabs_deal(group, group, simt_ctz_u32(group), quarry_slabs_place(page, 0), 0, 1u,
+                                      place);
             tries = 0;
         } else if (page != QUARRY_NO_PAGE) {
             tries++;

@@ -6,7 +6,7 @@
 
 #include "quarry/alloc/slabs/slabs_map.h"
 
-#define QUARRY_SLABS_HINT 8u /* slots of a word that are freed together, for it to become a hint */
+#define QUARRY_SLABS_HINT 8u /* free slots of a word from which it is worth a look; fewer are a guess */
 
 /* ---- words ---- */
 
@@ -42,11 +42,12 @@ SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t clas
 
 /* ---- hints and cursors ---- */
 
-/* The calling warp's hint for the class. */
+/* The calling warp's hint for the class.  Those of one class lie side by side.  Each class begins elsewhere: 256 of them
+ * have a 256th each, and those of a few classes lie far apart.  So warps share hints only if they are many. */
 SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class_)
 {
-    uint32_t row = simt_thread() / SIMT_LANES & (h->hints - 1u);
-    return &h->hint[2u * ((uint64_t)row * QUARRY_SLABS_COLUMNS + class_ % QUARRY_SLABS_COLUMNS)];
+    uint32_t apart = 157u * (h->hints / 256u) | 1u; /* 157: odd, and 256 times the golden ratio */
+    return &h->hint[2u * (uint64_t)((simt_thread() / SIMT_LANES + class_ * apart) & (h->hints - 1u))];
 }
 
 #define QUARRY_SLABS_BARREN ((uint32_t)1 << 31)
@@ -102,17 +103,19 @@ SIMT_FN uint64_t quarry_slabs_add(uint64_t *cursor, uint32_t slots, uint32_t n, 
 /* ---- lanes that come together ---- */
 
 /* Hands out slots of a word, or of a cursor, to lanes that need one, lower lanes lower ones.
+ *   group            lanes of `all` that share a giver; other lanes of `all` have others
  *   first, bits, n   of lane `giver`: the place of the word's first slot and the bits that were taken; or the first
  *                    place of n in a row, and 0
  *   place            the caller's, or QUARRY_SLABS_NONE
- * Returns the caller's place.  Scope: group. */
-SIMT_FN uint64_t quarry_slabs_deal(uint32_t group, uint32_t giver, uint64_t first, uint32_t bits, uint32_t n,
-                                   uint64_t place)
+ * Returns the caller's place.  Scope: all lanes of `all`, reconverged: so groups take their steps side by side, which
+ * they would one after the other if each talked for itself. */
+SIMT_FN uint64_t quarry_slabs_deal(uint32_t all, uint32_t group, uint32_t giver, uint64_t first,
+                                   uint32_t bits, uint32_t n, uint64_t place)
 {
-    uint32_t needs = simt_ballot(group, place == QUARRY_SLABS_NONE), k = simt_rank(needs);
-    first = simt_shuffle_u64(group, first, giver);
-    bits = simt_shuffle_u32(group, bits, giver);
-    n = simt_shuffle_u32(group, n, giver);
+    uint32_t needs = simt_ballot(all, place == QUARRY_SLABS_NONE) & group, k = simt_rank(needs);
+    first = simt_shuffle_u64(all, first, giver);
+    bits = simt_shuffle_u32(all, bits, giver);
+    n = simt_shuffle_u32(all, n, giver);
     if (place != QUARRY_SLABS_NONE)
         return place;
     if (bits != 0)
@@ -120,16 +123,16 @@ SIMT_FN uint64_t quarry_slabs_deal(uint32_t group, uint32_t giver, uint64_t firs
     return k < n ? first + k : place;
 }
 
-/* Adds to a cursor for all lanes of the group that need a slot.
- *   index   of the cursor, as the group's first lane has it */
-SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t group, uint32_t index,
+/* Adds to a cursor for all lanes of each group that need a slot.
+ *   index   of the cursor, or QUARRY_NO_PAGE: none; as the group's first lane has it */
+SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t all, uint32_t group, uint32_t index,
                                    uint32_t class_, uint64_t place)
 {
-    uint32_t needs = simt_popc_u32(simt_ballot(group, place == QUARRY_SLABS_NONE)), got = 0;
+    uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0;
     uint64_t first = 0;
-    if (simt_rank(group) == 0)
+    if (simt_rank(group) == 0 && needs && index != QUARRY_NO_PAGE)
         first = quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), needs, &got);
-    return quarry_slabs_deal(group, simt_ctz_u32(group), first, 0, got, place);
+    return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, 0, got, place);
 }
 
 /* Leaves a hint for the class: a word, and what it holds. */
