@@ -176,7 +176,6 @@ static const struct flaw flaws[] = {
     {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, 2u << 10 | QUARRY_SLABS_IS_LARGE}}}, /* a block without a part */
     {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, 1u << 10}}},                         /* free, and a cursor's */
     {"quarry", FLAW_EMPTY, {{"kinds", 3, 8, QUARRY_SLABS_IS_BOUND}}}, /* its words are of no class */
-    {"quarry", FLAW_EMPTY, {{"cursors", 0, 8, 0}}},                   /* of a chunk that is free */
     {"quarry", FLAW_EMPTY, {{"cursors", 0, 8, QUARRY_SLABS_BUSY | QUARRY_SLABS_PAST}}},
     {"quarry", FLAW_EMPTY, {{"self", offsetof(struct quarry_slabs, words) / 8u, 8, 0}}},
     {"ouro-p-s", FLAW_EMPTY, {{"queues", 0, 4, 0}}},  /* a page of a chunk that has none */

@@ -254,22 +254,41 @@ SIMT_FN struct quarry_slabs *quarry_slabs_copy(const struct quarry_slabs *h, uin
     return (struct quarry_slabs *)(h->self + (uint64_t)(i & (h->copies - 1u)) * QUARRY_SLABS_COPY);
 }
 
-/* Thread `thread` of `threads` writes its share of a heap whose chunks are all free. */
+/* Where a class's cursor number i is among its cursors.  The first eight lie far apart: one sector of 32 bytes takes one
+ * add after the other. */
+SIMT_FN uint32_t quarry_slabs_cursor_at(const struct quarry_slabs *h, uint32_t i)
+{
+    uint32_t apart = h->cursors / 8u;
+    return apart ? i % 8u * apart + i / 8u : i;
+}
+
+/* Thread `thread` of `threads` writes its share of a new heap.  If each class can have chunks for its first cursors, and
+ * these are an eighth of all chunks at most, it has them: so the first mallocs need not wait for any.  All other chunks
+ * are free. */
 SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
 {
+    uint32_t used = 1, apart = h->cursors / 8u;
+    while (used < h->cursors && 16u * (uint64_t)used * h->classes <= h->pages.count)
+        used *= 2u;
+    uint64_t bound = (uint64_t)used * h->classes <= h->pages.count / 8u ? (uint64_t)used * h->classes : 0;
     if (thread == 0)
         quarry_sweep_init(h->sweep);
     for (uint64_t i = thread; i < h->copies; i += threads)
         *quarry_slabs_copy(h, (uint32_t)i) = *h;
-    for (uint64_t i = thread; i < h->pages.count; i += threads)
-        h->kinds[i] = 0;
-    for (uint64_t i = thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
+    for (uint64_t i = thread; i < h->pages.count; i += threads) {
+        uint32_t chunk = (uint32_t)i, class_ = chunk / used;
+        uint32_t more = quarry_slabs_cursor_at(h, chunk % used) + 1u;
+        h->kinds[i] = i < bound ? quarry_slabs_next_kind(0, QUARRY_SLABS_IS_BOUND, class_, more) : 0;
+    }
+    for (uint64_t i = thread; i < bound * h->stride; i += threads)
+        h->words[i] = quarry_slabs_change(0, (uint32_t)i / h->stride / used, ~0u);
+    for (uint64_t i = bound * h->stride + thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
         h->words[i] = 0; /* of no class */
-    for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads)
-        h->cursor[i] = QUARRY_SLABS_PAST;
-    uint32_t used = 1; /* if all classes fill theirs, these have an eighth of all chunks */
-    while (used < h->cursors && 16u * (uint64_t)used * h->classes <= h->pages.count)
-        used *= 2u;
+    for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads) {
+        uint32_t at = (uint32_t)i % h->cursors, k = apart ? at % apart * 8u + at / apart : at;
+        uint64_t chunk = i / h->cursors * used + k;
+        h->cursor[i] = k < used && chunk < bound ? chunk << QUARRY_SLABS_CHUNK : QUARRY_SLABS_PAST;
+    }
     for (uint64_t i = thread; i < h->classes; i += threads)
         h->spread[i] = used - 1u;
     for (uint64_t i = thread; i < 2u * (uint64_t)h->hints; i += threads)

@@ -52,16 +52,15 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
 
 #define QUARRY_SLABS_BARREN ((uint32_t)1 << 31)
 
-/* And which cursor, as far as the class uses them.  The first eight lie far apart: one sector of 32 bytes takes one
- * add after the other.
+/* And which cursor, as far as the class uses them.
  *   spread   of the class
  *   wider    the class uses 2^wider as many as it did, if there are so many */
 SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t class_, uint32_t spread,
                                          uint32_t wider)
 {
-    uint32_t used = (spread & ~QUARRY_SLABS_BARREN) + 1u, apart = h->cursors / 8u;
+    uint32_t used = (spread & ~QUARRY_SLABS_BARREN) + 1u;
     uint32_t i = simt_thread() / SIMT_LANES & ((used << wider) - 1u) & (h->cursors - 1u);
-    return class_ * h->cursors + (apart ? i % 8u * apart + i / 8u : i);
+    return class_ * h->cursors + quarry_slabs_cursor_at(h, i);
 }
 
 /* Tells how it goes with a class.  Others may at the same time: it only matters for speed and room.  A class for
@@ -74,7 +73,8 @@ SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, u
 {
     uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
     uint32_t more = (spread & ~QUARRY_SLABS_BARREN) + 1u;
-    if (dense >= 16u && 8u * asked >= slots && more < h->cursors)
+    SIMT_ROLLED
+    for (uint32_t wanted = 8u * asked; dense >= 16u && wanted >= slots && more < h->cursors; wanted /= 2u)
         more *= 2u;
     if (dense < 4u && more > 1u)
         more /= 2u;
