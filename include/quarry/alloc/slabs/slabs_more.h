@@ -83,8 +83,8 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
     return 0;
 }
 
-/* Looks for a free chunk at random, and claims it; with need->closes also for one of another class without a live slot.
- * Sets need->page to it, or to QUARRY_NO_PAGE. */
+/* Looks for a free chunk at random, and claims it; or for one of another class without a live slot: with need->closes, or
+ * if half of those that it sees are.  Sets need->page to it, or to QUARRY_NO_PAGE. */
 SIMT_NOINLINE_FN void quarry_slabs_sample(struct quarry_slabs_need *need)
 {
     const uint32_t group = need->group;
@@ -96,20 +96,21 @@ SIMT_NOINLINE_FN void quarry_slabs_sample(struct quarry_slabs_need *need)
         uint32_t i = simt_shuffle_u32(group, quarry_random_below(&r, count), leader) + simt_rank(group);
         i -= i >= count ? count : 0;
         uint64_t kind = i < count ? quarry_slabs_kind(h, i) : (uint64_t)QUARRY_SLABS_IS_LARGE;
-        uint32_t spare = simt_ballot(group, quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE);
-        if (spare == 0 && need->closes) {
-            uint32_t vacant = simt_ballot(group, quarry_slabs_seems_vacant(h, i, kind, need->class_));
-            uint32_t lane = vacant ? simt_ctz_u32(vacant) : leader;
+        uint32_t spare = simt_ballot(group, quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE), vacant = 0;
+        if (spare == 0)
+            vacant = simt_ballot(group, quarry_slabs_seems_vacant(h, i, kind, need->class_));
+        if (vacant && (need->closes || 2u * simt_popc_u32(vacant) >= simt_popc_u32(group))) {
+            uint32_t lane = simt_ctz_u32(vacant);
             uint32_t chunk = simt_shuffle_u32(group, i, lane);
             kind = simt_shuffle_u64(group, kind, lane);
-            if (vacant && quarry_slabs_close(h, group, chunk, kind)) {
+            if (quarry_slabs_close(h, group, chunk, kind)) {
                 kind = quarry_slabs_kind(h, chunk);
                 spare = 1u << lane;
             }
         }
         if (spare == 0)
             continue;
-        need->dense = quarry_divide_u32(SIMT_LANES * simt_popc_u32(spare), simt_popc_u32(group));
+        need->dense = quarry_divide_u32(SIMT_LANES * simt_popc_u32(spare | vacant), simt_popc_u32(group));
         uint32_t lane = simt_ctz_u32(spare);
         int mine = simt_lane() == lane && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE;
         if (simt_any(group, mine && quarry_slabs_hold(h, i, kind, need->class_))) {
