@@ -73,8 +73,7 @@ SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, u
 {
     uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
     uint32_t more = (spread & ~QUARRY_SLABS_BARREN) + 1u;
-    SIMT_ROLLED
-    for (uint32_t wanted = 8u * asked; dense >= 16u && wanted >= slots && more < h->cursors; wanted /= 2u)
+    if (dense >= 16u && 8u * asked >= slots && more < h->cursors)
         more *= 2u;
     if (dense < 4u && more > 1u)
         more /= 2u;
