@@ -262,9 +262,9 @@ SIMT_FN uint32_t quarry_slabs_cursor_at(const struct quarry_slabs *h, uint32_t i
     return apart ? i % 8u * apart + i / 8u : i;
 }
 
-/* Thread `thread` of `threads` writes its share of a new heap.  If each class can have chunks for its first cursors, and
- * these are an eighth of all chunks at most, it has them: so the first mallocs need not wait for any.  All other chunks
- * are free. */
+/* Thread `thread` of `threads` writes its share of a new heap.  If each class can have chunks for its first cursors,
+ * and these are an eighth of all chunks at most, it has them: so the first mallocs need not wait for any.  All other
+ * chunks are free. */
 SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
 {
     uint32_t used = 1, apart = h->cursors / 8u;

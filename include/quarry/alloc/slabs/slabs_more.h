@@ -83,8 +83,8 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
     return 0;
 }
 
-/* Looks for a free chunk at random, and claims it; or for one of another class without a live slot: with need->closes, or
- * if half of those that it sees are.  Sets need->page to it, or to QUARRY_NO_PAGE. */
+/* Looks for a free chunk at random, and claims it; or for one of another class without a live slot: with need->closes,
+ * or if half of those that it sees are.  Sets need->page to it, or to QUARRY_NO_PAGE. */
 SIMT_NOINLINE_FN void quarry_slabs_sample(struct quarry_slabs_need *need)
 {
     const uint32_t group = need->group;

@@ -42,8 +42,8 @@ SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t clas
 
 /* ---- hints and cursors ---- */
 
-/* The calling warp's hint for the class.  Those of one class lie side by side.  Each class begins elsewhere: 256 of them
- * have a 256th each, and those of a few classes lie far apart.  So warps share hints only if they are many. */
+/* The calling warp's hint for the class.  Those of one class lie side by side.  Each class begins elsewhere: 256 of
+ * them have a 256th each, and those of a few classes lie far apart.  So warps share hints only if they are many. */
 SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class_)
 {
     uint32_t apart = 157u * (h->hints / 256u) | 1u; /* 157: odd, and 256 times the golden ratio */
