@@ -13,8 +13,8 @@ SIMT_FN void bench_stamp(void *block, uint64_t bytes)
         *(uint32_t *)block = (uint32_t)bench_mix((uint64_t)(uintptr_t)block);
 }
 
-/* Frees it, and returns whether the word was there.  What is stored depends on what was loaded: a GPU takes four times as
- * long for all that it has to do if a store follows a load of the same line that is still on its way. */
+/* Frees it, and returns whether the word was there.  What is stored depends on what was loaded: if a store follows a
+ * load of the same line that is still on its way, a GPU takes four times as long for all accesses. */
 SIMT_FN int bench_free_stamped(const struct bench_cell *a, void *block)
 {
     uint32_t left = 0;

@@ -16,8 +16,8 @@
  *              close one of another class without a live slot.
  *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
  *              cursors what they have left, or proves that there is nothing.
- *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together; from 8 on, or if slots are large,
- *           the word becomes the hint of this warp.  Nobody counts, and nobody looks whether the chunk is empty now.
+ *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together, and the word becomes the hint of
+ *           this warp.  Nobody counts, and nobody looks whether the chunk is empty now.
  *   large   Find a row of free chunks, and claim each; else sweep.
  *
  * docs/reference/alloc/slabs.md has the drawing, and what else was considered. */

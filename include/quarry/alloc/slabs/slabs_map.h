@@ -254,8 +254,8 @@ SIMT_FN struct quarry_slabs *quarry_slabs_copy(const struct quarry_slabs *h, uin
     return (struct quarry_slabs *)(h->self + (uint64_t)(i & (h->copies - 1u)) * QUARRY_SLABS_COPY);
 }
 
-/* Where a class's cursor number i is among its cursors.  The first eight lie far apart: one sector of 32 bytes takes one
- * add after the other. */
+/* Where a class's cursor number i is among its cursors.  The first eight lie far apart: one sector of 32 bytes takes
+ * one add after the other. */
 SIMT_FN uint32_t quarry_slabs_cursor_at(const struct quarry_slabs *h, uint32_t i)
 {
     uint32_t apart = h->cursors / 8u;
