@@ -59,6 +59,8 @@
 #define QUARRY_SLABS_PAST 0x02000000u /* `next` of a cursor that has nothing, after it was set back; */
 #define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes may add, each once */
 
+#define QUARRY_SLABS_MANY 1024u /* chunks, from which a new heap's first cursors have some */
+
 #define QUARRY_SLABS_NONE (~(uint64_t)0) /* no place */
 
 enum quarry_slabs_state {
@@ -262,15 +264,17 @@ SIMT_FN uint32_t quarry_slabs_cursor_at(const struct quarry_slabs *h, uint32_t i
     return apart ? i % 8u * apart + i / 8u : i;
 }
 
-/* Thread `thread` of `threads` writes its share of a new heap.  If each class can have chunks for its first cursors,
- * and these are an eighth of all chunks at most, it has them: so the first mallocs need not wait for any.  All other
- * chunks are free. */
+/* Thread `thread` of `threads` writes its share of a new heap.  In a heap of many chunks each class has chunks for its
+ * first cursors, if these are an eighth of all at most: so the first mallocs need not wait for any.  All other chunks
+ * are free. */
 SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
 {
     uint32_t used = 1, apart = h->cursors / 8u;
     while (used < h->cursors && 16u * (uint64_t)used * h->classes <= h->pages.count)
         used *= 2u;
-    uint64_t bound = (uint64_t)used * h->classes <= h->pages.count / 8u ? (uint64_t)used * h->classes : 0;
+    uint64_t bound = (uint64_t)used * h->classes;
+    if (h->pages.count < QUARRY_SLABS_MANY || bound > h->pages.count / 8u)
+        bound = 0;
     if (thread == 0)
         quarry_sweep_init(h->sweep);
     for (uint64_t i = thread; i < h->copies; i += threads)
