@@ -217,9 +217,9 @@ plant segments 100 segments_list.h 'only the first finished segment goes' \
     '/void quarry_segments_leave\(/,/^\}/s/quarry_segments_retire\(.*\);/{ & return; }/'
 plant segments 100 segments.h 'who looks does not look again' '/uint32_t quarry_segments_hold\(/,/^\}/s/if \(simt_load_u64\(entry, relaxed\) == pair\)/if (1)/'
 plant segments 100 segments_list.h 'a segment that is retired is returned, whoever looks at it' \
-    '/void quarry_segments_retire\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/simt_store_u32(\&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed); &/'
+    '/void quarry_segments_retire\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/simt_store_u32(\&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed), &/'
 plant segments 100 segments_list.h 'a segment has an entry after it was let go' \
-    '/void quarry_segments_retire\(/,/^\}/s/\(void\)simt_cas_u64/quarry_segments_let_go(q, chunk); &/;/void quarry_segments_retire\(/,/^\}/s/^    quarry_segments_let_go\(q, chunk\);$//'
+    '/void quarry_segments_retire\(/,/^\}/{/\(void\)simt_cas_u64/,/relaxed\);/{H;d};/^\}/{x;G}}'
 plant segments 100 segments.h 'the last one who looks returns nothing' \
     '/uint32_t quarry_segments_peek\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/(void)simt_sub_u32(\&q->readers[chunk], 1, acq_rel);/'
 plant segments 100 segments_list.h 'a hint of a list stays when its segment goes' \
