@@ -289,8 +289,9 @@ SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, ui
     for (uint64_t i = bound * h->stride + thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
         h->words[i] = 0; /* of no class */
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads) {
-        uint32_t at = (uint32_t)i % h->cursors, k = apart ? at % apart * 8u + at / apart : at;
-        uint64_t chunk = i / h->cursors * used + k;
+        uint32_t class_ = quarry_divide_u32((uint32_t)i, h->cursors), at = (uint32_t)i - class_ * h->cursors;
+        uint32_t k = apart ? at % apart * 8u + at / apart : at;
+        uint64_t chunk = (uint64_t)class_ * used + k;
         h->cursor[i] = k < used && chunk < bound ? chunk << QUARRY_SLABS_CHUNK : QUARRY_SLABS_PAST;
     }
     for (uint64_t i = thread; i < h->classes; i += threads)

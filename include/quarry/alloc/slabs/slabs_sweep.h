@@ -121,6 +121,19 @@ SIMT_FN int quarry_slabs_is_used(struct quarry_slabs_need *need, uint32_t class_
     return 0;
 }
 
+/* Has the cursor still the chunk that it names, as far as can be seen?  Else the program has freed slots that were yet
+ * to be handed out, and the chunk was closed: what seems left is for nobody, and a turn that waited for it would not
+ * end.
+ *   index   of the cursor, which holds `cursor` */
+SIMT_FN int quarry_slabs_has_chunk(const struct quarry_slabs *h, uint32_t index, uint64_t cursor)
+{
+    uint32_t class_ = index / h->cursors;
+    uint64_t kind = quarry_slabs_kind(h, quarry_slabs_chunk(cursor));
+    return quarry_slabs_state(kind) == QUARRY_SLABS_IS_MOVING ||
+           (quarry_slabs_is_bound(kind, class_) &&
+            quarry_slabs_more(kind) == index - class_ * h->cursors + 1u);
+}
+
 /* Cursors of a part: one of the own class is what is looked for.  What another class's has left becomes free, if the
  * chunk has no live slot: then it can be closed.  Other lanes need not see that yet: the turn is dirty anyway. */
 SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t from, uint32_t to,
@@ -138,6 +151,7 @@ SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t
             /* Its life, and how far it is: up to 2^16 slots. */
             quarry_slabs_count_version(need, ~(h->pages.count + i),
                                        (uint32_t)(now >> QUARRY_SLABS_LIFE) << 20 | (rest ? next : slots));
+            rest = rest && quarry_slabs_has_chunk(h, i, now);
             fits =
                 rest && ((QUARRY_SWEEP_CLASS | class_) == size || !quarry_slabs_is_used(need, class_, now));
         }
