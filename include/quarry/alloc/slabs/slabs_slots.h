@@ -65,9 +65,9 @@ SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t 
 
 /* Tells how it goes with a class.  Others may at the same time: it only matters for speed and room.  A class for
  * which no free chunk was found is barren: it walks first.  If many ask for more while a cursor is filled, and many
- * chunks are free, the class uses more cursors from now on; if few chunks are, fewer.
+ * chunks are free or seem to have no live slot, the class uses more cursors from now on; if few are, fewer.
  *   asked   lanes, in vain, while a cursor was filled
- *   dense   of 32 chunks that were looked at, so many were free */
+ *   dense   of 32 chunks that were looked at, so many were that */
 SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, uint32_t dense, uint32_t asked,
                                 uint32_t slots)
 {
