@@ -48,6 +48,10 @@ plant slabs 200 slabs_sweep.h 'a proof reads once' \
     's/plan\.kinds = 2;/plan.kinds = 1;/'
 plant slabs 200 slabs_sweep.h 'the chunk of a cursor that has slots left seems used' \
     's/if \(quarry_slabs_is_of\(seen, class_\) \&\& .*/if (quarry_slabs_is_of(seen, class_))/'
+plant slabs 20 slabs_more.h 'nobody looks for slots of larger classes' \
+    's/\(need->wide \|\| need->chunks\)/1/'
+plant slabs 20 slabs.h 'a larger slot seems to be one of the class that was asked for' \
+    's/if \(need\.wide\)/if (0)/'
 plant slabs 20 slabs.h 'a large block loses its second chunk' \
     's/for \(uint32_t i = chunks; i > 0; i--\)/for (uint32_t i = 1; i > 0; i--)/'
 

@@ -75,16 +75,32 @@ SIMT_FN uint64_t slabs_number(const struct slabs_case *a, uint32_t group, uint32
 
 SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
 {
-    uint32_t of_class = QUARRY_SWEEP_CLASS | quarry_slabs_class(&a.heap.as.slabs, a.bytes);
+    uint32_t class_ = quarry_slabs_class(&a.heap.as.slabs, a.bytes), rows = a.heap.as.slabs.classes;
+    const uint32_t about[] = {
+        QUARRY_SWEEP_CLASS | class_, class_, rows + 1u, rows + 2u, rows + 3u, rows + 4u};
     for (uint32_t part = 0; part < a.heap.as.slabs.parts; part++)
-        for (uint32_t size = 0; size < 5; size++)
+        for (uint32_t i = 0; i < sizeof about / sizeof *about; i++)
             for (uint32_t width = 1; width < SIMT_LANES; width = 3 * width + 1) {
-                uint32_t narrow = (1u << width) - 1u, about = size ? size : of_class;
-                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, part, about);
-                if (simt_lane() < width && slabs_number(&a, narrow, part, about) != wide)
+                uint32_t narrow = (1u << width) - 1u;
+                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, part, about[i]);
+                if (simt_lane() < width && slabs_number(&a, narrow, part, about[i]) != wide)
                     (void)simt_add_u32(a.wrong, 1, relaxed);
                 simt_sync(SIMT_ALL_LANES);
             }
+}
+
+SIMT_KERNEL(slabs_borrows, struct slabs_case, a)
+{
+    uint64_t bytes = simt_block() == 0 ? 64 : a.bytes;
+    void *own = a.last[simt_block()];
+    for (uint32_t i = 0; i < a.rounds && own && simt_lane() == 0; i++) {
+        quarry_free(a.heap, own);
+        own = quarry_malloc(a.heap, bytes);
+        if (!own)
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+    }
+    if (own && simt_lane() == 0)
+        quarry_free(a.heap, own);
 }
 
 SIMT_KERNEL(slabs_adds, struct slabs_case, a)

@@ -8,8 +8,9 @@
 struct slabs_case {
     struct quarry_handle heap;
     uint32_t *wrong;
-    uint64_t bytes;   /* that are looked for */
-    void *last[2];    /* two live blocks of chunk 0; of slabs_passes, the only ones, in two words */
+    uint64_t bytes; /* that are looked for */
+    void
+        *last[2]; /* live blocks: of slabs_together of chunk 0, of slabs_passes its only ones, in two words */
     uint32_t threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left */
     uint64_t *cursor; /* of slabs_adds */
     uint32_t rounds;  /* of slabs_adds and slabs_together */
@@ -24,8 +25,12 @@ SIMT_KERNEL_DECLARE(slabs_passes);
 /* Two lanes free blocks of one word together, and each finds its slot free when it goes on: it counts one, and gets one. */
 SIMT_KERNEL_DECLARE(slabs_together);
 
-/* Groups of some widths read each part of a sweep, about a class and about rows: all get the same number. */
+/* Groups of some widths read each part of a sweep, about a class, about larger ones, too, and about rows: all get the
+ * same number. */
 SIMT_KERNEL_DECLARE(slabs_numbers);
+
+/* A lane of each block has one of the last blocks, frees it and takes another, so often: of 64 bytes and of a.bytes. */
+SIMT_KERNEL_DECLARE(slabs_borrows);
 
 /* A lane of each block adds 32 to the cursor so often, and finds nothing there. */
 SIMT_KERNEL_DECLARE(slabs_adds);

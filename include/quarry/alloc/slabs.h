@@ -15,7 +15,8 @@
  *           4. There seems to be no free chunk: look at chunks of the class, and take slots that were freed; then
  *              close one of another class without a live slot.
  *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
- *              cursors what they have left, or proves that there is nothing.
+ *              cursors what they have left, or proves that there is nothing.  Then do it again, for a slot of a larger
+ *              class, too.
  *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together, and the word becomes the hint of
  *           this warp.  Nobody counts, and nobody looks whether the chunk is empty now.
  *   large   Find a row of free chunks, and claim each; else sweep.
@@ -75,54 +76,65 @@ SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, ui
 #define QUARRY_SLABS_OF(h) quarry_slabs_copy(h, simt_sm())
 #endif
 
+/* The block at a place: of a chunk of the class, or the first chunk of a row. */
+SIMT_FN void *quarry_slabs_block(const struct quarry_slabs *h, uint64_t place, uint32_t class_)
+{
+    return (unsigned char *)quarry_page_address(&h->pages, (uint32_t)(place >> 16)) +
+           ((uint64_t)((uint32_t)place & 0xffffu) * quarry_slabs_units(h, class_) << h->unit_log);
+}
+
 /* Steps 3 to 5 for all lanes of the warp that ask this heap: the calls of one class after the other, and all lanes
- * look.  Returns the caller's place. */
-QUARRY_SLABS_MORE_FN uint64_t quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all,
-                                                   uint32_t class_, uint32_t chunks, uint64_t place)
+ * look.  Returns the caller's block, or NULL. */
+QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size,
+                                                void *block)
 {
     struct quarry_slabs_need need;
     need.slabs = h;
     need.group = all;
-    need.its_class = class_;
-    need.its_chunks = chunks;
-    need.its_place = place;
+    need.its_size = size;
+    need.its_block = block;
     need.asked = 0;
     need.dense = 0;
-    need.left = simt_ballot(all, place == QUARRY_SLABS_NONE);
+    need.left = simt_ballot(all, !block);
     SIMT_ROLLED
     while (need.left) {
-        need.class_ = simt_shuffle_u32(need.group, need.its_class, simt_ctz_u32(need.left));
-        need.chunks = simt_shuffle_u32(need.group, need.its_chunks, simt_ctz_u32(need.left));
-        int ours = need.class_ == need.its_class && need.chunks == need.its_chunks;
-        need.left &= ~simt_ballot(need.group, ours);
-        need.place = ours ? need.its_place : 0;
+        uint32_t next = simt_shuffle_u32(need.group, need.its_size, simt_ctz_u32(need.left));
+        need.class_ = next < need.slabs->classes ? next : need.slabs->classes;
+        need.chunks = next - need.class_;
+        need.left &= ~simt_ballot(need.group, next == need.its_size);
+        need.place = next == need.its_size && !need.its_block ? QUARRY_SLABS_NONE : 0;
         quarry_slabs_look_for(&need);
-        if (need.class_ == need.its_class && need.chunks == need.its_chunks)
-            need.its_place = need.place;
+        if (need.its_block || need.class_ + need.chunks != need.its_size || need.place == QUARRY_SLABS_NONE)
+            continue;
+        /* Whoever has a slot of a chunk reads the chunk's class right, also while it moves. */
+        uint32_t class_ = need.class_;
+        if (need.wide)
+            class_ = quarry_slabs_kind_class(quarry_slabs_kind(need.slabs, (uint32_t)(need.place >> 16)));
+        need.its_block = quarry_slabs_block(need.slabs, need.place, class_);
     }
-    return need.its_place;
+    return need.its_block;
 }
 
 /* A block, or NULL. */
 QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h, uint64_t bytes)
 {
     uint32_t class_ = quarry_slabs_class(h, bytes), chunks = 0;
-    uint64_t place = QUARRY_SLABS_NONE;
+    void *block = SIMT_NULL;
     if (class_ >= h->classes) {
         class_ = h->classes;
         chunks = quarry_page_count(&h->pages, bytes);
     }
     uint32_t all = quarry_group(h->kinds, QUARRY_SITE_SLABS_MALLOC);
     uint32_t group = simt_match_u32(all, class_ + chunks);
-    if (simt_any(all, chunks == 0))
-        place = quarry_slabs_new(h, all, group, class_);
-    if (simt_any(all, place == QUARRY_SLABS_NONE))
-        place = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, class_, chunks, place);
+    if (simt_any(all, chunks == 0)) {
+        uint64_t place = quarry_slabs_new(h, all, group, class_);
+        if (place != QUARRY_SLABS_NONE)
+            block = quarry_slabs_block(h, place, class_);
+    }
+    if (simt_any(all, !block))
+        block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, class_ + chunks, block);
     simt_sync(all); /* what one acquired, each has */
-    if (place == QUARRY_SLABS_NONE)
-        return SIMT_NULL;
-    return (unsigned char *)quarry_page_address(&h->pages, (uint32_t)(place >> 16)) +
-           ((uint64_t)((uint32_t)place & 0xffffu) * quarry_slabs_units(h, class_) << h->unit_log);
+    return block;
 }
 
 /* Progress: steps 1 to 4 wait for nobody, but for a bounded time for who fills a cursor; on a heap that seems full, as

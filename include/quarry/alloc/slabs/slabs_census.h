@@ -146,7 +146,7 @@ SIMT_FN void quarry_slabs_count_bound(const struct quarry_slabs *h, uint32_t chu
     sum->free_bytes += spare * size;
     if (spare && sum->largest_free < size)
         sum->largest_free = size;
-    sum->slots += class_ == wanted ? spare : 0;
+    sum->slots += class_ >= wanted ? spare : 0; /* a slot serves smaller blocks, too */
 }
 
 /* Does a large block go on in a chunk? */

@@ -162,12 +162,12 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
                                     need->place);
 }
 
-/* Takes slots of chunk need->page, of the class, from its word number need->start on, for lanes that need one. */
+/* Takes slots of chunk need->page, of class need->of, from its word number need->start on, for lanes that need one. */
 SIMT_NOINLINE_FN void quarry_slabs_take_from(struct quarry_slabs_need *need)
 {
     const struct quarry_slabs *h = need->slabs;
     const uint32_t chunk = need->page, start = need->start;
-    const uint32_t group = need->group, class_ = need->class_;
+    const uint32_t group = need->group, class_ = need->of;
     uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_)), width = simt_popc_u32(group);
     uint32_t needs = simt_ballot(group, need->place == QUARRY_SLABS_NONE);
     SIMT_ROLLED
@@ -226,7 +226,7 @@ SIMT_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
 }
 
 /* Step 5: closes what a sweep has found, if no slot of it is live, as it seemed; for large blocks also some behind it,
- * so that not each of them sweeps.  Not chunks of the class. */
+ * so that not each of them sweeps.  Not chunks whose slots are to be taken. */
 SIMT_NOINLINE_FN void quarry_slabs_tidy(const struct quarry_slabs_need *need)
 {
     const struct quarry_slabs *h = need->slabs;
@@ -236,24 +236,30 @@ SIMT_NOINLINE_FN void quarry_slabs_tidy(const struct quarry_slabs_need *need)
     SIMT_ROLLED
     for (uint32_t i = page; vacant && i < h->pages.count && i - page < most; i++) {
         uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, i), simt_ctz_u32(group));
-        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND && !quarry_slabs_is_bound(kind, class_))
+        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND && !quarry_slabs_is_bound(kind, class_) &&
+            !quarry_slabs_is_bound(kind, need->of))
             vacant = quarry_slabs_close(h, group, i, kind);
     }
 }
 
 /* The same, for a class: uses what a sweep has found, if it is still there.  Returns QUARRY_SLABS_IS_BOUND if slots are
- * to be taken from chunk need->page; QUARRY_SLABS_IS_FREE if the group holds it, and is to fill it. */
+ * to be taken from chunk need->page, which are of class need->of; QUARRY_SLABS_IS_FREE if the group holds it, and is to
+ * fill it. */
 SIMT_NOINLINE_FN enum quarry_slabs_state quarry_slabs_visit(struct quarry_slabs_need *need)
 {
     const struct quarry_slabs *h = need->slabs;
     const uint32_t group = need->group, class_ = need->class_, page = need->page;
     need->cursor = QUARRY_NO_PAGE;
     if (page >= h->pages.count) {
-        need->place = quarry_slabs_draw(h, group, group, page - h->pages.count, class_, need->place);
+        uint32_t index = page - h->pages.count;
+        uint32_t of = quarry_divide_u32(index, h->cursors);
+        need->place = quarry_slabs_draw(h, group, group, index, of, need->place);
         return QUARRY_SLABS_IS_MOVING;
     }
     uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, page), simt_ctz_u32(group));
     if (quarry_slabs_is_bound(kind, class_))
+        need->of = class_;
+    if (quarry_slabs_is_bound(kind, need->of))
         return QUARRY_SLABS_IS_BOUND;
     int held = 0;
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE && simt_rank(group) == 0)
@@ -369,7 +375,8 @@ SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
 /* Steps 3 to 5 for a class, or a large block: of all lanes, those look for themselves whose place is none. */
 SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
 {
-    need->closes = 0;
+    need->closes = need->wide = 0;
+    need->of = need->class_;
     if (need->chunks == 0) {
         uint32_t spread = simt_load_u32(&need->slabs->spread[need->class_], relaxed);
         if (simt_any(need->group, spread & QUARRY_SLABS_BARREN))
@@ -399,8 +406,12 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
     SIMT_ROLLED
     while (quarry_slabs_still(need)) {
         quarry_slabs_search(need);
-        if (need->page == QUARRY_NO_PAGE)
+        if (need->page == QUARRY_NO_PAGE && (need->wide || need->chunks))
             break;
+        if (need->page == QUARRY_NO_PAGE) {
+            need->wide = QUARRY_SLABS_ALL; /* slots of larger classes are the last resort */
+            continue;
+        }
         quarry_slabs_tidy(need);
         if (need->chunks) {
             quarry_slabs_new_rows(need);

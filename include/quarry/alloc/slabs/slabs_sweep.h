@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The proof of alloc/slabs.h that nothing fits, and what it finds instead.
  *
- * A malloc of a class fits into a chunk that is free, into a slot of its class, and into a chunk of any class without a
- * live slot.  A large block fits into a row of chunks that are free or have no live slot.
+ * A malloc of a class fits into a chunk that is free, into a slot of its class or of a larger one, and into a chunk of
+ * any class without a live slot.  A large block fits into a row of chunks that are free or have no live slot.
+ *
+ * Slots of larger classes are taken last.  So a group looks twice: for a slot of just its class, or a chunk, until that
+ * is proven not to be there; and then for a slot of any larger class, too.  Turns have sizes: of these the class, of
+ * those QUARRY_SWEEP_CLASS more, of rows h->classes and the chunks.  Who finds nothing in a class finds nothing in
+ * larger ones, and no chunk for a row.
  *
  * A turn of core/sweep.h has two passes, and each reads everything: kinds, words and cursors.  (For rows of n chunks it
  * reads each chunk whose number is a multiple of n, and those beside it as far as they are vacant: every row has one.)
- * Neither may see what fits; nor, for a class, a chunk that moves, nor a cursor of the class that has slots left, nor
- * one of another class that has, and whose chunk has no live slot.  And both must read the same versions, and cursors
- * that are as far: the sum of a number that is made of each must be the same.  (Different versions have the same sum
- * once in 2^64.)
+ * Neither may see what fits; nor, for a class, a chunk that moves, nor a cursor of the turn's classes that has slots
+ * left, nor one of another class that has, and whose chunk has no live slot.  And both must read the same versions, and
+ * cursors that are as far: the sum of a number that is made of each must be the same.  (Different versions have the
+ * same sum once in 2^64.)
  * Then nothing fitted between the passes:
  *   A slot that the second pass saw taken was taken then.  Else somebody has taken it since, and its word's version
  *   has changed since the first pass read it; or its chunk was bound anew, and the kind's version has.  So a word
@@ -30,24 +35,27 @@
 #include "quarry/alloc/slabs/slabs_map.h"
 
 #define QUARRY_SLABS_PART 256u /* items of a sweep's part: chunks, then cursors */
+#define QUARRY_SLABS_ALL 255u  /* no fewer than there are classes */
 
 /* What lanes look for, one class after the other, and what they have found: the same of all lanes, but for `place`,
  * `own`, `number`, and what is the caller's.  It is in memory, and each step that few mallocs take is a function that
  * is not inlined and gets its address: so none pays for the registers of another. */
 struct quarry_slabs_need {
     const struct quarry_slabs *slabs;
-    uint64_t its_place; /* what the caller has got, or QUARRY_SLABS_NONE, */
-    uint32_t its_class; /* and is to have, */
-    uint32_t its_chunks;
-    uint32_t left;  /* lanes whose class had no turn yet */
-    uint64_t place; /* who has a turn: what the caller has got, or QUARRY_SLABS_NONE; others: 0 */
+    void *its_block;   /* what the caller has got, or NULL, */
+    uint32_t its_size; /* and is to have: a class, or h->classes and the chunks of a large block */
+    uint32_t left;     /* lanes whose class had no turn yet */
+    uint32_t wide;     /* so many classes above its own serve a block, too: none, or QUARRY_SLABS_ALL */
     uint32_t group;
+    uint64_t place;  /* who has a turn: what the caller has got, or QUARRY_SLABS_NONE; others: 0 */
     uint32_t class_; /* or, for a large block, h->classes: none */
     uint32_t chunks; /* of a large block */
+    uint32_t size;   /* of a sweep's turn; */
     uint32_t page;   /* where to look; of a sweep: what quarry_slabs_sweep_part has found, */
     uint32_t first;  /* chunk of a row of vacant ones, */
     uint32_t row;    /* its length, */
     uint32_t dirty;  /* whether something fits that the turn is about, */
+    uint32_t of;     /* the class whose slots are to be taken there, or h->classes: it seems vacant, */
     uint64_t number; /* and the sum of the part's numbers */
     uint32_t cursor; /* the number of what the group is to fill, or QUARRY_NO_PAGE */
     uint32_t dense;  /* of 32 chunks that were looked at so many were free */
@@ -65,9 +73,16 @@ struct quarry_slabs_need {
 enum {
     QUARRY_SLABS_SAW_VACANT = 1, /* it is free, or moves, or has no live slot */
     QUARRY_SLABS_SAW_MOVING = 2,
-    QUARRY_SLABS_SAW_TURNS = 4, /* it has a clear bit, and the class that the turn is about; */
-    QUARRY_SLABS_SAW_OURS = 8   /* the same of the class that the group looks for */
+    QUARRY_SLABS_SAW_TURNS = 4, /* it has a clear bit, and a class that the turn is about; */
+    QUARRY_SLABS_SAW_OURS = 8,  /* the same of a class that serves the group */
+    QUARRY_SLABS_SAW_CLASS = 16 /* times its class */
 };
+
+/* Is a turn about slots of the class? */
+SIMT_FN int quarry_slabs_is_about(uint32_t size, uint32_t class_)
+{
+    return class_ >= size || (QUARRY_SWEEP_CLASS | class_) == size;
+}
 
 /* Adds the number of a version to the sum of the part. */
 SIMT_FN void quarry_slabs_count_version(struct quarry_slabs_need *need, uint32_t thing, uint32_t version)
@@ -75,16 +90,14 @@ SIMT_FN void quarry_slabs_count_version(struct quarry_slabs_need *need, uint32_t
     need->number += quarry_slabs_number(thing, version);
 }
 
-/* Looks at a chunk.
- *   size   that the turn is about
- * Of the turn's class, counts the versions of all words; else of those up to the first that has a live slot.  So they
- * are the same, whoever reads.  Returns what the caller saw.  It may be wrong in a moment. */
-SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chunk, uint32_t size)
+/* Looks at a chunk.  Of the turn's classes, counts the versions of all words; else of those up to the first that has a
+ * live slot.  So they are the same, whoever reads.  Returns what the caller saw.  It may be wrong in a moment. */
+SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chunk)
 {
     const struct quarry_slabs *h = need->slabs;
     uint64_t kind = quarry_slabs_kind(h, chunk);
     uint32_t class_ = quarry_slabs_kind_class(kind), live = 0, clear = 0;
-    const int turns = (QUARRY_SWEEP_CLASS | class_) == size, ours = class_ == need->class_;
+    const int turns = quarry_slabs_is_about(need->size, class_), ours = class_ - need->class_ <= need->wide;
     quarry_slabs_count_version(need, ~chunk, (uint32_t)(kind >> 34));
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
         return QUARRY_SLABS_SAW_VACANT;
@@ -103,7 +116,7 @@ SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chun
     }
     return (live ? 0u : (uint32_t)QUARRY_SLABS_SAW_VACANT) |
            (turns && clear ? (uint32_t)QUARRY_SLABS_SAW_TURNS : 0u) |
-           (ours && clear ? (uint32_t)QUARRY_SLABS_SAW_OURS : 0u);
+           (ours && clear ? (uint32_t)QUARRY_SLABS_SAW_OURS : 0u) | class_ * QUARRY_SLABS_SAW_CLASS;
 }
 
 /* Has a cursor's chunk a live slot, among those that the cursor has handed out?  Else a sweep may take the chunk.
@@ -134,16 +147,16 @@ SIMT_FN int quarry_slabs_has_chunk(const struct quarry_slabs *h, uint32_t index,
             quarry_slabs_more(kind) == index - class_ * h->cursors + 1u);
 }
 
-/* Cursors of a part: one of the own class is what is looked for.  What another class's has left becomes free, if the
- * chunk has no live slot: then it can be closed.  Other lanes need not see that yet: the turn is dirty anyway. */
-SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t from, uint32_t to,
-                                        uint32_t size)
+/* Cursors of a part: one of a class that serves the group is what is looked for.  What another class's has left becomes
+ * free, if the chunk has no live slot: then it can be closed.  Other lanes need not see that yet: the turn is dirty
+ * anyway. */
+SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t from, uint32_t to)
 {
     SIMT_ROLLED
     for (uint32_t base = from; base < to; base += simt_popc_u32(need->group)) {
         const struct quarry_slabs *h = need->slabs;
         uint32_t i = base + simt_rank(need->group), class_ = i / h->cursors;
-        int rest = 0, fits = 0; /* it has some left; for the turn */
+        int rest = 0, fits = 0, vacant = 0; /* it has some left; for the turn; and there are no others */
         if (i < to) {
             uint64_t now = simt_load_u64(&h->cursor[i], relaxed);
             uint32_t next = quarry_slabs_next(now), slots = quarry_slabs_slots(h, class_);
@@ -152,28 +165,28 @@ SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t
             quarry_slabs_count_version(need, ~(h->pages.count + i),
                                        (uint32_t)(now >> QUARRY_SLABS_LIFE) << 20 | (rest ? next : slots));
             rest = rest && quarry_slabs_has_chunk(h, i, now);
-            fits =
-                rest && ((QUARRY_SWEEP_CLASS | class_) == size || !quarry_slabs_is_used(need, class_, now));
+            fits = rest && quarry_slabs_is_about(need->size, class_);
+            vacant = rest && !fits && !quarry_slabs_is_used(need, class_, now);
         }
-        uint32_t own = simt_ballot(need->group, rest && class_ == need->class_);
-        need->dirty |= simt_any(need->group, fits);
-        if (own)
+        int serves = rest && class_ - need->class_ <= need->wide;
+        uint32_t own = simt_ballot(need->group, serves);
+        need->dirty |= simt_any(need->group, fits || vacant);
+        if (own && need->page == QUARRY_NO_PAGE) /* the smallest class */
             need->page = need->slabs->pages.count + simt_shuffle_u32(need->group, i, simt_ctz_u32(own));
-        if (fits && class_ != need->class_ && (QUARRY_SWEEP_CLASS | class_) != size)
+        if (vacant && !serves)
             quarry_slabs_retire(need->slabs, i);
     }
 }
 
 /* How many chunks are vacant: chunk i and those before it, or, with `back` 0, those behind it; at most `most`. */
-SIMT_FN uint32_t quarry_slabs_run(struct quarry_slabs_need *need, uint32_t i, int back, uint32_t most,
-                                  uint32_t size)
+SIMT_FN uint32_t quarry_slabs_run(struct quarry_slabs_need *need, uint32_t i, int back, uint32_t most)
 {
     SIMT_ROLLED
     for (uint32_t base = 0; base < most; base += simt_popc_u32(need->group)) {
         uint32_t k = base + simt_rank(need->group), saw = QUARRY_SLABS_SAW_VACANT;
         uint64_t number = need->number;
         if (k < most)
-            saw = quarry_slabs_look(need, back ? i - k : i + 1u + k, size);
+            saw = quarry_slabs_look(need, back ? i - k : i + 1u + k);
         uint32_t ends = simt_ballot(need->group, !(saw & QUARRY_SLABS_SAW_VACANT));
         if (simt_rank(ends))
             need->number = number; /* what is behind the end counts for nobody: other groups don't read it */
@@ -196,7 +209,7 @@ SIMT_FN void quarry_slabs_sweep_rows(struct quarry_slabs_need *need, uint32_t fr
             uint32_t most = back ? i + 1u : need->slabs->pages.count - 1u - i;
             if (most > size - need->row)
                 most = size - need->row;
-            need->row += quarry_slabs_run(need, i, back, most, size);
+            need->row += quarry_slabs_run(need, i, back, most);
             if (need->row == 0)
                 break;
             if (back)
@@ -209,20 +222,26 @@ SIMT_FN void quarry_slabs_sweep_rows(struct quarry_slabs_need *need, uint32_t fr
 }
 
 /* Chunks of a part, for a class. */
-SIMT_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, uint32_t from, uint32_t to,
-                                       uint32_t size)
+SIMT_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, uint32_t from, uint32_t to)
 {
     SIMT_ROLLED
     for (uint32_t base = from; base < to && need->page == QUARRY_NO_PAGE;
          base += simt_popc_u32(need->group)) {
         uint32_t group = need->group, i = base + simt_rank(group), saw = 0;
         if (i < to)
-            saw = quarry_slabs_look(need, i, size);
+            saw = quarry_slabs_look(need, i);
         need->dirty |= simt_any(group, saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS));
-        uint32_t own = simt_ballot(group, need->chunks == 0 && !(saw & QUARRY_SLABS_SAW_MOVING) &&
-                                              (saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_OURS)));
-        if (own)
-            need->page = simt_shuffle_u32(group, i, simt_ctz_u32(own));
+        int fits = need->chunks == 0 && !(saw & QUARRY_SLABS_SAW_MOVING) &&
+                   (saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_OURS));
+        /* The class that is wanted, or a chunk; else the smallest of the larger ones. */
+        uint32_t class_ = saw / QUARRY_SLABS_SAW_CLASS;
+        uint32_t more = !fits ? ~0u : saw & QUARRY_SLABS_SAW_VACANT ? 0 : class_ - need->class_;
+        uint32_t least = simt_reduce_min_u32(group, more);
+        if (least == ~0u)
+            continue;
+        uint32_t lane = simt_ctz_u32(simt_ballot(group, more == least));
+        need->page = simt_shuffle_u32(group, i, lane);
+        need->of = least ? need->class_ + least : need->slabs->classes;
     }
 }
 
@@ -242,13 +261,14 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     need->page = *page;
     need->dirty = 0;
     need->number = 0;
+    need->size = size;
     if (of.end > chunks)
-        quarry_slabs_sweep_cursors(need, of.first > chunks ? of.first - chunks : 0, of.end - chunks, size);
+        quarry_slabs_sweep_cursors(need, of.first > chunks ? of.first - chunks : 0, of.end - chunks);
     uint32_t to = of.end < chunks ? of.end : chunks;
-    if (size & QUARRY_SWEEP_CLASS)
-        quarry_slabs_sweep_chunks(need, of.first, to, size);
+    if (size > need->slabs->classes && !(size & QUARRY_SWEEP_CLASS))
+        quarry_slabs_sweep_rows(need, of.first, to, size - need->slabs->classes);
     else
-        quarry_slabs_sweep_rows(need, of.first, to, size);
+        quarry_slabs_sweep_chunks(need, of.first, to);
     *page = need->page;
     /* Also if the turn is about something else: the rest was not read. */
     *dirty |= need->dirty || *page != QUARRY_NO_PAGE;
@@ -269,7 +289,9 @@ SIMT_NOINLINE_FN void quarry_slabs_search(struct quarry_slabs_need *need)
     plan.sweep_part = quarry_slabs_sweep_part;
     plan.parts = h->parts;
     plan.kinds = 2;
-    plan.size = need->chunks ? need->chunks : QUARRY_SWEEP_CLASS | need->class_;
+    plan.size = need->class_ + need->chunks;
+    if (need->chunks == 0 && !need->wide)
+        plan.size |= QUARRY_SWEEP_CLASS;
     plan.in_order = 0;
     need->page = quarry_sweep_search(&plan, &unused, need->group, QUARRY_NO_PAGE);
 }
