@@ -91,11 +91,45 @@ SIMT_KERNEL(bench_shuffle, struct bench_cell, a)
 SIMT_KERNEL(bench_range, struct bench_cell, a)
 {
     uint32_t i = simt_thread();
-    if (!bench_works(&a) || !a.pointers[i])
+    if (!bench_works(&a))
         return;
+    if (!a.pointers[i]) {
+        simt_add_u64(&a.tally->nulls, 1, relaxed);
+        return;
+    }
     uint64_t begin = (uint64_t)(uintptr_t)a.pointers[i];
     simt_max_u64(&a.tally->low, ~begin, relaxed);
     simt_max_u64(&a.tally->high, begin + bench_size(&a, i), relaxed);
+}
+
+SIMT_KERNEL(bench_keep, struct bench_cell, a)
+{
+    uint32_t i = simt_thread();
+    if (!bench_works(&a) || !a.pointers[i])
+        return;
+    uint64_t bytes = bench_size(&a, i);
+    simt_add_u64(&a.tally->filled[0], 1, relaxed);
+    simt_add_u64(&a.tally->filled[1], bytes, relaxed);
+    if ((uintptr_t)a.pointers[i] % a.alignment != 0)
+        simt_add_u64(&a.tally->misaligned, 1, relaxed);
+    else if (bench_put_link(a.pointers[i], i, bytes, a.others[i]))
+        a.others[i] = a.pointers[i];
+}
+
+/* All blocks of a chain have one number and one size. */
+SIMT_KERNEL(bench_check_kept, struct bench_cell, a)
+{
+    uint32_t i = simt_thread();
+    if (!bench_works(&a))
+        return;
+    uint64_t bytes = bench_size(&a, i), blocks = 0;
+    for (const void *block = a.others[i]; block && blocks <= a.rounds; blocks++) {
+        if (!bench_has_link(block, i, bytes, &block)) {
+            simt_add_u64(&a.tally->broken, 1, relaxed);
+            return;
+        }
+    }
+    simt_add_u64(&a.tally->steps, blocks, relaxed);
 }
 
 SIMT_FN uint64_t bench_packed_size(uint64_t bytes)

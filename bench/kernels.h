@@ -14,7 +14,7 @@ struct bench_tally {
     uint64_t warp_steps; /* sum over warps of the most that one of its threads made */
     uint64_t warps;      /* that took part */
     uint64_t cycles[2];  /* clock cycles in malloc, and in free, of all threads */
-    uint64_t filled[2];  /* bench_fill: blocks, and the bytes that they were asked for */
+    uint64_t filled[2];  /* bench_fill, bench_keep: blocks, and the bytes that they were asked for */
     uint64_t low;        /* bench_range: lowest address of a block, inverted */
     uint64_t high;       /* highest end of one */
 };
@@ -40,7 +40,7 @@ struct bench_cell {
     void **others;      /* as many as pointers[] */
     char *packed;       /* bench_pack...: memory in which blocks lie one behind the other */
     uint64_t *counter;  /* bench_bump */
-    struct bench_tally *tally; /* bench_check, bench_fill, bench_count_... */
+    struct bench_tally *tally; /* bench_check, bench_fill, bench_range, bench_keep, bench_count_... */
 };
 
 /* bench_hold and bench_thin work on held[first .. last), whatever the grid. */
@@ -145,7 +145,9 @@ SIMT_KERNEL_DECLARE(bench_write);      /* bench_put_pattern for pointers[i] */
 SIMT_KERNEL_DECLARE(bench_check);      /* reads it back */
 SIMT_KERNEL_DECLARE(bench_check_fill); /* the same for the chains that bench_fill leaves */
 SIMT_KERNEL_DECLARE(bench_shuffle);    /* others[] = pointers[], in another order */
-SIMT_KERNEL_DECLARE(bench_range);      /* where the blocks of pointers[] begin and end */
+SIMT_KERNEL_DECLARE(bench_range); /* where the blocks of pointers[] begin and end, and how many are NULL */
+SIMT_KERNEL_DECLARE(bench_keep);  /* pointers[i], unless it is NULL, joins the chain others[i] */
+SIMT_KERNEL_DECLARE(bench_check_kept); /* reads the chains back; how many blocks they have */
 SIMT_KERNEL_DECLARE(bench_pack); /* others[i] = a place for block i, one behind the other, all as large */
 SIMT_KERNEL_DECLARE(bench_pack_size); /* others[i] = bytes of block i, to a multiple of 16 */
 SIMT_KERNEL_DECLARE(

@@ -375,6 +375,77 @@ static enum quarry_status measure_frag(struct run *run)
     return status == QUARRY_OK && !*run->cell->fault ? inspect(run, run->count, "after the rounds") : status;
 }
 
+/* Whether the blocks that stay are as they were left: then all of them are in the chains. */
+static enum quarry_status check_growth(struct run *run, uint64_t kept)
+{
+    struct bench_tally tally;
+    enum quarry_status status = clear_tally(run);
+    if (status == QUARRY_OK)
+        status = launch(run, &bench_check_kept, &run->blocks);
+    if (status == QUARRY_OK)
+        status = read_tally(run, &tally);
+    if (status != QUARRY_OK)
+        return status;
+    if (tally.broken || (bench_size(&run->blocks, 0) >= BENCH_LINK && tally.steps != kept))
+        FAULT(run, "%" PRIu64 " threads with a block overwritten, %" PRIu64 " of %" PRIu64 " blocks found",
+              tally.broken, tally.steps, kept);
+    return *run->cell->fault ? QUARRY_OK : inspect(run, kept, "when the heap was full");
+}
+
+enum {
+    GROWTH_PARTS =
+        BENCH_MAX_OPS - 2, /* results when so many parts of the heap are full, after round 1 and the last */
+    GROWTH_ROUNDS = 63     /* a time is the median of the last rounds, of so many at most */
+};
+
+/* In each round all threads allocate, and half of these blocks are freed.  The others stay, as chains.  The round in
+ * which a malloc fails is the last one. */
+static enum quarry_status measure_growth(struct run *run)
+{
+    const struct timing_step malloc_step = make_step(run, ACTION_MALLOC);
+    struct bench_tally tally = {0};
+    double times[GROWTH_ROUNDS], sorted[GROWTH_ROUNDS];
+    uint64_t slots = 0;
+    uint32_t part = 0, timed = 0;
+    enum quarry_status status = quarry_heap_slots(run->heap, run->shape->bytes, &slots);
+    if (status == QUARRY_OK)
+        status = clear_tally(run);
+    if (status == QUARRY_OK)
+        status = quarry_memory_fill(&run->workload->target, run->blocks.others, 0,
+                                    sizeof(void *) * run->shape->threads);
+    while (status == QUARRY_OK && !tally.nulls) {
+        status = timing_once(&run->workload->timing, &malloc_step, &times[timed++ % GROWTH_ROUNDS]);
+        if (status == QUARRY_OK)
+            status = launch(run, &bench_range, &run->blocks);
+        if (status == QUARRY_OK)
+            status = read_tally(run, &tally);
+        run->blocks.rounds++;
+        if (status == QUARRY_OK && !tally.nulls)
+            status = launch(run, run->kernels->survey->thin_half, &run->blocks);
+        if (status == QUARRY_OK)
+            status = launch(run, &bench_keep, &run->blocks);
+        if (!tally.nulls && tally.filled[0] * GROWTH_PARTS < part * slots)
+            continue;
+        part = (uint32_t)(tally.filled[0] * GROWTH_PARTS / (slots ? slots : 1)) + 1;
+        const uint32_t n = timed < GROWTH_ROUNDS ? timed : GROWTH_ROUNDS;
+        memcpy(sorted, times, n * sizeof *sorted);
+        struct workload_op *op = add_op(run, &run->test->steps[0]);
+        op->time = statistics_summarise(sorted, n);
+        op->blocks = tally.filled[0] + run->count - tally.nulls;
+        op->asked_bytes = tally.filled[1] + run->asked_bytes / run->count * (run->count - tally.nulls);
+        op->range_bytes = tally.high - ~tally.low;
+        op->rounds = run->blocks.rounds;
+        timed = 0;
+    }
+    if (status == QUARRY_OK)
+        status = read_tally(run, &tally);
+    run->cell->nulls = tally.nulls;
+    run->nulls += tally.nulls;
+    if (status == QUARRY_OK && tally.misaligned)
+        FAULT(run, "%" PRIu64 " blocks misaligned", tally.misaligned);
+    return status == QUARRY_OK && !*run->cell->fault ? check_growth(run, tally.filled[0]) : status;
+}
+
 static enum quarry_status measure_registers(struct run *run)
 {
     enum quarry_status status = QUARRY_OK;
@@ -393,8 +464,8 @@ static enum quarry_status measure_registers(struct run *run)
 
 int workload_resets(const struct bench_test *test)
 {
-    return test->kind == BENCH_FILL || test->kind == BENCH_FRAG || test->kind == BENCH_INIT ||
-           test->steps[0].action == ACTION_RESET;
+    return test->kind == BENCH_FILL || test->kind == BENCH_FRAG || test->kind == BENCH_GROW ||
+           test->kind == BENCH_INIT || test->steps[0].action == ACTION_RESET;
 }
 
 static uint32_t divisor(uint32_t a, uint32_t b)
@@ -482,6 +553,9 @@ enum quarry_status workload_measure(struct workload *workload, quarry_heap *heap
             break;
         case BENCH_FRAG:
             status = measure_frag(&run);
+            break;
+        case BENCH_GROW:
+            status = measure_growth(&run);
             break;
         case BENCH_REGISTERS:
             status = measure_registers(&run);

@@ -39,9 +39,10 @@
     }
 
 const struct bench_measure bench_measures[] = {
-    [BENCH_TIMED] = {"time", "us", 0},     [BENCH_WRITE] = {"bandwidth", "GB/s", 1},
-    [BENCH_FILL] = {"utilisation", "", 1}, [BENCH_FRAG] = {"range", "B", 0},
-    [BENCH_INIT] = {"time", "us", 0},      [BENCH_REGISTERS] = {"registers", "", 0},
+    [BENCH_TIMED] = {"time", "us", 0},        [BENCH_WRITE] = {"bandwidth", "GB/s", 1},
+    [BENCH_FILL] = {"utilisation", "", 1},    [BENCH_FRAG] = {"range", "B", 0},
+    [BENCH_GROW] = {"range", "B", 0},         [BENCH_INIT] = {"time", "us", 0},
+    [BENCH_REGISTERS] = {"registers", "", 0},
 };
 
 const struct bench_test bench_tests[] = {
@@ -117,6 +118,15 @@ const struct bench_test bench_tests[] = {
      .steps = {{ACTION_MALLOC, "range"}},
      .threads = {"4K", "10000", "100000", "100000"},
      .sizes = {"256", "16,256,4-1K", "16,256,1K,4-1K", "16,64,256,1K,4K,4-1K,4-8K"}},
+    {.name = "growth",
+     .what = "each round every thread allocates a block, and half are freed, until the heap is full: address "
+             "range",
+     .kind = BENCH_GROW,
+     .steps = {{ACTION_MALLOC, "malloc"}},
+     .threads = {"1K", "1K", "100000", "100000"},
+     .sizes = ONE("16"),
+     .heap_mib = 256,
+     .not_by_default = 1},
     {.name = "fill",
      .what = "every thread allocates until it gets NULL",
      .kind = BENCH_FILL,

@@ -32,18 +32,19 @@ struct bench_step {
 
 /* How a test runs; which decides what its results are, bench_measures[kind]. */
 enum bench_kind {
-    BENCH_TIMED,    /* runs of all steps in order, after one that is verified */
-    BENCH_WRITE,    /* as BENCH_TIMED; what is timed writes blocks */
-    BENCH_FILL,     /* each thread allocates until it gets NULL */
-    BENCH_FRAG,     /* address ranges after rounds of freeing and allocating */
-    BENCH_INIT,     /* heaps are created; then as BENCH_TIMED */
+    BENCH_TIMED, /* runs of all steps in order, after one that is verified */
+    BENCH_WRITE, /* as BENCH_TIMED; what is timed writes blocks */
+    BENCH_FILL,  /* each thread allocates until it gets NULL */
+    BENCH_FRAG,  /* address ranges after rounds of freeing and allocating */
+    BENCH_GROW,  /* the same and times, in rounds of which half of the blocks stay, until the heap is full */
+    BENCH_INIT,  /* heaps are created; then as BENCH_TIMED */
     BENCH_REGISTERS /* nothing runs */
 };
 
 /* For which machine, or for how long, the axes of a test are. */
 enum bench_scale { BENCH_QUICK, BENCH_CPU, BENCH_GPU, BENCH_FULL, BENCH_SCALES };
 
-enum { BENCH_MAX_STEPS = 6, BENCH_MAX_OPS = 4 };
+enum { BENCH_MAX_STEPS = 6, BENCH_MAX_OPS = 12 };
 
 struct bench_test {
     const char *name;

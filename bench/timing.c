@@ -117,6 +117,12 @@ static enum quarry_status run_steps(struct timing *timing, const struct timing_s
     return status;
 }
 
+enum quarry_status timing_once(struct timing *timing, const struct timing_step *step, double *us)
+{
+    int late;
+    return run_steps(timing, step, 1, us, &late);
+}
+
 /* Summarises what step i has so far, whose samples stay in their order. */
 static struct statistics summarise_step(const struct timing *timing, unsigned i, uint32_t n)
 {

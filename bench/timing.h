@@ -57,6 +57,9 @@ void timing_close(struct timing *timing);
 enum quarry_status timing_run(struct timing *timing, const struct timing_step *steps, unsigned count,
                               struct statistics *summaries);
 
+/* Runs one step, once, timed. */
+enum quarry_status timing_once(struct timing *timing, const struct timing_step *step, double *us);
+
 /* Runs one step, once, untimed.  Does not wait. */
 enum quarry_status timing_queue(const struct timing *timing, const struct timing_step *step);
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of three papers, with our implementations: Pham et al., "Dynamic Buffer Management in Massively Parallel
-Systems"; by names such as 5.1, C. Eckert's thesis on ScatterAlloc and mallocMC; and, by names such as gelado-5, Gelado and
-Garland, "Throughput-Oriented GPU Memory Allocation".
+"""The figures of four papers, with our implementations: Pham et al., "Dynamic Buffer Management in Massively Parallel
+Systems"; by names such as 5.1, C. Eckert's thesis on ScatterAlloc and mallocMC; by names such as gelado-5, Gelado and Garland,
+"Throughput-Oriented GPU Memory Allocation"; and, by names such as ouro-sizes, figure 3 of Winter et al., "Ouroboros:
+Virtualized Queues for Dynamic Memory Management on GPUs".
 
     scripts/figures.py QUARRY OUT                 measures: writes OUT/figureN.csv, then draws
     scripts/figures.py QUARRY OUT --survey CSV    takes the rows of `quarry bench` from its CSV file, and measures nothing
@@ -47,6 +48,14 @@ SCALES = {
         "every": "40",
         "runs": "5",
         "blocks": [],
+        "ouro": ["--heap", "2G"],
+        "ouro-toolkit": ["--heap", "2G", "--runs", "1", "--watchdog", "8"],
+        "ouro-sizes": "16,32,64,128,256,512,1024,2048,4096,8192,16-8192",
+        "ouro-counts": "10000,100000",
+        "ouro-threads": "1,10,100,1000,10000,100000,1000000",
+        "ouro-toolkit-counts": [("16,32,64,128,256,512,1024,2048,4096,8192,16-8192", "10000"), ("16,32,64,128,256", "100000")],
+        "ouro-toolkit-threads": [("32,128,1024,8192", "1,10,100,1000,10000")],
+        "ouro-blocks": "100000",
     },
     "cpu": {
         "bench": ["--heap", "64M"],
@@ -65,6 +74,14 @@ SCALES = {
         "every": "1024",
         "runs": "3",
         "blocks": ["--runs", "9"],
+        "ouro": ["--heap", "64M"],
+        "ouro-toolkit": ["--heap", "64M"],
+        "ouro-sizes": "16,32,64,128,256,512,1024,2048,4096,8192,16-8192",
+        "ouro-counts": "100,1000",
+        "ouro-threads": "1,10,100,1000",
+        "ouro-toolkit-counts": [("16,32,64,128,256,512,1024,2048,4096,8192,16-8192", "100,1000")],
+        "ouro-toolkit-threads": [("32,128,1024,8192", "1,10,100,1000")],
+        "ouro-blocks": "1000",
     },
     "quick": {
         "bench": ["--heap", "16M", "--runs", "2"],
@@ -83,6 +100,14 @@ SCALES = {
         "every": "8320",
         "runs": "1",
         "blocks": ["--threads", "32,256", "--runs", "2", "--ratios", "1,16"],
+        "ouro": ["--heap", "1M", "--runs", "2"],
+        "ouro-toolkit": ["--heap", "1M", "--runs", "2"],
+        "ouro-sizes": "16,16-1024",
+        "ouro-counts": "32,256",
+        "ouro-threads": "1,32",
+        "ouro-toolkit-counts": [("16,16-1024", "32,256")],
+        "ouro-toolkit-threads": [("32", "1,32")],
+        "ouro-blocks": "256",
     },
 }
 WALKS = "rw,rw-bm,crw,corw"
@@ -97,7 +122,9 @@ class Missing(Exception):
 
 
 class Refused(RuntimeError):
-    """The command lacks memory, or found bad data."""
+    """The command lacks memory, or found bad data, or some of its cells went wrong; `out` is what it printed."""
+
+    out = ""
 
 
 class Tool:
@@ -122,9 +149,10 @@ class Tool:
         if command not in self.done:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
-                error = Refused if done.returncode == 1 else RuntimeError
-                raise error(f"{os.path.basename(program)} {' '.join(arguments)}: exit code {done.returncode}: "
-                            f"{done.stderr.strip()}")
+                error = (Refused if done.returncode == 1 else RuntimeError)(
+                    f"{os.path.basename(program)} {' '.join(arguments)}: exit code {done.returncode}: {done.stderr.strip()}")
+                error.out = done.stdout
+                raise error
             self.done[command] = done.stdout, done.stderr
         return self.done[command]
 
@@ -205,6 +233,8 @@ class Survey(Tool):
 
     def chosen(self, options):
         """The rows, one for each point of the axes, in the order of the options' values; those that have none become `lacking`."""
+        if options["--test"] not in SAME_TESTS:
+            raise Missing("a survey has no rows of it")
         tests, op = SAME_TESTS[options["--test"]]
         wanted = {name: options.get(f"--{name}", "").split(",") for name in ("allocator", "size", "free", "lanes", "page")}
         wanted = {name: values for name, values in wanted.items() if values != [""]}
@@ -555,6 +585,50 @@ def delegations(tool):
             for (threads, elements), rows in times.items() if len(rows) == 2]
 
 
+# Of Ouroboros: the six, and what they are compared with. The toolkit's heap can't be emptied, so only its times are there. It takes
+# seconds where others take microseconds, or hangs.
+OURO = "ouro-p-s,ouro-p-va,ouro-p-vl,ouro-c-s,ouro-c-va,ouro-c-vl"
+
+
+def ouro(tool, test, allocators, scale, *arguments):
+    return tool.csv("bench", "--backend", tool.backend, "--test", test, "--allocator", allocators, *tool.scale[scale], *arguments)
+
+
+def ouro_times(sizes, threads):
+    """Mallocs in a heap from which as many blocks were freed before. `scaling` has mallocs and frees of the same runs."""
+    def rows(tool):
+        wanted = "--size", tool.scale["ouro-sizes"] if sizes == "all" else sizes
+        found = ouro(tool, "scaling", OURO + ",scatter", "ouro", *wanted, "--threads", tool.scale[f"ouro-{threads}"])
+        for some, count in tool.scale[f"ouro-toolkit-{threads}"]:
+            try:
+                found += ouro(tool, "scaling", "cuda", "ouro-toolkit", "--size", some, "--threads", count)
+            except Refused as refused:
+                found += [row for row in csv.DictReader(refused.out.splitlines()) if row["status"] == "ok"]
+                print(f"figures.py: left out: {refused}", file=sys.stderr)
+        return [{"sizes": "one size" if row["draw"] == "one" else "mixed", **row} for row in found]
+    return rows
+
+
+def ouro_first(tool):
+    return ouro(tool, "first-vs-warm", OURO, "ouro", "--size", tool.scale["ouro-sizes"], "--threads", tool.scale["ouro-blocks"])
+
+
+def ouro_range(tool):
+    """Of blocks that lie where they were first put."""
+    sizes = ",".join(size for size in tool.scale["ouro-sizes"].split(",") if "-" not in size)
+    found = ouro(tool, "frag", OURO + ",scatter", "ouro", "--size", sizes, "--threads", tool.scale["ouro-blocks"])
+    return [row for row in found if row["rounds"] == "0"]
+
+
+def ouro_growth(tool):
+    return ouro(tool, "growth", OURO + ",scatter", "ouro", "--size", "16", "--threads", tool.scale["ouro-blocks"])
+
+
+def ouro_fill(tool):
+    sizes = ",".join(size for size in tool.scale["ouro-sizes"].split(",") if "-" not in size)
+    return ouro(tool, "fill", OURO + ",scatter", "ouro", "--size", sizes)
+
+
 # ---- lines of each figure: (name, {column: value}) for a row ----
 
 
@@ -590,6 +664,17 @@ def of_pages(row):
 
 def of_contestants(row):
     yield row["contestant"], row
+
+
+def of_mallocs(row):
+    """Mixed sizes lie at their largest, as a point behind a line."""
+    if row["op"] == "malloc":
+        yield row["allocator"] + (", mixed" if row["sizes"] == "mixed" else ""), row
+
+
+def of_first(row):
+    if row["draw"] == "one":
+        yield f"{row['allocator']}, {row['op']}", row
 
 
 def of_variants(row):
@@ -665,6 +750,19 @@ FIGURES = {
                        (("rate", "million units a second"),), of_variants, panel=""),
     "gelado-6": Figure("Removals from a list: time with classical barriers / with delegation", delegations, THREADS,
                        (("speedup", "speedup"),), of_ratios, panel="", scales=("log", "linear")),
+    "ouro-sizes": Figure("malloc of a block by so many threads; heap of {heap_bytes} bytes", ouro_times("all", "counts"),
+                         ("bytes", "bytes of a block"), (TIME,), of_mallocs, "threads", heading="{} threads"),
+    "ouro-threads": Figure("malloc of a block; heap of {heap_bytes} bytes", ouro_times("32,128,1024,8192", "threads"), THREADS,
+                           (TIME,), of_mallocs, "bytes", heading="{} bytes"),
+    "ouro-first": Figure("malloc by {threads} threads in a fresh heap, and after frees", ouro_first, ("bytes", "bytes of a block"),
+                         (TIME,), of_first, "op", heading="{}"),
+    "ouro-range": Figure("Address range of {threads} blocks", ouro_range, ("bytes", "bytes of a block"),
+                         (("range_bytes", "bytes"),), panel=""),
+    "ouro-growth": Figure("{threads} blocks of {bytes} bytes a round, of which half are freed, until the heap is full", ouro_growth,
+                          ("rounds", "rounds"), (("range_bytes", "address range, bytes"), ("median_us", "malloc, us")), panel="",
+                          scales=("linear", "linear")),
+    "ouro-fill": Figure("Memory utilisation of a full heap", ouro_fill, ("bytes", "bytes of a block"),
+                        (("utilisation", "bytes asked for / heap"),), panel="", scales=("log", "linear")),
 }
 BLOCKS = "gelado-5", "gelado-6"  # of quarry-blocks
 
@@ -674,7 +772,7 @@ BLOCKS = "gelado-5", "gelado-6"  # of quarry-blocks
 
 def path_of(out, number, ending):
     """figure6.csv, figureB.1.csv, figure-gelado-6.csv."""
-    return os.path.join(out, f"figure{'-' if number in BLOCKS else ''}{number}.{ending}")
+    return os.path.join(out, f"figure{'-' if '-' in str(number) else ''}{number}.{ending}")
 
 
 def write(path, rows):
@@ -694,7 +792,8 @@ INK = "#808080"
 COLORS = {"rw": "#e0564a", "rw-bm": "#d98c1f", "crw": "#3d9a50", "corw": "#3c82d6", "queue": INK, "one counter": INK,
           "two-pass": INK, "a store": "#b07cc6", "simulated": "#3c82d6", "normal": "#d98c1f", "bare": "#d98c1f", "direct": "#3c82d6",
           "composed": "#3d9a50", "cuda": "#e0564a", "ring": INK, "scatter": "#3d9a50", "rw-malloc": "#d98c1f",
-          "one heap": "#3c82d6", "bulk": "#3c82d6", "paper's bulk": "#d98c1f", "counting": "#e0564a"}
+          "one heap": "#3c82d6", "ouro-p-s": "#3c82d6", "ouro-p-va": "#2f9e8f", "ouro-p-vl": "#6a6fd8", "ouro-c-s": "#d98c1f",
+          "ouro-c-va": "#b07cc6", "ouro-c-vl": "#c9a227", "bulk": "#3c82d6", "paper's bulk": "#d98c1f", "counting": "#e0564a"}
 SHADES = dict(zip([*CLUSTERS.values(), "100 % free", "50 % free", "10 % free", "rw-malloc, pages of 16",
                    "rw-malloc, pages of 64", "rw-malloc, pages of 256", "scatter, pages of 4096",
                    *(f"{ratio} readers for a writer" for ratio in (1, 4, 16, 64, 256))],

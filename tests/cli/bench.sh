@@ -179,6 +179,11 @@ same "$(sed 1d "$scratch/all" | awk -F, '$33 != "ok" || $14 != 1' | wc -l)" 0 'r
 same "$(sed 1d "$scratch/all" | awk -F, '$32 == "write" || $32 == "workload" { print $37 }' | sort -u)" 6400 'bytes written'
 sed 1d "$scratch/all" | awk -F, '$32 == "frag" { rows++; good += $36 >= 6400 && $36 <= 4194304 && $37 == 6400; n = n $35 " " }
     END { exit !(rows == 8 && good == 8 && n == "0 1 4 16 0 1 4 16 ") }' || fail 'address ranges'
+# Half of 256 blocks stay in each round until the heap is full. Those of the last round are among the blocks.
+run 0 bench --backend cpu --test growth --allocator ouro-c-va,rw --threads 256 --heap 1M --csv
+sed 1d "$out" | awk -F, '{ wrong += $36 < $37 || $36 > 1048576 || $37 != 16 * $30 || $35 <= last[$3]; last[$3] = $35; blocks[$3] = $30; rows++ }
+    END { near = blocks["ouro-c-va"] / 128 / last["ouro-c-va"]; exit !(!wrong && rows > 15 && near > 0.9 && near < 1.1) }' || fail 'growth'
+checks=$((checks + 1))
 if command -v python3 >/dev/null 2>&1; then
     python3 - "$scratch/json" "$scratch/all" >"$out" 2>&1 <<'EOF' || fail 'JSON and CSV'
 import csv, json, sys

@@ -64,7 +64,13 @@ head_of B.1 $cycles,malloc_cycles,free_cycles,slots_before,slots_after
 head_of 5.6 allocator,species,percent
 head_of gelado-5 device,backend,measure,variant,threads
 head_of gelado-6 device,backend,threads,writers,ratio,classical_us,delegating_us,speedup
-drawn=(1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 5.6 B.1 gelado-5 gelado-6)
+head_of ouro-sizes "sizes,$bench"
+head_of ouro-threads "sizes,$bench"
+for number in ouro-first ouro-range ouro-growth ouro-fill; do
+    head_of "$number" "$bench"
+done
+drawn=(1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 5.6 B.1 gelado-5 gelado-6
+    ouro-sizes ouro-threads ouro-first ouro-range ouro-growth ouro-fill)
 if [ -x "$(dirname "$quarry")/tests/particles/particles" ]; then
     head_of 5.3 allocator,backend,step
     head_of 5.4 allocator,backend,step
@@ -120,6 +126,15 @@ done
         good = !wrong && rows == 14' 'rates'
     look gelado-6 'seen[r["ratio"]]++; wrong += r["threads"] != r["writers"] * r["ratio"] || r["speedup"] <= 0
         good = !wrong && seen[1] == 2 && seen[16] == 2' 'speedups'
+    look ouro-sizes 'if (r["op"] == "malloc") seen[r["allocator"], r["sizes"], r["threads"]]++
+        good = seen["ouro-c-vl", "mixed", 256] == 1 && seen["cuda", "one size", 32] == 1 && seen["scatter", "one size", 256] == 1' 'allocators'
+    look ouro-threads 'seen[r["bytes"]]++; good = seen[32] == 32 && seen[8192] == 28' 'sizes'
+    look ouro-first 'seen[r["op"]]++; good = seen["first"] == 12 && seen["warm"] == 12' 'fresh and warm heaps'
+    look ouro-range 'rows++; wrong += r["range_bytes"] < 4096 || r["rounds"] != 0; good = rows == 7 && !wrong' 'ranges'
+    # Half of 256 blocks of 16 bytes stay in each round; a mebibyte has 65,536.
+    look ouro-growth 'if (r["allocator"] == "ouro-c-s") { rows++; wrong += r["rounds"] <= last; last = r["rounds"]; kept = r["blocks"] }
+        good = rows > 5 && !wrong && last > 400 && last < 560 && kept > 58000 && kept < 65536' 'rounds of growth'
+    look ouro-fill 'wrong += r["utilisation"] < 0.7; good = ++rows == 7 && !wrong' 'utilisation'
     look 12 'seen[r["lanes"]]++; good = seen[1] == 12 && seen[32] == 12' 'lanes'
     look 16 'rows++; good += r["op"] == "free" && r["cycles"] > 0; if (good < rows) exit' 'cycles of a free'
     look 17 'seen[r["allocator"], r["free_percent"]] += r["paged_ms"] > 0 && r["ms"] >= r["paged_ms"] - 0.01

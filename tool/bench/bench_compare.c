@@ -129,6 +129,7 @@ static void set_value(struct result *result, const double *numbers)
         result->value = numbers[UTILISATION];
         break;
     case BENCH_FRAG:
+    case BENCH_GROW:
         result->value = numbers[RANGE];
         break;
     case BENCH_REGISTERS:

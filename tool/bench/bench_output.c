@@ -129,7 +129,7 @@ static void print_row_title(const struct table *table, const struct cell *cell, 
         snprintf(bytes, sizeof bytes, "%" PRIu64 "%c", cell->least, cell->octaves ? '~' : '-');
     snprintf(bytes + strlen(bytes), sizeof bytes - strlen(bytes), "%" PRIu64, cell->bytes);
     snprintf(title, sizeof title, "%s", name);
-    if (cell->test->kind == BENCH_FRAG)
+    if (cell->test->kind == BENCH_FRAG || cell->test->kind == BENCH_GROW)
         snprintf(title + strlen(title), sizeof title - strlen(title), "+%u", op->rounds);
     if (cell->lanes != SIMT_LANES)
         snprintf(title + strlen(title), sizeof title - strlen(title), "/%u", cell->lanes);
@@ -169,6 +169,7 @@ static void print_result(const struct table *table, const struct cell *cell, con
                  100 * (double)op->asked_bytes / (double)cell->result.heap.pool_bytes, op->blocks);
         break;
     case BENCH_FRAG:
+    case BENCH_GROW:
         snprintf(text, sizeof text, "%s %.2fx", tool_format_bytes(op->range_bytes, bytes),
                  (double)op->range_bytes / (double)op->asked_bytes);
         break;

@@ -211,7 +211,8 @@ static int has_results(const struct bench *bench, const struct cell *cell)
         mallocs |= test->steps[i].action == ACTION_MALLOC && test->steps[i].op;
     if (!cell->allocator.counts_slots && (workload_resets(test) || cell->free_share < TOOL_WHOLE))
         return 0;
-    if (bench->policies.oom == QUARRY_OOM_TRAP && (test->kind == BENCH_FILL || !cell->free_share))
+    if (bench->policies.oom == QUARRY_OOM_TRAP &&
+        (test->kind == BENCH_FILL || test->kind == BENCH_GROW || !cell->free_share))
         return 0;
     return cell->free_share || mallocs;
 }
