@@ -132,6 +132,7 @@ SIMT_FN uint64_t quarry_arenas_search(const struct quarry_arenas *h, uint32_t gr
                                       uint32_t class_)
 {
     uint32_t blocks = quarry_bin_blocks(&h->shape, class_), which = 0;
+    int scattered = 0;
     uint64_t found = 0;
     struct quarry_random r = quarry_random_start();
     while (has) {
@@ -163,10 +164,9 @@ SIMT_FN uint64_t quarry_arenas_search(const struct quarry_arenas *h, uint32_t gr
             quarry_srcu_leave(readers, same, section); /* which syncs: what a leader acquired holds for all */
         }
         uint32_t served = simt_ballot(group, got != 0);
-        which = served && (simt_popc_u32(served) - 1u) * QUARRY_ARENAS_FEW < simt_popc_u32(has)
-                    ? simt_rank(has)
-                    : 0;
+        scattered |= served && (simt_popc_u32(served) - 1u) * QUARRY_ARENAS_FEW < simt_popc_u32(has);
         has &= ~served;
+        which = scattered ? simt_rank(has) : 0;
         if (served == 0)
             simt_backoff();
     }
