@@ -38,6 +38,8 @@ plant ualloc 60 bin.h 'two list one bin' \
     's/return next \& ~word \& \(QUARRY_BIN_LISTING/return next \& (~word | QUARRY_BIN_LISTING) \& (QUARRY_BIN_LISTING/'
 plant ualloc 60 bin.h 'two retire one bin' \
     's/return next \& ~word \& \(QUARRY_BIN_LISTING/return next \& (~word | QUARRY_BIN_RETIRING) \& (QUARRY_BIN_LISTING/'
+plant ualloc 60 bin.h 'who counts blocks forgets those of others' \
+    's/\*n = (simt_exchange_u32\(&bin->given)/(void)\1/'
 plant ualloc 60 arenas_take.h 'who gets no bin gives up blocks of bins that still come' \
     's/uint32_t stays = left \? left - blocks \+ 1u : 0;/uint32_t stays = 0;/'
 plant ualloc 60 arenas_take.h 'bins that are not made are still promised' \

@@ -191,7 +191,7 @@ SIMT_FN void quarry_ualloc_count_page(const struct quarry_arenas *x, uint32_t pa
     /* What is all free would be retired. */
     sum->faults += quarry_bin_free(word) != clear || (word & (QUARRY_BIN_RETIRING | QUARRY_BIN_LISTING)) ||
                    clear == blocks || (clear != 0 && !(word & QUARRY_BIN_LISTED)) || bin->page != page ||
-                   bin->arena >= x->count || word / QUARRY_BIN_CLAIM != 0;
+                   bin->arena >= x->count || word / QUARRY_BIN_CLAIM != 0 || bin->given != 0;
     sum->odds += clear * (quarry_ualloc_key(class_) + quarry_ualloc_list_key(bin->arena, class_));
     if (number == 0)
         return;

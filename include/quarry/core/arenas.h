@@ -19,8 +19,9 @@
  * malloc: core/arenas_take.h.
  *
  * free.  Lanes whose blocks are of one bin work together: clear the bits, raise the count, list the bin if it was
- * not, and then signal.  They need not be readers: until the count is raised the bin can't be retired, and after that
- * they touch it only if a flag is theirs.  One lane lists a bin, and one decides about it: who has set the flag.
+ * not, and then signal.  If another one is about to raise the count it does so for them, and they only signal.  They
+ * need not be readers: until the count is raised the bin can't be retired, and after that they touch it only if a flag
+ * is theirs.  One lane lists a bin, and one decides about it: who has set the flag.
  * Others that give blocks of the bin meanwhile don't wait.
  *
  * Retiring a bin.  Who gives the last block that was not free sets RETIRING, and decides: takes all the units of
@@ -34,9 +35,9 @@
  * Chunks.  A chunk is a bin whose blocks are bins: they are taken, given and retired by the same functions.  Who has
  * retired a bin frees it as a block of its chunk, and who runs the callback of a chunk gives it to the buddy system.
  *
- * Nothing is lost.  Each signalled block is in a bin that is listed, or is being listed by somebody who waits for a
- * mutex only; so who got a unit finds a block in the end, and likewise for bins.  A bin that is made or retired
- * is promised, or announced, to the semaphore where it arrives.
+ * Nothing is lost.  Each signalled block is in a bin that is listed, or is being counted or listed by somebody who
+ * waits for a mutex only; so who got a unit finds a block in the end, and likewise for bins.  A bin that is made or
+ * retired is promised, or announced, to the semaphore where it arrives.
  *
  * Nobody waits for ever.  Waits for units go up only: blocks, bins, orders of the buddy system.  Nobody waits for
  * units while it has some that it has not looked for.  Who decides waits only while it holds neither units nor an
@@ -240,8 +241,9 @@ SIMT_FN struct quarry_bin *quarry_arenas_given(const struct quarry_arenas *h, st
         n = 1;
     }
     struct quarry_arena_list *list = quarry_arenas_list(h, bin->arena, class_);
-    uint32_t flags = quarry_bin_raise(bin, n, blocks);
-    (void)simt_add_u64(&list->spare, n, relaxed);
+    uint32_t counted = n, flags = quarry_bin_raise(bin, &counted, blocks);
+    if (counted)
+        (void)simt_add_u64(&list->spare, counted, relaxed);
     if (flags & QUARRY_BIN_LISTING)
         quarry_arenas_enlist(h, bin);
     quarry_semaphore_add(&h->supply[class_], n, 0, expected);

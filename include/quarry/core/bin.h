@@ -33,15 +33,21 @@
  *     LISTING    the lane that has set the flag is about to list the bin
  *     RETIRING   the lane that has set the flag decides whether the bin, whose blocks are all free, is retired
  *
+ * Many give blocks of a bin at once, but who adds to the count must set flags, and so needs a compare-exchange.
+ * Therefore blocks are added to `given` first.  Who finds 0 there takes what is there, by an exchange, and counts it.
+ * Who finds more leaves its blocks to that lane, and does not touch the bin any more.  So as long as `given` is not 0
+ * one lane is about to empty it.  Nothing that was given is counted twice, or is missing when all blocks are counted.
+ *
  * Flags and count are one word.  So who adds to the count sets at that instant the flags that say what it has to do
  * then, and who unlists the bin knows that nobody had added.
  *
- * Who gives blocks keeps the bin from being retired until it has counted them, for not all are counted before.
- * After that it touches the bin only if it has set a flag.
+ * Who gives blocks keeps the bin from being retired until they are counted, for not all are counted before.  Who has
+ * counted some touches the bin after that only if it has set a flag.
  *
  * Order.  Clearing a bit releases and setting one acquires: what was done to a block before it was given
- * happens-before what its next owner does.  Adding to the count releases: so who retires the bin, and acquires,
- * knows what was done to all blocks.  Lowering it is relaxed: who does not see the bits clear yet looks again. */
+ * happens-before what its next owner does.  Adding to `given` releases, emptying it acquires, and adding to the count
+ * releases: so who retires the bin, and acquires, knows what was done to all blocks.  Lowering it is relaxed: who does
+ * not see the bits clear yet looks again. */
 #ifndef QUARRY_CORE_BIN_H
 #define QUARRY_CORE_BIN_H
 
@@ -72,6 +78,7 @@ struct quarry_bin {
     uint32_t class_;
     uint32_t arena; /* whose list has it */
     uint32_t used[QUARRY_BIN_WORDS];
+    uint32_t given; /* blocks that are free, and which somebody is about to count */
 };
 SIMT_STATIC_ASSERT(sizeof(struct quarry_bin) <= QUARRY_BIN_HEAD, "a bin's head fits");
 SIMT_STATIC_ASSERT(QUARRY_BIN_BLOCKS_MOST < QUARRY_BIN_CLAIM / QUARRY_BIN_ONE, "a count fits its field");
@@ -226,6 +233,7 @@ SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t cla
     }
     simt_store_u32(&bin->word, (blocks - kept) * QUARRY_BIN_ONE | (blocks > kept ? QUARRY_BIN_LISTED : 0),
                    relaxed);
+    simt_store_u32(&bin->given, 0, relaxed);
 }
 
 /* Lowers the count by up to n.
@@ -243,16 +251,23 @@ SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *
     return got;
 }
 
-/* n blocks more are free; their bits are clear.
+/* *n blocks more are free; their bits are clear.
+ *   n        out: how many the caller has counted: 0, if somebody else does it, or more, for others
  *   blocks   that the bin has
  * Returns the flags that the caller has set: LISTING: it must list the bin; RETIRING: it must decide, after that.
  * With none it must not touch the bin any more.  Order: release. */
-SIMT_FN uint32_t quarry_bin_raise(struct quarry_bin *bin, uint32_t n, uint32_t blocks)
+SIMT_FN uint32_t quarry_bin_raise(struct quarry_bin *bin, uint32_t *n, uint32_t blocks)
 {
+    simt_fence(acq_rel); /* pairs with the exchange below */
+    if (simt_add_u32(&bin->given, *n, fenced) != 0) {
+        *n = 0;
+        return 0;
+    }
     uint32_t word = simt_load_u32(&bin->word, relaxed);
+    *n = simt_exchange_u32(&bin->given, 0, acquire); /* pairs with the fence above, of all who have added */
     simt_fence(acq_rel); /* once, and not with each try; pairs with the acquire in quarry_arenas_retire_try */
     for (;;) {
-        uint32_t next = word + n * QUARRY_BIN_ONE, seen;
+        uint32_t next = word + *n * QUARRY_BIN_ONE, seen;
         if (!(word & QUARRY_BIN_LISTED))
             next |= QUARRY_BIN_LISTING;
         if (quarry_bin_free(next) == blocks)
