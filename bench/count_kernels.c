@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* malloc and free once more, in kernels that count: so those that are timed pay nothing for it.  Compiled for
- * the CPU and for CUDA, once for each allocator. */
+/* malloc and free once more, in kernels that count: so those with one allocator's code that are timed pay nothing
+ * for it.  Compiled for the CPU and for CUDA, once for each allocator that is counted apart, and for all. */
 #define QUARRY_COUNT_STEPS
 #include "kernels.h"
 

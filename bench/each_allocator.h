@@ -16,7 +16,8 @@
  * program that is built without any, has EACH_ANY(fill_kernels) there.  Those are for all heaps: with
  * policies, in debug mode, and plain.  EACH_COUNTED_OF is EACH_OF for kernels that count, which fewer have.
  *
- * All such sources of a program are included in one file, so their other names differ, too. */
+ * All such sources of a program are included in one file, so their other names differ, too.  In the one of all
+ * allocators steps are counted (core/context.h), for count_kernels.c is its first source. */
 #ifndef QUARRY_BENCH_EACH_ALLOCATOR_H
 #define QUARRY_BENCH_EACH_ALLOCATOR_H
 

@@ -153,14 +153,18 @@ SIMT_KERNEL_DECLARE(bench_pack_size); /* others[i] = bytes of block i, to a mult
 SIMT_KERNEL_DECLARE(
     bench_pack_write); /* others[i], bytes before block i, becomes its place, and is written */
 
+/* For any heap: state_kernels.c */
+SIMT_KERNEL_DECLARE(bench_fill); /* until each thread got NULL: pointers[i] = chain of others[i] blocks */
+SIMT_KERNEL_DECLARE(bench_hold); /* allocates those of held[] that are NULL */
+SIMT_KERNEL_DECLARE(bench_thin); /* frees free_share / 2^32 of held[], chosen by a hash of the index */
+SIMT_KERNEL_DECLARE(bench_thin_half); /* frees half of pointers[], by a hash of index and round: NULL then */
+SIMT_KERNEL_DECLARE(bench_renew);     /* allocates those of pointers[] that are NULL */
+
 /* Each allocator's: heap_kernels.c */
 struct bench_heap_kernels {
     const struct simt_kernel *malloc;  /* timed: pointers[i] = a new block */
     const struct simt_kernel *free;    /* timed: frees pointers[i] */
     const struct simt_kernel *at_once; /* timed: pointers[i] = a new block, freed again */
-    const struct simt_kernel *fill; /* until each thread got NULL: pointers[i] = chain of others[i] blocks */
-    const struct simt_kernel *hold; /* allocates those of held[] that are NULL */
-    const struct simt_kernel *thin; /* frees free_share / 2^32 of held[], chosen by a hash of the index */
 };
 
 /* Each allocator's: survey_kernels.c */
@@ -169,9 +173,6 @@ struct bench_survey_kernels {
     const struct simt_kernel
         *exchange; /* puts new blocks into pointers[], at any place, and frees what lay there */
     const struct simt_kernel *produce; /* pointers[i] = a new block, written */
-    const struct simt_kernel
-        *thin_half;                  /* frees half of pointers[], by a hash of index and round: NULL then */
-    const struct simt_kernel *renew; /* allocates those of pointers[] that are NULL */
 };
 
 /* Each allocator's: count_kernels.c */

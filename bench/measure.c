@@ -318,7 +318,7 @@ static enum quarry_status measure_fill(struct run *run)
     struct bench_tally tally;
     enum quarry_status status = clear_tally(run);
     if (status == QUARRY_OK)
-        status = launch(run, run->kernels->heap->fill, &run->blocks);
+        status = launch(run, &bench_fill, &run->blocks);
     if (status == QUARRY_OK)
         status = launch(run, &bench_check_fill, &run->blocks);
     if (status == QUARRY_OK)
@@ -361,9 +361,9 @@ static enum quarry_status measure_frag(struct run *run)
     enum quarry_status status = verify_step(run, ACTION_MALLOC);
     for (unsigned i = 0; i < sizeof after / sizeof *after && status == QUARRY_OK && !*run->cell->fault; i++) {
         for (; run->blocks.rounds < after[i] && status == QUARRY_OK; run->blocks.rounds++) {
-            status = launch(run, run->kernels->survey->thin_half, &run->blocks);
+            status = launch(run, &bench_thin_half, &run->blocks);
             if (status == QUARRY_OK)
-                status = launch(run, run->kernels->survey->renew, &run->blocks);
+                status = launch(run, &bench_renew, &run->blocks);
         }
         if (status == QUARRY_OK)
             status = launch(run, &bench_write, &run->blocks);
@@ -421,7 +421,7 @@ static enum quarry_status measure_growth(struct run *run)
             status = read_tally(run, &tally);
         run->blocks.rounds++;
         if (status == QUARRY_OK && !tally.nulls)
-            status = launch(run, run->kernels->survey->thin_half, &run->blocks);
+            status = launch(run, &bench_thin_half, &run->blocks);
         if (status == QUARRY_OK)
             status = launch(run, &bench_keep, &run->blocks);
         if (!tally.nulls && tally.filled[0] * GROWTH_PARTS < part * slots)

@@ -97,25 +97,10 @@ EACH_KERNEL(bench_produce, struct bench_cell, a)
         bench_put_pattern(block, i, bytes);
 }
 
-EACH_KERNEL(bench_thin_half, struct bench_cell, a)
-{
-    uint32_t i = simt_thread();
-    if (bench_works(&a) && bench_mix((uint64_t)a.rounds << 32 | i) >> 63) {
-        quarry_free(a.heap, a.pointers[i]);
-        a.pointers[i] = SIMT_NULL;
-    }
-}
-
-EACH_KERNEL(bench_renew, struct bench_cell, a)
-{
-    uint32_t i = simt_thread();
-    if (bench_works(&a) && !a.pointers[i])
-        a.pointers[i] = quarry_malloc(a.heap, bench_size(&a, i));
-}
-
 #if SIMT_C_VIEW
 const struct bench_survey_kernels EACH_NAME(bench_survey_kernels) = {
-    &EACH_NAME(bench_churn),     &EACH_NAME(bench_exchange), &EACH_NAME(bench_produce),
-    &EACH_NAME(bench_thin_half), &EACH_NAME(bench_renew),
+    &EACH_NAME(bench_churn),
+    &EACH_NAME(bench_exchange),
+    &EACH_NAME(bench_produce),
 };
 #endif

@@ -128,7 +128,6 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
     struct bench_hold hold;
     memset(&hold, 0, sizeof hold);
     hold.heap = quarry_heap_handle(heap);
-    const struct bench_heap_kernels *const kernels = bench_kernels_of(&hold.heap)->heap;
     hold.held = held;
     hold.bytes = bytes;
     hold.free_share =
@@ -142,7 +141,7 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
             progress((double)first / (double)count);
         hold.first = first;
         hold.last = count - first < slice ? count : first + slice;
-        status = quarry_launch(kernels->hold, target, grid, &hold);
+        status = quarry_launch(&bench_hold, target, grid, &hold);
         if (status == QUARRY_OK)
             status = quarry_target_wait(target);
         if (timing_now() - began > budget_s && hold.last < count) {
@@ -157,13 +156,13 @@ enum quarry_status workload_fill(const struct quarry_target *target, quarry_heap
             break;
         hold.first = 0;
         hold.last = count;
-        status = quarry_launch(kernels->hold, target, grid, &hold);
+        status = quarry_launch(&bench_hold, target, grid, &hold);
         *gave_up = again >= FILL_TRIES || timing_now() - began > budget_s;
     }
     if (status == QUARRY_OK && !*gave_up) {
         hold.first = 0;
         hold.last = count;
-        status = quarry_launch(kernels->thin, target, grid, &hold);
+        status = quarry_launch(&bench_thin, target, grid, &hold);
         if (status == QUARRY_OK)
             status = quarry_target_wait(target);
     }

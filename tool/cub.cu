@@ -2,6 +2,10 @@
 /* CUB for C; the contracts are in cub.h. */
 #include "cub.h"
 
+/* Types that CUB's headers take long for, and nobody here sorts or adds. */
+#define CCCL_DISABLE_FP16_SUPPORT
+#define CCCL_DISABLE_BF16_SUPPORT
+
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 

@@ -20,12 +20,9 @@
  *
  * Masks.  The lanes of a warp enter and leave every loop here together, so the mask of most collectives
  * is SIMT_ALL_LANES; blocks are whole warps. */
-#ifndef QUARRY_ALLOCATOR /* with the switch, which is not for the time: recorded heaps, too */
-#define QUARRY_TRACE 1
-#endif
-
 #include "groupby/groupby_device.h"
 #include "groupby/groupby_sort.h"
+#include "recorded.h"
 
 #define NO_ENTRY UINT32_MAX
 #define MAX_BACKOFFS 8u /* between two looks at a tail; many warps may wait for one chain's next page */
@@ -69,7 +66,7 @@ SIMT_FN void put(const struct groupby_job *job, struct item item, uint32_t *slot
 /* Out of line, so that its registers are spilled only around the call. */
 SIMT_NOINLINE_FN struct groupby_page *new_page(const struct quarry_handle *heap, uint64_t bytes)
 {
-    return (struct groupby_page *)quarry_malloc(*heap, bytes);
+    return (struct groupby_page *)recorded_malloc(*heap, bytes);
 }
 
 /* Makes the page after `full` (0: the first) of a chain with one row in it and moves the tail there.
@@ -248,7 +245,7 @@ EACH_KERNEL_RESIDENT(groupby_scatter_pages, struct groupby_job, a, 256, 4)
          * as a whole. */
         simt_sync(SIMT_ALL_LANES);
         if (lane == 0) {
-            quarry_free(a.heap, page);
+            recorded_free(a.heap, page);
             tally.freed++;
         }
     }
@@ -349,7 +346,7 @@ EACH_KERNEL(groupby_resolve, struct groupby_job, a)
         simt_sync(SIMT_ALL_LANES);
         if (simt_lane() == 0) {
             a.directory[p] = 0;
-            quarry_free(a.heap, page);
+            recorded_free(a.heap, page);
             tally.counted += entered;
             tally.freed++;
         }
@@ -368,7 +365,7 @@ EACH_KERNEL(groupby_count, struct groupby_job, a)
         simt_add_u32(&a.group_counts[group], rows, relaxed);
         for (uint32_t i = 0; a.group_of_row && i < rows; i++)
             a.group_of_row[page_rows(page)[i]] = group;
-        quarry_free(a.heap, page);
+        recorded_free(a.heap, page);
         tally.counted += rows;
         tally.freed++;
     }

@@ -11,11 +11,8 @@
  * collaborative allocator gets whole warps.  A lane without a match asks for nothing.
  *
  * Masks.  The lanes of a warp enter and leave every loop with a collective together. */
-#ifndef QUARRY_ALLOCATOR /* with the switch, which is not for the time: recorded heaps, too */
-#define QUARRY_TRACE 1
-#endif
-
 #include "join/join_probe.h"
+#include "recorded.h"
 
 /* Where a thread writes. */
 struct sink {
@@ -30,7 +27,7 @@ SIMT_FN int next_page(const struct join_job *job, struct sink *sink)
     uint64_t *page = (uint64_t *)SIMT_NULL;
     /* A malloc that fails has swept the heap; others need not do so again. */
     if (!simt_load_u32(&job->state->failed, relaxed))
-        page = (uint64_t *)quarry_malloc(job->heap, job->page_bytes);
+        page = (uint64_t *)recorded_malloc(job->heap, job->page_bytes);
     if (!page) {
         simt_store_u32(&job->state->failed, 1, relaxed);
         return 0;
@@ -110,7 +107,7 @@ EACH_KERNEL(join_gather, struct join_job, a)
             simt_sync(SIMT_ALL_LANES);
             if (page) {
                 uint64_t previous = *(const uint64_t *)(uintptr_t)page;
-                quarry_free(a.heap, (void *)(uintptr_t)page);
+                recorded_free(a.heap, (void *)(uintptr_t)page);
                 page = previous;
                 end -= count;
                 count = page ? a.capacity : 0;
