@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Bugs planted into copies of the headers that ouro-c-s and ouro-c-va are made of, one at a time: a test finds each within as
+# Bugs planted into copies of the headers that ouro-c-s, ouro-c-va and ouro-p-s are made of, one at a time: a test finds each within as
 # many seeds of the deterministic scheduler as stated here, and nothing in the copy without a bug.
 #
 #   planted.sh CC LIBRARY-FLAGS             the compiler, and what links a program of tests with the library
 #   planted.sh CC LIBRARY-FLAGS segments    of ouro-c-va
+#   planted.sh CC LIBRARY-FLAGS pages       of ouro-p-s, whose pages are parked
 # shellcheck source=tests/planted.sh
 . "$(dirname "$0")/../planted.sh"
 export QUARRY_TEST_ALLOCATOR=ouro-c-s
-failed_seed='s/.*ouro-c-.*, seed ([0-9]+).*/\1/p'
+failed_seed='s/.*ouro-[cp]-.*, seed ([0-9]+).*/\1/p'
 
 build() {
     compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
@@ -25,6 +26,16 @@ if [ "${3:-}" = segments ]; then
     plant seeds 5000 chunk_masks.h 'who crosses 0 does not see a stray' '/^SIMT_FN uint32_t quarry_mask_enter/,/^}/s/if \(word & \(queued \| QUARRY_MASK_STRAY\)\)/if (word \& QUARRY_MASK_STRAY) quarry_mask_put_array(\&m->stray, chunk);\n    if (word \& queued)/'
     plant seeds 5000 chunk_masks.h 'an entry becomes a stray in two steps, with time between' \
         '/^SIMT_FN void quarry_mask_stray/,/^}/s/uint64_t before = simt_cas_u64\(word, now, then, relaxed\);/uint64_t before = now; if (quarry_mask_here(now, class_)) now = simt_or_u64(word, QUARRY_MASK_STRAY, relaxed); before = now; for (int i = 0; i < 8; i++) simt_backoff(); (void)simt_and_u64(word, ~quarry_mask_queued(class_), relaxed);/'
+    finish
+fi
+
+if [ "${3:-}" = pages ]; then
+    export QUARRY_TEST_ALLOCATOR=ouro-p-s
+    sound ouro 60
+    plant ouro 60 chunk_pages.h 'a parked page is lost' '/^SIMT_FN void quarry_chunk_enter\(/,/^}/s/if \(!mine \|\| simt_rank\(same\) != 0\)/if (mine || !mine)/'
+    plant ouro 60 chunk_pages.h 'parked pages of two lanes are counted once' '/^SIMT_FN void quarry_chunk_enter\(/,/^}/s/n = simt_popc_u32\(same\)/n = 1/'
+    plant ouro 60 chunk_pages.h 'who parks the first page makes no token' '/^SIMT_FN void quarry_chunk_enter\(/,/^}/s/quarry_chunk_count\(before\) == 0 \|\|/0 ||/'
+    plant ouro 60 chunk_pages.h 'a token is lost though pages are left' '/^SIMT_FN uint32_t quarry_chunk_take\(/,/^}/s/\(void\)quarry_chunk_place\(p, chunk, &ticket\);/;/'
     finish
 fi
 

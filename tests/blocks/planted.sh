@@ -85,6 +85,11 @@ plant semaphore 4000 semaphore.h 'a try fails where another is in the middle of 
     's/simt_backoff\(\); \/\* units are free.*/return 0;/'
 plant semaphore 500 semaphore.h 'what was taken in vain is not put back' \
     's/\(void\)simt_add_u64\(&s->units, n - got, relaxed\)/(void)got/'
+plant semaphore 100 semaphore.h 'what was not taken is put back, too, as Algorithm 2 of Ouroboros has it in lines 2 to 6' \
+    's/uint32_t got = (quarry_semaphore_part\(\(int64_t\)simt_sub_u64\(&s->units, n, acquire\), n\));/uint32_t got = (int64_t)simt_load_u64(\&s->units, relaxed) >= (int64_t)n ? \1 : 0;/'
+plant semaphore 100 semaphore.h 'what was taken in vain is put back twice' \
+    's/\(void\)simt_add_u64\(&s->units, n - got, relaxed\);/{ & & }/'
+plant semaphore 1000 semaphore.h 'a try that failed is undone twice' 's/\(void\)simt_add_u64\(&s->units, n, relaxed\);/& &/'
 plant semaphore 4000 semaphore.h 'gives up what is covered, too' \
     's/(uint32_t given_up = ).*/\1*owed;/'
 plant semaphore 1000 semaphore.h 'a promise too many is not withdrawn' \
@@ -216,6 +221,8 @@ plant segments 100 segments_list.h 'a segment of a list goes before it is finish
 plant segments 100 segments_list.h 'only the first finished segment goes' \
     '/void quarry_segments_leave\(/,/^\}/s/quarry_segments_retire\(.*\);/{ & return; }/'
 plant segments 100 segments.h 'who looks does not look again' '/uint32_t quarry_segments_hold\(/,/^\}/s/if \(simt_load_u64\(entry, relaxed\) == pair\)/if (1)/'
+plant segments 100 segments.h 'who looks holds nothing' '/uint32_t quarry_segments_hold\(/,/^\}/s/simt_add_u32\(&q->readers\[chunk\], 1,/simt_add_u32(\&q->readers[chunk], 0,/
+     /uint32_t quarry_segments_peek\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/;/'
 plant segments 100 segments_list.h 'a segment that is retired is returned, whoever looks at it' \
     '/void quarry_segments_retire\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/simt_store_u32(\&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed), &/'
 plant segments 100 segments_list.h 'a segment has an entry after it was let go' \
