@@ -18,11 +18,12 @@ struct word {
 
 /* One flaw in the structures of an idle heap. */
 #define FLAW_WORDS 4u
-enum flawed { FLAW_EMPTY, FLAW_FULL, FLAW_WIDE, FLAW_BINS, FLAW_SOME, FLAW_ODD, FLAWED };
+enum flawed { FLAW_EMPTY, FLAW_FULL, FLAW_WIDE, FLAW_BINS, FLAW_SOME, FLAW_GROWN, FLAW_ODD, FLAWED };
 struct flaw {
     const char *allocator;
     /* enum flawed: nothing lives; FLAW_PAGES blocks of a page each; nothing, with pages of many cells; FLAW_BLOCKS blocks of
-     * bins of ualloc, one bin a page; of FLAW_FEW blocks that one warp got each third; nothing, with pages of 31 units */
+     * bins of ualloc, one bin a page; of FLAW_FEW blocks that one warp got each third; few of FLAW_MANY, and
+     * 32 that came later; nothing, with pages of 31 units */
     int heap;
     struct word word[FLAW_WORDS];
 };
@@ -43,11 +44,17 @@ struct flaw {
 #define BINS (4u * sizeof(struct quarry_semaphore) / 8u)
 #define OBJECTS_PAGES (5u * 3u) /* words before those of pages of 64 bytes; those with room follow */
 #define FLAW_FEW 40u
+#define FLAW_MANY 320u /* 20 chunks of 16 blocks each */
 /* Of the queue of blocks of 64 bytes, the third, where it lies in segments; and its slots, 256 in a chunk. */
 #define ENDS(field)                                                                                          \
     ((2u * sizeof(struct quarry_segments_ends) + offsetof(struct quarry_segments_ends, field)) / 4u)
 #define SLOT(chunk, i) ((chunk)*WIDE_BYTES / 4u + (i))
 #define ENTRY (6u * sizeof(struct quarry_segments_ends) / 8u + 2u * 32u + 28u) /* of its first segment */
+/* Of ouro-c-va and ouro-c-vl: the chunk that a malloc makes the first segment of that queue; its entry, of 2 for each of 6
+ * queues; and the counts of readers, behind those of slots and the number of segments. */
+#define GROWN (FLAW_MANY / 16u)
+#define GROWN_ENTRY (6u * sizeof(struct quarry_segments_ends) / 8u + 2u * 2u)
+#define READERS (FLAW_PAGES + 1u)
 #define OBJECTS(field) (offsetof(struct quarry_objects, field) / 8u)
 #define ARENAS(field) (offsetof(struct quarry_arenas, field) / 8u)
 #define KIND(state, more) (QUARRY_SLABS_IS_##state | (uint64_t)(more) << 10)
@@ -258,7 +265,29 @@ static const struct flaw flaws[] = {
     {"quarry", /* two slots of 32 bytes, and one behind them */
      FLAW_EMPTY,
      {{"kinds", 3, 8, KIND(BOUND, 0) | 1 << 2}, {"words", 3, 8, (uint64_t)2 << 56 | 0xfffffff9}}},
-    {"ouro-c-va", FLAW_EMPTY, {{"self", 0, 8, 1}}}, /* another struct */
+    {"ouro-c-va", FLAW_EMPTY, {{"self", 0, 8, 1}}},                             /* another struct */
+    {"ouro-c-va", FLAW_GROWN, {{"pages", SLOT(GROWN, 0), 4, FLAW_PAGES}}},      /* an entry of no chunk */
+    {"ouro-c-va", FLAW_GROWN, {{"pages", SLOT(GROWN, 0), 4, GROWN}}},           /* that does not know of it */
+    {"ouro-c-va", FLAW_GROWN, {{"pages", SLOT(GROWN, 0), 4, QUARRY_NO_INDEX}}}, /* it is missing */
+    {"ouro-c-va", FLAW_GROWN, {{"pages", SLOT(GROWN, 255), 4, 0}}},             /* one behind the last */
+    {"ouro-c-va", FLAW_GROWN, {{"directory", ENDS(queue.count), 4, 0}}},
+    {"ouro-c-va",
+     FLAW_GROWN,
+     {{"directory", ENDS(room), 4, QUARRY_SEGMENTS_ROOM_BIAS}}}, /* no slot is left */
+    {"ouro-c-va",
+     FLAW_GROWN,
+     {{"directory", GROWN_ENTRY, 8, (uint64_t)0xfffffd << 32 | GROWN}}}, /* another */
+    {"ouro-c-va", FLAW_GROWN, {{"directory", GROWN_ENTRY, 8, (uint64_t)0xfffffc << 32 | FLAW_PAGES}}},
+    {"ouro-c-va", FLAW_GROWN, {{"taken", FLAW_PAGES, 4, 7}}}, /* more segments than there are */
+    {"ouro-c-va",
+     FLAW_GROWN,
+     {{"taken", READERS + GROWN, 4, QUARRY_SEGMENTS_HELD + 2u}}},  /* one looks at it */
+    {"ouro-c-va", FLAW_GROWN, {{"taken", READERS + GROWN, 4, 0}}}, /* nobody holds it */
+    {"ouro-c-vl", FLAW_GROWN, {{"pages", SLOT(GROWN, 0), 4, FLAW_PAGES}}},
+    {"ouro-c-vl", FLAW_GROWN, {{"pages", SLOT(GROWN, 255), 4, 0}}},
+    {"ouro-c-vl", FLAW_GROWN, {{"directory", ENDS(head) / 2, 8, (uint64_t)0xfffffb << 32 | GROWN}}},
+    {"ouro-c-vl", FLAW_GROWN, {{"taken", FLAW_PAGES, 4, 7}}},
+    {"ouro-c-vl", FLAW_GROWN, {{"taken", READERS + GROWN, 4, 0}}},
 };
 
 /* Writes a word; *before receives what was there. */
@@ -275,6 +304,28 @@ static void rewrite(const struct quarry_heap_description *about, const struct wo
     assert_ok(quarry_memory_copy(&base_target, at, &value, word->bytes));
 }
 
+/* Blocks of one warp, of which some are freed.
+ * FLAW_GROWN: a free makes no segment, so all entries are strays (core/chunk_masks.h), of chunks with many free pages first, and
+ * then of chunks with one.  A malloc by a warp looks at strays from a random place on, which is not the first here, and
+ * finds less than 32 pages.  Then it takes the first ones out and needs only some of their pages; what is left goes
+ * into the queue of its size, for which this malloc makes a segment. */
+static void thin(struct promise_case *argument, int kind)
+{
+    void *block[FLAW_MANY];
+    const size_t bytes = sizeof *block * argument->count;
+    argument->threads = SIMT_LANES;
+    test_run(&promise_stride_malloc, &base_target, 1, SIMT_LANES, 0, argument);
+    assert_ok(quarry_memory_copy(&base_target, block, argument->block, bytes));
+    for (uint32_t i = 0; i < argument->count; i++)
+        if (kind == FLAW_SOME ? i % 3 == 0 : i < 64 ? i % 4 == 0 : i % 16 != 0)
+            block[i] = NULL;
+    assert_ok(quarry_memory_copy(&base_target, argument->block, block, bytes));
+    test_run(&promise_stride_free, &base_target, 1, SIMT_LANES, 0, argument);
+    argument->count = SIMT_LANES;
+    if (kind == FLAW_GROWN)
+        test_run(&promise_stride_malloc, &base_target, 1, SIMT_LANES, 0, argument);
+}
+
 static void flaws_of(quarry_heap *heap, const char *allocator, int kind)
 {
     struct quarry_heap_description about;
@@ -282,23 +333,18 @@ static void flaws_of(quarry_heap *heap, const char *allocator, int kind)
     memset(&argument, 0, sizeof argument);
     argument.heap = quarry_heap_handle(heap);
     argument.result = test_memory(&base_target, sizeof *argument.result);
-    argument.count = kind == FLAW_BINS ? FLAW_BLOCKS : kind == FLAW_SOME ? FLAW_FEW : FLAW_PAGES;
+    argument.count = kind == FLAW_BINS    ? FLAW_BLOCKS
+                     : kind == FLAW_SOME  ? FLAW_FEW
+                     : kind == FLAW_GROWN ? FLAW_MANY
+                                          : FLAW_PAGES;
     argument.block = test_memory(&base_target, sizeof(void *) * argument.count);
     argument.bytes = 64;
     argument.alignment = 16;
     argument.threads = THREADS;
     if (kind == FLAW_FULL || kind == FLAW_BINS)
         test_run(&promise_stride_malloc, &base_target, 4, THREADS / 4, 0, &argument);
-    if (kind == FLAW_SOME) {
-        void *block[FLAW_FEW];
-        argument.threads = SIMT_LANES;
-        test_run(&promise_stride_malloc, &base_target, 1, SIMT_LANES, 0, &argument);
-        assert_ok(quarry_memory_copy(&base_target, block, argument.block, sizeof block));
-        for (uint32_t i = 0; i < FLAW_FEW; i += 3)
-            block[i] = NULL;
-        assert_ok(quarry_memory_copy(&base_target, argument.block, block, sizeof block));
-        test_run(&promise_stride_free, &base_target, 1, SIMT_LANES, 0, &argument);
-    }
+    if (kind == FLAW_SOME || kind == FLAW_GROWN)
+        thin(&argument, kind);
     assert_ok(quarry_heap_describe(heap, &about));
     memset(map, 0, sizeof map);
     quarry_heap_map(heap, map, QUARRY_HEAP_SECTIONS);
@@ -324,7 +370,8 @@ static void flaws_of(quarry_heap *heap, const char *allocator, int kind)
 
 static void check_sees_each_flaw(void **state)
 {
-    static const uint64_t page_bytes[FLAWED] = {64, 64, WIDE_BYTES, WIDE_BYTES, WIDE_BYTES, 31 * 16};
+    static const uint64_t page_bytes[FLAWED] = {64,         64,         WIDE_BYTES, WIDE_BYTES,
+                                                WIDE_BYTES, WIDE_BYTES, 31 * 16};
     uint32_t all = 0;
     (void)state;
     for (int i = 0; i < quarry_allocator_count(); i++)
