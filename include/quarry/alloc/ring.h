@@ -8,9 +8,8 @@
  *
  *     pool    | head | slot[0] ... slot[size - 1] | taken[0] ... taken[n - 1] | page 0 | page 1 | ...
  *     head    spare  63..24 pages that are free and not claimed | 23..0 claims in flight
- *             pop    ticket of the next malloc;   a ticket t belongs to slot t mod size
- *             push   ticket of the next free
- *     slot    32 bits: number of a free page, or QUARRY_NO_PAGE; size: n, rounded up to a power of two
+ *             queue  front, back: tickets of the next malloc and of the next free; its count is not used
+ *     slot    32 bits: number of a free page, or QUARRY_NO_INDEX; size: n, rounded up to a power of two
  *     taken   32 bits: 1 while the page is a block
  *
  * The thesis has workers that miss that the ring is empty and corrupt others' memory.  Here a malloc first
@@ -18,18 +17,14 @@
  * has a claim gets a ticket.  A claim for more than there is gives back what it did not get, by a second
  * addition.  Every claim makes that, as it also takes itself out of `in flight`.
  *
- * No page is lost or given twice.  A number leaves a slot by an exchange and enters it by a compare-exchange
- * with QUARRY_NO_PAGE, so each is in one slot, or with the one lane that took it.  A free adds to `spare`
- * when its numbers are in slots: there are never more claims granted and not yet served than numbers in
- * slots.  So a lane with a claim finds a number in the end, and a lane that frees an empty slot: n - 1
- * numbers at most are in as many slots as pages, or more.  Mostly it is the ticket's own slot.  It is not if
- * whoever had the ticket one round before, or has the push ticket of the same slot, stands still right now.
- * Then the lane looks there a few times (QUARRY_RING_PATIENCE) and walks on to the next slots.  Nobody waits
- * for a lane that stands still.
+ * No page is lost or given twice, and nobody waits for a lane that stands still: core/index_queue.h, whose slots
+ * these are.  It asks for two things.  A take needs a claim: a free adds to `spare` when its numbers are in slots,
+ * so there are never more claims granted and not yet served than numbers in slots.  A put needs an empty slot: n - 1
+ * numbers at most are in as many slots as pages, or more.  The queue's own count would not do, as it does not tell
+ * claims in flight: NULL could not be proven.
  *
- * Order.  free: compare-exchange of the slot with release; malloc: exchange with acquire.  Who takes a number
- * reads it from the compare-exchange that wrote it, or from init: what the page's last owner did
- * happens-before what the next one does.  `taken` is relaxed: it is written between the two.
+ * Order.  What the page's last owner did happens-before what the next one does: the queue's release and acquire.
+ * `taken` is relaxed: it is written between the two.
  *
  * Full heap.  NULL is returned only after `spare` was read with no page unclaimed and no claim in flight.  At
  * that place in the modification order of this one word every claim has been settled, so the number of free
@@ -41,6 +36,7 @@
 #define QUARRY_ALLOC_RING_H
 
 #include "quarry/alloc/alloc.h"
+#include "quarry/core/index_queue.h"
 #include "quarry/core/pages.h"
 #include "quarry/core/share.h"
 
@@ -49,16 +45,13 @@
 #define QUARRY_RING_UNIT ((uint64_t)1 << 24) /* of spare: one page */
 #define QUARRY_RING_IN_FLIGHT (QUARRY_RING_UNIT - 1u)
 #define QUARRY_RING_OVERDRAWN ((uint64_t)1 << 39) /* of spare, in pages: from here on it is below 0 */
-#define QUARRY_RING_PATIENCE 32u                  /* looks at the ticket's own slot */
 #define QUARRY_RING_NOTHING ((uint64_t)1 << 63)   /* of a grant: no page was free */
 
-/* What many threads change at once lies in lines of its own. */
+/* What many threads change at once lies 256 bytes apart: core/semaphore.h says why. */
 struct quarry_ring_head {
     uint64_t spare;
-    uint64_t unused[15];
-    uint32_t pop;
-    uint32_t unused_too[31];
-    uint32_t push;
+    uint64_t unused[31];
+    struct quarry_index_queue_ends queue;
 };
 
 struct quarry_ring {
@@ -69,16 +62,24 @@ struct quarry_ring {
     uint32_t mask; /* slots - 1 */
 };
 
+/* The numbers of pages that are free. */
+SIMT_FN struct quarry_index_queue quarry_ring_queue(const struct quarry_ring *h)
+{
+    struct quarry_index_queue queue = {&h->head->queue, h->slot, h->mask};
+    return queue;
+}
+
 SIMT_FN void quarry_ring_init(const struct quarry_ring *h, uint64_t thread, uint64_t threads)
 {
     uint32_t n = h->pages.count;
     if (thread == 0) {
         h->head->spare = n * QUARRY_RING_UNIT;
-        h->head->pop = 0;
-        h->head->push = n;
+        h->head->queue.count = 0;
+        h->head->queue.front = 0;
+        h->head->queue.back = n;
     }
     for (uint64_t i = thread; i <= h->mask; i += threads)
-        h->slot[i] = i < n ? (uint32_t)i : QUARRY_NO_PAGE;
+        h->slot[i] = i < n ? (uint32_t)i : QUARRY_NO_INDEX;
     for (uint64_t i = thread; i < n; i += threads)
         h->taken[i] = 0;
 }
@@ -96,6 +97,7 @@ SIMT_FN uint64_t quarry_ring_spare(uint64_t word)
 SIMT_FN uint64_t quarry_ring_claim(const struct quarry_ring *h, uint32_t wanted, int first)
 {
     struct quarry_ring_head *head = h->head;
+    struct quarry_index_queue queue = quarry_ring_queue(h);
     uint64_t pages = wanted, got;
     if (!first) {
         uint64_t word = simt_load_u64(&head->spare, relaxed); /* Full heap: one word tells all */
@@ -110,44 +112,16 @@ SIMT_FN uint64_t quarry_ring_claim(const struct quarry_ring *h, uint32_t wanted,
     }
     got = quarry_ring_spare(simt_add_u64(&head->spare, 1u - pages * QUARRY_RING_UNIT, relaxed));
     got = got < pages ? got : pages;
-    uint64_t ticket = got ? simt_add_u32(&head->pop, (uint32_t)got, relaxed) : 0;
+    uint64_t ticket = got ? quarry_index_queue_front(&queue, (uint32_t)got) : 0;
     (void)simt_add_u64(&head->spare, (pages - got) * QUARRY_RING_UNIT - 1u, relaxed);
     return ticket | got << 32;
-}
-
-/* Takes a number out of the ticket's slot, or of one behind it. */
-SIMT_FN uint32_t quarry_ring_pop(const struct quarry_ring *h, uint32_t ticket)
-{
-    for (uint32_t vain = 0;; vain++) {
-        uint32_t at = ticket & h->mask;
-        /* acquire: pairs with the release in quarry_ring_push */
-        uint32_t page = simt_exchange_u32(&h->slot[at], QUARRY_NO_PAGE, acquire);
-        if (page != QUARRY_NO_PAGE)
-            return page;
-        if (vain < QUARRY_RING_PATIENCE || vain % QUARRY_RING_PATIENCE == 0)
-            simt_backoff();
-        ticket += vain >= QUARRY_RING_PATIENCE;
-    }
-}
-
-/* Puts a number into the ticket's slot, or one behind it. */
-SIMT_FN void quarry_ring_push(const struct quarry_ring *h, uint32_t ticket, uint32_t page)
-{
-    for (uint32_t vain = 0;; vain++) {
-        uint32_t at = ticket & h->mask;
-        /* release: pairs with the acquire in quarry_ring_pop */
-        if (simt_cas_u32(&h->slot[at], QUARRY_NO_PAGE, page, release) == QUARRY_NO_PAGE)
-            return;
-        if (vain < QUARRY_RING_PATIENCE || vain % QUARRY_RING_PATIENCE == 0)
-            simt_backoff();
-        ticket += vain >= QUARRY_RING_PATIENCE;
-    }
 }
 
 /* Progress: waits for nobody while there are unclaimed pages; before NULL, for claims in flight. */
 SIMT_FN void *quarry_ring_malloc(const struct quarry_ring *h, struct quarry_context *context, uint64_t bytes)
 {
-    uint32_t group = quarry_group(&h->head->pop, QUARRY_SITE_RING_MALLOC);
+    uint32_t group = quarry_group(&h->head->queue.front, QUARRY_SITE_RING_MALLOC);
+    struct quarry_index_queue queue = quarry_ring_queue(h);
     uint32_t needs = group, page = QUARRY_NO_PAGE;
     uint64_t grant = 0;
     (void)bytes;
@@ -159,7 +133,7 @@ SIMT_FN void *quarry_ring_malloc(const struct quarry_ring *h, struct quarry_cont
         grant = simt_shuffle_u64(group, grant, simt_ctz_u32(group));
         quarry_step(context);
         if ((needs >> simt_lane() & 1u) && simt_rank(needs) < (grant >> 32 & 63u))
-            page = quarry_ring_pop(h, (uint32_t)grant + simt_rank(needs));
+            page = quarry_index_queue_take(&queue, (uint32_t)grant + simt_rank(needs));
         needs = simt_ballot(group, page == QUARRY_NO_PAGE);
     }
     if (page == QUARRY_NO_PAGE)
@@ -171,16 +145,17 @@ SIMT_FN void *quarry_ring_malloc(const struct quarry_ring *h, struct quarry_cont
 /* Progress: lanes of a warp that free together wait for each other, and for nobody else. */
 SIMT_FN void quarry_ring_free(const struct quarry_ring *h, void *block)
 {
-    uint32_t group = quarry_group(&h->head->push, QUARRY_SITE_RING_FREE), ticket = 0;
+    uint32_t group = quarry_group(&h->head->queue.back, QUARRY_SITE_RING_FREE), ticket = 0;
+    struct quarry_index_queue queue = quarry_ring_queue(h);
     uint32_t page = quarry_page_index(&h->pages, block);
     int live = page != QUARRY_NO_PAGE && simt_exchange_u32(&h->taken[page], 0, relaxed) != 0;
     uint32_t frees = simt_ballot(group, live);
     QUARRY_ASSERT_LIVE(live); /* a number that comes twice finds no slot in the end */
     if (simt_rank(group) == 0)
-        ticket = simt_add_u32(&h->head->push, simt_popc_u32(frees), relaxed);
+        ticket = quarry_index_queue_back(&queue, simt_popc_u32(frees));
     ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group));
     if (live)
-        quarry_ring_push(h, ticket + simt_rank(frees), page);
+        quarry_index_queue_put(&queue, ticket + simt_rank(frees), page);
     simt_sync(group); /* all numbers are in slots */
     if (simt_rank(group) == 0)
         (void)simt_add_u64(&h->head->spare, simt_popc_u32(frees) * QUARRY_RING_UNIT, relaxed);
