@@ -59,18 +59,20 @@ SIMT_KERNEL(slabs_together, struct slabs_case, a)
     quarry_free(a.heap, block);
 }
 
-SIMT_FN uint64_t slabs_number(const struct slabs_case *a, uint32_t group, uint32_t part, uint32_t size)
+/* The number of a part, and whether something fits there. */
+SIMT_FN uint64_t slabs_number(const struct slabs_case *a, uint32_t group, uint32_t part, uint32_t size,
+                              int *dirty)
 {
     struct quarry_slabs_need need = {0};
     struct quarry_random unused = {0, 0};
     uint32_t page = QUARRY_NO_PAGE;
-    int dirty = 0;
+    *dirty = 0;
     need.slabs = &a->heap.as.slabs;
     need.group = group;
     need.class_ = need.slabs->classes;
     need.chunks = need.slabs->pages.count + 1u; /* so nothing that is there fits, and all is read */
     return simt_reduce_add_u64(group,
-                               quarry_slabs_sweep_part(&need, &unused, group, 0, part, size, &page, &dirty));
+                               quarry_slabs_sweep_part(&need, &unused, group, 0, part, size, &page, dirty));
 }
 
 SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
@@ -78,12 +80,13 @@ SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
     uint32_t class_ = quarry_slabs_class(&a.heap.as.slabs, a.bytes), rows = a.heap.as.slabs.classes;
     const uint32_t about[] = {
         QUARRY_SWEEP_CLASS | class_, class_, rows + 1u, rows + 2u, rows + 3u, rows + 4u};
+    int unused;
     for (uint32_t part = 0; part < a.heap.as.slabs.parts; part++)
         for (uint32_t i = 0; i < sizeof about / sizeof *about; i++)
             for (uint32_t width = 1; width < SIMT_LANES; width = 3 * width + 1) {
                 uint32_t narrow = (1u << width) - 1u;
-                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, part, about[i]);
-                if (simt_lane() < width && slabs_number(&a, narrow, part, about[i]) != wide)
+                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, part, about[i], &unused);
+                if (simt_lane() < width && slabs_number(&a, narrow, part, about[i], &unused) != wide)
                     (void)simt_add_u32(a.wrong, 1, relaxed);
                 simt_sync(SIMT_ALL_LANES);
             }
@@ -91,16 +94,32 @@ SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
 
 SIMT_KERNEL(slabs_borrows, struct slabs_case, a)
 {
-    uint64_t bytes = simt_block() == 0 ? 64 : a.bytes;
+    uint64_t bytes = simt_block() == 0 ? 64 : 16;
     void *own = a.last[simt_block()];
     for (uint32_t i = 0; i < a.rounds && own && simt_lane() == 0; i++) {
         quarry_free(a.heap, own);
-        own = quarry_malloc(a.heap, bytes);
+        if (a.fence)
+            simt_fence(acq_rel);
+        own = simt_block() == 0 && i % 2 == 0 ? quarry_malloc(a.heap, a.bytes) : SIMT_NULL;
+        if (!own)
+            own = quarry_malloc(a.heap, bytes);
         if (!own)
             (void)simt_add_u32(a.wrong, 1, relaxed);
     }
     if (own && simt_lane() == 0)
         quarry_free(a.heap, own);
+}
+
+SIMT_KERNEL(slabs_full, struct slabs_case, a)
+{
+    uint32_t class_ = quarry_slabs_class(&a.heap.as.slabs, a.bytes);
+    for (uint32_t part = 0; part < a.heap.as.slabs.parts; part++)
+        for (uint32_t wide = 0; wide < 2; wide++) {
+            int dirty;
+            (void)slabs_number(&a, SIMT_ALL_LANES, part, class_ | (wide ? 0 : QUARRY_SWEEP_CLASS), &dirty);
+            if (simt_lane() == 0 && dirty)
+                (void)simt_add_u32(a.wrong, 1, relaxed);
+        }
 }
 
 SIMT_KERNEL(slabs_adds, struct slabs_case, a)

@@ -9,11 +9,12 @@ struct slabs_case {
     struct quarry_handle heap;
     uint32_t *wrong;
     uint64_t bytes; /* that are looked for */
-    void
-        *last[2]; /* live blocks: of slabs_together of chunk 0, of slabs_passes its only ones, in two words */
+    /* Live blocks: of slabs_together of chunk 0; of slabs_passes its only ones, in two words. */
+    void *last[2];
+    uint32_t fence;   /* of slabs_borrows: who frees and then takes puts a fence between */
     uint32_t threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left */
     uint64_t *cursor; /* of slabs_adds */
-    uint32_t rounds;  /* of slabs_adds and slabs_together */
+    uint32_t rounds;  /* of slabs_adds, slabs_together and slabs_borrows */
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
@@ -29,8 +30,12 @@ SIMT_KERNEL_DECLARE(slabs_together);
  * same number. */
 SIMT_KERNEL_DECLARE(slabs_numbers);
 
-/* A lane of each block has one of the last blocks, frees it and takes another, so often: of 64 bytes and of a.bytes. */
+/* A lane of each block has one of the last blocks, frees it and takes another, so often: that of block 1 of 16 bytes, that
+ * of block 0 of a.bytes and of 64 in turn, or of 64 if there is none of a.bytes.  Neither gets NULL. */
 SIMT_KERNEL_DECLARE(slabs_borrows);
+
+/* Each part of a sweep about the bytes sees nothing that fits. */
+SIMT_KERNEL_DECLARE(slabs_full);
 
 /* A lane of each block adds 32 to the cursor so often, and finds nothing there. */
 SIMT_KERNEL_DECLARE(slabs_adds);

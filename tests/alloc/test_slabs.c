@@ -338,6 +338,91 @@ static void a_cursor_of_a_chunk_that_lives_stays(void **state)
     for_each_proof(leaves);
 }
 
+/* A program frees, by wrong pointers, also slots that a cursor has yet to hand out, and another class gets the chunk.  What
+ * the cursor seems to have then is for nobody.  A sweep that believed it would not end: it could neither take it nor give
+ * it back. */
+static void closed(void)
+{
+    const uint64_t nothing = QUARRY_SLABS_PAST;
+    uint64_t empty[2];
+    struct slabs_case a = {0};
+    one_chunk(20);
+    run(&promise_free, 20);
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    for (uint32_t i = 0; i < 2; i++)
+        empty[i] = quarry_slabs_change(0, quarry_slabs_class(h, 16), 0);
+    assert_ok(quarry_memory_copy(&f.target, h->words, empty, sizeof empty));
+    f.device.bytes = 64;
+    expect_equal(run(&promise_malloc, CHUNK / 64).nulls, 0);
+    for (a.bytes = 16; a.bytes <= 256; a.bytes += 16)
+        launch(&slabs_full, &a, 1, 0);
+    f.device.bytes = 256;
+    expect_equal(run(&promise_malloc, CHUNK / 64 + 1).nulls, 1);
+    run(&promise_free, CHUNK / 64 + 1);
+    assert_ok(
+        quarry_memory_copy(&f.target, h->cursor, &nothing, sizeof nothing)); /* which a check would tell */
+    end();
+}
+
+static void a_cursor_whose_chunk_was_closed_has_nothing(void **state)
+{
+    (void)state;
+    for_each_proof(closed);
+}
+
+/* Kinds of a state. */
+static uint32_t chunks_that_are(enum quarry_slabs_state kind)
+{
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    uint64_t *kinds = malloc(h->pages.count * sizeof *kinds);
+    uint32_t n = 0;
+    assert_non_null(kinds);
+    assert_ok(quarry_memory_copy(&f.target, kinds, h->kinds, h->pages.count * sizeof *kinds));
+    for (uint32_t i = 0; i < h->pages.count; i++)
+        n += quarry_slabs_state(kinds[i]) == kind;
+    free(kinds);
+    return n;
+}
+
+/* A new heap of many chunks has some at the first cursors of each class, an eighth of all at most: the first mallocs need
+ * not look for any.  They serve any other size as well.  A heap of fewer chunks has none. */
+static void begins_with(uint32_t count)
+{
+    plain_options();
+    begin(count, CHUNK, SIMT_LANES, 0);
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    uint32_t bound = chunks_that_are(QUARRY_SLABS_IS_BOUND);
+    expect_equal(bound, count < QUARRY_SLABS_MANY ? 0 : count / 8u / h->classes * h->classes);
+    expect_equal(statistics().largest_free_bytes, (uint64_t)count * CHUNK);
+    for (uint32_t class_ = 0; bound && class_ < h->classes; class_++) {
+        uint64_t cursor;
+        f.device.bytes = (uint64_t)quarry_slabs_units(h, class_) << h->unit_log;
+        expect_equal(run(&promise_malloc, 1).nulls, 0);
+        assert_ok(quarry_memory_copy(&f.target, &cursor, &h->cursor[class_ * h->cursors], sizeof cursor));
+        expect_equal(cursor, (uint64_t)(class_ * (bound / h->classes)) << QUARRY_SLABS_CHUNK | 1u);
+        run(&promise_free, 1);
+    }
+    expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), bound);
+    f.device.bytes = (uint64_t)count * CHUNK;
+    expect_equal(run(&promise_malloc, 1).nulls, 0);
+    run(&promise_free, 1);
+    expect_empty();
+    end();
+}
+
+static void begins(void)
+{
+    begins_with(QUARRY_SLABS_MANY - 1u);
+    begins_with(QUARRY_SLABS_MANY);
+    begins_with(2 * QUARRY_SLABS_MANY);
+}
+
+static void a_new_heap_of_many_chunks_has_some_at_its_cursors(void **state)
+{
+    (void)state;
+    for_each_proof(begins);
+}
+
 /* Who sweeps for a class knows each change of words of its chunks, and of larger ones if it looks there; of others up to
  * the first word that has a live slot. */
 static void a_sweep_knows_the_words_that_it_relies_on(void **state)
@@ -412,6 +497,43 @@ static void a_parts_number_does_not_depend_on_who_reads_it(void **state)
 
 /* ---- slots ---- */
 
+/* Who wants to close a chunk of four words closes some, and then finds a live slot: all is as before.  It seems to have
+ * none, as its first and last word have none. */
+static void opens(void)
+{
+    enum { ALL = 128 };
+    static unsigned char *block[ALL];
+    unsigned char *live = NULL;
+    plain_options();
+    begin(1, 16 * ALL, ALL + 1, 0);
+    f.device.bytes = 16;
+    expect_equal(run(&promise_malloc, ALL).nulls, 0);
+    assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
+    for (uint32_t i = 0; i < ALL; i++)
+        if (block[i] == (unsigned char *)f.device.heap.as.slabs.pages.base + 75 * 16) {
+            live = block[i];
+            block[i] = NULL;
+        }
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
+    run(&promise_free, ALL);
+    memset(block, 0, sizeof block);
+    block[0] = live;
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
+    f.device.bytes = 32;
+    expect_equal(run(&promise_malloc, 2).nulls, 1);
+    f.device.bytes = 16;
+    expect_equal(run(&promise_malloc, ALL + 1).nulls, 1);
+    run(&promise_free, ALL + 1);
+    expect_empty();
+    end();
+}
+
+static void a_chunk_that_can_not_be_closed_is_as_before(void **state)
+{
+    (void)state;
+    for_each_proof(opens);
+}
+
 static uint64_t slots_of(uint64_t bytes)
 {
     uint64_t fits;
@@ -437,7 +559,7 @@ static void larger_of(uint32_t blocks, uint32_t freed)
     f.device.bytes = 16;
     expect_equal(run(&promise_malloc, all + 3).nulls, 3);
     expect_equal(slots_of(16), 0);
-    run(&promise_free, all);
+    run(&promise_free, all + 3);
     expect_equal(slots_of(16), CHUNK / 16);
     end();
 }
@@ -455,34 +577,37 @@ static void a_slot_serves_smaller_blocks_when_nothing_else_is_free(void **state)
     for_each_proof(larger);
 }
 
-/* Two chunks of two words.  The last slot of each is free, or taken by one of two threads, which have one each at most.
- * One of them asks for blocks of 16 bytes: a slot of 64 is free at every instant. */
+/* Two chunks of two words, of 64 bytes and of 64 or 80.  The last slot of each is free, or taken by one of two threads,
+ * which have one each at most.  So a slot that serves 64 bytes and less is free at every instant.  In mode weak each puts
+ * a fence between its free and its malloc: without one that is the open case of docs/design/full-heap.md, which seed 235 shows. */
 static void borrows(void)
 {
-    enum { ALL = 2 * 64 };
+    enum { ALL = 2 * 64, EACH = 64 * 64 };
     static unsigned char *block[ALL];
-    if (getenv("QUARRY_WEAK")) /* the open case of docs/design/full-heap.md: frees one, takes the other */
-        return;
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 4; seed++) {
         struct slabs_case a = {0};
+        uint32_t other = seed % 4 < 2 ? 64 : 80, all = 64 + EACH / other;
         plain_options();
-        begin(2, 64 * 64, ALL, 0);
-        f.device.bytes = 64;
-        expect_equal(run(&promise_malloc, ALL).nulls, 0);
+        begin(2, EACH, ALL, 0);
+        for (uint32_t n = 0; n < all; n += 16) { /* few at a time: who needs half a chunk takes another one */
+            f.device.bytes = n < 64 ? 64 : other;
+            expect_equal(run(&promise_malloc, n + 16 < all ? n + 16 : all).nulls, 0);
+        }
         assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
-        const unsigned char *first = block[0];
-        for (uint32_t i = 1; i < ALL; i++)
-            first = block[i] < first ? block[i] : first;
-        for (uint32_t i = 0; i < ALL; i++)
-            if ((uint64_t)(block[i] - first) / 64 % 64 == 63) {
-                a.last[(block[i] - first) / 4096] = block[i];
+        for (uint32_t i = 0; i < all; i++) {
+            uint64_t offset = (uint64_t)(block[i] - (unsigned char *)f.device.heap.as.slabs.pages.base);
+            uint32_t size = i < 64 ? 64 : other;
+            if (offset % EACH + 2 * size > EACH) {
+                a.last[i < 64] = block[i];
                 block[i] = NULL;
             }
+        }
         assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
-        a.bytes = 16;
+        a.bytes = other;
         a.rounds = 6;
+        a.fence = getenv("QUARRY_WEAK") != NULL;
         launch(&slabs_borrows, &a, 2, seed);
-        run(&promise_free, ALL);
+        run(&promise_free, all);
         expect_empty();
         end();
     }
@@ -570,12 +695,16 @@ int main(void)
         cmocka_unit_test(a_sweep_knows_the_words_that_it_relies_on),
         cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
         cmocka_unit_test(a_cursor_of_a_chunk_that_lives_stays),
+        cmocka_unit_test(a_cursor_whose_chunk_was_closed_has_nothing),
+        cmocka_unit_test(a_new_heap_of_many_chunks_has_some_at_its_cursors),
+        cmocka_unit_test(a_chunk_that_can_not_be_closed_is_as_before),
         cmocka_unit_test(a_slot_serves_smaller_blocks_when_nothing_else_is_free),
         cmocka_unit_test(null_never_comes_of_a_larger_slot_that_moves),
         cmocka_unit_test(every_slot_can_be_had_in_each_class),
         cmocka_unit_test(a_small_heap_has_small_chunks),
     };
     base_target = test_target();
+    cmocka_set_test_filter(getenv("QUARRY_TEST_ONLY")); /* of this name; * and ? as in a shell */
     if (!getenv("QUARRY_TEST_ALLOCATOR"))
         setenv("QUARRY_TEST_ALLOCATOR", "quarry", 1);
     return cmocka_run_group_tests_name("slabs", tests, NULL, NULL) != 0;

@@ -28,7 +28,8 @@
  * Order.  Kinds are stored with release, words and cursors that make a chunk closed or retired are changed with
  * release, and a pass ends with a fence.  So if the first pass sees a step of somebody's change, the second sees the
  * steps before it: the chunk that moves.  One case stays open, as with rw (docs/design/full-heap.md): of a thread that
- * frees a slot and then takes another, a sweep might see the take and not yet the free. */
+ * frees a slot and then takes one of another word, a sweep might see the take and not yet the free.  A take only
+ * acquires, as a release would cost each malloc a fence.  A program's fence between the two forbids the case. */
 #ifndef QUARRY_ALLOC_SLABS_SWEEP_H
 #define QUARRY_ALLOC_SLABS_SWEEP_H
 
