@@ -20,6 +20,7 @@ struct settings {
     uint32_t seed;
     uint32_t threads;    /* linux-scalability */
     uint32_t each;       /* objects that a thread makes, at most 1024 */
+    uint32_t rounds;     /* linux-scalability: all are made and deleted so often */
     int fragmentation;   /* gol, wa-tor: after each step the share of slots that is empty */
     int check;           /* beside a sequential program, or object by object */
     const char *picture; /* the file that gets one of what is there at the end; NULL: none */

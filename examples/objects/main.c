@@ -21,6 +21,7 @@ enum key {
     SEED,
     THREADS,
     EACH,
+    ROUNDS,
     BACKEND,
     BACKING,
     ALLOCATOR,
@@ -40,7 +41,7 @@ static const struct {
          IS(FRAGMENTATION) | IS(PICTURE)},
     {"wa-tor", wator, IS(WIDTH) | IS(HEIGHT) | IS(STEPS) | IS(SEED) | IS(FRAGMENTATION) | IS(PICTURE)},
     {"nbody", nbody, IS(BODIES) | IS(STEPS) | IS(SEED) | IS(PICTURE)},
-    {"linux-scalability", scalability, IS(THREADS) | IS(EACH) | IS(PICTURE)},
+    {"linux-scalability", scalability, IS(THREADS) | IS(EACH) | IS(ROUNDS) | IS(PICTURE)},
     {"dust", dust, IS(BODIES) | IS(STEPS)},
 };
 #define APPS "gol, wa-tor, nbody, linux-scalability or dust"
@@ -66,6 +67,7 @@ static const struct argp_option options[] = {
     {"seed", SEED, "N", 0, "gol, wa-tor, nbody: of all that is random; 42", 0},
     {"threads", THREADS, "N", 0, "linux-scalability: 1 to 16777216; 1024", 0},
     {"objects", EACH, "N", 0, "linux-scalability: of each thread, 1 to 1024; 64", 0},
+    {"rounds", ROUNDS, "N", 0, "linux-scalability: 1 to 1000000, the times are medians; 1", 0},
     {0},
 };
 
@@ -150,6 +152,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case EACH:
         s->each = number(state, "objects", text, 1, 1024);
         return 0;
+    case ROUNDS:
+        s->rounds = number(state, "rounds", text, 1, 1000000);
+        return 0;
     case ARGP_KEY_ARG:
         if (c->app)
             argp_failure(state, 2, 0, "there is one application too many: %s", text);
@@ -187,7 +192,8 @@ int main(int argc, char **argv)
                                      .bodies = 500,
                                      .seed = 42,
                                      .threads = 1024,
-                                     .each = 64}};
+                                     .each = 64,
+                                     .rounds = 1}};
     size_t app = 0;
     argp_err_exit_status = 2;
     argp_parse(&argp, argc, argv, 0, NULL, &c);

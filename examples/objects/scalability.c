@@ -34,16 +34,6 @@ static struct made *list(const struct settings *s, const struct things *things, 
     return made;
 }
 
-/* How many objects are none, or are there twice. */
-static uint64_t faults(const struct made *made, uint64_t count)
-{
-    uint64_t wrong = 0;
-    for (uint64_t i = 0; i < count; i++)
-        wrong += quarry_object_is_null(made[i].object) ||
-                 (i && quarry_object_is_same(made[i].object, made[i - 1].object));
-    return wrong;
-}
-
 /* Draws memory: a pixel for each slot, as bright as the number of the thread is great. */
 #define SIDE 1024u
 static void draw_memory(const struct settings *s, const struct made *made, uint64_t count)
@@ -59,42 +49,70 @@ static void draw_memory(const struct settings *s, const struct made *made, uint6
     free(pixels);
 }
 
+static int by_size(const void *one, const void *other)
+{
+    const double a = *(const double *)one, b = *(const double *)other;
+    return a < b ? -1 : a > b;
+}
+
+static double median(double *times, uint32_t count)
+{
+    qsort(times, count, sizeof *times, by_size);
+    return times[count / 2];
+}
+
+static double timed(struct objects *o, const struct simt_kernel *const *views, const struct things *things)
+{
+    const struct stopwatch watch = start(&o->settings->target);
+    launch(o, views, things->threads, things);
+    return stop(watch);
+}
+
 int scalability(const struct settings *s)
 {
     const uint64_t count = (uint64_t)s->threads * s->each;
     const uint64_t most[] = {[quarry_number_of_thing] = count};
-    const uint64_t pages =
-        (count + QUARRY_CAPACITY_OF(thing) - 1) / QUARRY_CAPACITY_OF(thing); /* every slot, once */
-    struct objects o = make_objects(s, &scalability_schema, most, pages);
-    uint64_t wrong = 0;
-    struct things things = {o.backing, make(&s->target, count * sizeof *things.kept), s->threads, s->each};
-    struct stopwatch watch = start(&s->target);
-    launch(&o, VIEWS(scalability_make), s->threads, &things);
-    const double make_time = stop(watch);
-    if (s->check || s->picture) {
-        struct made *all = list(s, &things, count);
-        wrong = faults(all, count);
-        if (s->picture)
+    const uint64_t pages = (count + QUARRY_CAPACITY_OF(thing) - 1) / QUARRY_CAPACITY_OF(thing);
+    const int is_full = s->check || s->picture; /* a heap that they fill: every slot is used */
+    struct objects o = make_objects(s, &scalability_schema, most, is_full ? pages : 2 * pages);
+    uint64_t wrong = 0, made = 0, left = 0;
+    struct things things = {o.backing, make(&s->target, count * sizeof *things.kept),
+                            make(&s->target, sizeof *things.faults), s->threads, s->each};
+    double *times = room(3 * (uint64_t)s->rounds * sizeof *times);
+    double *make_times = times, *delete_times = times + s->rounds, *store_times = delete_times + s->rounds;
+    must(quarry_memory_fill(&s->target, things.faults, 0, sizeof *things.faults));
+    for (uint32_t round = 0; round < s->rounds && wrong == 0; round++) {
+        store_times[round] = timed(&o, VIEWS(scalability_store), &things);
+        make_times[round] = timed(&o, VIEWS(scalability_make), &things);
+        if (s->check) {
+            launch(&o, VIEWS(scalability_mark), things.threads, &things);
+            launch(&o, VIEWS(scalability_compare), things.threads, &things);
+            must(quarry_memory_copy(&s->target, &wrong, things.faults, sizeof wrong));
+        }
+        if (s->picture && round == 0) {
+            struct made *all = list(s, &things, count);
             draw_memory(s, all, count);
-        free(all);
+            free(all);
+        }
+        made = living(&o);
+        delete_times[round] = timed(&o, VIEWS(scalability_delete), &things);
+        left = living(&o);
+        wrong += (made != count) + (left != 0);
     }
-    const uint64_t made = living(&o);
-    watch = start(&s->target);
-    launch(&o, VIEWS(scalability_delete), s->threads, &things);
-    const double delete_time = stop(watch);
-    const uint64_t left = living(&o);
-    wrong += (uint64_t)was_full(&o);
-    wrong += (made != count) + (left != 0);
+    if (wrong == 0)
+        wrong = (uint64_t)was_full(&o);
     if (wrong)
         printf("objects: linux-scalability is wrong: %" PRIu64 " of %" PRIu64 " objects, %" PRIu64
                " left, %" PRIu64 " faults\n",
                made, count, left, wrong);
     else
         printf("linux-scalability: %" PRIu32 " threads x %" PRIu32
-               " objects of 64 bytes; made in %.1f us, deleted in %.1f"
-               "%s\n",
-               s->threads, s->each, make_time, delete_time, s->check ? "; every slot once" : "");
+               " objects of 64 bytes; made in %.1f us, deleted in %.1f; a store for each %.1f us%s\n",
+               s->threads, s->each, median(make_times, s->rounds), median(delete_times, s->rounds),
+               median(store_times, s->rounds), s->check ? "; every slot once" : "");
+    free(times);
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, things.kept));
+    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, things.faults));
     free_objects(&o);
     return wrong != 0;
 }

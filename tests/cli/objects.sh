@@ -30,8 +30,10 @@ for backing in objects aos soa; do
         run 0 nbody "${checked[@]}" --steps 10 --bodies $bodies
         prints 'every step is right$'
     done
-    run 0 linux-scalability "${checked[@]}" --threads 500 --objects 33
+    run 0 linux-scalability "${checked[@]}" --threads 500 --objects 33 --rounds 3
     prints 'every slot once$'
+    run 0 linux-scalability --backend "$backend" --backing $backing --threads 500 --objects 2
+    prints '; a store for each [0-9.]+ us$'
     run 0 dust "${checked[@]}" --bodies 3000 --steps 5
     prints 'each was visited each time$'
 done
