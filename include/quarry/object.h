@@ -60,7 +60,7 @@ SIMT_NOINLINE_FN void quarry_object_fill(const struct quarry_objects_fields *tab
 SIMT_FN void quarry_object_mark(const struct quarry_objects *h, quarry_object o, uint32_t mark)
 {
 #ifdef QUARRY_CHECK
-    quarry_object_block(o)[h->pages.page_bytes - QUARRY_SCHEMA_MARKS + quarry_object_slot(o)] =
+    quarry_object_block(o)[h->sizes.chunk_bytes - QUARRY_SCHEMA_MARKS + quarry_object_slot(o)] =
         (unsigned char)mark;
 #else
     (void)h, (void)o, (void)mark;
@@ -81,7 +81,7 @@ SIMT_FN quarry_object quarry_object_begin(const struct quarry_objects *h, struct
                                           uint32_t block, uint32_t slot)
 {
     unsigned char *page = (unsigned char *)quarry_page_address(&h->pages, block);
-    simt_note_plain(page, h->pages.page_bytes); /* which has had blocks of malloc, maybe */
+    simt_note_plain(page, h->sizes.chunk_bytes); /* which has had blocks of malloc, maybe */
     quarry_object o = quarry_object_name(type.number, type.capacity, page, slot);
     if (h->fields)
         quarry_object_fill(h->fields, o, QUARRY_OBJECT_FRESH);
@@ -176,7 +176,8 @@ SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
     if (!quarry_objects_are_in(&heap) || quarry_object_is_null(o))
         return;
     struct quarry_objects_wrong *wrong = quarry_object_wrong(h, o, &page, &kind);
-    if (!wrong && h->fields && simt_load_u64(&h->blocks.slots[page], relaxed) >> quarry_object_slot(o) & 1u)
+    if (!wrong && h->fields &&
+        simt_load_u64(quarry_blocks_slots(&h->blocks, page), relaxed) >> quarry_object_slot(o) & 1u)
         wrong = &h->typed->wrong[QUARRY_OBJECTS_TWICE]; /* of that slot nothing may be filled */
     if (wrong) {
         quarry_object_note(wrong, 1, o.bits);
@@ -185,7 +186,8 @@ SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
     if (h->fields)
         quarry_object_fill(h->fields, o, QUARRY_OBJECT_POISON);
     quarry_object_mark(h, o, 0);
-    uint32_t group = quarry_group(&h->blocks.slots[page], QUARRY_SITE_OBJECT_DELETE);
+    uint32_t group =
+        quarry_blocks_group(quarry_group(quarry_blocks_slots(&h->blocks, page), QUARRY_SITE_OBJECT_DELETE));
     uint64_t mine = (uint64_t)1 << quarry_object_slot(o);
     uint64_t slots = simt_reduce_or_u32(group, (uint32_t)mine) |
                      (uint64_t)simt_reduce_or_u32(group, (uint32_t)(mine >> 32)) << 32;

@@ -52,7 +52,7 @@ SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
 /* As quarry_object_mark of a checked build, which this is not: the heap may be one's. */
 SIMT_FN void mark(const struct object_crowd *a, quarry_object o, uint32_t mark)
 {
-    uint64_t page_bytes = a->heap.as.objects.pages.page_bytes;
+    uint64_t page_bytes = a->heap.as.objects.sizes.chunk_bytes;
     if (a->marks != 0)
         quarry_object_block(o)[page_bytes - a->marks + quarry_object_slot(o)] = (unsigned char)mark;
 }

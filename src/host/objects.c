@@ -270,12 +270,16 @@ static enum quarry_status fetch(const quarry_heap *heap, struct words *words)
     enum quarry_status status = QUARRY_OK;
     if (!words->kind || !words->slots)
         status = quarry_fail(QUARRY_ERROR_MEMORY, "no host memory for the words of %zu pages", pages);
-    if (status == QUARRY_OK)
+    const size_t step = QUARRY_BLOCKS_HEADERS ? 1 : pages;
+    for (size_t i = 0; i < pages && status == QUARRY_OK; i += step) {
         status =
-            quarry_pool_copy(&heap->pool, words->kind, objects->blocks.kind, pages * sizeof *words->kind);
-    if (status == QUARRY_OK)
-        status =
-            quarry_pool_copy(&heap->pool, words->slots, objects->blocks.slots, pages * sizeof *words->slots);
+            quarry_pool_copy(&heap->pool, words->kind + i, quarry_blocks_word(&objects->blocks, (uint32_t)i),
+                             step * sizeof *words->kind);
+        if (status == QUARRY_OK)
+            status = quarry_pool_copy(&heap->pool, words->slots + i,
+                                      quarry_blocks_slots(&objects->blocks, (uint32_t)i),
+                                      step * sizeof *words->slots);
+    }
     if (status != QUARRY_OK)
         forget(words);
     for (size_t i = 0; i < pages && status == QUARRY_OK; i++)

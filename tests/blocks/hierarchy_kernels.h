@@ -29,6 +29,7 @@ struct hierarchy_case {
 SIMT_KERNEL_DECLARE(hierarchy_start);
 SIMT_KERNEL_DECLARE(hierarchy_toggles);
 SIMT_KERNEL_DECLARE(hierarchy_claims);
-SIMT_KERNEL_DECLARE(hierarchy_look); /* one lane, after all */
+SIMT_KERNEL_DECLARE(hierarchy_begins); /* all of 4096 numbers are in */
+SIMT_KERNEL_DECLARE(hierarchy_look);   /* one lane, after all */
 
 #endif

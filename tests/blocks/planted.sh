@@ -251,7 +251,7 @@ plant slots 4000 blocks.h 'a block is emptied by the type that was read before' 
      /int quarry_blocks_unmake\(/,/^\}/{s/uint32_t kind = simt_load_u32.*/;/;s/kind = simt_exchange/(void)simt_exchange/}'
 plant slots 4000 blocks.h 'empty is: all but one were free' \
     's/\((slots|stolen) & all\) == all/simt_popc_u64(\1 \& all) + 1u >= quarry_blocks_capacity(kind)/'
-plant slots 4000 blocks.h 'what was stolen is stored back' 's/simt_or_u64\(&b->slots\[block\], stolen, release\)/simt_exchange_u64(\&b->slots[block], stolen, release)/'
+plant slots 4000 blocks.h 'what was stolen is stored back' 's/simt_or_u64\(quarry_blocks_slots\(b, block\), stolen, release\)/simt_exchange_u64(quarry_blocks_slots(b, block), stolen, release)/'
 plant slots 20000 blocks.h 'nobody looks at the block after that' 's/return ends;/return 1;/'
 plant slots 4000 blocks.h 'who turns a block on or off does not look again' \
     '/void quarry_blocks_look\(/,/^\}/s/quarry_blocks_active\(b, kind\), block\);/& break;/'
@@ -259,7 +259,7 @@ plant slots 4000 blocks.h 'who claims a block does not look at it' '/ quarry_blo
 plant slots 500 hierarchy.h 'bits are set and cleared, not toggled' \
     '/ quarry_hierarchy_flip\(/,/^\}/s/return simt_xor_u64\((.*), bits, relaxed\)/uint64_t *w = \1; return simt_load_u64(w, relaxed) \& bits ? simt_and_u64(w, ~bits, relaxed) : simt_or_u64(w, bits, relaxed)/'
 plant slots 4000 blocks.h 'the type is there before the slots are written' \
-    '/ quarry_blocks_make\(/,/^\}/s/simt_store_u64\(&b->slots/simt_store_u32(\&b->kind[block], kind, relaxed); &/'
+    '/ quarry_blocks_make\(/,/^\}/s/simt_store_u64\(quarry_blocks_slots/simt_store_u32(\&b->kind[block], kind, relaxed); &/'
 plant slots 20000 blocks.h 'who gives looks only for the slots of the type that it has read' 's/ \|\| \(now & \(now \+ 1u\)\) == 0//'
 plant slots 4000 blocks.h 'two thieves end one block' '/int quarry_blocks_unmake\(/,/^\}/{s/kind = simt_exchange/(void)simt_exchange/;s/if \(kind != 0\)/if (1)/}'
 plant slots 4000 blocks.h 'a claim is not announced' '/ quarry_blocks_claim\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'

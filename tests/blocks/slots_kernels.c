@@ -162,7 +162,7 @@ SIMT_KERNEL(slots_free, struct slots_case, a)
     uint32_t kind = quarry_blocks_kind(0, a.capacity[0]);
     (void)quarry_blocks_give(&a.blocks, 0, 1, 0);
     uint64_t slots = quarry_blocks_claim(&a.blocks, 0, kind, a.capacity[0]);
-    wrong(&a, slots != quarry_blocks_all(kind) || a.blocks.slots[0] != 0);
+    wrong(&a, slots != quarry_blocks_all(kind) || *quarry_blocks_slots(&a.blocks, 0) != 0);
     (void)quarry_blocks_give(&a.blocks, 0, slots, kind);
 }
 
@@ -172,7 +172,8 @@ SIMT_KERNEL(slots_look, struct slots_case, a)
     if (simt_thread() != 0)
         return;
     for (uint32_t i = 0; i < a.blocks.shape.count; i++)
-        wrong(&a, quarry_blocks_faults(&a.blocks, i) != 0 || (!a.keeps && a.blocks.kind[i] != 0));
+        wrong(&a, quarry_blocks_faults(&a.blocks, i) != 0 ||
+                      (!a.keeps && *quarry_blocks_word(&a.blocks, i) != 0));
     for (uint32_t map = 0; map < maps; map++)
         for (uint32_t w = 0; w < a.blocks.shape.words; w++)
             wrong(&a, quarry_hierarchy_faults(&a.blocks.shape,

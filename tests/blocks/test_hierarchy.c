@@ -54,6 +54,13 @@ static void all_are_found_one_after_the_other(void **state)
     }
 }
 
+static void a_search_begins_where_the_switches_say(void **state)
+{
+    struct hierarchy_case c = {.full = 1};
+    (void)state;
+    assert_int_equal(run(c, 4096, &hierarchy_begins, 4, 64), 4096);
+}
+
 static void toggles(uint64_t seed)
 {
     struct hierarchy_case c = {0};
@@ -103,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_found_one_after_the_other),
+        cmocka_unit_test(a_search_begins_where_the_switches_say),
         test_with_seeds(bits_are_right_when_all_toggles_have_arrived, &target),
         test_with_seeds(no_number_is_claimed_twice, &target),
         cmocka_unit_test(many),

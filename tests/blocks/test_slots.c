@@ -14,8 +14,14 @@ static void begin(struct slots_case *c, uint32_t count, uint32_t threads)
     b->shape = quarry_hierarchy_make(count);
     b->types = SLOTS_TYPES;
     b->parts = count / 8 + 1;
+#if QUARRY_BLOCKS_HEADERS
+    b->stride = QUARRY_BLOCKS_HEADER;
+    b->slots = test_memory(&p, (size_t)b->stride * count);
+    b->kind = (uint32_t *)(b->slots + 1);
+#else
     b->slots = test_memory(&p, sizeof *b->slots * count);
     b->kind = test_memory(&p, sizeof *b->kind * count);
+#endif
     b->maps = test_memory(&p, sizeof *b->maps * b->shape.words * QUARRY_BLOCKS_MAPS(b->types));
     b->flights = test_memory(&p, sizeof *b->flights * QUARRY_FLIGHTS);
     b->sweep = test_memory(&p, sizeof *b->sweep);
@@ -42,7 +48,8 @@ static uint32_t end(struct slots_case *c)
         sum += visits[i];
     free(visits);
     test_memory_free(&p, b->slots, 0);
-    test_memory_free(&p, b->kind, 0);
+    if (!QUARRY_BLOCKS_HEADERS)
+        test_memory_free(&p, b->kind, 0);
     test_memory_free(&p, b->maps, 0);
     test_memory_free(&p, b->flights, 0);
     test_memory_free(&p, b->sweep, 0);

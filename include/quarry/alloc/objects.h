@@ -182,7 +182,7 @@ SIMT_FN struct quarry_objects_where quarry_objects_locate(const struct quarry_ob
     struct quarry_objects_where w = {quarry_page_index(&h->pages, address), 0, 0, 0};
     if (w.page != QUARRY_NO_PAGE) {
         const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->pages, w.page);
-        w.slots = simt_load_u64(&h->blocks.slots[w.page], relaxed);
+        w.slots = simt_load_u64(quarry_blocks_slots(&h->blocks, w.page), relaxed);
         w.kind = quarry_blocks_kind_of(&h->blocks, w.page);
         if (quarry_objects_typed_bytes(w.kind))
             w.kind = 0;
@@ -209,7 +209,8 @@ SIMT_FN void quarry_objects_free(const struct quarry_objects *h, void *block)
     QUARRY_ASSERT_LIVE(live);
     if (!live)
         return;
-    uint32_t group = quarry_group(&h->blocks.slots[w.page], QUARRY_SITE_OBJECTS_FREE);
+    uint32_t group =
+        quarry_blocks_group(quarry_group(quarry_blocks_slots(&h->blocks, w.page), QUARRY_SITE_OBJECTS_FREE));
     uint64_t mine = (uint64_t)1 << w.slot;
     uint64_t slots = simt_reduce_or_u32(group, (uint32_t)mine);
     if (quarry_blocks_capacity(w.kind) > 32u)
@@ -299,14 +300,21 @@ SIMT_FN void quarry_objects_census(const struct quarry_objects *h, uint64_t byte
 #define quarry_objects_trim QUARRY_NOTHING_TO_TRIM
 
 #if SIMT_HAS_HOST
+/* Bytes behind each page, in front of the next one. */
+SIMT_HOST_FN uint64_t quarry_objects_header(const struct quarry_objects *h)
+{
+    return QUARRY_BLOCKS_HEADERS ? quarry_round_up(QUARRY_BLOCKS_HEADER, h->unit) : 0;
+}
+
 SIMT_HOST_FN void quarry_objects_sections(void *heap, struct quarry_layout *l)
 {
     struct quarry_objects *h = (struct quarry_objects *)heap;
     struct quarry_blocks *b = &h->blocks;
     uint32_t least = h->unit;
-    while (l->page_bytes / least > QUARRY_BLOCKS_SLOTS)
+    uint64_t page_bytes = l->page_bytes - quarry_objects_header(h);
+    while (page_bytes / least > QUARRY_BLOCKS_SLOTS)
         least *= 2;
-    h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least);
+    h->sizes = quarry_classes_make((uint32_t)page_bytes, least);
     b->types = h->sizes.whole + 1u + l->types;
     h->schema = l->schema;
     b->shape = quarry_hierarchy_make((uint32_t)l->pages);
@@ -317,9 +325,11 @@ SIMT_HOST_FN void quarry_objects_sections(void *heap, struct quarry_layout *l)
         (struct quarry_sweep *)quarry_layout_section(l, "sweep", sizeof *b->sweep, QUARRY_SECTION_ALIGN);
     b->flights = (uint64_t *)quarry_layout_section(l, "flights", QUARRY_FLIGHTS * sizeof *b->flights,
                                                    QUARRY_SECTION_ALIGN);
+#if !QUARRY_BLOCKS_HEADERS /* else they lie behind the pages */
     b->slots =
         (uint64_t *)quarry_layout_section(l, "slots", l->pages * sizeof *b->slots, QUARRY_SECTION_ALIGN);
     b->kind = (uint32_t *)quarry_layout_section(l, "kinds", l->pages * sizeof *b->kind, QUARRY_SECTION_ALIGN);
+#endif
     b->maps = (uint64_t *)quarry_layout_section(
         l, "maps", (uint64_t)b->shape.words * QUARRY_BLOCKS_MAPS(b->types) * sizeof *b->maps,
         QUARRY_SECTION_ALIGN);
@@ -333,6 +343,11 @@ SIMT_HOST_FN void quarry_objects_sections(void *heap, struct quarry_layout *l)
             l, "typed", sizeof *h->typed + l->pages * (sizeof(uint64_t) + sizeof(uint32_t)),
             QUARRY_SECTION_ALIGN);
     h->pages = quarry_layout_pages(l);
+#if QUARRY_BLOCKS_HEADERS
+    b->stride = (uint32_t)l->page_bytes;
+    b->slots = (uint64_t *)(void *)(h->pages.base + page_bytes);
+    b->kind = (uint32_t *)(void *)(b->slots + 1);
+#endif
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_objects_layout(struct quarry_objects *h,
@@ -340,9 +355,14 @@ SIMT_HOST_FN enum quarry_layout_result quarry_objects_layout(struct quarry_objec
 {
     enum quarry_layout_result result =
         quarry_layout_unit(l, QUARRY_OBJECTS_PAGE_BYTES, QUARRY_OBJECTS_DEBUG_UNIT, &h->unit);
+    uint64_t header = quarry_objects_header(h);
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    return quarry_layout_fit_units(l, quarry_objects_sections, h, QUARRY_BLOCKS_MOST, h->unit);
+    l->page_bytes += header;
+    result = quarry_layout_fit_units(l, quarry_objects_sections, h, QUARRY_BLOCKS_MOST, h->unit);
+    l->page_bytes -= header;
+    l->max_block -= header;
+    return result;
 }
 #endif
 

@@ -72,6 +72,12 @@
  * after X's OR in a release sequence, and what M reads of the kind after its own acquire is X's.  No claim's store
  * comes between: the kind is written after it, release, and X's change acquires that.
  *
+ * Compile-time switches, for comparisons, with those of core/hierarchy.h.  All code that uses a heap has the same.
+ *
+ *     QUARRY_BLOCKS_TRIES     searches for an active block before one for a free one; 5
+ *     QUARRY_BLOCKS_ALONE     1: lanes that come together take and give one by one
+ *     QUARRY_BLOCKS_HEADERS   1: slots and kind of a block are beside it, in a header of 64 bytes, as in the paper
+ *
  * Nothing left.  Space may be in transit: a block that is claimed and not yet published, slots that were got of another
  * type, slots that were stolen.  All that lies in flights, and in flights only slots are taken.  So a sweep's turn
  * about a type is one of core/flights.h: its second pass looks for a bit of `free` at level 0, and for a block of the
@@ -94,9 +100,18 @@
 #define QUARRY_BLOCKS_IS_KIND 0x10000u
 #define QUARRY_BLOCKS_IS_ON 0x20000u
 #define QUARRY_BLOCKS_KIND_BITS 18u /* those above are the owner's, and part of what makes two kinds differ */
-#define QUARRY_BLOCKS_TRIES 5u      /* of a search for an active block, and then for a free one */
-#define QUARRY_BLOCKS_ROUND 8u      /* all of them */
-#define QUARRY_BLOCKS_ROUNDS 5u     /* before a sweep */
+#ifndef QUARRY_BLOCKS_TRIES
+#define QUARRY_BLOCKS_TRIES 5u /* of a search for an active block, and then 3 for a free one */
+#endif
+#define QUARRY_BLOCKS_ROUND (QUARRY_BLOCKS_TRIES + 3u)
+#ifndef QUARRY_BLOCKS_ALONE
+#define QUARRY_BLOCKS_ALONE 0
+#endif
+#ifndef QUARRY_BLOCKS_HEADERS
+#define QUARRY_BLOCKS_HEADERS 0
+#endif
+#define QUARRY_BLOCKS_HEADER 64u /* bytes, with QUARRY_BLOCKS_HEADERS */
+#define QUARRY_BLOCKS_ROUNDS 5u  /* before a sweep */
 #define QUARRY_NO_BLOCK QUARRY_NO_NUMBER
 
 SIMT_STATIC_ASSERT(QUARRY_BLOCKS_MOST <= QUARRY_NO_NUMBER / QUARRY_BLOCKS_SLOTS,
@@ -111,6 +126,9 @@ struct quarry_blocks {
     struct quarry_hierarchy shape; /* of a bitmap: shape.count blocks */
     uint32_t types;
     uint32_t parts; /* of a sweep */
+#if QUARRY_BLOCKS_HEADERS
+    uint32_t stride; /* from a block's header to the next one's; `slots` and `kind` are those of the first */
+#endif
 };
 
 /* Slots of one block. */
@@ -145,10 +163,29 @@ SIMT_FN uint64_t quarry_blocks_all(uint32_t kind)
     return ~(uint64_t)0 >> (kind >> 8 & 0xffu);
 }
 
+/* Where a block's words are. */
+SIMT_FN uint64_t *quarry_blocks_slots(const struct quarry_blocks *b, uint32_t block)
+{
+#if QUARRY_BLOCKS_HEADERS
+    return (uint64_t *)(void *)((unsigned char *)b->slots + (uint64_t)block * b->stride);
+#else
+    return &b->slots[block];
+#endif
+}
+
+SIMT_FN uint32_t *quarry_blocks_word(const struct quarry_blocks *b, uint32_t block)
+{
+#if QUARRY_BLOCKS_HEADERS
+    return (uint32_t *)(void *)((unsigned char *)b->kind + (uint64_t)block * b->stride);
+#else
+    return &b->kind[block];
+#endif
+}
+
 /* A block's kind, as quarry_blocks_kind makes them; or 0, if it is free. */
 SIMT_FN uint32_t quarry_blocks_kind_of(const struct quarry_blocks *b, uint32_t block)
 {
-    return simt_load_u32(&b->kind[block], relaxed) & ~QUARRY_BLOCKS_IS_ON;
+    return simt_load_u32(quarry_blocks_word(b, block), relaxed) & ~QUARRY_BLOCKS_IS_ON;
 }
 
 SIMT_FN uint64_t *quarry_blocks_free_map(const struct quarry_blocks *b)
@@ -175,11 +212,17 @@ SIMT_FN void quarry_blocks_init(const struct quarry_blocks *b, uint64_t thread, 
     for (uint64_t i = thread; i < QUARRY_FLIGHTS; i += threads)
         b->flights[i] = 0;
     for (uint64_t i = thread; i < b->shape.count; i += threads) {
-        b->slots[i] = 0;
-        b->kind[i] = 0;
+        *quarry_blocks_slots(b, (uint32_t)i) = 0;
+        *quarry_blocks_word(b, (uint32_t)i) = 0;
     }
     for (uint64_t i = thread; i < maps; i += threads)
         b->maps[i] = i < b->shape.words ? quarry_hierarchy_full(&b->shape, (uint32_t)i) : 0;
+}
+
+/* Of lanes that come together, those that go together. */
+SIMT_FN uint32_t quarry_blocks_group(uint32_t group)
+{
+    return QUARRY_BLOCKS_ALONE ? 1u << simt_lane() : group;
 }
 
 /* ---- giving ---- */
@@ -189,12 +232,12 @@ SIMT_FN int quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
 {
     quarry_flights_begin(b->flights);
     /* Order: acquires what was done to the slots. */
-    uint64_t stolen = simt_exchange_u64(&b->slots[block], 0, acquire);
-    uint32_t kind = simt_load_u32(&b->kind[block], relaxed);
+    uint64_t stolen = simt_exchange_u64(quarry_blocks_slots(b, block), 0, acquire);
+    uint32_t kind = simt_load_u32(quarry_blocks_word(b, block), relaxed);
     uint64_t all = quarry_blocks_all(kind);
     int ends = kind != 0 && (stolen & all) == all;
     if (ends) {
-        kind = simt_exchange_u32(&b->kind[block], 0, relaxed);
+        kind = simt_exchange_u32(quarry_blocks_word(b, block), 0, relaxed);
         if (kind & QUARRY_BLOCKS_IS_ON)
             quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
         if (kind != 0) { /* else slots were given twice */
@@ -206,7 +249,7 @@ SIMT_FN int quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
         }
     } else if (stolen != 0) {
         /* Order: the kind was read before; pairs with the thief that unmakes the block. */
-        (void)simt_or_u64(&b->slots[block], stolen, release);
+        (void)simt_or_u64(quarry_blocks_slots(b, block), stolen, release);
     }
     quarry_flights_end(b->flights);
     return ends;
@@ -218,9 +261,9 @@ SIMT_FN void quarry_blocks_look(const struct quarry_blocks *b, uint32_t block, i
 {
     for (;; again = 1) {
         /* Order: the kind, of who has changed it before we the slots; and for who changes them after us. */
-        uint64_t slots =
-            again ? simt_or_u64(&b->slots[block], 0, acq_rel) : simt_load_u64(&b->slots[block], acquire);
-        uint32_t kind = simt_load_u32(&b->kind[block], relaxed);
+        uint64_t slots = again ? simt_or_u64(quarry_blocks_slots(b, block), 0, acq_rel)
+                               : simt_load_u64(quarry_blocks_slots(b, block), acquire);
+        uint32_t kind = simt_load_u32(quarry_blocks_word(b, block), relaxed);
         uint64_t all = quarry_blocks_all(kind);
         if (kind == 0)
             break;
@@ -229,7 +272,8 @@ SIMT_FN void quarry_blocks_look(const struct quarry_blocks *b, uint32_t block, i
                 break;
         } else if (((slots & all) != 0) == ((kind & QUARRY_BLOCKS_IS_ON) != 0)) {
             break;
-        } else if (simt_cas_u32(&b->kind[block], kind, kind ^ QUARRY_BLOCKS_IS_ON, acquire) == kind) {
+        } else if (simt_cas_u32(quarry_blocks_word(b, block), kind, kind ^ QUARRY_BLOCKS_IS_ON, acquire) ==
+                   kind) {
             /* Order: the claim's store of slots is before the look that follows. */
             quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
         }
@@ -242,7 +286,7 @@ SIMT_FN void quarry_blocks_look(const struct quarry_blocks *b, uint32_t block, i
 SIMT_FN uint64_t quarry_blocks_give(const struct quarry_blocks *b, uint32_t block, uint64_t slots,
                                     uint32_t kind)
 {
-    uint64_t before = simt_or_u64(&b->slots[block], slots, release), now = before | slots;
+    uint64_t before = simt_or_u64(quarry_blocks_slots(b, block), slots, release), now = before | slots;
     uint64_t all = quarry_blocks_all(kind);
     int empty = kind != 0 && (now & all) == all, ended = empty && quarry_blocks_unmake(b, block);
     if (!ended && (empty || (before & all) == 0 || (now & (now + 1u)) == 0))
@@ -275,14 +319,15 @@ SIMT_FN uint32_t quarry_blocks_share(uint64_t slots, uint32_t block, uint32_t ra
 SIMT_FN uint64_t quarry_blocks_take_from(const struct quarry_blocks *b, uint32_t block, uint32_t kind,
                                          uint32_t n, uint32_t turn)
 {
-    uint64_t all = quarry_blocks_all(kind), left = simt_load_u64(&b->slots[block], relaxed) & all, got = 0;
+    uint64_t all = quarry_blocks_all(kind),
+             left = simt_load_u64(quarry_blocks_slots(b, block), relaxed) & all, got = 0;
     if (left == 0)
         return 0;
     quarry_flights_begin(b->flights);
     while (left != 0 && simt_popc_u64(got) < n) {
         uint64_t chosen = quarry_blocks_choose(left, n - simt_popc_u64(got), turn);
         /* Order: pairs with gives, and with the claim's exchange. */
-        left = simt_and_u64(&b->slots[block], ~chosen, acquire) & all;
+        left = simt_and_u64(quarry_blocks_slots(b, block), ~chosen, acquire) & all;
         got |= left & chosen;
         left &= ~chosen;
     }
@@ -290,7 +335,7 @@ SIMT_FN uint64_t quarry_blocks_take_from(const struct quarry_blocks *b, uint32_t
         uint32_t found = quarry_blocks_kind_of(b, block);
         if (found != kind) {
             /* Order: the kind was read before; pairs with takes and with thieves. */
-            (void)simt_or_u64(&b->slots[block], got, release);
+            (void)simt_or_u64(quarry_blocks_slots(b, block), got, release);
             got = 0;
         }
         if (got == 0 || left == 0)
@@ -308,14 +353,14 @@ SIMT_FN uint64_t quarry_blocks_make(const struct quarry_blocks *b, uint32_t bloc
     uint64_t got = n < quarry_blocks_capacity(kind) ? ((uint64_t)1 << n) - 1u : all;
     if (got != all) {
         /* Order: what was done to the slots in the block's former life; pairs with takes. */
-        simt_store_u64(&b->slots[block], all & ~got, release);
+        simt_store_u64(quarry_blocks_slots(b, block), all & ~got, release);
         /* Order: the slots; pairs with who turns the block off. */
-        simt_store_u32(&b->kind[block], kind | QUARRY_BLOCKS_IS_ON, release);
+        simt_store_u32(quarry_blocks_word(b, block), kind | QUARRY_BLOCKS_IS_ON, release);
         quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
     } else {
-        simt_store_u64(&b->slots[block], 0, relaxed); /* nobody takes of none */
+        simt_store_u64(quarry_blocks_slots(b, block), 0, relaxed); /* nobody takes of none */
         /* Order: the slots; pairs with who turns the block on. */
-        simt_store_u32(&b->kind[block], kind, release);
+        simt_store_u32(quarry_blocks_word(b, block), kind, release);
     }
     return got;
 }
@@ -348,7 +393,7 @@ SIMT_FN uint32_t quarry_blocks_new_several(const struct quarry_blocks *b, uint32
     uint32_t capacity = quarry_blocks_capacity(kind), lanes = simt_popc_u32(group), rank = simt_rank(group);
     uint32_t turn = quarry_divide_u32(rank, capacity), near = 0, slot = QUARRY_NO_PAGE;
     uint64_t claimed = 0, before = 0;
-    if (rank == 0 && simt_load_u64(quarry_blocks_active(b, kind), relaxed) == 0) {
+    if (rank == 0 && quarry_hierarchy_is_empty(&b->shape, quarry_blocks_active(b, kind))) {
         near = quarry_hierarchy_find(&b->shape, quarry_blocks_free_map(b), quarry_random_start().state);
         if (near != QUARRY_NO_BLOCK) {
             uint64_t word = quarry_hierarchy_word(&b->shape, quarry_blocks_free_map(b), near);
@@ -414,7 +459,7 @@ SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *
             continue;
         }
         lot.slots = fresh ? quarry_blocks_claim(b, lot.block, kind, n)
-                          : quarry_blocks_take_from(b, lot.block, kind, n, hash & 63u);
+                          : quarry_blocks_take_from(b, lot.block, kind, n, quarry_hierarchy_turn(hash));
         if (lot.slots == 0)
             lot.block = QUARRY_NO_BLOCK;
     }
@@ -444,9 +489,9 @@ SIMT_FN uint64_t quarry_blocks_sweep_part(const void *heap, struct quarry_random
     for (; first < of.end && fits == 0; first += simt_popc_u32(group)) {
         uint32_t mine = first + simt_rank(group), type = QUARRY_BLOCKS_TYPES;
         int is_free = mine < of.end && quarry_hierarchy_has(&b->shape, quarry_blocks_free_map(b), mine);
-        uint64_t slots = mine < of.end && !is_free ? simt_load_u64(&b->slots[mine], relaxed) : 0;
+        uint64_t slots = mine < of.end && !is_free ? simt_load_u64(quarry_blocks_slots(b, mine), relaxed) : 0;
         if (slots != 0) {
-            uint32_t kind = simt_load_u32(&b->kind[mine], relaxed);
+            uint32_t kind = simt_load_u32(quarry_blocks_word(b, mine), relaxed);
             type = slots & quarry_blocks_all(kind) ? quarry_blocks_type(kind) : QUARRY_BLOCKS_TYPES;
         }
         if (simt_any(group, is_free || type == (size & ~QUARRY_SWEEP_CLASS)))
@@ -488,6 +533,7 @@ SIMT_FN uint32_t quarry_blocks_search(const struct quarry_blocks *b, uint32_t gr
  * Scope: group, reconverged.  Progress: waits only before it says that there is none (quarry_sweep_search). */
 SIMT_FN uint32_t quarry_blocks_new(const struct quarry_blocks *b, uint32_t group, uint32_t kind)
 {
+    group = quarry_blocks_group(group);
     uint32_t slot = QUARRY_NO_PAGE, seen = QUARRY_NO_BLOCK, needs = group;
     if (simt_popc_u32(group) > quarry_blocks_capacity(kind)) {
         slot = quarry_blocks_new_several(b, group, kind);
@@ -527,7 +573,7 @@ SIMT_FN uint32_t quarry_blocks_new(const struct quarry_blocks *b, uint32_t group
 /* The free slots of a block of that kind. */
 SIMT_FN uint64_t quarry_blocks_free_slots(const struct quarry_blocks *b, uint32_t block, uint32_t kind)
 {
-    return simt_load_u64(&b->slots[block], relaxed) & quarry_blocks_all(kind);
+    return simt_load_u64(quarry_blocks_slots(b, block), relaxed) & quarry_blocks_all(kind);
 }
 
 /* How often an idle block contradicts its bitmaps, and itself.  What is above level 0 is quarry_hierarchy_faults'. */

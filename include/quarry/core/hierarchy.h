@@ -18,12 +18,28 @@
  * there.  So the bits are hints, and what a number means is decided elsewhere.  One thing is not a hint: who takes a
  * number out by quarry_hierarchy_claim has taken it alone, if numbers are only put in by those to whom they belong.
  *
+ * Compile-time switches, for comparisons.  All code that uses a heap has the same.
+ *
+ *     QUARRY_HIERARCHY_ROTATION   where a search begins in each word: QUARRY_ROTATION_HASHED, as said at
+ *                                 quarry_hierarchy_find; _ORIGINAL, as in the paper; _NONE, at bit 0
+ *     QUARRY_HIERARCHY_FLAT       1: there is level 0 only, and who looks reads one word after the other
+ *
  * Order.  Toggles and searches are relaxed.  What quarry_hierarchy_put releases, the claim of that number acquires:
  * both change the same word of level 0, and all changes between them are read-modify-writes. */
 #ifndef QUARRY_CORE_HIERARCHY_H
 #define QUARRY_CORE_HIERARCHY_H
 
 #include "quarry/simt/simt.h"
+
+#define QUARRY_ROTATION_NONE 0
+#define QUARRY_ROTATION_ORIGINAL 1
+#define QUARRY_ROTATION_HASHED 2
+#ifndef QUARRY_HIERARCHY_ROTATION
+#define QUARRY_HIERARCHY_ROTATION QUARRY_ROTATION_HASHED
+#endif
+#ifndef QUARRY_HIERARCHY_FLAT
+#define QUARRY_HIERARCHY_FLAT 0
+#endif
 
 #define QUARRY_HIERARCHY_BITS 64u /* of a word */
 #define QUARRY_HIERARCHY_MOST 0x40000000u
@@ -42,7 +58,7 @@ SIMT_HOST_FN struct quarry_hierarchy quarry_hierarchy_make(uint32_t count)
 {
     struct quarry_hierarchy h = {count, 0, 0, 0};
     uint32_t words = (count - 1u) / QUARRY_HIERARCHY_BITS + 1u;
-    for (uint64_t room = 1; room < words; room *= QUARRY_HIERARCHY_BITS) {
+    for (uint64_t room = 1; room < words && !QUARRY_HIERARCHY_FLAT; room *= QUARRY_HIERARCHY_BITS) {
         h.leaves = h.leaves * QUARRY_HIERARCHY_BITS + 1u;
         h.shift += 6;
     }
@@ -80,6 +96,27 @@ SIMT_FN uint32_t quarry_hierarchy_bit(uint64_t word, uint32_t turn)
     return (simt_ctz_u64(turned) + turn) & 63u;
 }
 
+/* Where a search begins in a word: 0 .. 63. */
+SIMT_FN uint32_t quarry_hierarchy_turn(uint32_t hash)
+{
+    if (QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_HASHED)
+        return hash & 63u;
+    return QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_ORIGINAL ? (simt_block() + simt_warp()) & 63u : 0;
+}
+
+/* Reads the words of level 0 from w on, around. */
+SIMT_FN uint32_t quarry_hierarchy_scan(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t w,
+                                       uint32_t turn)
+{
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < h->words; i++, w = w + 1u == h->words ? 0 : w + 1u) {
+        uint64_t word = simt_load_u64(&words[w], relaxed);
+        if (word != 0)
+            return w * QUARRY_HIERARCHY_BITS + quarry_hierarchy_bit(word, turn);
+    }
+    return QUARRY_NO_NUMBER;
+}
+
 /* Finds a number that seems to be in: near one that the hash chooses among all, each as likely.  So lanes with other
  * hashes find other numbers, also in words of few bits, as word 0 mostly is.  (In the paper six bits of one number are
  * where to begin in each word: of a word of four bits 61 of 64 such beginnings lead to the first.)
@@ -88,8 +125,16 @@ SIMT_FN uint32_t quarry_hierarchy_bit(uint64_t word, uint32_t turn)
 SIMT_FN uint32_t quarry_hierarchy_find(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t hash)
 {
     uint32_t number = simt_mulhi_u32(hash, h->count), w = h->leaves + number / QUARRY_HIERARCHY_BITS;
+    if (QUARRY_HIERARCHY_FLAT)
+        return quarry_hierarchy_scan(
+            h, words, QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_HASHED ? w : 0,
+            QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_HASHED ? number & 63u : quarry_hierarchy_turn(hash));
     uint64_t word = simt_load_u64(&words[0], relaxed), near = simt_load_u64(&words[w], relaxed); /* at once */
     uint32_t shift = 0;
+    if (QUARRY_HIERARCHY_ROTATION != QUARRY_ROTATION_HASHED) {
+        number = quarry_hierarchy_turn(hash) * 0x41041041u; /* the same six bits on each level */
+        near = 0;
+    }
     if (word != 0 && near != 0) {
         word = near;
     } else {
@@ -120,6 +165,13 @@ SIMT_FN uint64_t quarry_hierarchy_word(const struct quarry_hierarchy *h, const u
     return simt_load_u64(&words[h->leaves + number / QUARRY_HIERARCHY_BITS], relaxed);
 }
 
+/* Does no number seem to be in? */
+SIMT_FN int quarry_hierarchy_is_empty(const struct quarry_hierarchy *h, const uint64_t *words)
+{
+    return QUARRY_HIERARCHY_FLAT ? quarry_hierarchy_scan(h, words, 0, 0) == QUARRY_NO_NUMBER
+                                 : simt_load_u64(&words[0], relaxed) == 0;
+}
+
 /* Does the number seem to be in? */
 SIMT_FN int quarry_hierarchy_has(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t number)
 {
@@ -141,8 +193,11 @@ SIMT_FN uint32_t quarry_hierarchy_next(const struct quarry_hierarchy *h, const u
                 return (w - h->leaves) * QUARRY_HIERARCHY_BITS + bit;
             w = w * QUARRY_HIERARCHY_BITS + 1u + bit;
             from = 0;
-        } else if (w == 0) {
+        } else if (QUARRY_HIERARCHY_FLAT ? w + 1u == h->words : w == 0) {
             return QUARRY_NO_NUMBER;
+        } else if (QUARRY_HIERARCHY_FLAT) {
+            from = 0;
+            w++;
         } else {
             from = (w - 1u) % QUARRY_HIERARCHY_BITS + 1u;
             w = (w - 1u) / QUARRY_HIERARCHY_BITS;
@@ -154,7 +209,7 @@ SIMT_FN uint32_t quarry_hierarchy_next(const struct quarry_hierarchy *h, const u
 SIMT_FN void quarry_hierarchy_carry(uint64_t *words, uint32_t w, uint64_t before, uint64_t after)
 {
     SIMT_ROLLED
-    while (w != 0 && (before == 0) != (after == 0)) {
+    while (w != 0 && !QUARRY_HIERARCHY_FLAT && (before == 0) != (after == 0)) {
         uint64_t bit = (uint64_t)1 << (w - 1u) % QUARRY_HIERARCHY_BITS;
         w = (w - 1u) / QUARRY_HIERARCHY_BITS;
         before = simt_xor_u64(&words[w], bit, relaxed);
