@@ -47,13 +47,18 @@ SIMT_KERNEL(hierarchy_claims, struct hierarchy_case, a)
 }
 
 /* Where a lane's search begins, as the switches say. */
+SIMT_FN uint32_t hierarchy_begin(uint32_t hash, uint32_t turn)
+{
+    if (QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_NONE)
+        return 0;
+    if (QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_ORIGINAL)
+        return QUARRY_HIERARCHY_FLAT ? turn : turn * 64u + turn;
+    return hash >> 20;
+}
+
 SIMT_KERNEL(hierarchy_begins, struct hierarchy_case, a)
 {
-    uint32_t hash = quarry_mix_u32(simt_thread()), turn = simt_block() + simt_warp(), begin = hash >> 20;
-    if (QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_NONE)
-        begin = 0;
-    if (QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_ORIGINAL)
-        begin = QUARRY_HIERARCHY_FLAT ? turn : turn * 64u + turn;
+    uint32_t hash = quarry_mix_u32(simt_thread()), begin = hierarchy_begin(hash, simt_block() + simt_warp());
     wrong(&a, quarry_hierarchy_find(&a.shape, a.words, hash) != begin);
 }
 
