@@ -110,6 +110,24 @@ SIMT_KERNEL(slabs_borrows, struct slabs_case, a)
         quarry_free(a.heap, own);
 }
 
+SIMT_KERNEL(slabs_classes, struct slabs_case, a)
+{
+    uint32_t bytes = 16u * (1u + simt_lane() % a.threads);
+    uint32_t *block[2], stamp = 2u * simt_thread() + 1u;
+    for (uint32_t i = 0; i < a.rounds; i++) {
+        for (uint32_t k = 0; k < 2; k++) {
+            block[k] = (uint32_t *)quarry_malloc(a.heap, bytes);
+            if (block[k])
+                block[k][0] = block[k][bytes / 4u - 1u] = stamp + k;
+        }
+        for (uint32_t k = 0; k < 2; k++) {
+            if (!block[k] || block[k][0] != stamp + k || block[k][bytes / 4u - 1u] != stamp + k)
+                (void)simt_add_u32(a.wrong, 1, relaxed);
+            quarry_free(a.heap, block[k]);
+        }
+    }
+}
+
 SIMT_KERNEL(slabs_full, struct slabs_case, a)
 {
     uint32_t class_ = quarry_slabs_class(&a.heap.as.slabs, a.bytes);

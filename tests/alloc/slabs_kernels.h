@@ -11,10 +11,12 @@ struct slabs_case {
     uint64_t bytes; /* that are looked for */
     /* Live blocks: of slabs_together of chunk 0; of slabs_passes its only ones, in two words. */
     void *last[2];
-    uint32_t fence;   /* of slabs_borrows: who frees and then takes puts a fence between */
-    uint32_t threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left */
+    uint32_t fence; /* of slabs_borrows: who frees and then takes puts a fence between */
+    uint32_t
+        threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left; of slabs_classes:
+                       * how many sizes there are */
     uint64_t *cursor; /* of slabs_adds */
-    uint32_t rounds;  /* of slabs_adds, slabs_together and slabs_borrows */
+    uint32_t rounds;  /* of slabs_adds, slabs_together, slabs_borrows and slabs_classes */
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
@@ -33,6 +35,9 @@ SIMT_KERNEL_DECLARE(slabs_numbers);
 /* A lane of each block has one of the last blocks, frees it and takes another, so often: that of block 1 of 16 bytes, that
  * of block 0 of a.bytes and of 64 in turn, or of 64 if there is none of a.bytes.  Neither gets NULL. */
 SIMT_KERNEL_DECLARE(slabs_borrows);
+
+/* The lanes of each warp take two blocks each, of several sizes, and find in them what they wrote; so often. */
+SIMT_KERNEL_DECLARE(slabs_classes);
 
 /* Each part of a sweep about the bytes sees nothing that fits. */
 SIMT_KERNEL_DECLARE(slabs_full);

@@ -10,8 +10,9 @@
  *           1. A hint: a word that had free slots when this warp, or who had its number before, last saw it.  One
  *              compare-exchange takes as many as are wanted.
  *           2. A cursor: one add, for slots of a chunk that nobody has used yet since it was bound.
- *           3. The cursor has none left: one group looks at a few kinds, binds a free chunk, and fills it.  From here
- *              on all lanes of the warp look for one class after the other.
+ *           3. The cursor has none left: one group looks at a few kinds, binds a free chunk, and fills it.  Of several
+ *              classes each has a lane that does this, all at the same time.  From here on all lanes of the warp look
+ *              for one class after the other.
  *           4. There seems to be no free chunk: look at chunks of the class, and take slots that were freed; then
  *              close one of another class without a live slot.
  *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
@@ -55,7 +56,7 @@ SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, ui
     if (simt_any(all, place == QUARRY_SLABS_NONE)) {
         uint32_t cursor =
             spread & QUARRY_SLABS_BARREN ? QUARRY_NO_PAGE : quarry_slabs_own_cursor(h, class_, spread, 0);
-        place = quarry_slabs_draw(h, all, group, cursor, class_, place);
+        place = quarry_slabs_draw(h, all, group, cursor, class_, spread & QUARRY_SLABS_PLENTY, place);
     }
     return place;
 }
@@ -83,11 +84,27 @@ SIMT_FN void *quarry_slabs_block(const struct quarry_slabs *h, uint64_t place, u
            ((uint64_t)((uint32_t)place & 0xffffu) * quarry_slabs_units(h, class_) << h->unit_log);
 }
 
-/* Steps 3 to 5 for all lanes of the warp that ask this heap: the calls of one class after the other, and all lanes
- * look.  Returns the caller's block, or NULL. */
+/* Steps 3 to 5 for all lanes of the warp that ask this heap.  First the cursors of several classes, at the same time;
+ * then the calls of one class after the other, and all lanes look.
+ *   size    the caller's class; or, for a large block, h->classes and its chunks
+ *   block   what the caller has, or NULL
+ * Returns the caller's block. */
 QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size,
                                                 void *block)
 {
+    uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
+    uint32_t group = simt_match_u32(all, size), wants = simt_ballot(all, !block), before = 0;
+    SIMT_ROLLED
+    for (uint32_t tries = 0; tries < QUARRY_SLABS_FILLS && wants != before && simt_any(all, wants & ~group);
+         tries++) {
+        before = wants;
+        place = quarry_slabs_fill_each(h, all, group, size, tries, place);
+        wants = simt_ballot(all, place == QUARRY_SLABS_NONE);
+    }
+    if (!block && place != QUARRY_SLABS_NONE)
+        block = quarry_slabs_block(h, place, size);
+    if (!simt_any(all, !block))
+        return block;
     struct quarry_slabs_need need;
     need.slabs = h;
     need.group = all;
@@ -98,12 +115,15 @@ QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, ui
     need.left = simt_ballot(all, !block);
     SIMT_ROLLED
     while (need.left) {
-        uint32_t next = simt_shuffle_u32(need.group, need.its_size, simt_ctz_u32(need.left));
+        uint32_t its = need.left >> simt_lane() & 1u ? need.its_size : ~0u;
+        uint32_t next = simt_reduce_min_u32(need.group, its);
         need.class_ = next < need.slabs->classes ? next : need.slabs->classes;
         need.chunks = next - need.class_;
         need.left &= ~simt_ballot(need.group, next == need.its_size);
         need.place = next == need.its_size && !need.its_block ? QUARRY_SLABS_NONE : 0;
         quarry_slabs_look_for(&need);
+        if (quarry_slabs_still(&need))
+            need.left = 0; /* who finds nothing for a size finds nothing for larger ones */
         if (need.its_block || need.class_ + need.chunks != need.its_size || need.place == QUARRY_SLABS_NONE)
             continue;
         /* Whoever has a slot of a chunk reads the chunk's class right, also while it moves. */

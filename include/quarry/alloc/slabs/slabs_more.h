@@ -15,6 +15,7 @@
 #define QUARRY_SLABS_LOOKS 8u     /* and for chunks for single large blocks */
 #define QUARRY_SLABS_PATIENCE 32u /* backoffs until somebody else has filled a cursor, at most */
 #define QUARRY_SLABS_TIDY 32u     /* chunks that are closed together, at least, for large blocks */
+#define QUARRY_SLABS_WIDEST 10u   /* log of how many cursors more are looked at, at most */
 #define QUARRY_SLABS_FILLS 12u    /* tries to fill a cursor, the more the wider; */
 #define QUARRY_SLABS_TRIES 4u     /* and rows of free chunks that others take at the same time */
 
@@ -40,6 +41,95 @@ SIMT_FN int quarry_slabs_still(const struct quarry_slabs_need *need)
     return simt_any(need->group, need->place == QUARRY_SLABS_NONE);
 }
 
+/* A cursor for the warp to fill, or to wait for: the more slots were asked for of the warp's own one, in vain, the
+ * farther apart the warps go.
+ *   wider   as quarry_slabs_own_cursor, at least */
+SIMT_FN uint32_t quarry_slabs_wide_cursor(const struct quarry_slabs *h, uint32_t class_, uint32_t slots,
+                                          uint32_t wider)
+{
+    uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
+    uint64_t now = simt_load_u64(&h->cursor[quarry_slabs_own_cursor(h, class_, spread, 0)], relaxed);
+    uint32_t asked = quarry_slabs_next(now);
+    asked -= asked >= QUARRY_SLABS_PAST ? QUARRY_SLABS_PAST : 0;
+    SIMT_ROLLED
+    while (wider < QUARRY_SLABS_WIDEST && asked >> wider >= 2u * slots)
+        wider++;
+    return quarry_slabs_own_cursor(h, class_, spread, wider);
+}
+
+/* Who has set `busy`, and found the cursor used up, fills it with a chunk that is held.
+ *   now   what the cursor held
+ *   got   of the chunk's slots the caller takes so many */
+SIMT_FN void quarry_slabs_fill_cursor(const struct quarry_slabs *h, uint32_t index, uint32_t chunk,
+                                      uint64_t now, uint32_t got)
+{
+    uint64_t life = (now & ~QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE;
+    uint64_t full =
+        ((life + 1u) << QUARRY_SLABS_LIFE & ~QUARRY_SLABS_BUSY) | (uint64_t)chunk << QUARRY_SLABS_CHUNK | got;
+    simt_store_u64(&h->cursor[index], full, release); /* pairs with adds; only then the chunk moves no more */
+}
+
+/* Waits a while for who fills a cursor.  Returns what it holds then. */
+SIMT_FN uint64_t quarry_slabs_wait_for(const uint64_t *cursor)
+{
+    uint64_t now = QUARRY_SLABS_BUSY;
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < QUARRY_SLABS_PATIENCE && (now & QUARRY_SLABS_BUSY); i++) {
+        SIMT_ROLLED
+        for (uint32_t k = 0; k < 1u << (i < 4u ? i : 4u); k++)
+            simt_backoff(); /* what those read who wait, who fills writes */
+        now = simt_load_u64(cursor, relaxed);
+    }
+    return now;
+}
+
+/* Step 3 of a warp that wants several classes: the first lane of each fills its cursor, or waits for who does, all at
+ * the same time.  It takes a free chunk that it finds in a few looks.  If it finds none, the steps below go on.
+ *   group   lanes of `all` that want the same class */
+SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t all, uint32_t group,
+                                                 uint32_t class_, uint32_t tries, uint64_t place)
+{
+    uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0;
+    uint32_t index = QUARRY_NO_PAGE, chunk = QUARRY_NO_PAGE;
+    if (simt_rank(group) == 0 && needs && class_ < h->classes) {
+        uint32_t slots = quarry_slabs_slots(h, class_), look = 0;
+        index = quarry_slabs_wide_cursor(h, class_, slots, tries);
+        uint64_t *cursor = &h->cursor[index], now = simt_or_u64(cursor, QUARRY_SLABS_BUSY, relaxed);
+        if (now & QUARRY_SLABS_BUSY) {
+            (void)quarry_slabs_wait_for(cursor);
+        } else if (quarry_slabs_next(now) >= slots) {
+            struct quarry_random r = quarry_random_start();
+            SIMT_ROLLED
+            while (look < QUARRY_SLABS_SAMPLES && chunk == QUARRY_NO_PAGE) {
+                uint32_t i = quarry_random_below(&r, h->pages.count);
+                uint64_t kind = quarry_slabs_kind(h, i);
+                if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE && quarry_slabs_hold(h, i, kind, class_))
+                    chunk = i;
+                look++;
+            }
+        }
+        if (chunk != QUARRY_NO_PAGE) {
+            got = needs < slots ? needs : slots;
+            uint32_t words = quarry_slabs_words(slots);
+            uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+            simt_fence(acq_rel); /* as quarry_slabs_bind */
+            SIMT_ROLLED
+            for (uint32_t i = 0; i < words; i++)
+                simt_store_u64(&word[i], quarry_slabs_change(0, class_, ~0u), fenced);
+            uint64_t then = simt_load_u64(cursor, relaxed);
+            quarry_slabs_fill_cursor(h, index, chunk, then, got);
+            quarry_slabs_adapt(h, class_, QUARRY_SLABS_SAMPLES * 8u / look,
+                               quarry_slabs_next(then) - quarry_slabs_next(now), slots);
+            quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, index - class_ * h->cursors + 1u);
+            index = QUARRY_NO_PAGE;
+        } else if (!(now & QUARRY_SLABS_BUSY)) {
+            (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
+        }
+    }
+    place = quarry_slabs_deal(all, group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got, place);
+    return quarry_slabs_draw(h, all, group, index, class_, 0, place);
+}
+
 /* Step 3, its first part: the group is to fill the warp's cursor, which nobody else does then; or waits a while for who
  * does that, and takes from it.  Who needs half of a chunk's slots takes one without a cursor.  Sets need->cursor to
  * the one to fill, or to QUARRY_NO_PAGE.  Returns whether the group is to get a chunk. */
@@ -53,17 +143,12 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
     if (2u * simt_popc_u32(simt_ballot(group, need->place == QUARRY_SLABS_NONE)) >= slots)
         return 1;
     if (simt_rank(group) == 0) {
-        index = quarry_slabs_own_cursor(h, class_, simt_load_u32(&h->spread[class_], relaxed), need->tries);
+        index = quarry_slabs_wide_cursor(h, class_, slots, need->tries);
         uint64_t *cursor = &h->cursor[index];
         uint64_t now = simt_or_u64(cursor, QUARRY_SLABS_BUSY, relaxed), life = now >> QUARRY_SLABS_LIFE;
         fills = !(now & QUARRY_SLABS_BUSY);
-        SIMT_ROLLED
-        for (uint32_t i = 0; !fills && i < QUARRY_SLABS_PATIENCE && (now & QUARRY_SLABS_BUSY); i++) {
-            SIMT_ROLLED
-            for (uint32_t k = 0; k < 1u << (i < 4u ? i : 4u); k++)
-                simt_backoff(); /* what those read who wait, who fills writes */
-            now = simt_load_u64(cursor, relaxed);
-        }
+        if (!fills)
+            now = quarry_slabs_wait_for(cursor);
         if (!fills && !(now & QUARRY_SLABS_BUSY) && (now | QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE == life)
             seen = 0;                                  /* it was not filled: there was no chunk for it */
         if (fills && quarry_slabs_next(now) < slots) { /* somebody has been faster */
@@ -79,7 +164,7 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
         return 1;
     }
     if (need->seen)
-        need->place = quarry_slabs_draw(h, group, group, index, class_, need->place);
+        need->place = quarry_slabs_draw(h, group, group, index, class_, 0, need->place);
     return 0;
 }
 
@@ -142,11 +227,8 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
     quarry_slabs_bind(h, group, chunk, class_, alone ? got : slots);
     if (simt_rank(group) == 0) {
         if (!alone) {
-            uint64_t *cursor = &h->cursor[index], now = simt_load_u64(cursor, relaxed);
-            uint64_t life = (now & ~QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE;
-            uint64_t full = ((life + 1u) << QUARRY_SLABS_LIFE & ~QUARRY_SLABS_BUSY) |
-                            (uint64_t)chunk << QUARRY_SLABS_CHUNK | got;
-            simt_store_u64(cursor, full, release); /* pairs with adds; only then the chunk moves no more */
+            uint64_t now = simt_load_u64(&h->cursor[index], relaxed);
+            quarry_slabs_fill_cursor(h, index, chunk, now, got);
             quarry_slabs_adapt(h, class_, need->dense, quarry_slabs_next(now) - need->asked, slots);
         }
         quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_,
@@ -253,7 +335,7 @@ SIMT_NOINLINE_FN enum quarry_slabs_state quarry_slabs_visit(struct quarry_slabs_
     if (page >= h->pages.count) {
         uint32_t index = page - h->pages.count;
         uint32_t of = quarry_divide_u32(index, h->cursors);
-        need->place = quarry_slabs_draw(h, group, group, index, of, need->place);
+        need->place = quarry_slabs_draw(h, group, group, index, of, 0, need->place);
         return QUARRY_SLABS_IS_MOVING;
     }
     uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, page), simt_ctz_u32(group));
@@ -403,15 +485,12 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
         quarry_slabs_new_rows(need);
     }
     need->start = 0;
+    need->wide = need->chunks ? 0 : QUARRY_SLABS_ALL; /* slots of larger classes are the last resort */
     SIMT_ROLLED
     while (quarry_slabs_still(need)) {
         quarry_slabs_search(need);
-        if (need->page == QUARRY_NO_PAGE && (need->wide || need->chunks))
+        if (need->page == QUARRY_NO_PAGE)
             break;
-        if (need->page == QUARRY_NO_PAGE) {
-            need->wide = QUARRY_SLABS_ALL; /* slots of larger classes are the last resort */
-            continue;
-        }
         quarry_slabs_tidy(need);
         if (need->chunks) {
             quarry_slabs_new_rows(need);

@@ -4,10 +4,10 @@
  * A malloc of a class fits into a chunk that is free, into a slot of its class or of a larger one, and into a chunk of
  * any class without a live slot.  A large block fits into a row of chunks that are free or have no live slot.
  *
- * Slots of larger classes are taken last.  So a group looks twice: for a slot of just its class, or a chunk, until that
- * is proven not to be there; and then for a slot of any larger class, too.  Turns have sizes: of these the class, of
- * those QUARRY_SWEEP_CLASS more, of rows h->classes and the chunks.  Who finds nothing in a class finds nothing in
- * larger ones, and no chunk for a row.
+ * Slots of larger classes are taken last: only who sweeps takes them.  Turns have sizes: for a class its number, for
+ * rows h->classes and the chunks; and, about just one class, QUARRY_SWEEP_CLASS more.  Who finds nothing for a class
+ * finds nothing for larger ones, and no chunk for a row.  So one turn tells all who want no less, and the lanes of a
+ * warp look for the smallest class first.
  *
  * A turn of core/sweep.h has two passes, and each reads everything: kinds, words and cursors.  (For rows of n chunks it
  * reads each chunk whose number is a multiple of n, and those beside it as far as they are vacant: every row has one.)
@@ -167,14 +167,14 @@ SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t
                                        (uint32_t)(now >> QUARRY_SLABS_LIFE) << 20 | (rest ? next : slots));
             rest = rest && quarry_slabs_has_chunk(h, i, now);
             fits = rest && quarry_slabs_is_about(need->size, class_);
-            vacant = rest && !fits && !quarry_slabs_is_used(need, class_, now);
+            vacant = rest && class_ != need->class_ && !quarry_slabs_is_used(need, class_, now);
         }
-        int serves = rest && class_ - need->class_ <= need->wide;
+        int serves = rest && !vacant && class_ - need->class_ <= need->wide;
         uint32_t own = simt_ballot(need->group, serves);
         need->dirty |= simt_any(need->group, fits || vacant);
         if (own && need->page == QUARRY_NO_PAGE) /* the smallest class */
             need->page = need->slabs->pages.count + simt_shuffle_u32(need->group, i, simt_ctz_u32(own));
-        if (vacant && !serves)
+        if (vacant)
             quarry_slabs_retire(need->slabs, i);
     }
 }
