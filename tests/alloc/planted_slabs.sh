@@ -66,8 +66,6 @@ plant slabs 20 slabs_more.h 'who fills a cursor for its class alone leaves it wh
     's/quarry_slabs_fill_cursor\(h, index, chunk, then, got\)/quarry_slabs_fill_cursor(h, index, chunk, then, 0)/'
 plant slabs 20 slabs_more.h 'who fills a cursor for its class alone does not write the words' \
     's/simt_store_u64\(&word\[i\], quarry_slabs_change\(0, class_, ~0u\), fenced\);//'
-plant slabs 20 slabs_slots.h 'a lane alone gives back the slot that it has' \
-    's/& 0xffffu\) \+ needs, to/\& 0xffffu) + needs - 1u, to/'
 aim '*'
 plant slabs 20 slabs.h 'a large block loses its second chunk' \
     's/for \(uint32_t i = chunks; i > 0; i--\)/for (uint32_t i = 1; i > 0; i--)/'

@@ -399,11 +399,7 @@ static void begins_with(uint32_t count)
         f.device.bytes = (uint64_t)quarry_slabs_units(h, class_) << h->unit_log;
         expect_equal(run(&promise_malloc, 1).nulls, 0);
         assert_ok(quarry_memory_copy(&f.target, &cursor, &h->cursor[class_ * h->cursors], sizeof cursor));
-        /* One lane takes some for its next mallocs, too. */
-        expect_equal(cursor, (uint64_t)(class_ * (bound / h->classes)) << QUARRY_SLABS_CHUNK |
-                                 (quarry_slabs_alone(class_) < quarry_slabs_slots(h, class_)
-                                      ? quarry_slabs_alone(class_)
-                                      : quarry_slabs_slots(h, class_)));
+        expect_equal(cursor, (uint64_t)(class_ * (bound / h->classes)) << QUARRY_SLABS_CHUNK | 1u);
         run(&promise_free, 1);
     }
     expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), bound);

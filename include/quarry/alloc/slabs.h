@@ -56,7 +56,7 @@ SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, ui
     if (simt_any(all, place == QUARRY_SLABS_NONE)) {
         uint32_t cursor =
             spread & QUARRY_SLABS_BARREN ? QUARRY_NO_PAGE : quarry_slabs_own_cursor(h, class_, spread, 0);
-        place = quarry_slabs_draw(h, all, group, cursor, class_, spread & QUARRY_SLABS_PLENTY, place);
+        place = quarry_slabs_draw(h, all, group, cursor, class_, place);
     }
     return place;
 }

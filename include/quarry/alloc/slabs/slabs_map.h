@@ -12,8 +12,7 @@
  *             | class + 1  |   version   |   taken   |     slots that the chunk has not are taken for ever
  *     cursor   63    62     51 50       27 26       0     `cursors` for each class
  *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
- *     spread   how many of its cursors a class uses, less 1: 2^n - 1; bit 31: it is barren, bit 30: there is plenty.
- *              One for each class
+ *     spread   how many of its cursors a class uses, less 1: 2^n - 1; bit 31: it is barren.  One for each class
  *     hint     place of a word's first slot; what it held when somebody last looked.  One for a warp and a class
  *
  * Versions count: that of a kind every change; that of a word, since its chunk was bound, all takes, and when it is
@@ -59,10 +58,6 @@
 #define QUARRY_SLABS_BUSY ((uint64_t)1 << 63)
 #define QUARRY_SLABS_PAST 0x02000000u /* `next` of a cursor that has nothing, after it was set back; */
 #define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes may add, each once */
-
-#define QUARRY_SLABS_BARREN ((uint32_t)1 << 31) /* of `spread`: no free chunk was found */
-#define QUARRY_SLABS_PLENTY                                                                                  \
-    ((uint32_t)1 << 30) /* half of the chunks that were looked at were free, of many */
 
 #define QUARRY_SLABS_MANY 1024u /* chunks, from which a new heap's first cursors have some */
 
@@ -300,7 +295,7 @@ SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, ui
         h->cursor[i] = k < used && chunk < bound ? chunk << QUARRY_SLABS_CHUNK : QUARRY_SLABS_PAST;
     }
     for (uint64_t i = thread; i < h->classes; i += threads)
-        h->spread[i] = (used - 1u) | (bound ? QUARRY_SLABS_PLENTY : 0);
+        h->spread[i] = used - 1u;
     for (uint64_t i = thread; i < 2u * (uint64_t)h->hints; i += threads)
         h->hint[i] = 0;
 }

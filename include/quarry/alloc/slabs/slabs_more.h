@@ -127,7 +127,7 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
         }
     }
     place = quarry_slabs_deal(all, group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got, place);
-    return quarry_slabs_draw(h, all, group, index, class_, 0, place);
+    return quarry_slabs_draw(h, all, group, index, class_, place);
 }
 
 /* Step 3, its first part: the group is to fill the warp's cursor, which nobody else does then; or waits a while for who
@@ -164,7 +164,7 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
         return 1;
     }
     if (need->seen)
-        need->place = quarry_slabs_draw(h, group, group, index, class_, 0, need->place);
+        need->place = quarry_slabs_draw(h, group, group, index, class_, need->place);
     return 0;
 }
 
@@ -335,7 +335,7 @@ SIMT_NOINLINE_FN enum quarry_slabs_state quarry_slabs_visit(struct quarry_slabs_
     if (page >= h->pages.count) {
         uint32_t index = page - h->pages.count;
         uint32_t of = quarry_divide_u32(index, h->cursors);
-        need->place = quarry_slabs_draw(h, group, group, index, of, 0, need->place);
+        need->place = quarry_slabs_draw(h, group, group, index, of, need->place);
         return QUARRY_SLABS_IS_MOVING;
     }
     uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, page), simt_ctz_u32(group));

@@ -50,7 +50,7 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
     return &h->hint[2u * (uint64_t)((simt_thread() / SIMT_LANES + class_ * apart) & (h->hints - 1u))];
 }
 
-#define QUARRY_SLABS_USED(spread) (((spread) & ~(QUARRY_SLABS_BARREN | QUARRY_SLABS_PLENTY)) + 1u)
+#define QUARRY_SLABS_BARREN ((uint32_t)1 << 31)
 
 /* And which cursor, as far as the class uses them.
  *   spread   of the class
@@ -58,28 +58,26 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
 SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t class_, uint32_t spread,
                                          uint32_t wider)
 {
-    uint32_t used = QUARRY_SLABS_USED(spread);
+    uint32_t used = (spread & ~QUARRY_SLABS_BARREN) + 1u;
     uint32_t i = simt_thread() / SIMT_LANES & ((used << wider) - 1u) & (h->cursors - 1u);
     return class_ * h->cursors + quarry_slabs_cursor_at(h, i);
 }
 
 /* Tells how it goes with a class.  Others may at the same time: it only matters for speed and room.  A class for
  * which no free chunk was found is barren: it walks first.  If many ask for more while a cursor is filled, and many
- * chunks are free or seem to have no live slot, the class uses more cursors from now on; if few are, fewer.  Half of
- * many is plenty.
+ * chunks are free or seem to have no live slot, the class uses more cursors from now on; if few are, fewer.
  *   asked   lanes, in vain, while a cursor was filled
  *   dense   of 32 chunks that were looked at, so many were that */
 SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, uint32_t dense, uint32_t asked,
                                 uint32_t slots)
 {
     uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
-    uint32_t more = QUARRY_SLABS_USED(spread);
+    uint32_t more = (spread & ~QUARRY_SLABS_BARREN) + 1u;
     if (dense >= 16u && 8u * asked >= slots && more < h->cursors)
         more *= 2u;
     if (dense < 4u && more > 1u)
         more /= 2u;
     more = (more - 1u) | (dense == 0 ? QUARRY_SLABS_BARREN : 0u);
-    more |= dense >= 16u && h->pages.count >= QUARRY_SLABS_MANY ? QUARRY_SLABS_PLENTY : 0u;
     if (more != spread)
         simt_store_u32(&h->spread[class_], more, relaxed);
 }
@@ -124,55 +122,24 @@ SIMT_FN uint64_t quarry_slabs_deal(uint32_t all, uint32_t group, uint32_t giver,
     return k < n ? first + k : place;
 }
 
+/* Adds to a cursor for all lanes of each group that need a slot.
+ *   index   of the cursor, or QUARRY_NO_PAGE: none; as the group's first lane has it */
+SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t all, uint32_t group, uint32_t index,
+                                   uint32_t class_, uint64_t place)
+{
+    uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0;
+    uint64_t first = 0;
+    if (simt_rank(group) == 0 && needs && index != QUARRY_NO_PAGE)
+        first = quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), needs, &got);
+    return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, 0, got, place);
+}
+
 /* Leaves a hint for the class: a word, and what it holds. */
 SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, uint64_t first, uint64_t seen)
 {
     uint64_t *hint = quarry_slabs_hint(h, class_);
     simt_store_u64(&hint[0], first, relaxed);
     simt_store_u64(&hint[1], seen, relaxed);
-}
-
-#define QUARRY_SLABS_ALONE 64u /* units */
-
-/* So many slots of the class a lane alone takes of a cursor, if there is plenty: a power of two.  Else 32 warps that
- * want a slot of a size each would share a word, and wait for each other there at each malloc from then on. */
-SIMT_FN uint32_t quarry_slabs_alone(uint32_t class_)
-{
-    uint32_t log = 31u - simt_clz_u32(QUARRY_SLABS_ALONE / (class_ + 1u) | 1u);
-    return 1u << (log < 5u ? log : 5u);
-}
-
-/* Makes slots free that a cursor has handed out and nobody wants, and leaves them as a hint.
- *   first, needs, got   from the place of the first one, so many were wanted, and so many are there */
-SIMT_FN void quarry_slabs_spare(const struct quarry_slabs *h, uint32_t class_, uint64_t first, uint32_t needs,
-                                uint32_t got)
-{
-    uint32_t from = ((uint32_t)first & 0xffffu) + needs, to = ((uint32_t)first & 0xffffu) + got;
-    SIMT_ROLLED
-    for (uint32_t word = from / QUARRY_SLABS_BITS; word * QUARRY_SLABS_BITS < to; word++) {
-        uint32_t rest = quarry_slabs_from(word, from) & ~quarry_slabs_from(word, to);
-        uint64_t place = quarry_slabs_place((uint32_t)(first >> 16), word * QUARRY_SLABS_BITS);
-        uint64_t now = simt_and_u64(quarry_slabs_word(h, place), ~(uint64_t)rest, relaxed); /* as retire */
-        quarry_slabs_leave(h, class_, place, now & ~(uint64_t)rest);
-    }
-}
-
-/* Adds to a cursor for all lanes of each group that need a slot.
- *   index    of the cursor, or QUARRY_NO_PAGE: none; as the group's first lane has it
- *   plenty   there is room: takes a few more for one lane alone, and leaves them for its next malloc */
-SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t all, uint32_t group, uint32_t index,
-                                   uint32_t class_, uint32_t plenty, uint64_t place)
-{
-    uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0;
-    uint64_t first = 0;
-    if (simt_rank(group) == 0 && needs && index != QUARRY_NO_PAGE) {
-        uint32_t last = plenty && needs == 1u ? quarry_slabs_alone(class_) - 1u : 0;
-        first =
-            quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), (needs + last) & ~last, &got);
-        if (got > needs)
-            quarry_slabs_spare(h, class_, first, needs, got);
-    }
-    return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, 0, got, place);
 }
 
 #endif
