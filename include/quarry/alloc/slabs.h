@@ -122,6 +122,7 @@ QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, ui
         need.left &= ~simt_ballot(need.group, next == need.its_size);
         need.place = next == need.its_size && !need.its_block ? QUARRY_SLABS_NONE : 0;
         quarry_slabs_look_for(&need);
+        simt_sync(need.group); /* what one acquired, each has: also a chunk's kind */
         if (quarry_slabs_still(&need))
             need.left = 0; /* who finds nothing for a size finds nothing for larger ones */
         if (need.its_block || need.class_ + need.chunks != need.its_size || need.place == QUARRY_SLABS_NONE)
