@@ -4,6 +4,8 @@
 #include "blocks/seeds.h"
 #include "blocks/slots_kernels.h"
 
+#include <inttypes.h>
+
 static struct quarry_target target;
 
 static void begin(struct slots_case *c, uint32_t count, uint32_t threads)
@@ -262,6 +264,45 @@ static void many(void **state)
     }
 }
 
+/* Lanes that come all at once to blocks that are all free: how many blocks they take, and how many they need. */
+static uint32_t used, needed;
+static void burst(uint64_t seed)
+{
+    const uint32_t threads = test_on_cuda(&target) ? 131072 : 2048;
+    struct slots_case c = {
+        .capacity = {64, 46, 33}, .type = (uint32_t)(seed / 2 % SLOTS_TYPES), .together = 1};
+    const uint32_t capacity = c.capacity[c.type], least = (threads - 1u) / capacity + 1u, count = 4 * least;
+    struct quarry_target p = test_plain(target), all = target;
+    all.resident_blocks = threads / 128;
+    all.bug_depth = 0; /* by priorities they would come one after the other */
+    begin(&c, count, threads);
+    test_run(&slots_fill, &all, threads / 128, 128, 0, &c);
+    for (uint32_t block = 0; block < count; block++) {
+        uint32_t kind;
+        assert_ok(quarry_memory_copy(&p, &kind, quarry_blocks_word(&c.blocks, block), sizeof kind));
+        used += kind != 0;
+    }
+    needed += least;
+    test_run(&slots_drain, &p, threads / 128, 128, 0, &c);
+    assert_int_equal(end(&c), 0);
+}
+
+static void a_cold_burst_takes_few_blocks(void **state)
+{
+    (void)state;
+    if (getenv("QUARRY_WEAK")) /* where who looks for a block sees an old bitmap as likely as a new one */
+        skip();
+    used = needed = 0;
+    for (uint64_t seed = 1; seed <= 12;
+         seed++) { /* these, however many are asked for: what they need is added up */
+        target.seed = test_on_cuda(&target) ? 0 : seed;
+        burst(seed);
+    }
+    print_message("%" PRIu32 " blocks, of which %" PRIu32 " are needed\n", used, needed);
+    assert_in_range(4 * used, 4 * needed, 5 * needed);
+    target.seed = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +313,7 @@ int main(void)
         test_with_seeds(none_is_refused_while_there_is_one, &target),
         test_with_seeds(all_slots_are_had_and_no_more, &target),
         cmocka_unit_test(many),
+        test_with_seeds(a_cold_burst_takes_few_blocks, &target),
     };
     target = test_target();
     return cmocka_run_group_tests_name("slots", tests, NULL, NULL) != 0;

@@ -4,6 +4,7 @@
 #include "blocks/seeds.h"
 #include "common.h"
 #include "objects/object_kernels.h"
+#include "objects/test_schema.h"
 
 #include <inttypes.h>
 
@@ -173,6 +174,36 @@ static void a_heap_fills_to_its_last_slot_with_any_type(void **state)
 {
     (void)state;
     test_for_seeds(&target, fill, 200);
+}
+
+/* What a pool of so many bytes has for fields of 64 bytes, beside all that is no field: of the types of `structure`, and
+ * the blocks of 2112 bytes that these need, 33 of 64 bytes in each. */
+static void most_of_a_pool_is_fields(void **state)
+{
+    (void)state;
+    for (int shift = 20; shift <= 24; shift += 2) {
+        struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
+        struct quarry_heap_description about;
+        const struct quarry_schema_type *pull = &structure->types[2];
+        quarry_heap *heap;
+        uint64_t live;
+        options.target = target;
+        options.schema = structure;
+        options.pool_bytes = (uint64_t)1 << shift;
+        assert_string_equal(pull->name, "pull");
+        assert_int_equal(pull->bytes, 64);
+        assert_ok(quarry_heap_create(&heap, &options));
+        assert_ok(quarry_heap_describe(heap, &about));
+        assert_int_equal(about.pool_bytes, options.pool_bytes);
+        const uint64_t most = about.pages * pull->capacity;
+        assert_int_equal(quarry_objects_add(heap, "pull", most + 1, NULL), QUARRY_ERROR_POOL);
+        assert_ok(quarry_objects_add(heap, "pull", most, NULL));
+        assert_ok(quarry_objects_count(heap, "pull", &live));
+        print_message("%.4f of %" PRIu64 " bytes\n", (double)(live * pull->bytes) / (double)about.pool_bytes,
+                      about.pool_bytes);
+        assert_true(100 * live * pull->bytes >= 97 * about.pool_bytes);
+        assert_ok(quarry_heap_destroy(heap));
+    }
 }
 
 /* Each thread asks for several at once, and there may be too few. */
@@ -460,7 +491,7 @@ static void the_host_reads_a_field(void **state)
 }
 
 /* What is written is read again, in the same place; and one call creates all or none. */
-static void crowd(uint64_t seed)
+static void throng(uint64_t seed)
 {
     const uint32_t pages = 3 + (uint32_t)(seed / 3 % 20), count = pages * QUARRY_CAPACITY_OF(cat) - seed % 4;
     struct cat_lives {
@@ -517,9 +548,9 @@ static void the_host_creates_and_writes(void **state)
     uint64_t stamp = 7, wrong_size[1] = {0}, stamps[2] = {1, 2};
     quarry_object cats[3];
     (void)state;
-    test_for_seeds(&target, crowd, 100);
+    test_for_seeds(&target, throng, 100);
     debug = 1;
-    crowd(3);
+    throng(3);
     f = begin(1);
     struct quarry_target plain = test_plain(target);
     assert_ok(quarry_object_add(f.heap, cat, 3, cats));
@@ -814,6 +845,7 @@ int main(void)
         test_with_seeds(a_heap_that_becomes_just_full_is_not_swept, &target),
         test_with_seeds(a_heap_fills_to_its_last_slot_with_any_type, &target),
         cmocka_unit_test(free_bytes_of_objects_are_not_for_malloc),
+        cmocka_unit_test(most_of_a_pool_is_fields),
         test_with_seeds(blocks_of_malloc_lie_beside_objects, &target),
         test_with_seeds(a_do_all_visits_what_was_there_once, &target),
         test_with_seeds(a_thread_of_a_do_all_visits_several, &target),
