@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "alloc/aligned_kernels.h"
+#include "alloc/stamp.h"
 
 SIMT_FN void aligned_expect(const struct aligned_case *a, enum aligned_fault fault, int right,
                             uint64_t alignment, uint64_t bytes)
@@ -9,11 +10,6 @@ SIMT_FN void aligned_expect(const struct aligned_case *a, enum aligned_fault fau
         record->alignment = alignment;
         record->bytes = bytes;
     }
-}
-
-SIMT_FN unsigned char aligned_byte(uint32_t owner, uint64_t i)
-{
-    return (unsigned char)(quarry_mix_u32(owner + 1) + i);
 }
 
 /* Takes a block and writes all of it, as far as its owner may. */
@@ -32,16 +28,13 @@ SIMT_FN struct aligned_own aligned_get(const struct aligned_case *a, uint32_t ow
         aligned_expect(a, ALIGNED_SHORT, a->heap.debug ? own.bytes == bytes : own.bytes >= bytes, alignment,
                        bytes);
     }
-    for (uint64_t i = 0; i < own.bytes; i++)
-        own.block[i] = aligned_byte(owner, i);
+    stamp_write(own.block, own.bytes, owner);
     return own;
 }
 
 SIMT_FN void aligned_put(const struct aligned_case *a, uint32_t owner, struct aligned_own *own)
 {
-    int right = 1;
-    for (uint64_t i = 0; own->block && i < own->bytes; i++)
-        right &= own->block[i] == aligned_byte(owner, i);
+    int right = !own->block || stamp_is_there(own->block, own->bytes, owner);
     aligned_expect(a, ALIGNED_TORN, right, 0, own->bytes);
     quarry_free(a->heap, own->block);
     own->block = (unsigned char *)SIMT_NULL;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "alloc/pieces_kernels.h"
-
-SIMT_FN unsigned char pieces_byte(uint64_t i)
-{
-    return (unsigned char)(quarry_mix_u32(simt_thread() + 1) + i);
-}
+#include "alloc/stamp.h"
 
 SIMT_KERNEL(pieces_take, struct pieces_case, a)
 {
@@ -26,19 +22,15 @@ SIMT_KERNEL(pieces_use, struct pieces_case, a)
     const struct pieces_own *own = &a.own[simt_thread()];
     if (quarry_realloc(a.heap, own->block, own->usable) != own->block)
         simt_add_u32(a.moved, 1, relaxed);
-    for (uint64_t i = 0; i < own->usable; i++)
-        own->block[i] = pieces_byte(i);
+    stamp_write(own->block, own->usable, simt_thread());
 }
 
 SIMT_KERNEL(pieces_give, struct pieces_case, a)
 {
-    uint32_t torn = 0;
     if (simt_thread() >= a.threads)
         return;
     const struct pieces_own *own = &a.own[simt_thread()];
-    for (uint64_t i = 0; i < own->usable; i++)
-        torn += own->block[i] != pieces_byte(i);
-    if (torn)
-        simt_add_u32(a.torn, torn, relaxed);
+    if (!stamp_is_there(own->block, own->usable, simt_thread()))
+        simt_add_u32(a.torn, 1, relaxed);
     quarry_free(a.heap, own->block);
 }

@@ -15,7 +15,7 @@ struct pieces_own {
 struct pieces_case {
     struct quarry_handle heap;
     struct pieces_own *own; /* one for each thread */
-    uint32_t *torn;         /* counts bytes that are not what their owner wrote */
+    uint32_t *torn;         /* counts blocks that are not what their owner wrote */
     uint32_t *moved;        /* counts reallocs that did not stay where there was room */
     uint32_t threads;       /* that take part */
     uint32_t most;          /* bytes of a request */

@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "alloc/standard_kernels.h"
+#include "alloc/stamp.h"
 
 SIMT_FN void standard_expect(const struct standard_case *a, enum standard_fault fault, int right)
 {
     if (!right)
         simt_add_u32(&a->faults[fault], 1, relaxed);
-}
-
-SIMT_FN unsigned char standard_byte(uint64_t i)
-{
-    return (unsigned char)(quarry_mix_u32(simt_thread() + 1) + i);
-}
-
-SIMT_FN void standard_write(unsigned char *block, uint64_t bytes)
-{
-    for (uint64_t i = 0; i < bytes; i++)
-        block[i] = standard_byte(i);
-}
-
-SIMT_FN void standard_check(const struct standard_case *a, const unsigned char *block, uint64_t bytes)
-{
-    int right = 1;
-    for (uint64_t i = 0; i < bytes; i++)
-        right &= block[i] == standard_byte(i);
-    standard_expect(a, STANDARD_TORN, right);
 }
 
 SIMT_FN void standard_size(const struct standard_case *a, const void *block, uint64_t bytes)
@@ -77,20 +59,21 @@ SIMT_KERNEL(standard_play, struct standard_case, a)
             bytes = next;
             block = standard_get(&a, &r, bytes);
             if (block)
-                standard_write(block, bytes);
+                stamp_write(block, bytes, simt_thread());
             continue;
         }
-        standard_check(&a, block, bytes);
+        standard_expect(&a, STANDARD_TORN, stamp_is_there(block, bytes, simt_thread()));
         standard_size(&a, block, bytes);
         if (quarry_random_below(&r, 2)) {
             unsigned char *moved = (unsigned char *)quarry_realloc(a.heap, block, next);
             standard_expect(&a, a.sized ? STANDARD_NULL : STANDARD_GIVEN, (moved != SIMT_NULL) == a.sized);
             if (!moved)
                 continue;
-            standard_check(&a, moved, next < bytes ? next : bytes);
+            standard_expect(&a, STANDARD_TORN,
+                            stamp_is_there(moved, next < bytes ? next : bytes, simt_thread()));
             block = moved;
             bytes = next;
-            standard_write(block, bytes);
+            stamp_write(block, bytes, simt_thread());
         } else {
             if (next % 2)
                 standard_expect(&a, STANDARD_GIVEN, !quarry_realloc(a.heap, block, 0));
@@ -100,7 +83,7 @@ SIMT_KERNEL(standard_play, struct standard_case, a)
         }
     }
     if (block)
-        standard_check(&a, block, bytes);
+        standard_expect(&a, STANDARD_TORN, stamp_is_there(block, bytes, simt_thread()));
     quarry_free(a.heap, block);
 }
 
@@ -158,13 +141,13 @@ SIMT_KERNEL(standard_odd, struct standard_case, a)
     case 9: /* refused, and the block is as it was */
         block = (unsigned char *)quarry_malloc(heap, 40);
         if (block)
-            standard_write(block, 40);
+            stamp_write(block, 40, simt_thread());
         standard_expect(&a, STANDARD_NULL, block != SIMT_NULL);
         given = a.sized && quarry_realloc(heap, block, heap.max_block + 1) != SIMT_NULL;
         if (!a.sized)
             given = quarry_malloc(heap, heap.max_block + 1) != SIMT_NULL;
         if (block)
-            standard_check(&a, block, 40);
+            standard_expect(&a, STANDARD_TORN, stamp_is_there(block, 40, simt_thread()));
         quarry_free(heap, block);
         break;
     case 10: /* from here on nothing is counted */

@@ -64,7 +64,7 @@ static void use(uint64_t page_bytes, uint32_t most, uint32_t program, uint64_t s
     expect_apart();
     launch(&pieces_use);
     launch(&pieces_give);
-    expect_none(a.torn, "bytes are not what their owner wrote");
+    expect_none(a.torn, "blocks are not what their owner wrote");
     expect_none(a.moved, "blocks moved that had room");
     test_memory_free(&f.target, a.own, 0);
     test_memory_free(&f.target, a.torn, 0);
