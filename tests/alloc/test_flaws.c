@@ -57,6 +57,7 @@ struct flaw {
 #define READERS (FLAW_PAGES + 1u)
 #define OBJECTS(field) (offsetof(struct quarry_objects, field) / 8u)
 #define ARENAS(field) (offsetof(struct quarry_arenas, field) / 8u)
+#define ARENA(field) (offsetof(struct quarry_arena, field) / 4u)
 #define KIND(state, more) (QUARRY_SLABS_IS_##state | (uint64_t)(more) << 10)
 #define WIDE_FIELD(page, i) (((page) + 1u) * WIDE_BYTES / 4u - 1u - (i))
 
@@ -137,14 +138,27 @@ static const struct flaw flaws[] = {
      FLAW_BINS, /* a list of blocks, and of bins, that has nothing to spare */
      {{"arenas", offsetof(struct quarry_arena, list[2].spare) / 8, 8, 1}}},
     {"ualloc", FLAW_BINS, {{"arenas", offsetof(struct quarry_arena, list[4].spare) / 8, 8, 1}}},
-    {"ualloc", FLAW_EMPTY, {{"arenas", 0, 8, 1}}}, /* a reader */
-    {"ualloc", FLAW_EMPTY, {{"supply", 0, 8, 1}}}, /* a unit that nobody knows of */
+    {"ualloc", FLAW_EMPTY, {{"arenas", 0, 8, 1}}},                           /* a reader of an epoch, */
+    {"ualloc", FLAW_EMPTY, {{"arenas", 0, 8, 1 << QUARRY_SRCU_COUNT_BITS}}}, /* and of the next one */
+    {"ualloc", FLAW_EMPTY, {{"arenas", ARENA(readers.queue) / 2, 8, 1}}},    /* a callback */
+    {"ualloc", FLAW_EMPTY, {{"arenas", ARENA(readers.waiting), 4, 1}}},      /* a barrier */
+    {"ualloc", FLAW_EMPTY, {{"arenas", ARENA(readers.mutex.held), 4, 1}}},
+    {"ualloc", FLAW_EMPTY, {{"arenas", ARENA(list[0].mutex.held), 4, 1}}}, /* a list that changes */
+    {"ualloc", FLAW_BINS, {{"arenas", ARENA(list[4].mutex.held), 4, 1}}},
+    {"ualloc", FLAW_EMPTY, {{"supply", 0, 8, 1}}},       /* a unit that nobody knows of */
+    {"ualloc", FLAW_EMPTY, {{"supply", BALANCE, 8, 1}}}, /* one that is expected, and one that is reserved */
+    {"ualloc", FLAW_EMPTY, {{"supply", BALANCE, 8, (uint64_t)0 - QUARRY_SEMAPHORE_UNIT}}},
+    {"ualloc", FLAW_BINS, {{"supply", BALANCE, 8, 1}}},
+    {"ualloc", FLAW_BINS, {{"supply", BINS + BALANCE, 8, 1}}},
+    {"ualloc", FLAW_EMPTY, {{"units", BALANCE, 8, 1}}},
     {"ualloc", FLAW_EMPTY, {{"units", 0, 8, 1}}},
     {"ualloc", FLAW_EMPTY, {{"tree", 1, 8, QUARRY_BUDDY_LOCKED}}},
     {"ualloc",
      FLAW_BINS,
      {{"pages", BIN(5, word), 4, QUARRY_BIN_ONE}}}, /* a block is free, and no bit is clear */
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, word), 4, QUARRY_BIN_RETIRING}}},
+    {"ualloc", FLAW_BINS, {{"pages", BIN(5, word), 4, QUARRY_BIN_LISTING}}},
+    {"ualloc", FLAW_BINS, {{"pages", BIN(5, given), 4, 1}}}, /* a block that somebody is about to count */
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, used), 4, 0xfffffffe}}}, /* the other way round */
     {"ualloc",
      FLAW_BINS,

@@ -338,7 +338,7 @@ SIMT_FN int quarry_bin_give(struct quarry_bin *bin, uint32_t index)
 
 #if SIMT_HAS_HOST
 /* Divides chunks.  No classes: such pages can't be divided.
- *   unit   of blocks: a power of two, at least 16; where they begin and how long they are are multiples of it */
+ *   unit   of blocks: a power of two, at least 8; where they begin and how long they are are multiples of it */
 SIMT_HOST_FN struct quarry_bin_shape quarry_bin_shape_make(uint64_t page_bytes, uint32_t chunk_log,
                                                            uint32_t unit)
 {
