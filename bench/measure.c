@@ -177,8 +177,9 @@ static enum quarry_status judge_tally(struct run *run, uint64_t blocks, uint64_t
     *nulls = tally.nulls;
     run->cell->nulls += tally.nulls;
     run->nulls += tally.nulls;
-    if ((!run->inferred && tally.nulls != (run->shape->full ? blocks : 0)) || tally.misaligned ||
-        tally.broken)
+    const int expected =
+        run->inferred || run->test->exhausts || tally.nulls == (run->shape->full ? blocks : 0);
+    if (!expected || tally.misaligned || tally.broken)
         FAULT(run, "%" PRIu64 " NULL, %" PRIu64 " misaligned, %" PRIu64 " overwritten of %" PRIu64 " blocks",
               tally.nulls, tally.misaligned, tally.broken, blocks);
     return QUARRY_OK;
@@ -279,7 +280,7 @@ static enum quarry_status time_steps(struct run *run)
     }
     enum quarry_status status = timing_run(&run->workload->timing, timed, count, summaries);
     /* How many runs there were, and so NULLs, is the timing's business. */
-    if (status == QUARRY_OK && (run->shape->full || run->inferred)) {
+    if (status == QUARRY_OK && (run->shape->full || run->inferred || run->test->exhausts)) {
         status = quarry_heap_statistics(run->heap, &now);
         run->nulls = now.failed_mallocs + now.refused_mallocs;
     }

@@ -59,6 +59,7 @@ struct bench_test {
     uint32_t rounds;
     uint32_t live;     /* blocks of a thread that may live at once */
     uint32_t heap_mib; /* at most: of a heap that is to be filled; 0: the command's */
+    int exhausts; /* BENCH_TIMED: threads together ask for all bytes of the pages, and NULL is no fault */
     int not_by_default;
 };
 

@@ -56,6 +56,9 @@ SCALES = {
         "ouro-toolkit-counts": [("16,32,64,128,256,512,1024,2048,4096,8192,16-8192", "10000"), ("16,32,64,128,256", "100000")],
         "ouro-toolkit-threads": [("32,128,1024,8192", "1,10,100,1000,10000")],
         "ouro-blocks": "100000",
+        "exhaust": ["--runs", "5"],
+        "exhaust-threads": 1 << 20,
+        "exhaust-heap": 512 << 20,
     },
     "cpu": {
         "bench": ["--heap", "64M"],
@@ -82,6 +85,9 @@ SCALES = {
         "ouro-toolkit-counts": [("16,32,64,128,256,512,1024,2048,4096,8192,16-8192", "100,1000")],
         "ouro-toolkit-threads": [("32,128,1024,8192", "1,10,100,1000")],
         "ouro-blocks": "1000",
+        "exhaust": ["--runs", "3"],
+        "exhaust-threads": 1 << 15,
+        "exhaust-heap": 16 << 20,
     },
     "quick": {
         "bench": ["--heap", "16M", "--runs", "2"],
@@ -108,6 +114,9 @@ SCALES = {
         "ouro-toolkit-counts": [("16,16-1024", "32,256")],
         "ouro-toolkit-threads": [("32", "1,32")],
         "ouro-blocks": "256",
+        "exhaust": ["--runs", "2"],
+        "exhaust-threads": 1 << 15,
+        "exhaust-heap": 1 << 18,
     },
 }
 WALKS = "rw,rw-bm,crw,corw"
@@ -629,6 +638,23 @@ def ouro_fill(tool):
     return ouro(tool, "fill", OURO + ",scatter", "ouro", "--size", sizes)
 
 
+def exhausted(tool):
+    """One malloc a thread, until the heap is gone: at most so many threads. The toolkit's heap keeps its size in a process."""
+    heaps, rows = {}, []
+    for size in (1 << log for log in range(3, 20)):
+        heaps.setdefault(min(size * tool.scale["exhaust-threads"], tool.scale["exhaust-heap"]), []).append(str(size))
+    for allocator in ("ualloc", "cuda") if tool.backend == "cuda" else ("ualloc",):
+        for heap, sizes in heaps.items():
+            try:
+                rows += tool.csv("bench", "--backend", tool.backend, "--test", "exhaust", "--allocator", allocator, "--heap", str(heap),
+                                 "--size", ",".join(sizes), *tool.scale["exhaust"])
+            except Refused as refused:
+                rows += [row for row in csv.DictReader(refused.out.splitlines()) if row["status"] == "ok"]
+                print(f"figures.py: left out: {refused}", file=sys.stderr)
+    return [{**row, "rate": f"{int(row['threads']) / float(row['median_us']):.6g}",
+             "failed_percent": f"{100 * int(row['nulls']) / int(row['threads']):.2f}"} for row in rows]
+
+
 # ---- lines of each figure: (name, {column: value}) for a row ----
 
 
@@ -750,6 +776,9 @@ FIGURES = {
                        (("rate", "million units a second"),), of_variants, panel=""),
     "gelado-6": Figure("Removals from a list: time with classical barriers / with delegation", delegations, THREADS,
                        (("speedup", "speedup"),), of_ratios, panel="", scales=("log", "linear")),
+    "gelado-7": Figure("One malloc a thread, until the heap is gone", exhausted, ("bytes", "bytes of a block"),
+                       (("rate", "million mallocs a second"), ("failed_percent", "% of them NULL")), panel="",
+                       scales=("log", "linear")),
     "ouro-sizes": Figure("malloc of a block by so many threads; heap of {heap_bytes} bytes", ouro_times("all", "counts"),
                          ("bytes", "bytes of a block"), (TIME,), of_mallocs, "threads", heading="{} threads"),
     "ouro-threads": Figure("malloc of a block; heap of {heap_bytes} bytes", ouro_times("32,128,1024,8192", "threads"), THREADS,

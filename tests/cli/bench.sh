@@ -123,6 +123,13 @@ run 0 bench --backend cpu --test fill --allocator corw --threads 100 --size 1-1K
 prints '^corw +fill +1-1024 +100% +(49|50|51)\.[0-9]+% +16[0-9]{3}$'
 checks=$((checks + 3))
 
+# One malloc a thread until the pages are gone: of ualloc as many are NULL as its chunks have no room for, of tbuddy none.
+run 0 bench --backend cpu --test exhaust --allocator ualloc,tbuddy --size 16,256,512,1K,2K,4K,512K --heap 1M --runs 2 --csv
+same "$(sed 1d "$out" | awk -F, '$14 == 1 { print substr($3, 1, 1) $6 ":" $13 "/" $5 }' | xargs)" \
+    'u16:2048/65536 u256:376/4096 u512:312/2048 u1024:280/1024 u2048:256/512 u4096:0/256 u524288:0/2 '\
+'t16:65280/65536 t256:3840/4096 t512:1792/2048 t1024:768/1024 t2048:256/512 t4096:0/256 t524288:0/2' 'mallocs that fail'
+run 2 bench --backend cpu --test exhaust --threads 32
+
 # Probes and cycles, fewer lanes, percentages with decimals, and mallocs that fail: all of them, and not one of
 # the table's frees.
 run 0 bench --backend cpu --test alloc,free --allocator rw,rw-bm,crw,corw --threads 1000 --size 256 --free 50,0.5,0 --lanes 3,32 \

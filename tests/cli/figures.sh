@@ -64,12 +64,13 @@ head_of B.1 $cycles,malloc_cycles,free_cycles,slots_before,slots_after
 head_of 5.6 allocator,species,percent
 head_of gelado-5 device,backend,measure,variant,threads
 head_of gelado-6 device,backend,threads,writers,ratio,classical_us,delegating_us,speedup
+head_of gelado-7 "$bench"
 head_of ouro-sizes "sizes,$bench"
 head_of ouro-threads "sizes,$bench"
 for number in ouro-first ouro-range ouro-growth ouro-fill; do
     head_of "$number" "$bench"
 done
-drawn=(1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 5.6 B.1 gelado-5 gelado-6
+drawn=(1 4 5 6 8 9 11 12 14 15 16 17 5.1 5.2 5.6 B.1 gelado-5 gelado-6 gelado-7
     ouro-sizes ouro-threads ouro-first ouro-range ouro-growth ouro-fill)
 if [ -x "$(dirname "$quarry")/tests/particles/particles" ]; then
     head_of 5.3 allocator,backend,step
@@ -126,6 +127,8 @@ done
         good = !wrong && rows == 14' 'rates'
     look gelado-6 'seen[r["ratio"]]++; wrong += r["threads"] != r["writers"] * r["ratio"] || r["speedup"] <= 0
         good = !wrong && seen[1] == 2 && seen[16] == 2' 'speedups'
+    look gelado-7 'failed[r["bytes"]] = r["failed_percent"]; rows++
+        good = rows == 16 && failed[512] == 15.23 && failed[1024] == 27.34 && failed[2048] == 50 && failed[4096] == 0' 'failures'
     look ouro-sizes 'if (r["op"] == "malloc") seen[r["allocator"], r["sizes"], r["threads"]]++
         good = seen["ouro-c-vl", "mixed", 256] == 1 && seen["cuda", "one size", 32] == 1 && seen["scatter", "one size", 256] == 1' 'allocators'
     look ouro-threads 'seen[r["bytes"]]++; good = seen[32] == 32 && seen[8192] == 28' 'sizes'

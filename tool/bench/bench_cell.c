@@ -53,15 +53,34 @@ static enum quarry_status destroy_heap(struct cell_state *state)
     return status == QUARRY_ERROR_LEAK ? QUARRY_OK : status; /* the blocks that filled it are none */
 }
 
+/* So many bytes are those of the heap's pages, and metadata comes on top. */
+static enum quarry_status use_pages(uint64_t bytes, struct quarry_heap_options *create)
+{
+    struct quarry_heap_description about;
+    quarry_heap *heap = NULL;
+    create->pool_bytes = 0;
+    create->pages = 1;
+    enum quarry_status status = quarry_heap_create(&heap, create);
+    if (status == QUARRY_OK)
+        status = quarry_heap_describe(heap, &about);
+    if (status == QUARRY_OK)
+        create->pages = bytes / about.page_bytes;
+    const enum quarry_status destroyed = quarry_heap_destroy(heap);
+    return status == QUARRY_OK ? destroyed : status;
+}
+
 /* Makes the cell's heap unless it is there.  Returns 0, or -1 with the cell's result. */
 static int have_heap(const struct bench *bench, struct cell_state *state, struct cell *cell)
 {
     const struct cell *of = state->of;
     struct quarry_heap_options create;
     enum quarry_status status = QUARRY_OK;
-    if (!of || of->heap_bytes != cell->heap_bytes || of->page_bytes != cell->page_bytes) {
+    if (!of || of->heap_bytes != cell->heap_bytes || of->page_bytes != cell->page_bytes ||
+        of->test->exhausts != cell->test->exhausts) {
         status = destroy_heap(state);
         bench_heap_options(bench, cell, &create);
+        if (status == QUARRY_OK && cell->test->exhausts && cell->allocator.counts_slots)
+            status = use_pages(cell->heap_bytes, &create);
         if (status == QUARRY_OK)
             status = quarry_heap_create(&state->heap, &create);
         state->of = cell;
@@ -122,7 +141,8 @@ static int fits(const struct cell *cell)
 {
     const uint64_t blocks = workload_blocks(cell->threads, cell->lanes);
     const uint64_t live = cell->test->live ? cell->test->live : 1;
-    if (!cell->free_share || cell->test->kind == BENCH_FILL || cell->test->kind == BENCH_REGISTERS)
+    if (!cell->free_share || cell->test->exhausts || cell->test->kind == BENCH_FILL ||
+        cell->test->kind == BENCH_REGISTERS)
         return 1;
     return blocks * live <= cell->result.slots / (cell->least ? 2 : 1);
 }

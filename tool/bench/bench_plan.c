@@ -94,9 +94,9 @@ static int takes_axis(const struct bench_test *test, unsigned axis)
         return 0;
     switch (axis) {
     case AXIS_THREADS:
-        return test->kind != BENCH_INIT;
+        return test->kind != BENCH_INIT && !test->exhausts;
     case AXIS_FREE:
-        return !workload_resets(test) && !is_full;
+        return !workload_resets(test) && !is_full && !test->exhausts;
     case AXIS_LANES:
         return takes_lanes(test);
     default:
@@ -212,9 +212,20 @@ static int has_results(const struct bench *bench, const struct cell *cell)
     if (!cell->allocator.counts_slots && (workload_resets(test) || cell->free_share < TOOL_WHOLE))
         return 0;
     if (bench->policies.oom == QUARRY_OOM_TRAP &&
-        (test->kind == BENCH_FILL || test->kind == BENCH_GROW || !cell->free_share))
+        (test->kind == BENCH_FILL || test->kind == BENCH_GROW || test->exhausts || !cell->free_share))
         return 0;
     return cell->free_share || mallocs;
+}
+
+static int add_floor(struct bench *bench, uint64_t threads)
+{
+    for (unsigned i = 0; i < bench->floor_threads.count; i++) {
+        if (bench->floor_threads.values[i] == threads)
+            return TOOL_OK;
+    }
+    if (lists_add(&bench->floor_threads, threads) != 0)
+        return tool_error(TOOL_USAGE, "--threads: more than %d different numbers in all tests", MAX_LIST);
+    return TOOL_OK;
 }
 
 static int add_cells(struct bench *bench, const struct bench_test *test, const struct axes *axes,
@@ -240,8 +251,14 @@ static int add_cells(struct bench *bench, const struct bench_test *test, const s
         cell.octaves = axes->sizes.octaves[rest];
         cell.heap_bytes = heap_for(bench, test);
         cell.page_bytes = page_for(bench, &cell.allocator, cell.bytes);
-        if (has_results(bench, &cell))
-            bench->cells[bench->cell_count++] = cell;
+        if (test->exhausts && cell.bytes <= cell.heap_bytes)
+            cell.threads = (uint32_t)(cell.heap_bytes / cell.bytes);
+        if (!has_results(bench, &cell))
+            continue;
+        const int code = add_floor(bench, cell.threads);
+        if (code != TOOL_OK)
+            return code;
+        bench->cells[bench->cell_count++] = cell;
     }
     return TOOL_OK;
 }
@@ -268,17 +285,6 @@ static int compare_cells(const void *left, const void *right, void *context)
     return order ? order : compare_numbers((uint64_t)(a - cells), (uint64_t)(b - cells));
 }
 
-static int add_floor(struct bench *bench, uint64_t threads)
-{
-    for (unsigned i = 0; i < bench->floor_threads.count; i++) {
-        if (bench->floor_threads.values[i] == threads)
-            return TOOL_OK;
-    }
-    if (lists_add(&bench->floor_threads, threads) != 0)
-        return tool_error(TOOL_USAGE, "--threads: more than %d different numbers in all tests", MAX_LIST);
-    return TOOL_OK;
-}
-
 int bench_plan(struct bench *bench)
 {
     set_defaults(bench);
@@ -292,8 +298,6 @@ int bench_plan(struct bench *bench)
             return TOOL_FAILED;
         if (test->kind == BENCH_REGISTERS && bench->target.backend == QUARRY_BACKEND_CPU)
             continue; /* a lane has none of its own */
-        for (unsigned i = 0; i < axes.threads.count && code == TOOL_OK; i++)
-            code = add_floor(bench, axes.threads.values[i]);
         for (unsigned a = 0; a < bench->allocators.count && code == TOOL_OK; a++) {
             struct cell common;
             memset(&common, 0, sizeof common);

@@ -36,6 +36,11 @@
     262144u /* of a chunk, by default: 64 pages of 4096 bytes, as the paper's figure */
 #define QUARRY_UALLOC_LEAST_PAGE 512u /* bytes that are worth a head */
 #define QUARRY_UALLOC_MAX_PAGES (1u << 31)
+/* Bytes of the smallest block, 16 or 8.  8 is for a figure of the paper alone: such blocks are aligned to 8 bytes,
+ * and all allocators promise 16. */
+#ifndef QUARRY_UALLOC_LEAST
+#define QUARRY_UALLOC_LEAST 16u
+#endif
 #define QUARRY_UALLOC_DEBUG_UNIT 128u /* with what debug mode adds, and 16 bytes: layout.h */
 #define QUARRY_UALLOC_OPTIONS(ROW)                                                                           \
     ROW(ualloc, chunk_pages, 64, 1, 1u << QUARRY_BIN_CHUNK_LOG_MOST,                                         \
@@ -331,7 +336,8 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ualloc_layout(struct quarry_ualloc
            (l->debug || page_bytes % ((uint64_t)h->unit << (log + 1u)) == 0))
         log++;
     l->page_bytes = quarry_round_up(page_bytes, (uint64_t)h->unit << log);
-    x->shape = quarry_bin_shape_make(l->page_bytes >> log, log, h->unit);
+    x->shape = quarry_bin_shape_make(l->page_bytes >> log, log,
+                                     h->unit > QUARRY_PAGE_UNIT ? h->unit : QUARRY_UALLOC_LEAST);
     result = quarry_layout_fit_most(l, quarry_ualloc_sections, x, QUARRY_UALLOC_MAX_PAGES >> log);
     if (result != QUARRY_LAYOUT_OK)
         return result;
