@@ -145,6 +145,10 @@ static const struct flaw flaws[] = {
     {"ualloc", FLAW_EMPTY, {{"arenas", ARENA(readers.mutex.held), 4, 1}}},
     {"ualloc", FLAW_EMPTY, {{"arenas", ARENA(list[0].mutex.held), 4, 1}}}, /* a list that changes */
     {"ualloc", FLAW_BINS, {{"arenas", ARENA(list[4].mutex.held), 4, 1}}},
+    {"ualloc", FLAW_BINS, {{"arenas", ARENA(list[2].first.next) / 2, 8, 0}}}, /* a list that leads nowhere */
+    {"ualloc", FLAW_BINS, {{"arenas", ARENA(list[2].first.back) / 2, 8, 0}}},
+    {"ualloc", FLAW_BINS, {{"pages", BIN(5, word), 4, QUARRY_BIN_LISTED}}}, /* a bin that is in none */
+    {"ualloc", FLAW_SOME, {{"arenas", ARENA(list[2].first.next) / 2, 8, 0}}},
     {"ualloc", FLAW_EMPTY, {{"supply", 0, 8, 1}}},       /* a unit that nobody knows of */
     {"ualloc", FLAW_EMPTY, {{"supply", BALANCE, 8, 1}}}, /* one that is expected, and one that is reserved */
     {"ualloc", FLAW_EMPTY, {{"supply", BALANCE, 8, (uint64_t)0 - QUARRY_SEMAPHORE_UNIT}}},

@@ -15,26 +15,32 @@
 
 /* With QUARRY_TEST_PATIENCE=SECONDS a schedule that takes longer, or that ends in a bad address, is told with its seed: a
  * planted bug may make lanes wait for ever, or lead them anywhere. */
+static char at_signal[80];
+static size_t at_signal_bytes;
+
 static void tell_seed(int number)
 {
-    print_error("%s: signal %d\n", naming(), number);
-    _exit(1);
+    (void)number;
+    _exit(write(STDERR_FILENO, at_signal, at_signal_bytes) > 0);
 }
 
-static void watch(void)
+static void watch(uint64_t seed)
 {
     const char *patience = getenv("QUARRY_TEST_PATIENCE");
     if (!patience)
         return;
+    at_signal_bytes =
+        (size_t)snprintf(at_signal, sizeof at_signal, "%s, a schedule that does not end well, seed %llu\n",
+                         f.allocator, (unsigned long long)seed);
     signal(SIGALRM, tell_seed);
     signal(SIGSEGV, tell_seed); /* in place of cmocka's */
     signal(SIGBUS, tell_seed);
-    alarm((unsigned)atoi(patience));
+    alarm((unsigned)strtoul(patience, NULL, 10));
 }
 
 static void choose(uint64_t seed)
 {
-    watch();
+    watch(seed);
     plain_options();
     set_option("arenas", 1 + seed / 2 % 3);
     base_target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 3) : 0;

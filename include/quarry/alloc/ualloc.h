@@ -167,6 +167,30 @@ SIMT_FN void quarry_ualloc_count_node(const struct quarry_arenas *x, uint32_t st
                       quarry_bin_blocks(s, quarry_bin_class(s, bytes));
 }
 
+/* May a link of a list be that one: the list itself, or a bin that says it is in there? */
+SIMT_FN int quarry_ualloc_is_listed(const struct quarry_arenas *x, const struct quarry_link *link,
+                                    uint32_t arena, uint32_t class_)
+{
+    uint64_t offset = (uint64_t)(uintptr_t)link - (uint64_t)(uintptr_t)x->heads;
+    if (link == &quarry_arenas_list(x, arena, class_)->first)
+        return 1;
+    if (offset % x->head_stride != 0 || offset / x->head_stride >= x->pages.count ||
+        !quarry_arenas_is_chunk(x, (uint32_t)(offset / x->head_stride)))
+        return 0;
+    const struct quarry_bin *bin = (const struct quarry_bin *)(const void *)link;
+    return (simt_load_u32(&bin->word, relaxed) & QUARRY_BIN_LISTED) && bin->arena == arena &&
+           bin->class_ == class_;
+}
+
+/* Does what a link of a list leads to say that it is in that list, too, and does it lead back?  If all do, no bin that
+ * was removed, or never inserted, says that it is in a list. */
+SIMT_FN int quarry_ualloc_is_linked(const struct quarry_arenas *x, const struct quarry_link *link,
+                                    uint32_t arena, uint32_t class_)
+{
+    const struct quarry_link *next = quarry_list_next(link);
+    return quarry_ualloc_is_listed(x, next, arena, class_) && next->back == link;
+}
+
 /* Counts a page of a chunk. */
 SIMT_FN void quarry_ualloc_count_page(const struct quarry_arenas *x, uint32_t page, uint64_t bytes,
                                       struct quarry_census *sum)
@@ -197,6 +221,8 @@ SIMT_FN void quarry_ualloc_count_page(const struct quarry_arenas *x, uint32_t pa
     sum->faults += quarry_bin_free(word) != clear || (word & (QUARRY_BIN_RETIRING | QUARRY_BIN_LISTING)) ||
                    clear == blocks || (clear != 0 && !(word & QUARRY_BIN_LISTED)) || bin->page != page ||
                    bin->arena >= x->count || word / QUARRY_BIN_CLAIM != 0 || bin->given != 0;
+    sum->faults += (word & QUARRY_BIN_LISTED) && bin->arena < x->count &&
+                   !quarry_ualloc_is_linked(x, &bin->link, bin->arena, class_);
     sum->odds += clear * (quarry_ualloc_key(class_) + quarry_ualloc_list_key(bin->arena, class_));
     if (number == 0)
         return;
@@ -220,14 +246,15 @@ SIMT_FN int quarry_ualloc_is_foreign(const struct quarry_arenas *x, const struct
 }
 
 /* How often the structures of an arena that nobody uses contradict themselves. */
-SIMT_FN uint32_t quarry_ualloc_arena_faults(const struct quarry_arenas *x, const struct quarry_arena *a)
+SIMT_FN uint32_t quarry_ualloc_arena_faults(const struct quarry_arenas *x, uint32_t arena)
 {
+    const struct quarry_arena *a = &x->arena[arena];
     uint64_t readers = a->readers.readers;
     uint32_t faults = (quarry_srcu_count(readers, 0) | quarry_srcu_count(readers, 1)) != 0;
     faults += a->readers.queue != 0;
     faults += (a->readers.waiting | a->readers.mutex.held) != 0;
     for (uint32_t k = 0; k <= x->shape.classes; k++)
-        faults += a->list[k].mutex.held != 0;
+        faults += a->list[k].mutex.held != 0 || !quarry_ualloc_is_linked(x, &a->list[k].first, arena, k);
     return faults;
 }
 
@@ -282,7 +309,7 @@ SIMT_FN void quarry_ualloc_census(const struct quarry_ualloc *h, uint64_t bytes,
         sum->faults += !quarry_semaphore_is_idle(&x->supply[i]);
     }
     for (uint64_t i = share->thread; i < x->count; i += share->threads) {
-        sum->faults += quarry_ualloc_arena_faults(x, &x->arena[i]);
+        sum->faults += quarry_ualloc_arena_faults(x, (uint32_t)i);
         for (uint32_t k = 0; k <= x->shape.classes; k++)
             sum->odds -=
                 simt_load_u64(&x->arena[i].list[k].spare, relaxed) * quarry_ualloc_list_key((uint32_t)i, k);
