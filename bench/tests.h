@@ -49,13 +49,13 @@ enum { BENCH_MAX_STEPS = 6, BENCH_MAX_OPS = 12 };
 struct bench_test {
     const char *name;
     const char *what; /* a heading */
-    enum bench_kind kind;
     struct bench_step steps[BENCH_MAX_STEPS];
     /* Axes as the options --threads, --size, --free and --lanes of the command take them. */
     const char *threads[BENCH_SCALES];
     const char *sizes[BENCH_SCALES];
     const char *free;
     const char *lanes;
+    enum bench_kind kind;
     uint32_t rounds;
     uint32_t live;     /* blocks of a thread that may live at once */
     uint32_t heap_mib; /* at most: of a heap that is to be filled; 0: the command's */
