@@ -264,7 +264,9 @@ plant hierarchy 100 hierarchy.h 'the next number is looked for in one word' '/qu
 plant slots 500 blocks.h 'slots of another type are kept after they were given back' '/quarry_blocks_take_from\(/,/^\}/s/^ +got = 0;$/;/'
 plant slots 1000 blocks.h 'the toggle is of the type that was asked for' \
     's/quarry_blocks_look\(b, block, ([01]|empty)\);/quarry_blocks_look(b, block, \1, kind);/;s/(void quarry_blocks_look\(.*int again)\)/\1, uint32_t asked)/
-     /void quarry_blocks_look\(/,/^\}/s/quarry_blocks_active\(b, kind\)/quarry_blocks_active(b, asked)/;s/block, got, found\)/block, got, kind)/'
+     s/(void quarry_blocks_agree\(.*uint32_t kind)\)/\1, uint32_t asked)/;s/quarry_blocks_agree\(b, block, left, found\)/quarry_blocks_agree(b, block, left, found, kind)/
+     s/(quarry_blocks_agree\(b, block, slots, simt_load_u32\(.*relaxed\))\)/\1, asked)/
+     /void quarry_blocks_agree\(/,/^\}/s/quarry_blocks_active\(b, kind\)/quarry_blocks_active(b, asked)/;s/block, got, found\)/block, got, kind)/'
 plant slots 4000 blocks.h 'a block is emptied by the type that was read before' \
     's/quarry_blocks_unmake\(b, block\)/quarry_blocks_unmake(b, block, kind)/;s/(int quarry_blocks_unmake\(.*)\)$/\1, uint32_t kind)/
      /int quarry_blocks_unmake\(/,/^\}/{s/uint32_t kind = simt_load_u32.*/;/;s/kind = simt_exchange/(void)simt_exchange/}'
@@ -273,7 +275,8 @@ plant slots 4000 blocks.h 'empty is: all but one were free' \
 plant slots 4000 blocks.h 'what was stolen is stored back' 's/simt_or_u64\(quarry_blocks_slots\(b, block\), stolen, release\)/simt_exchange_u64(quarry_blocks_slots(b, block), stolen, release)/'
 plant slots 20000 blocks.h 'nobody looks at the block after that' 's/return ends;/return 1;/'
 plant slots 4000 blocks.h 'who turns a block on or off does not look again' \
-    '/void quarry_blocks_look\(/,/^\}/s/quarry_blocks_active\(b, kind\), block\);/& break;/'
+    '/void quarry_blocks_agree\(/,/^\}/s/quarry_hierarchy_toggle\(.*/& break;/'
+plant slots 4000 blocks.h 'who takes the last slots leaves the block on' 's/quarry_blocks_agree\(b, block, left, found\);/;/'
 plant slots 4000 blocks.h 'who claims a block does not look at it' '/ quarry_blocks_claim\(/,/^\}/s/quarry_blocks_look\(.*\);/;/'
 plant slots 500 hierarchy.h 'bits are set and cleared, not toggled' \
     '/ quarry_hierarchy_flip\(/,/^\}/s/return simt_xor_u64\((.*), bits, relaxed\)/uint64_t *w = \1; return simt_load_u64(w, relaxed) \& bits ? simt_and_u64(w, ~bits, relaxed) : simt_or_u64(w, bits, relaxed)/'

@@ -166,8 +166,10 @@ class Blocks(Model):
             read = type_ if self.bug == "early" else shared.type[block]
             if read != wanted:
                 yield shared, go("drop", type=read, x=0)
+            elif x and shared.on[block]:  # none is left: that is known, and the type says whether it is on
+                yield shared, go("turn", type=read, x=True, then=have)
             else:
-                yield shared, look(have, type=read) if x else go(have, type=read, x=0)
+                yield shared, go(have, type=read, x=0)
         elif at == "claim":
             if not shared.free >> block & 1:
                 to = go("find", x=1)

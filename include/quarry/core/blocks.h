@@ -67,10 +67,11 @@
  * claim of a block carry that on to its next life (core/hierarchy.h).  A take's and a thief's reads of the kind come
  * after what they acquire, so they see no former life's; and before their ORs, which release, so they see no next
  * life's.  (0, of a block that is not published yet, is no type: they give back.)
- *     A look reads `slots` first, acquire, and by an OR of 0, acq_rel, after each change of the kind.  Of the last
- * changes, of the kind by X and of `slots` by M, either X's OR comes after M's, and X sees it.  Or M's change comes
- * after X's OR in a release sequence, and what M reads of the kind after its own acquire is X's.  No claim's store
- * comes between: the kind is written after it, release, and X's change acquires that.
+ *     A look reads `slots` first, acquire, and by an OR of 0, acq_rel, after each change of the kind.  Who took the
+ * last slots has read them so by its own AND, and the kind after that.  Of the last changes, of the kind by X and of
+ * `slots` by M, either X's OR comes after M's, and X sees it.  Or M's change comes after X's OR in a release sequence,
+ * and what M reads of the kind after its own acquire is X's.  No claim's store comes between: the kind is written after
+ * it, release, and X's change acquires that.
  *
  * Compile-time switches, for comparisons, with those of core/hierarchy.h.  All code that uses a heap has the same.
  *
@@ -255,15 +256,13 @@ SIMT_FN int quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
     return ends;
 }
 
-/* Looks whether a block's slots and its kind agree.  Waits for nobody.
- *   again   whether the caller has changed the kind; else it has changed the slots between none, some and all */
-SIMT_FN void quarry_blocks_look(const struct quarry_blocks *b, uint32_t block, int again)
+/* Makes a block's slots and its kind agree.  Waits for nobody.
+ *   slots   as the caller has read them by an acquire: after it has changed them between none, some and all, or by that
+ *           change
+ *   kind    its word, as the caller has read it after that */
+SIMT_FN void quarry_blocks_agree(const struct quarry_blocks *b, uint32_t block, uint64_t slots, uint32_t kind)
 {
-    for (;; again = 1) {
-        /* Order: the kind, of who has changed it before we the slots; and for who changes them after us. */
-        uint64_t slots = again ? simt_or_u64(quarry_blocks_slots(b, block), 0, acq_rel)
-                               : simt_load_u64(quarry_blocks_slots(b, block), acquire);
-        uint32_t kind = simt_load_u32(quarry_blocks_word(b, block), relaxed);
+    for (;;) {
         uint64_t all = quarry_blocks_all(kind);
         if (kind == 0)
             break;
@@ -274,10 +273,23 @@ SIMT_FN void quarry_blocks_look(const struct quarry_blocks *b, uint32_t block, i
             break;
         } else if (simt_cas_u32(quarry_blocks_word(b, block), kind, kind ^ QUARRY_BLOCKS_IS_ON, acquire) ==
                    kind) {
-            /* Order: the claim's store of slots is before the look that follows. */
+            /* Order: the claim's store of slots is before what follows. */
             quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
         }
+        /* Order: the kind, of who has changed it before we the slots; and for who changes them after us. */
+        slots = simt_or_u64(quarry_blocks_slots(b, block), 0, acq_rel);
+        kind = simt_load_u32(quarry_blocks_word(b, block), relaxed);
     }
+}
+
+/* Looks whether they agree.
+ *   again   whether the caller has changed the kind; else it has changed the slots between none, some and all */
+SIMT_FN void quarry_blocks_look(const struct quarry_blocks *b, uint32_t block, int again)
+{
+    /* Order: as above. */
+    uint64_t slots = again ? simt_or_u64(quarry_blocks_slots(b, block), 0, acq_rel)
+                           : simt_load_u64(quarry_blocks_slots(b, block), acquire);
+    quarry_blocks_agree(b, block, slots, simt_load_u32(quarry_blocks_word(b, block), relaxed));
 }
 
 /* Gives back slots that the caller has.
@@ -332,14 +344,17 @@ SIMT_FN uint64_t quarry_blocks_take_from(const struct quarry_blocks *b, uint32_t
         left &= ~chosen;
     }
     if (got != 0) {
-        uint32_t found = quarry_blocks_kind_of(b, block);
-        if (found != kind) {
+        uint32_t found = simt_load_u32(quarry_blocks_word(b, block), relaxed);
+        if ((found & ~QUARRY_BLOCKS_IS_ON) != kind) {
             /* Order: the kind was read before; pairs with takes and with thieves. */
             (void)simt_or_u64(quarry_blocks_slots(b, block), got, release);
             got = 0;
+            /* Order: as of any look. */
+            left = simt_load_u64(quarry_blocks_slots(b, block), acquire);
+            found = simt_load_u32(quarry_blocks_word(b, block), relaxed);
         }
-        if (got == 0 || left == 0)
-            quarry_blocks_look(b, block, 0);
+        if (got == 0 || left == 0) /* then `left` is all that the AND left */
+            quarry_blocks_agree(b, block, left, found);
     }
     quarry_flights_end(b->flights);
     return got;
