@@ -264,6 +264,8 @@ SIMT_FN void quarry_mask_leave(const struct quarry_chunk_masks *m, uint32_t chun
     uint64_t *word = &m->table->word[chunk];
     uint32_t pages = quarry_class_pages(m->sizes, class_);
     quarry_chunks_begin(m->store);
+    /* The chunk is in transit before its units are taken: pairs with the fence in quarry_chunks_is_same. */
+    simt_fence(acq_rel);
     if (!quarry_semaphore_try(units, pages)) {
         if (!(simt_or_u64(word, QUARRY_MASK_LATE, relaxed) & QUARRY_MASK_LATE)) {
             quarry_index_queue_put(&m->late, quarry_index_queue_back(&m->late, 1), chunk);

@@ -177,6 +177,8 @@ SIMT_FN uint32_t quarry_chunks_try(const struct quarry_chunks *s)
 SIMT_FN int quarry_chunks_is_same(const struct quarry_chunks *s, uint64_t seen)
 {
     uint64_t now;
+    /* pairs with the fence in quarry_mask_leave: whose taking of units was seen is seen in transit */
+    simt_fence(acq_rel);
     while (((now = simt_load_u64(&s->head->word, relaxed)) & QUARRY_CHUNKS_TRANSIT) != 0)
         simt_backoff();
     return now == seen;
