@@ -268,7 +268,7 @@ static void many(void **state)
 static uint32_t used, needed;
 static void burst(uint64_t seed)
 {
-    const uint32_t threads = test_on_cuda(&target) ? 131072 : 2048;
+    const uint32_t threads = 2048;
     struct slots_case c = {
         .capacity = {64, 46, 33}, .type = (uint32_t)(seed / 2 % SLOTS_TYPES), .together = 1};
     const uint32_t capacity = c.capacity[c.type], least = (threads - 1u) / capacity + 1u, count = 4 * least;
@@ -290,12 +290,14 @@ static void burst(uint64_t seed)
 static void a_cold_burst_takes_few_blocks(void **state)
 {
     (void)state;
-    if (getenv("QUARRY_WEAK")) /* where who looks for a block sees an old bitmap as likely as a new one */
+    /* Not in mode weak, where who looks for a block sees an old bitmap as likely as a new one; nor with other rotations,
+     * by which warps see the same blocks first; nor on a GPU, where it was not measured. */
+    if (QUARRY_HIERARCHY_ROTATION != QUARRY_ROTATION_HASHED || getenv("QUARRY_WEAK") || test_on_cuda(&target))
         skip();
     used = needed = 0;
     for (uint64_t seed = 1; seed <= 12;
          seed++) { /* these, however many are asked for: what they need is added up */
-        target.seed = test_on_cuda(&target) ? 0 : seed;
+        target.seed = seed;
         burst(seed);
     }
     print_message("%" PRIu32 " blocks, of which %" PRIu32 " are needed\n", used, needed);
