@@ -33,8 +33,8 @@ wanted() {
 # A wrapper around a compiler, which writes a line for each call that makes a file in this folder, as builds do and tests do
 # not, into the file that STEPS names: CPU-seconds, the compiler, what it made.
 mkdir "$work/bin"
-cat >"$work/bin/step" <<'END'
-#!/usr/bin/env python3
+printf '#!%s -IS\n' "$(python3 -c 'import sys; print(sys.executable)')" >"$work/bin/step" # itself: what finds it may take longer than it
+cat >>"$work/bin/step" <<'END'
 import os, resource, subprocess, sys
 
 command = sys.argv[1:]

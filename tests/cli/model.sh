@@ -67,10 +67,10 @@ same "$(sed -n 3p "$scratch/csv")" '"",,rw,1024,512,1,32,256.5,2,6.3717,,,' 'CSV
 # 4096 threads of 3 runs: the standard error of TAS is below 0.9 %.  TAS of a random walk is predicted well, WAS bounded
 # from above, but for the words that other lanes of a GPU have locked; a warp's rounds are 1 where one has more pages
 # than lanes; crw finds what it freed.
-heap=(-T 128K -f "64K,13K" -t 4K)
+heap=(-T 128K -f "64K,13K" -t 4K -a "rw,rw-bm,crw,corw")
 locked=1.08
 if [ "$backend" = cuda ]; then
-    heap=(-T 8M -f "4M,820K" -t 8K)
+    heap=(-T 8M -f "4M,820K" -t 8K -a "rw,rw-bm,crw,corw")
     locked=1.2
 fi
 run 0 model --measure --backend "$backend" "${heap[@]}" --runs 3 --csv="$scratch/csv"
@@ -92,6 +92,10 @@ same "$(sed 1d "$scratch/csv" | sed 's/^"[^"]*",//' | awk -F, -v locked="$locked
     'measured rows, and those near the theory'
 # About as many free pages as asked for, and the predictions are for the number that there is.
 same "$(awk -F, '$3 == "rw" && $5 / $4 > 0.48 && $5 / $4 < 0.52 && $5 * 2 != $4' "$scratch/csv" | wc -l)" 1 'heap half free'
+
+# All allocators, on a small heap: those without a theory have measurements.
+run 0 model --measure --backend "$backend" -T 2K -f 1K,512 -t 32 --runs 1 --csv="$scratch/csv"
+same "$(awk -F, 'NR > 1 && $NF > 0 { print $3 }' "$scratch/csv" | sort -u | wc -l)" "$allocators" 'allocators that were measured'
 
 # Words of 64 bits halve the steps where few pages are free.  The difference is that of the two figures before it.
 run 0 model --measure --backend "$backend" -T 256K -f 2600 -t 512 -a rw,rw-bm --word-bits 64 --runs 3

@@ -61,7 +61,7 @@ if command -v pkg-config >/dev/null; then
     PKG_CONFIG_LIBDIR=$PREFIX/$LIBDIR/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root pkg-config --cflags --libs quarry >flags
     cat flags
     # shellcheck disable=SC2046 # a list of words
-    LIBRARY_PATH="${LIBRARY_PATH:+$LIBRARY_PATH:}$CUDA/lib64" gcc app.c $(cat flags) -o app || fail 'pkg-config with a sysroot'
+    LIBRARY_PATH="${LIBRARY_PATH:+$LIBRARY_PATH:}$CUDA/lib64" gcc -O1 app.c $(cat flags) -o app || fail 'pkg-config with a sysroot'
     runs ./app cpu
 fi
 dpkg --root="$root" --force-not-root --log="$scratch/dpkg.log" -r libquarry-dev >log 2>&1 || { cat log; fail 'dpkg -r'; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that include quarry/device.h, compiled at run time by NVRTC: for the oldest and a newer
- * architecture, with the switch and with direct calls, without a word from the compiler.
- * On a GPU they also run. */
+ * architecture, with the switch, which has all allocators' code, and with direct calls, without a word from the
+ * compiler.  On a GPU they also run, with direct calls to each allocator. */
 #include "common.h"
 
 #include <cuda_runtime_api.h>
@@ -144,8 +144,6 @@ static void compiles(void **state)
     free(compile(kernels, "sm", 75, direct[0]));
     compile(kernels, "compute", 75, NULL);
     compile(kernels, "compute", 90, "-DNDEBUG");
-    for (int i = 0; i < quarry_allocator_count(); i++)
-        compile(kernels, "compute", 90, direct[i]);
 }
 
 #ifdef QUARRY_CUDA_STD_INCLUDE
