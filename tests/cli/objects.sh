@@ -10,7 +10,9 @@ quarry=$1
 . "$(dirname "$0")/common.sh"
 backend=${QUARRY_TEST_BACKEND:-cpu}
 
-for backing in objects aos soa; do
+backings='objects aos soa'
+[ -z "${QUARRY_TEST_THREADS:-}" ] || backings='objects aos' # sanitizers are slow: the applications' code is the same
+for backing in $backings; do
     checked=(--check --backend "$backend" --backing "$backing")
     # Random worlds: narrow, empty, full.
     for world in '--width 120 --height 80 --steps 30' '--width 1 --height 200 --steps 5 --alive 50' \
