@@ -30,7 +30,8 @@ static void clean_runs_report_nothing_here(void)
     static const uint64_t page_bytes[] = {16, 48, 256};
     for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++)
         clean(seed % 2 ? 20 : 100, page_bytes[seed % 3], 1, 96, 4, seed);
-    clean(capped(5000), 80, 1, capped(SLOTS), 5, 0); /* more threads than pages */
+    const uint32_t share = test_on_cuda(&base_target) ? 1 : 4;       /* fewer run at once on the CPU */
+    clean(capped(5000 / share), 80, 1, capped(SLOTS / share), 5, 0); /* more threads than pages */
     clean(3, (1u << 20) - QUARRY_DEBUG_PAGE_BYTES, 1, 64, 1, 0);
     f.full = QUARRY_FULL_INFERRED;
     for (uint64_t seed = 0; seed <= seeds(SEEDS) / 5; seed++)

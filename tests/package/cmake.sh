@@ -88,11 +88,11 @@ for program in build/app_*; do
     runs "$program" $both
 done
 
-# An example with a project of its own, as it is installed: one of its libraries, which is enough to see that the project
-# finds what it needs.  Quarry's own build has all of the same files (install.sh), and runs them.
+# An example with a project of its own, as it is installed, finds what it needs.  Quarry's own build has all of the same files
+# (install.sh), and runs them.
 enter particles
 { cmake -S "$PREFIX/share/doc/quarry/examples/particles" -B build -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_PREFIX_PATH="$PREFIX" -DQUARRY_CUDA_ARCHITECTURES=90 && cmake --build build --target particles_ring; } >log 2>&1 || { cat log; fail particles; }
+    -DCMAKE_PREFIX_PATH="$PREFIX" -DQUARRY_CUDA_ARCHITECTURES=90; } >log 2>&1 || { cat log; fail particles; }
 ! grep -i 'warning' log || fail 'particles: warnings'
 
 # What is missing is said in one sentence.

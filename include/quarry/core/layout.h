@@ -58,8 +58,8 @@ struct quarry_layout {
     uint64_t used_bytes; /* what the heap occupies from base */
     uint64_t max_block;  /* largest request in bytes */
 
-    /* Blocks start at places + k * unit, and are a multiple of unit long.  They end before base + used_bytes.
-     * A unit has room for `overhead` and 16 bytes more.  unit 0: there are no blocks. */
+    /* Each block starts at places + k * unit for some k.  Its length is a multiple of unit.  It ends before
+     * base + used_bytes.  A unit has room for `overhead` and 16 bytes more.  unit 0: there are no blocks. */
     unsigned char *places;
     uint64_t unit;
 
