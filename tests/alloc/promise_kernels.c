@@ -123,6 +123,18 @@ SIMT_KERNEL(promise_malloc, struct promise_case, a)
         a.block[simt_thread()] = promise_get(&a, &context, 0, a.bytes);
 }
 
+SIMT_KERNEL(promise_mixed, struct promise_case, a)
+{
+    struct quarry_context context = quarry_context_start();
+    struct quarry_random r;
+    r.step = simt_thread() * 2 + 1;
+    r.state = quarry_mix_u32(a.program ^ simt_thread());
+    uint32_t powers = 31u - simt_clz_u32((uint32_t)a.bytes / 8u);
+    uint32_t most = (uint32_t)a.bytes >> quarry_random_below(&r, powers);
+    if (promise_takes_part(&a) && !a.block[simt_thread()])
+        a.block[simt_thread()] = promise_get(&a, &context, 0, 1 + quarry_random_below(&r, most));
+}
+
 SIMT_KERNEL(promise_verify, struct promise_case, a)
 {
     uint32_t owner = (simt_thread() + a.threads - a.shift) % a.threads + 1;

@@ -82,6 +82,7 @@ struct promise_slots {
 SIMT_KERNEL_DECLARE(promise_slots);
 
 SIMT_KERNEL_DECLARE(promise_malloc); /* block[t] = malloc, where it is NULL; writes and claims it */
+SIMT_KERNEL_DECLARE(promise_mixed);  /* the same, of up to `bytes`: each power of two as often */
 SIMT_KERNEL_DECLARE(promise_verify); /* every block still holds what its owner, block - shift, wrote */
 SIMT_KERNEL_DECLARE(promise_adopt);  /* thread t checks block[t + shift], claims it and writes it anew */
 SIMT_KERNEL_DECLARE(promise_free);   /* thread t frees block[threads - 1 - t] */

@@ -241,6 +241,35 @@ static void null_never_comes_while_a_chunk_is_free(void **state)
     for_each_proof(moves);
 }
 
+/* Sizes are mixed, and the heap has half of what all threads want.  On a GPU 1,048,576 threads, a hundred times. */
+static void fills_again(void)
+{
+    int cuda = test_on_cuda(&base_target);
+    uint32_t threads = capped(cuda ? 1u << 20 : 1u << 11), turns = cuda ? 100 : 10;
+    for (uint64_t seed = 0; seed <= (cuda ? 0 : 2 + seeds(SEEDS) / 20); seed++) {
+        uint32_t ask = seed ? 256 + (uint32_t)(seed % 7) : threads;
+        plain_options();
+        begin(ask / 16, 0, ask, seed);
+        f.device.bytes = f.about.page_bytes;
+        for (uint32_t turn = 0; turn < (seed ? 3 : turns); turn++) {
+            f.device.program = (uint32_t)seed * 1000 + turn;
+            uint32_t nulls = run(&promise_mixed, ask).nulls;
+            expect(nulls > 0 && nulls < ask - ask / 8);
+            run(&promise_verify, ask);
+            run(&promise_free, ask);
+            if (turn % 10 == 9 || seed)
+                expect_equal(statistics().live_blocks, 0);
+        }
+        end();
+    }
+}
+
+static void a_heap_of_mixed_sizes_fills_again_and_again(void **state)
+{
+    (void)state;
+    for_each_proof(fills_again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,9 +280,11 @@ int main(void)
         cmocka_unit_test(a_chunk_that_is_parked_whole_serves_other_sizes),
         cmocka_unit_test(sizes_may_be_mixed_in_a_heap_that_is_too_small),
         cmocka_unit_test(null_never_comes_while_a_chunk_is_free),
+        cmocka_unit_test(a_heap_of_mixed_sizes_fills_again_and_again),
     };
     base_target = test_target();
     if (!getenv("QUARRY_TEST_ALLOCATOR"))
         setenv("QUARRY_TEST_ALLOCATOR", "ouro-p-s,ouro-p-va,ouro-p-vl,ouro-c-s,ouro-c-va,ouro-c-vl", 1);
+    cmocka_set_test_filter(getenv("QUARRY_TEST_ONLY")); /* of this name; * and ? as in a shell */
     return cmocka_run_group_tests_name("ouro", tests, NULL, NULL) != 0;
 }

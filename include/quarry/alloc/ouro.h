@@ -59,8 +59,8 @@
  * not, the lane asks again.  VA, VL: between (1) and (3) it has seen that no queue has a segment, so no chunk was one
  * at (2): segments are counted while somebody is in transit.  Who drains is in transit, too, as long as it has pages in
  * hands that may make a chunk whole.
- * That the places of two words are one instant is true of the order in which a GPU does them, and of a lane that
- * has acquired what others did before (docs/design/full-heap.md).  Pages of other classes serve nobody here.  But C
+ * That the places of two words are one instant: who returns a chunk fences before its next take, and who asks
+ * between (2) and (3).  So if the refusal counts that take, (3) sees the return (docs/design/full-heap.md).  Pages of other classes serve nobody here.  But C
  * gives chunks back whose pages are all free: before (1) it has recalled the late ones. */
 #ifndef QUARRY_ALLOC_OURO_H
 #define QUARRY_ALLOC_OURO_H

@@ -177,7 +177,8 @@ SIMT_FN uint32_t quarry_chunks_try(const struct quarry_chunks *s)
 SIMT_FN int quarry_chunks_is_same(const struct quarry_chunks *s, uint64_t seen)
 {
     uint64_t now;
-    /* pairs with the fence in quarry_mask_leave: whose taking of units was seen is seen in transit */
+    /* pairs with the fences in quarry_mask_leave, quarry_chunks_return and quarry_chunks_give: whose taking of units or
+     * pages was seen is seen in transit, and so is what they returned before */
     simt_fence(acq_rel);
     while (((now = simt_load_u64(&s->head->word, relaxed)) & QUARRY_CHUNKS_TRANSIT) != 0)
         simt_backoff();
@@ -203,6 +204,7 @@ SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
     quarry_index_queue_put(&s->returned, quarry_index_queue_back(&s->returned, 1), chunk);
     quarry_index_queue_add(&s->returned, 1);
     (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + QUARRY_CHUNKS_LEFT - 1u, relaxed);
+    simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
 }
 
 /* Every lane of the group returns a chunk, which was in use until now.  Scope: group, reconverged and synced.
@@ -218,6 +220,7 @@ SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, u
     if (simt_rank(group) == 0) {
         quarry_index_queue_add(&s->returned, n);
         (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + n * QUARRY_CHUNKS_LEFT, relaxed);
+        simt_fence(acq_rel); /* as in quarry_chunks_return; the sync below passes it on */
     }
     simt_sync(group); /* and counted, before any lane asks again */
 }
