@@ -18,6 +18,11 @@
  * put back, the queue's count falls below 0 and is put back.  Who finds fewer then gives the rest of its claim
  * back, and asks again.
  *
+ * Who wants chunks that become blocks as they are, while none has come back, takes fresh numbers first and claims
+ * afterwards: mostly nobody waits for `word` then.  Until it has claimed, `chunks left` is too much, and others may
+ * claim what they won't find; they give it back.  What is left is never more than `word` says while nobody is in
+ * transit.
+ *
  * NULL is proven by `word` alone.  With no chunk left and nobody in transit, at that place in its modification
  * order, every claim is settled, so the number is exact: there is none.  With somebody in transit the lane
  * looks again; those wait for nobody.
@@ -87,17 +92,27 @@ SIMT_FN int quarry_chunks_is_empty(uint64_t word)
     return quarry_chunks_left(word) == 0 && (word & QUARRY_CHUNKS_TRANSIT) == 0;
 }
 
-/* Takes up to n numbers that were never used.
+/* Takes up to n numbers that were never used.  The caller has seen that there are some.
  * Returns how many; *first is the first of them. */
-SIMT_FN uint32_t quarry_chunks_fresh(const struct quarry_chunks *s, uint32_t n, uint32_t *first)
+SIMT_FN uint32_t quarry_chunks_draw(const struct quarry_chunks *s, uint32_t n, uint32_t *first)
 {
     uint32_t *fresh = &s->head->fresh, got;
-    if (simt_load_u32(fresh, relaxed) >= s->count)
-        return 0;
     *first = simt_add_u32(fresh, n, relaxed);
     got = *first >= s->count ? 0 : s->count - *first < n ? s->count - *first : n;
     if (got < n)
         (void)simt_sub_u32(fresh, n - got, relaxed);
+    return got;
+}
+
+/* The same for who has claimed nothing, if no number has come back: claims as many as it gets.  Never waits. */
+SIMT_FN uint32_t quarry_chunks_first(const struct quarry_chunks *s, uint32_t n, uint32_t *first)
+{
+    /* Both are under way at once. */
+    uint32_t fresh = simt_load_u32(&s->head->fresh, relaxed);
+    int32_t came = (int32_t)simt_load_u32(&s->returned.ends->count, relaxed);
+    uint32_t got = came > 0 || fresh >= s->count ? 0 : quarry_chunks_draw(s, n, first);
+    if (got)
+        (void)simt_sub_u64(&s->head->word, got * QUARRY_CHUNKS_LEFT, relaxed);
     return got;
 }
 
@@ -116,7 +131,8 @@ SIMT_FN struct quarry_chunks_grant quarry_chunks_claim(const struct quarry_chunk
     uint32_t left = quarry_chunks_left(simt_add_u64(&s->head->word, 1u - n * QUARRY_CHUNKS_LEFT, relaxed));
     uint32_t got = left < n ? left : n;
     g.returned = got ? quarry_index_queue_claim(&s->returned, got) : 0;
-    g.fresh = g.returned < got ? quarry_chunks_fresh(s, got - g.returned, &g.first) : 0;
+    if (g.returned < got && simt_load_u32(&s->head->fresh, relaxed) < s->count)
+        g.fresh = quarry_chunks_draw(s, got - g.returned, &g.first);
     g.ticket = g.returned ? quarry_index_queue_front(&s->returned, g.returned) : 0;
     got = g.returned + g.fresh;
     (void)simt_add_u64(&s->head->word, (n - got) * QUARRY_CHUNKS_LEFT - !(stays && got), relaxed);
@@ -133,17 +149,19 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
                                     uint64_t *seen)
 {
     uint32_t leader = simt_ctz_u32(group), chunk = QUARRY_NO_INDEX, none = 0;
-    while (needs && !none) {
+    for (uint32_t vain = 0; needs && !none; vain++) {
         struct quarry_chunks_grant g = {0, 0, 0, 0};
         simt_sync(group); /* what other lanes returned is in what is read now */
-        if (simt_rank(group) == 0) {
+        if (simt_rank(group) == 0 && !deals && vain == 0)
+            g.fresh = quarry_chunks_first(s, simt_popc_u32(needs), &g.first);
+        if (simt_rank(group) == 0 && g.fresh == 0) {
             /* A look first: who fails adds to no transit.  acquire: pairs with the release in quarry_chunks_end */
             *seen = simt_load_u64(&s->head->word, acquire);
             if (quarry_chunks_left(*seen) != 0)
                 g = quarry_chunks_claim(s, simt_popc_u32(needs), deals);
-            else if (quarry_chunks_is_empty(*seen))
-                none = 1;
             else
+                none = (uint32_t)quarry_chunks_is_empty(*seen);
+            if (!none && g.returned + g.fresh == 0)
                 simt_backoff();
         }
         uint64_t where = simt_shuffle_u64(group, g.ticket | (uint64_t)g.first << 32, leader);
