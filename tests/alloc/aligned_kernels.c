@@ -76,7 +76,8 @@ SIMT_KERNEL(aligned_each, struct aligned_case, a)
             uint64_t bytes = aligned_size(&a, more, step);
             int can = bytes + more <= a.heap.max_block && (more == 0 || a.reaches);
             struct aligned_own own = aligned_get(&a, step, alignment, bytes);
-            aligned_expect(&a, ALIGNED_NULL, own.block || !can, alignment, bytes);
+            int may_not = a.keeps && bytes + more > a.page_bytes;
+            aligned_expect(&a, ALIGNED_NULL, own.block || !can || may_not, alignment, bytes);
             aligned_expect(&a, ALIGNED_GIVEN, !own.block || can, alignment, bytes);
             aligned_put(&a, step, &own);
         }

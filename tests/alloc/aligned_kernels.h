@@ -38,6 +38,7 @@ struct aligned_case {
     uint64_t most;                /* bytes of a request of aligned_play */
     uint32_t sized;               /* usable_size answers */
     uint32_t reaches;             /* any alignment can be had */
+    uint32_t keeps;               /* what was freed keeps its size, so there may be no pages together */
     uint32_t threads;             /* that take part */
     uint32_t turns;
     uint32_t program; /* number of the random program */

@@ -6,6 +6,7 @@
 #   planted.sh CC LIBRARY-FLAGS             the compiler, and what links a program of tests with the library
 #   planted.sh CC LIBRARY-FLAGS segments    of ouro-c-va
 #   planted.sh CC LIBRARY-FLAGS pages       of ouro-p-s, whose pages are parked
+#   planted.sh CC LIBRARY-FLAGS runs        of blocks of several chunks, of ouro-c-s
 # shellcheck source=tests/planted.sh
 . "$(dirname "$0")/../planted.sh"
 export QUARRY_TEST_ALLOCATOR=ouro-c-s
@@ -36,6 +37,29 @@ if [ "${3:-}" = pages ]; then
     plant ouro 60 chunk_pages.h 'parked pages of two lanes are counted once' '/^SIMT_FN void quarry_chunk_enter\(/,/^}/s/n = simt_popc_u32\(same\)/n = 1/'
     plant ouro 60 chunk_pages.h 'who parks the first page makes no token' '/^SIMT_FN void quarry_chunk_enter\(/,/^}/s/quarry_chunk_count\(before\) == 0 \|\|/0 ||/'
     plant ouro 60 chunk_pages.h 'a token is lost though pages are left' '/^SIMT_FN uint32_t quarry_chunk_take\(/,/^}/s/\(void\)quarry_chunk_place\(p, chunk, &ticket\);/;/'
+    finish
+fi
+
+if [ "${3:-}" = runs ]; then
+    export QUARRY_TEST_ONLY='*run*'
+    fresh() {
+        rm -rf "$scratch/copy"
+        mkdir -p "$scratch/copy/include/quarry" "$scratch/copy/tests"
+        cp -r include/quarry/core include/quarry/alloc "$scratch/copy/include/quarry/"
+    }
+    sound ouro 20
+    plant ouro 20 chunks.h 'who takes a hint has the chunk' '/^SIMT_FN int quarry_chunks_win/,/^}/s/return !s->map \|\|/return 1 |/'
+    plant ouro 20 chunks.h 'a claim whose hint was old is not given back' \
+        '/^SIMT_FN void quarry_chunks_settle/,/^}/s/claimed - got\)/claimed - (got ? got : claimed))/'
+    plant ouro 20 chunk_runs.h 'a run that has lost a chunk keeps the others' \
+        '/^SIMT_FN int quarry_run_try/,/^}/s/if \(done\)/if (0)/'
+    plant ouro 20 chunk_runs.h 'only half of the windows are looked at' \
+        '/^SIMT_FN uint32_t quarry_run_take/,/^}/s/for \(uint32_t i = 0; i < units \&\&/for (uint32_t i = 0; i < (units + 1u) \/ 2u \&\&/'
+    plant ouro 20 chunk_runs.h 'a run is taken without a compare-exchange' \
+        '/^SIMT_FN int quarry_run_try/,/^}/s/before = simt_cas_u64\(field, now, now & ~\(uint64_t\)bits, acquire\);/before = (simt_and_u64(field, ~(uint64_t)bits, acquire), now);/'
+    plant ouro 60 ouro_runs.h 'NULL though the word has changed' 's/return quarry_chunks_is_same\(&h->segments.store, seen\);/return 1;/'
+    plant ouro 60 ouro_runs.h 'late chunks are not gathered' 's/\(void\)quarry_mask_recall\(&masks\);/(void)masks;/'
+    plant ouro 60 ouro_runs.h 'a look that saw a chunk in transit proves' 's/if \(seen & QUARRY_CHUNKS_TRANSIT\)/if (0)/'
     finish
 fi
 

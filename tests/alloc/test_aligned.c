@@ -46,6 +46,7 @@ static void begin_aligned(uint64_t page_bytes, uint64_t seed)
     a.heap = f.device.heap;
     a.reaches = (uint32_t)(f.counted || f.distribution != QUARRY_DISTRIBUTION_NONE);
     a.sized = a.reaches;
+    a.keeps = !f.can.reuses_space;
     a.page_bytes = f.about.page_bytes;
     a.threads = THREADS;
     a.count = 2 * MOST_PAGES / ALIGNED_HELD * ALIGNED_HELD;

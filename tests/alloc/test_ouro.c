@@ -51,7 +51,9 @@ static void default_sizes(void)
     assert_int_equal(f.about.page_bytes, 8192);
     for (uint64_t bytes = 16, pages = 512; pages >= 1; bytes *= 2, pages /= 2)
         expect_equal(slots(bytes), 3 * pages);
-    expect_equal(slots(8193), 0);
+    expect_equal(slots(8193), 1); /* a block of two chunks begins at each other one */
+    expect_equal(slots(3 * 8192), 1);
+    expect_equal(f.about.max_block_bytes, 3 * 8192);
     end();
 }
 
@@ -270,6 +272,136 @@ static void a_heap_of_mixed_sizes_fills_again_and_again(void **state)
     for_each_proof(fills_again);
 }
 
+/* ---- blocks of several chunks ---- */
+
+#define WINDOW 8u /* chunks of the largest block */
+
+/* Chunks of 64 bytes, and blocks of up to eight of them. */
+static void begin_runs(uint64_t seed, uint32_t chunks, uint32_t threads)
+{
+    choose(seed);
+    set_option("largest", 64 * WINDOW);
+    begin(chunks, 64, threads, seed);
+    assert_int_equal(f.about.max_block_bytes, 64 * WINDOW);
+}
+
+/* As many are had as there are windows with room for one, whatever their size.  Then others, of what came back. */
+static void fills_with_runs(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 3; seed++) {
+        uint32_t windows = 1 + (uint32_t)(seed * 7 % 13),
+                 chunks = WINDOW * windows + (uint32_t)(seed % WINDOW);
+        uint32_t threads = chunks + 9;
+        begin_runs(seed, chunks, threads);
+        for (uint32_t again = 0; again < 4; again++) {
+            uint32_t n = 2 + (uint32_t)((seed / 3 + 3 * again) % (WINDOW - 1)), log = n > 4   ? 8
+                                                                                      : n > 2 ? 4
+                                                                                              : 2;
+            uint32_t room = chunks / log + (chunks % log >= n);
+            f.device.bytes = 64 * n - seed % 64;
+            expect_equal(slots(f.device.bytes), room);
+            expect_equal(run(&promise_malloc, threads).nulls, threads - room);
+            expect_equal(slots(f.device.bytes), 0);
+            expect_equal(slots(64), chunks - n * room);
+            run(&promise_verify, threads);
+            f.device.bytes = 64;
+            expect_equal(run(&promise_malloc, threads).nulls, threads - room - (chunks - n * room));
+            run(&promise_verify, threads);
+            expect_equal(slots(64), 0);
+            run(&promise_free, threads);
+            expect_equal(slots(64), chunks);
+        }
+        end();
+    }
+}
+
+static void a_heap_of_runs_fills_to_its_last(void **state)
+{
+    (void)state;
+    for_each_proof(fills_with_runs);
+}
+
+/* As many windows as threads, each of which has at most one block, which is in one window. */
+static void churns_runs(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 10; seed++) {
+        int few = seed % 2; /* that move often: a look is at one field after the other */
+        uint32_t threads = 2 + (uint32_t)(seed / 3 * 5 % (few ? 5 : 40));
+        begin_runs(seed, WINDOW * threads, threads);
+        f.device.program = (uint32_t)seed;
+        f.device.turns = !seed ? 100 : few ? 40 : 8;
+        f.device.bytes = f.about.max_block_bytes;
+        if (f.can.reuses_space && seed % 4 != 1) { /* of any size */
+            expect_equal(run(&promise_play, threads).nulls, 0);
+        } else {
+            f.device.bytes -= 64 * (seed % (WINDOW - 1));
+            expect_equal(run(&promise_churn, threads).nulls, 0);
+        }
+        expect_empty();
+        end();
+    }
+}
+
+static void null_never_comes_while_a_run_is_free(void **state)
+{
+    (void)state;
+    for_each_proof(churns_runs);
+}
+
+/* Sizes from a page to eight chunks, in heaps that are too small for them. */
+static void plays_with_runs(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 5; seed++) {
+        uint32_t threads = seed % 2 ? 33 : 64;
+        begin_runs(seed, 20 + (uint32_t)(seed % 100), threads);
+        run_programs(threads, 1 + (uint32_t)(seed % PROMISE_HELD), (uint32_t)(seed % 3), 64 * WINDOW, seed);
+        if (f.can.reuses_space) {
+            f.device.bytes = f.about.max_block_bytes;
+            expect_equal(run(&promise_malloc, threads).nulls, threads - f.about.pages / WINDOW);
+            run(&promise_free, threads);
+            expect_empty();
+        }
+        end();
+    }
+}
+
+static void runs_and_pages_may_be_mixed_in_a_heap_that_is_too_small(void **state)
+{
+    (void)state;
+    for_each_proof(plays_with_runs);
+}
+
+/* A run of several fields: up to 128 chunks. */
+static void long_runs(void)
+{
+    static const uint32_t lengths[] = {128, 100, 65, 64, 33, 32, 17};
+    for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
+        uint32_t n = lengths[seed % 7], window = n > 64 ? 128 : n > 32 ? 64 : 32, threads = 4;
+        choose(seed);
+        set_option("largest", 16 * 128);
+        begin(4 * 128, 16, threads * window, seed);
+        f.device.bytes = 16 * n;
+        f.device.turns = 5;
+        expect_equal(slots(16 * n), 4 * 128 / window);
+        expect_equal(run(&promise_churn, threads).nulls, 0);
+        expect_equal(slots(16 * n), 4 * 128 / window);
+        expect_equal(run(&promise_malloc, threads * window).nulls, threads * window - 4 * 128 / window);
+        run(&promise_verify, threads * window);
+        run(&promise_free, threads * window);
+        expect_equal(slots(16), 4 * 128);
+        end();
+        begin(2 * 128 + (uint32_t)(seed % 100), 16, 16, seed);
+        run_programs(16, 2, 0, 16 * 128, seed);
+        end();
+    }
+}
+
+static void a_run_may_have_several_fields(void **state)
+{
+    (void)state;
+    for_each_proof(long_runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +413,10 @@ int main(void)
         cmocka_unit_test(sizes_may_be_mixed_in_a_heap_that_is_too_small),
         cmocka_unit_test(null_never_comes_while_a_chunk_is_free),
         cmocka_unit_test(a_heap_of_mixed_sizes_fills_again_and_again),
+        cmocka_unit_test(a_heap_of_runs_fills_to_its_last),
+        cmocka_unit_test(null_never_comes_while_a_run_is_free),
+        cmocka_unit_test(runs_and_pages_may_be_mixed_in_a_heap_that_is_too_small),
+        cmocka_unit_test(a_run_may_have_several_fields),
     };
     base_target = test_target();
     if (!getenv("QUARRY_TEST_ALLOCATOR"))

@@ -11,11 +11,12 @@
  *               VL: the same, and the segments are a list
  *
  *     pool     | store | class 0, 1, ... | words | places | parked | live | returned | tokens | queues | chunk 0 | ...
- *     self     of C, behind the store: a copy of the heap's struct, for functions that are not inlined
+ *     self     behind the store: a copy of the heap's struct, for functions that are not inlined
  *     class    a bulk semaphore, whose units are the free pages of the class; the ends of its two queues
  *     queue    of a class: free pages of it.  tokens: chunks with parked pages of it (core/chunk_pages.h)
  *     page     index: chunk << page_bits | page
- *     live     a bit for each page: it is a block.  C has none: what is not `parked` is a block, or about to be one
+ *     live     a bit for each page: it is a block; not of whole chunks, whose word says it.  C has none: what is not
+ *              `parked` is a block, or about to be one
  *     word     of a chunk: its class, and more (core/chunk_pages.h, core/chunk_masks.h)
  *
  * With the payload C all free pages are parked, and many take of one chunk at once: core/chunk_masks.h has
@@ -23,8 +24,8 @@
  * of the classes or, where these lie in segments, one of strays.  What follows is of P, but for the last class, the way
  * segments come back, and the full heap.
  *
- * A heap's page (option page_bytes) is a chunk here.  Sizes: core/classes.h.  The last class has whole chunks, which
- * the store (core/chunks.h) gives and takes back itself.  For the others:
+ * A heap's page (option page_bytes) is a chunk here.  Sizes: core/classes.h.  Larger blocks: ouro/ouro_runs.h.  The last class has
+ * whole chunks, which the store (core/chunks.h) gives and takes back itself.  For the others:
  *
  *     malloc   asks the semaphore for as many pages as lanes of the warp want one of this class; draws as many
  *              tickets, and takes the pages out of the queue.  Who is to make a batch takes a chunk from the
@@ -60,8 +61,9 @@
  * at (2): segments are counted while somebody is in transit.  Who drains is in transit, too, as long as it has pages in
  * hands that may make a chunk whole.
  * That the places of two words are one instant: who returns a chunk fences before its next take, and who asks
- * between (2) and (3).  So if the refusal counts that take, (3) sees the return (docs/design/full-heap.md).  Pages of other classes serve nobody here.  But C
- * gives chunks back whose pages are all free: before (1) it has recalled the late ones. */
+ * between (2) and (3).  So if the refusal counts that take, (3) sees the return (docs/design/full-heap.md).  Pages
+ * of other classes serve nobody here.  But C gives chunks back whose pages are all free: before (1) it has recalled
+ * the late ones. */
 #ifndef QUARRY_ALLOC_OURO_H
 #define QUARRY_ALLOC_OURO_H
 
@@ -69,6 +71,7 @@
 #include "quarry/alloc/ouro/ouro_layout.h"
 #include "quarry/alloc/ouro/ouro_look.h"
 #include "quarry/alloc/ouro/ouro_pages.h"
+#include "quarry/alloc/ouro/ouro_runs.h"
 
 SIMT_FN void *quarry_ouro_malloc_here(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                                       const struct quarry_ouro *h, struct quarry_context *context,
@@ -101,8 +104,8 @@ SIMT_FN void *quarry_ouro_malloc_here(enum quarry_ouro_backing backing, enum qua
         chunk = index >> h->table.page_bits;
         page = index & ((1u << h->table.page_bits) - 1u);
     }
-    if (payload == QUARRY_OURO_PAGES || class_ == h->sizes.whole)
-        (void)quarry_ouro_mark(payload, h, chunk, page, 1);
+    if (payload == QUARRY_OURO_PAGES && class_ != h->sizes.whole)
+        (void)quarry_ouro_mark(h, chunk, page, 1);
     return (unsigned char *)quarry_page_address(&h->chunks, chunk) +
            (uint64_t)page * quarry_class_bytes(&h->sizes, class_);
 }
@@ -131,6 +134,8 @@ SIMT_NOINLINE_FN void *quarry_ouro_malloc_segments(const struct quarry_ouro *h, 
 SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                                  const struct quarry_ouro *h, struct quarry_context *context, uint64_t bytes)
 {
+    if (bytes > h->sizes.chunk_bytes)
+        return quarry_ouro_malloc_run(h->self, bytes);
     if (!QUARRY_OURO_IS_FAR(payload))
         return quarry_ouro_malloc_here(backing, payload, h, context, bytes);
     if (backing == QUARRY_OURO_STANDARD)
@@ -147,15 +152,20 @@ SIMT_FN void quarry_ouro_free_here(enum quarry_ouro_backing backing, enum quarry
     struct quarry_ouro_where w = quarry_ouro_locate(h, block);
     uint32_t group, n, parks;
     int live = w.class_ <= h->sizes.whole;
-    if (live && (payload == QUARRY_OURO_PAGES || w.class_ == h->sizes.whole))
-        live = quarry_ouro_mark(payload, h, w.chunk, w.page, 0);
+    if (!live && h->sizes.most > 1) {
+        quarry_ouro_free_run(h->self, block);
+        return;
+    }
+    if (live && w.class_ == h->sizes.whole)
+        live = quarry_ouro_unmark(h, w.chunk, w.class_);
+    else if (live && payload == QUARRY_OURO_PAGES)
+        live = quarry_ouro_mark(h, w.chunk, w.page, 0);
     QUARRY_ASSERT_LIVE(live);
     if (!live)
         return;
     group = quarry_group(quarry_ouro_units(payload, h, w.class_), QUARRY_SITE_OURO_FREE);
     n = simt_popc_u32(group);
     if (w.class_ == h->sizes.whole) {
-        (void)simt_sub_u64(&h->table.word[w.chunk], (w.class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
         quarry_chunks_give(&h->segments.store, group, w.chunk);
         return;
     }
@@ -197,6 +207,14 @@ SIMT_FN void quarry_ouro_free(enum quarry_ouro_backing backing, enum quarry_ouro
 }
 
 #define quarry_ouro_settle QUARRY_NOTHING_TO_SETTLE
-#define quarry_ouro_trim QUARRY_NOTHING_TO_TRIM
+
+SIMT_FN void quarry_ouro_trim(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                              const struct quarry_ouro *h, void *block, void *user, uint64_t bytes)
+{
+    (void)backing;
+    (void)payload;
+    if (h->sizes.most > 1)
+        quarry_ouro_trim_run(h->self, block, user, bytes);
+}
 
 #endif

@@ -7,6 +7,8 @@
  *               version   | chunks left | in transit
  *     fresh     number of the next chunk that was never used; stops at the end
  *     returned  a queue with room for all
+ *     map       of 32 chunks: 63 .. 32 | 31 .. 0        Only where runs of chunks are taken (core/chunk_runs.h)
+ *                             hinted   | left
  *
  * Who wants chunks first claims them from `word`: it lowers `chunks left`, and is in transit.  If that took it below
  * 0 the claim is for less.  Then it takes numbers, as many as it can get out of the queue, the others from `fresh`.
@@ -23,6 +25,11 @@
  * claim what they won't find; they give it back.  What is left is never more than `word` says while nobody is in
  * transit.
  *
+ * With a map it says which chunks have come back and are left: who clears a bit has the chunk.  Numbers in the queue
+ * are hints, as runs are taken without them.  Each such chunk has one, which `hinted` says; who has taken a hint
+ * clears both bits, by one change, and may find that the chunk has gone.  Who returns a chunk sets both, and puts the
+ * number if it was not hinted.  Of a claim that has not got its chunks the rest is given back.
+ *
  * NULL is proven by `word` alone.  With no chunk left and nobody in transit, at that place in its modification
  * order, every claim is settled, so the number is exact: there is none.  With somebody in transit the lane
  * looks again; those wait for nobody.
@@ -34,12 +41,14 @@
  * from pages to the store or back.  (Modulo 2^18 returns: the price would be a NULL.)
  *
  * Order.  What was done before a return happens-before what is done after the take of that chunk: the queue's.  What
+ * With a map: the bit's, set with release and cleared with acquire.  What
  * was done before the end of a transit happens-before what is done by who finds nobody in transit.  Else
  * `word` and `fresh` are relaxed: frees that happen-before a call have changed `word` before, those of other
  * lanes of the group by the sync before it is read. */
 #ifndef QUARRY_CORE_CHUNKS_H
 #define QUARRY_CORE_CHUNKS_H
 
+#include "quarry/core/bits.h"
 #include "quarry/core/index_queue.h"
 #include "quarry/simt/simt.h"
 
@@ -60,6 +69,8 @@ struct quarry_chunks_head {
     uint64_t unused[31];
     uint32_t fresh;
     uint32_t unused_too[63];
+    uint32_t runs; /* chunks that core/chunk_runs.h has begun to look at, from the end on */
+    uint32_t unused_as_well[63];
     struct quarry_index_queue_ends returned;
 };
 
@@ -67,7 +78,14 @@ struct quarry_chunks {
     struct quarry_chunks_head *head;
     struct quarry_index_queue returned;
     uint32_t count;
+    uint64_t *map; /* a field for 32 chunks; or NULL */
 };
+
+/* Fields of a map. */
+SIMT_FN uint32_t quarry_chunks_fields(uint32_t count)
+{
+    return (count + 31u) / 32u;
+}
 
 /* Makes a store of which all chunks are left.  Thread `thread` of `threads` does its share; nothing else runs. */
 SIMT_FN void quarry_chunks_init(const struct quarry_chunks *s, uint64_t thread, uint64_t threads)
@@ -75,8 +93,31 @@ SIMT_FN void quarry_chunks_init(const struct quarry_chunks *s, uint64_t thread, 
     if (thread == 0) {
         s->head->word = s->count * QUARRY_CHUNKS_LEFT;
         s->head->fresh = 0;
+        s->head->runs = 0;
     }
+    for (uint64_t i = thread; s->map && i < quarry_chunks_fields(s->count); i += threads)
+        s->map[i] = 0;
     quarry_index_queue_init(&s->returned, 0, thread, threads);
+}
+
+/* Takes the number of a claim out of the queue, and the chunk, unless that has gone: QUARRY_NO_INDEX.  Progress: as
+ * quarry_index_queue_take. */
+SIMT_FN uint32_t quarry_chunks_hint(const struct quarry_chunks *s, uint32_t ticket)
+{
+    uint32_t chunk = quarry_index_queue_take(&s->returned, ticket);
+    uint64_t bit = (uint64_t)1 << chunk % 32u;
+    /* acquire: pairs with the releases of those who set it */
+    if (s->map && !(simt_and_u64(&s->map[chunk / 32u], ~(bit << 32 | bit), acquire) & bit))
+        return QUARRY_NO_INDEX;
+    return chunk;
+}
+
+/* A chunk is left again.  Returns whether the caller is to put its number. */
+SIMT_FN int quarry_chunks_leave(const struct quarry_chunks *s, uint32_t chunk)
+{
+    uint64_t bit = (uint64_t)1 << chunk % 32u;
+    /* release: pairs with the acquires of those who clear it */
+    return !s->map || (simt_or_u64(&s->map[chunk / 32u], bit << 32 | bit, release) & bit << 32) == 0;
 }
 
 /* Chunks that are left, by a value of `word`. */
@@ -104,39 +145,44 @@ SIMT_FN uint32_t quarry_chunks_draw(const struct quarry_chunks *s, uint32_t n, u
     return got;
 }
 
-/* The same for who has claimed nothing, if no number has come back: claims as many as it gets.  Never waits. */
+/* The same for who has claimed nothing, if no number has come back. */
 SIMT_FN uint32_t quarry_chunks_first(const struct quarry_chunks *s, uint32_t n, uint32_t *first)
 {
     /* Both are under way at once. */
     uint32_t fresh = simt_load_u32(&s->head->fresh, relaxed);
     int32_t came = (int32_t)simt_load_u32(&s->returned.ends->count, relaxed);
-    uint32_t got = came > 0 || fresh >= s->count ? 0 : quarry_chunks_draw(s, n, first);
-    if (got)
-        (void)simt_sub_u64(&s->head->word, got * QUARRY_CHUNKS_LEFT, relaxed);
-    return got;
+    return came > 0 || fresh >= s->count ? 0 : quarry_chunks_draw(s, n, first);
 }
 
-/* What a lane has claimed for its group. */
+/* Numbers that a lane has got for its group. */
 struct quarry_chunks_grant {
     uint32_t ticket; /* of the queue, for the first `returned` lanes */
     uint32_t first;  /* fresh number, for the next `fresh` */
     uint32_t returned, fresh;
+    uint32_t claimed; /* chunks: the lane is in transit; 0: it is not, and has claimed nothing yet */
 };
 
-/* Claims up to n chunks.
- *   stays   the caller stays in transit if it got any */
-SIMT_FN struct quarry_chunks_grant quarry_chunks_claim(const struct quarry_chunks *s, uint32_t n, int stays)
+/* Claims up to n chunks.  quarry_chunks_settle must follow. */
+SIMT_FN struct quarry_chunks_grant quarry_chunks_claim(const struct quarry_chunks *s, uint32_t n)
 {
-    struct quarry_chunks_grant g = {0, 0, 0, 0};
+    struct quarry_chunks_grant g = {0, 0, 0, 0, n};
     uint32_t left = quarry_chunks_left(simt_add_u64(&s->head->word, 1u - n * QUARRY_CHUNKS_LEFT, relaxed));
     uint32_t got = left < n ? left : n;
     g.returned = got ? quarry_index_queue_claim(&s->returned, got) : 0;
     if (g.returned < got && simt_load_u32(&s->head->fresh, relaxed) < s->count)
         g.fresh = quarry_chunks_draw(s, got - g.returned, &g.first);
     g.ticket = g.returned ? quarry_index_queue_front(&s->returned, g.returned) : 0;
-    got = g.returned + g.fresh;
-    (void)simt_add_u64(&s->head->word, (n - got) * QUARRY_CHUNKS_LEFT - !(stays && got), relaxed);
     return g;
+}
+
+/* Ends a claim, or makes it.
+ *   got     chunks that the group has got
+ *   stays   the caller stays in transit if it got any */
+SIMT_FN void quarry_chunks_settle(const struct quarry_chunks *s, uint32_t claimed, uint32_t got, int stays)
+{
+    uint32_t leaves = claimed != 0 && !(stays && got);
+    if (claimed != got || leaves)
+        (void)simt_add_u64(&s->head->word, ((uint64_t)claimed - got) * QUARRY_CHUNKS_LEFT - leaves, relaxed);
 }
 
 /* Takes a chunk for each lane of `needs`, a subset of group.
@@ -150,7 +196,7 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
 {
     uint32_t leader = simt_ctz_u32(group), chunk = QUARRY_NO_INDEX, none = 0;
     for (uint32_t vain = 0; needs && !none; vain++) {
-        struct quarry_chunks_grant g = {0, 0, 0, 0};
+        struct quarry_chunks_grant g = {0, 0, 0, 0, 0};
         simt_sync(group); /* what other lanes returned is in what is read now */
         if (simt_rank(group) == 0 && !deals && vain == 0)
             g.fresh = quarry_chunks_first(s, simt_popc_u32(needs), &g.first);
@@ -158,23 +204,33 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
             /* A look first: who fails adds to no transit.  acquire: pairs with the release in quarry_chunks_end */
             *seen = simt_load_u64(&s->head->word, acquire);
             if (quarry_chunks_left(*seen) != 0)
-                g = quarry_chunks_claim(s, simt_popc_u32(needs), deals);
+                g = quarry_chunks_claim(s, simt_popc_u32(needs));
             else
                 none = (uint32_t)quarry_chunks_is_empty(*seen);
-            if (!none && g.returned + g.fresh == 0)
-                simt_backoff();
         }
         uint64_t where = simt_shuffle_u64(group, g.ticket | (uint64_t)g.first << 32, leader);
         uint32_t many = simt_shuffle_u32(group, g.returned | g.fresh << 8 | none << 16, leader);
         uint32_t returned = many & 0xffu, fresh = many >> 8 & 0xffu, rank = simt_rank(needs);
         if (needs >> simt_lane() & 1u) {
             if (rank < returned)
-                chunk = quarry_index_queue_take(&s->returned, (uint32_t)where + rank);
+                chunk = quarry_chunks_hint(s, (uint32_t)where + rank);
             else if (rank - returned < fresh)
                 chunk = (uint32_t)(where >> 32) + rank - returned;
         }
-        none = many >> 16 | (deals && returned + fresh != 0);
-        needs &= simt_ballot(group, chunk == QUARRY_NO_INDEX);
+        uint32_t got = needs & simt_ballot(group, chunk != QUARRY_NO_INDEX);
+        if (simt_rank(group) == 0) {
+            quarry_chunks_settle(s, g.claimed, simt_popc_u32(got), deals);
+            if (got == 0 && !none)
+                simt_backoff();
+        }
+        if (deals && s->map && got) { /* the first lanes of `needs` get them */
+            int mine = (needs >> simt_lane() & 1u) && rank < simt_popc_u32(got);
+            uint32_t from =
+                simt_shuffle_u32(group, chunk, mine ? quarry_kth_set_u32(got, rank + 1u) : simt_lane());
+            chunk = mine ? from : QUARRY_NO_INDEX;
+        }
+        none = many >> 16 | (deals && got != 0);
+        needs &= ~got;
     }
     return chunk;
 }
@@ -185,10 +241,10 @@ SIMT_FN uint32_t quarry_chunks_try(const struct quarry_chunks *s)
 {
     if (quarry_chunks_left(simt_load_u64(&s->head->word, relaxed)) == 0)
         return QUARRY_NO_INDEX;
-    struct quarry_chunks_grant g = quarry_chunks_claim(s, 1, 1);
-    if (g.returned)
-        return quarry_index_queue_take(&s->returned, g.ticket);
-    return g.fresh ? g.first : QUARRY_NO_INDEX;
+    struct quarry_chunks_grant g = quarry_chunks_claim(s, 1);
+    uint32_t chunk = g.returned ? quarry_chunks_hint(s, g.ticket) : g.fresh ? g.first : QUARRY_NO_INDEX;
+    quarry_chunks_settle(s, 1, chunk != QUARRY_NO_INDEX, 1);
+    return chunk;
 }
 
 /* Has `word` been the same since it proved that there is no chunk?  Progress: as quarry_chunks_take. */
@@ -219,8 +275,10 @@ SIMT_FN void quarry_chunks_end(const struct quarry_chunks *s)
 /* The calling lane returns a chunk, after quarry_chunks_begin.  Never waits. */
 SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
 {
-    quarry_index_queue_put(&s->returned, quarry_index_queue_back(&s->returned, 1), chunk);
-    quarry_index_queue_add(&s->returned, 1);
+    if (quarry_chunks_leave(s, chunk)) {
+        quarry_index_queue_put(&s->returned, quarry_index_queue_back(&s->returned, 1), chunk);
+        quarry_index_queue_add(&s->returned, 1);
+    }
     (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + QUARRY_CHUNKS_LEFT - 1u, relaxed);
     simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
 }
@@ -229,15 +287,18 @@ SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
  * Never waits but for the group. */
 SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, uint32_t chunk)
 {
-    uint32_t n = simt_popc_u32(group), ticket = 0;
-    if (simt_rank(group) == 0)
+    uint32_t puts = simt_ballot(group, quarry_chunks_leave(s, chunk)), n = simt_popc_u32(puts), ticket = 0;
+    if (simt_rank(group) == 0 && n)
         ticket = quarry_index_queue_back(&s->returned, n);
     ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group));
-    quarry_index_queue_put(&s->returned, ticket + simt_rank(group), chunk);
+    if (puts >> simt_lane() & 1u)
+        quarry_index_queue_put(&s->returned, ticket + simt_rank(puts), chunk);
     simt_sync(group); /* all numbers are in slots */
     if (simt_rank(group) == 0) {
-        quarry_index_queue_add(&s->returned, n);
-        (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + n * QUARRY_CHUNKS_LEFT, relaxed);
+        if (n)
+            quarry_index_queue_add(&s->returned, n);
+        (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + simt_popc_u32(group) * QUARRY_CHUNKS_LEFT,
+                           relaxed);
         simt_fence(acq_rel); /* as in quarry_chunks_return; the sync below passes it on */
     }
     simt_sync(group); /* and counted, before any lane asks again */

@@ -7,7 +7,8 @@
  *
  * A size of which a chunk has only one page is no class of its own: such a page is the whole chunk.  So the last
  * power of two is at most half of a chunk.  Chunks of 8192 bytes and pages from 16 on make ten classes, as in
- * Ouroboros.  What a chunk has behind its last page is left unused. */
+ * Ouroboros.  What a chunk has behind its last page is left unused.  Numbers after `whole` are those of blocks of 2
+ * chunks, 3, ..., `most`. */
 #ifndef QUARRY_CORE_CLASSES_H
 #define QUARRY_CORE_CLASSES_H
 
@@ -17,6 +18,7 @@ struct quarry_classes {
     uint32_t chunk_bytes;
     uint32_t least_log; /* class 0 has pages of 2^least_log bytes */
     uint32_t whole;     /* number of the last class */
+    uint32_t most;      /* chunks of the largest block: 1, or more */
 };
 
 /* The smallest class whose pages have so many bytes: 1 to chunk_bytes. */
@@ -30,6 +32,12 @@ SIMT_FN uint32_t quarry_class_of(const struct quarry_classes *c, uint64_t bytes)
 SIMT_FN uint32_t quarry_class_bytes(const struct quarry_classes *c, uint32_t class_)
 {
     return class_ < c->whole ? 1u << (c->least_log + class_) : c->chunk_bytes;
+}
+
+/* Bytes of a block of a class; after `whole`: of a run of 2 chunks, 3, and so on. */
+SIMT_FN uint32_t quarry_class_span(const struct quarry_classes *c, uint32_t class_)
+{
+    return class_ > c->whole ? (class_ - c->whole + 1u) * c->chunk_bytes : quarry_class_bytes(c, class_);
 }
 
 /* Pages of a chunk. */
@@ -50,7 +58,7 @@ SIMT_FN uint32_t quarry_class_page(const struct quarry_classes *c, uint32_t clas
  *   least         a power of two */
 SIMT_HOST_FN struct quarry_classes quarry_classes_make(uint32_t chunk_bytes, uint32_t least)
 {
-    struct quarry_classes c = {chunk_bytes, 0, 0};
+    struct quarry_classes c = {chunk_bytes, 0, 0, 1};
     while (1u << c.least_log < least)
         c.least_log++;
     while (chunk_bytes >> (c.least_log + c.whole) > 1)

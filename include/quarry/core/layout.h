@@ -24,7 +24,7 @@ struct quarry_section {
     uint64_t begin;   /* bytes after the layout's base */
     uint64_t bytes;
 };
-#define QUARRY_MAX_SECTIONS 12u
+#define QUARRY_MAX_SECTIONS 14u
 
 struct quarry_layout {
     /* in */

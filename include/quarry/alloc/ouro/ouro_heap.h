@@ -6,6 +6,7 @@
 #include "quarry/alloc/alloc.h"
 #include "quarry/core/chunk_masks.h"
 #include "quarry/core/chunk_pages.h"
+#include "quarry/core/chunk_runs.h"
 #include "quarry/core/chunks.h"
 #include "quarry/core/classes.h"
 #include "quarry/core/index_queue.h"
@@ -21,14 +22,21 @@ enum quarry_ouro_payload { QUARRY_OURO_PAGES, QUARRY_OURO_CHUNKS };
 #define QUARRY_OURO_QUEUE_SHARE 16u  /* all queues have at most this part of the chunks' bytes */
 #define QUARRY_OURO_QUEUE_LEAST 32u  /* slots */
 #define QUARRY_OURO_UNPROVEN 0x80000000u
+#define QUARRY_OURO_INSIDE 0xffu               /* class + 1 of the chunks of a block behind its first one */
 #define QUARRY_OURO_AGAIN QUARRY_SEGMENTS_SKIP /* no page: there are segments, so ask again after a drain */
 
-#define QUARRY_OURO_PAGES_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_HAS_PAGES | QUARRY_HAS_PAGE_PARTS)
+#define QUARRY_OURO_PAGES_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_HAS_PAGES)
 #define QUARRY_OURO_CHUNKS_CAN (QUARRY_OURO_PAGES_CAN | QUARRY_CAN_REUSE_SPACE)
 #define QUARRY_OURO_OPTIONS(ROW)                                                                             \
     ROW(ouro, queue_slots, 0, 1, 1u << 22,                                                                   \
-        "slots of each size's queue, to a power of two; 0: all queues take up to 1/16 of the heap")
+        "slots of each size's queue, to a power of two; 0: all queues take up to 1/16 of the heap")          \
+    QUARRY_OURO_LARGEST(ROW, ouro)
+#define QUARRY_OURO_CHUNKS_OPTIONS(ROW) QUARRY_OURO_LARGEST(ROW, ouro_c)
+#define QUARRY_OURO_LARGEST(ROW, family)                                                                     \
+    ROW(family, largest, 0, 1, QUARRY_RUN_MOST *QUARRY_MAX_PAGE_BYTES,                                       \
+        "bytes of the largest block, to whole chunks, 128 at most; 0: 1 MiB")
 enum quarry_ouro_option { QUARRY_OURO_OPTIONS(QUARRY_OPTION_INDEX) };
+enum quarry_ouro_c_option { QUARRY_OURO_CHUNKS_OPTIONS(QUARRY_OPTION_INDEX) };
 
 struct quarry_ouro_class {
     struct quarry_semaphore units;
@@ -45,10 +53,10 @@ struct quarry_ouro {
     struct quarry_mask_ends *mask_ends;
     uint32_t *queue, *tokens; /* slots of all classes; C: tokens of late chunks, and then of others */
     uint32_t queue_slots, token_slots; /* of each class; of C: a queue has token_slots */
-    uint32_t unit;
+    uint32_t unit, most;               /* sizes.most */
     struct quarry_segments
         segments; /* its store is of all; else VA, VL.  Debug mode, which watches chunks, has none */
-    struct quarry_ouro *self;         /* C: a copy of this, for functions that are not inlined */
+    struct quarry_ouro *self;         /* a copy of this, for functions that are not inlined */
     enum quarry_ouro_backing backing; /* for quarry_ouro_sections */
     enum quarry_ouro_payload payload;
 };
@@ -101,13 +109,13 @@ SIMT_FN struct quarry_semaphore *quarry_ouro_units(enum quarry_ouro_payload payl
 SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                               const struct quarry_ouro *h, uint64_t thread, uint64_t threads)
 {
+    if (thread == 0)
+        *h->self = *h;
     quarry_chunks_init(&h->segments.store, thread, threads);
     if (backing != QUARRY_OURO_STANDARD)
         quarry_segments_init_all(&h->segments, thread, threads);
     if (payload == QUARRY_OURO_CHUNKS) {
         struct quarry_chunk_masks masks = quarry_ouro_masks(h);
-        if (thread == 0)
-            *h->self = *h;
         quarry_chunk_masks_init(&masks, quarry_ouro_entries(backing, h), thread, threads);
         return;
     }
@@ -128,17 +136,30 @@ SIMT_FN void quarry_ouro_init(enum quarry_ouro_backing backing, enum quarry_ouro
     }
 }
 
-/* The calling lane's page becomes a block, or no block any more, if it was what it should have been before.  Of C:
- * only a whole chunk, as all others change with the count.
+/* The calling lane's page becomes a block, or no block any more, if it was what it should have been before.  Payload P,
+ * and no whole chunk.
  * Returns whether it was. */
-SIMT_FN int quarry_ouro_mark(enum quarry_ouro_payload payload, const struct quarry_ouro *h, uint32_t chunk,
-                             uint32_t page, int live)
+SIMT_FN int quarry_ouro_mark(const struct quarry_ouro *h, uint32_t chunk, uint32_t page, int live)
 {
-    int sets = payload == QUARRY_OURO_CHUNKS ? !live : live;
-    uint32_t *fields = payload == QUARRY_OURO_CHUNKS ? h->table.parked : h->live, bit = 1u << page % 32u;
-    uint32_t *field = quarry_chunk_field(&h->table, fields, chunk, page);
-    uint32_t before = sets ? simt_or_u32(field, bit, relaxed) : simt_and_u32(field, ~bit, relaxed);
-    return sets != ((before & bit) != 0);
+    uint32_t *field = quarry_chunk_field(&h->table, h->live, chunk, page), bit = 1u << page % 32u;
+    uint32_t before = live ? simt_or_u32(field, bit, relaxed) : simt_and_u32(field, ~bit, relaxed);
+    return live != ((before & bit) != 0);
+}
+
+/* A whole chunk, or the first one of several, is no block any more, if it was one: its class alone says that.  A bit
+ * for each would be in another cache line for each.
+ *   class_   what it should have been
+ * Returns whether it was. */
+SIMT_FN int quarry_ouro_unmark(const struct quarry_ouro *h, uint32_t chunk, uint32_t class_)
+{
+    uint64_t *word = &h->table.word[chunk], now = simt_load_u64(word, relaxed), before;
+    for (; quarry_chunk_class(now) == class_ + 1u;
+         now = before) { /* `queued` and `count` may change meanwhile */
+        before = simt_cas_u64(word, now, now - (class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
+        if (before == now)
+            return 1;
+    }
+    return 0;
 }
 
 /* Where an address is. */
@@ -163,8 +184,21 @@ SIMT_FN struct quarry_ouro_where quarry_ouro_locate(const struct quarry_ouro *h,
     return w;
 }
 
+/* Class and first chunk of the block of several chunks that has this one, if it has one.
+ *   at   in: the chunk; out: the block's first one
+ * Returns the class, or ~0. */
+SIMT_FN uint32_t quarry_ouro_run_of(const struct quarry_ouro *h, uint32_t *at)
+{
+    uint32_t chunk = *at, most = h->sizes.most, class_;
+    while ((class_ = quarry_chunk_class(simt_load_u64(&h->table.word[*at], relaxed))) == QUARRY_OURO_INSIDE &&
+           *at != 0 && chunk - *at + 1u < most)
+        (*at)--;
+    class_ -= 1u;
+    return class_ - h->sizes.whole - 1u < most - 1u && chunk - *at <= class_ - h->sizes.whole ? class_ : ~0u;
+}
+
 /* Bits of the live pages among 32 of a chunk.
- *   class_   of the chunk, sizes.whole at most
+ *   class_   of the chunk; of a block of several chunks: that of its first
  *   page     the first of them */
 SIMT_FN uint32_t quarry_ouro_live(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
                                   uint32_t chunk, uint32_t class_, uint32_t page)
@@ -172,6 +206,8 @@ SIMT_FN uint32_t quarry_ouro_live(enum quarry_ouro_payload payload, const struct
     uint32_t pages = quarry_class_pages(&h->sizes, class_), here = 0;
     if (pages > page)
         here = pages - page < 32u ? (1u << (pages - page)) - 1u : ~0u;
+    if (class_ >= h->sizes.whole)
+        return here;
     if (payload == QUARRY_OURO_CHUNKS)
         return here & ~simt_load_u32(quarry_chunk_field(&h->table, h->table.parked, chunk, page), relaxed);
     return here & simt_load_u32(quarry_chunk_field(&h->table, h->live, chunk, page), relaxed);

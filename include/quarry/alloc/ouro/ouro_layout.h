@@ -14,6 +14,7 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     while (l->page_bytes / least > QUARRY_CHUNK_PAGES_MOST)
         least *= 2;
     h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least);
+    h->sizes.most = h->most;
     uint32_t classes = h->sizes.whole;
     uint32_t fields = (quarry_classes_most_pages(&h->sizes) + 31u) / 32u;
     int pages = h->payload == QUARRY_OURO_PAGES;
@@ -44,6 +45,7 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
         page_bits--;
     while (quarry_classes_most_pages(&h->sizes) > 1u << page_bits)
         h->sizes = quarry_classes_make((uint32_t)l->page_bytes, least *= 2);
+    h->sizes.most = h->most;
     h->table.page_bits = page_bits;
     h->table.fields = fields;
     h->segments.store.count = (uint32_t)l->pages;
@@ -51,12 +53,15 @@ SIMT_HOST_FN void quarry_ouro_sections(void *heap, struct quarry_layout *l)
     h->segments.store.head = (struct quarry_chunks_head *)quarry_layout_section(
         l, "store", sizeof *h->segments.store.head, QUARRY_SECTION_ALIGN);
     h->segments.store.returned.ends = &h->segments.store.head->returned;
+    h->self = (struct quarry_ouro *)quarry_layout_section(l, "self", sizeof *h->self, QUARRY_SECTION_ALIGN);
+    h->segments.store.map =
+        h->most < 2 ? SIMT_NULL
+                    : (uint64_t *)quarry_layout_section(l, "map", (l->pages + 31u) / 32u * sizeof(uint64_t),
+                                                        QUARRY_SECTION_ALIGN);
     if (pages)
         h->class_ = (struct quarry_ouro_class *)quarry_layout_section(
             l, "classes", classes * sizeof *h->class_, QUARRY_SECTION_ALIGN);
     else {
-        h->self =
-            (struct quarry_ouro *)quarry_layout_section(l, "self", sizeof *h->self, QUARRY_SECTION_ALIGN);
         h->masks = (struct quarry_mask_class *)quarry_layout_section(
             l, "classes", classes * sizeof *h->masks + sizeof *h->mask_ends, QUARRY_SECTION_ALIGN);
         h->mask_ends = (struct quarry_mask_ends *)(void *)(h->masks + classes);
@@ -105,11 +110,25 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ouro_layout(enum quarry_ouro_backi
 {
     enum quarry_layout_result result =
         quarry_layout_unit(l, QUARRY_OURO_PAGE_BYTES, QUARRY_OURO_DEBUG_UNIT, &h->unit);
+    uint64_t *largest = &l->option[payload == QUARRY_OURO_PAGES ? (unsigned)QUARRY_OPTION_ouro_largest
+                                                                : (unsigned)QUARRY_OPTION_ouro_c_largest];
     h->backing = backing;
     h->payload = payload;
     if (result != QUARRY_LAYOUT_OK)
         return result;
-    return quarry_layout_fit_units(l, quarry_ouro_sections, h, QUARRY_CHUNKS_MOST - 1u, h->unit);
+    uint64_t chunk = quarry_round_up(l->page_bytes, h->unit),
+             most = (*largest + l->overhead + chunk - 1) / chunk;
+    if (most > QUARRY_RUN_MOST)
+        return quarry_layout_refuse(l, largest, "it can be 128 chunks at most");
+    if (*largest == 0)
+        most =
+            QUARRY_MAX_PAGE_BYTES / chunk < QUARRY_RUN_MOST ? QUARRY_MAX_PAGE_BYTES / chunk : QUARRY_RUN_MOST;
+    h->most = most < 1 ? 1 : (uint32_t)most;
+    result = quarry_layout_fit_units(l, quarry_ouro_sections, h, QUARRY_CHUNKS_MOST - 1u, h->unit);
+    h->most = h->most < l->pages ? h->most : (uint32_t)l->pages;
+    h->sizes.most = h->most;
+    l->max_block *= h->most;
+    return result;
 }
 #endif
 
