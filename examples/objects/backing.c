@@ -75,6 +75,8 @@ struct objects make_objects(const struct settings *s, const struct quarry_schema
                 options.pool_bytes += most[i] * (schema->types[i].bytes + 64u);
             }
         options.pool_bytes = 2 * options.pool_bytes + (1 << 20);
+        if (options.pool_bytes < pages * schema->block_bytes) /* no less than typed objects have */
+            options.pool_bytes = pages * schema->block_bytes;
         o.backing.tables = make(&s->target, sizeof *o.tables);
         must(quarry_memory_copy(&s->target, o.backing.tables, o.tables, sizeof *o.tables));
         options.allocator = s->allocator;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROOM (63ull << 18) /* objects that the heap of DynaSOAr's program has room for */
+
 /* An object, and who made it. */
 struct made {
     quarry_object object;
@@ -74,7 +76,8 @@ int scalability(const struct settings *s)
     const uint64_t most[] = {[quarry_number_of_thing] = count};
     const uint64_t pages = (count + QUARRY_CAPACITY_OF(thing) - 1) / QUARRY_CAPACITY_OF(thing);
     const int is_full = s->check || s->picture; /* a heap that they fill: every slot is used */
-    struct objects o = make_objects(s, &scalability_schema, most, is_full ? pages : 2 * pages);
+    const uint64_t usual = ROOM / QUARRY_CAPACITY_OF(thing), spare = 2 * pages > usual ? 2 * pages : usual;
+    struct objects o = make_objects(s, &scalability_schema, most, is_full ? pages : spare);
     uint64_t wrong = 0, made = 0, left = 0;
     struct things things = {o.backing, make(&s->target, count * sizeof *things.kept),
                             make(&s->target, sizeof *things.faults), s->threads, s->each};

@@ -144,21 +144,22 @@ SIMT_NOINLINE_FN void quarry_object_note(struct quarry_objects_wrong *wrong, uin
 }
 
 /* What counts a delete of the object as a mistake; NULL if its block has objects of its type.
- *   page, kind   set to the object's, unless it is foreign */
+ *   w   set to where it is, unless it is foreign */
 SIMT_FN struct quarry_objects_wrong *quarry_object_wrong(const struct quarry_objects *h, quarry_object o,
-                                                         uint32_t *page, uint32_t *kind)
+                                                         struct quarry_objects_where *w)
 {
-    *kind = 0;
-    *page = quarry_page_index(&h->pages, quarry_object_block(o));
-    if (*page == QUARRY_NO_PAGE || quarry_page_address(&h->pages, *page) != quarry_object_block(o) ||
-        quarry_object_slot(o) >= quarry_object_capacity(o))
+    w->page = quarry_page_index(&h->pages, quarry_object_block(o));
+    w->slot = quarry_object_slot(o);
+    if (w->page == QUARRY_NO_PAGE || quarry_page_address(&h->pages, w->page) != quarry_object_block(o) ||
+        w->slot >= quarry_object_capacity(o))
         return &h->typed->wrong[QUARRY_OBJECTS_FOREIGN];
-    *kind = quarry_blocks_kind_of(&h->blocks, *page);
-    if (*kind == 0)
+    w->slots = simt_load_u64(quarry_blocks_slots(&h->blocks, w->page), relaxed);
+    w->kind = quarry_blocks_kind_of(&h->blocks, w->page);
+    if (w->kind == 0)
         return &h->typed->wrong[QUARRY_OBJECTS_TWICE];
-    if (!quarry_objects_typed_bytes(*kind) ||
-        quarry_objects_typed_number(h, *kind) != quarry_object_type(o) ||
-        quarry_blocks_capacity(*kind) != quarry_object_capacity(o))
+    if (!quarry_objects_typed_bytes(w->kind) ||
+        quarry_objects_typed_number(h, w->kind) != quarry_object_type(o) ||
+        quarry_blocks_capacity(w->kind) != quarry_object_capacity(o))
         return &h->typed->wrong[QUARRY_OBJECTS_MISTYPED];
     return SIMT_NULL; /* that its slot is free already the delete's OR tells, which then changes nothing */
 }
@@ -172,12 +173,11 @@ SIMT_FN struct quarry_objects_wrong *quarry_object_wrong(const struct quarry_obj
 SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
 {
     const struct quarry_objects *h = &heap.as.objects;
-    uint32_t page, kind;
+    struct quarry_objects_where w = {0, 0, 0, 0};
     if (!quarry_objects_are_in(&heap) || quarry_object_is_null(o))
         return;
-    struct quarry_objects_wrong *wrong = quarry_object_wrong(h, o, &page, &kind);
-    if (!wrong && h->fields &&
-        simt_load_u64(quarry_blocks_slots(&h->blocks, page), relaxed) >> quarry_object_slot(o) & 1u)
+    struct quarry_objects_wrong *wrong = quarry_object_wrong(h, o, &w);
+    if (!wrong && h->fields && quarry_objects_is_free(&w))
         wrong = &h->typed->wrong[QUARRY_OBJECTS_TWICE]; /* of that slot nothing may be filled */
     if (wrong) {
         quarry_object_note(wrong, 1, o.bits);
@@ -186,25 +186,17 @@ SIMT_FN void quarry_object_delete(struct quarry_handle heap, quarry_object o)
     if (h->fields)
         quarry_object_fill(h->fields, o, QUARRY_OBJECT_POISON);
     quarry_object_mark(h, o, 0);
-    uint32_t group =
-        quarry_blocks_group(quarry_group(quarry_blocks_slots(&h->blocks, page), QUARRY_SITE_OBJECT_DELETE));
-    uint64_t mine = (uint64_t)1 << quarry_object_slot(o);
-    uint64_t slots = simt_reduce_or_u32(group, (uint32_t)mine) |
-                     (uint64_t)simt_reduce_or_u32(group, (uint32_t)(mine >> 32)) << 32;
-    if (simt_popc_u32(group) !=
-        simt_popc_u64(slots)) { /* some lanes have the same object: all but the first err */
-        uint32_t same = simt_match_u32(group, quarry_object_slot(o));
-        if (simt_rank(same) != 0)
-            quarry_object_note(&h->typed->wrong[QUARRY_OBJECTS_TWICE], 1, o.bits);
+    uint32_t all = quarry_group(h->blocks.slots, QUARRY_SITE_OBJECT_DELETE);
+    struct quarry_objects_gift gift = quarry_objects_give(h, all, &w);
+    wrong = &h->typed->wrong[QUARRY_OBJECTS_TWICE];
+    int repeats = simt_popc_u32(gift.group) != simt_popc_u64(gift.slots); /* the first lane knows */
+    if (simt_shuffle_u32(all, (uint32_t)repeats, simt_ctz_u32(gift.group))) {
+        /* some lanes have the same object: all but the first err */
+        if (simt_rank(simt_match_u32(gift.group, w.slot)) != 0)
+            quarry_object_note(wrong, 1, o.bits);
     }
-    simt_sync(group); /* what each did, before the first lane's release */
-    if (simt_rank(group) == 0) {
-        uint64_t twice = quarry_blocks_give(&h->blocks, page, slots, kind);
-        if (twice != 0) /* slots that were free, maybe of other lanes */
-            quarry_object_note(&h->typed->wrong[QUARRY_OBJECTS_TWICE], simt_popc_u64(twice),
-                               o.bits - quarry_object_slot(o) + simt_ctz_u64(twice));
-    }
-    simt_sync(group); /* none goes on whose object still looks live */
+    if (gift.twice != 0) /* slots that were free, maybe of other lanes */
+        quarry_object_note(wrong, simt_popc_u64(gift.twice), o.bits - w.slot + simt_ctz_u64(gift.twice));
 }
 
 /* ---- in kernels: all objects, one after the other ---- */
@@ -331,10 +323,11 @@ struct quarry_do_walk {
     uint64_t live;
 };
 
-/* Reads what the list has of the thread's turn. */
+/* Reads what the list has of the thread's turn; it may be none of the type.  So the first one's number is not waited
+ * for together with how many there are. */
 SIMT_FN void quarry_do_look(const struct quarry_do_work *work, struct quarry_do_walk *w)
 {
-    if (w->at < w->end) {
+    if (w->at < work->count) {
         w->page = work->list[w->at];
         w->live = work->live[w->at];
     }

@@ -54,13 +54,19 @@ SIMT_FN uint32_t take(const struct slots_case *a, uint32_t type)
     return slot;
 }
 
+/* Every other thread gives a block of one slot whole. */
 SIMT_FN void give(const struct slots_case *a, uint32_t slot)
 {
     uint32_t block = slot / QUARRY_BLOCKS_SLOTS;
-    uint32_t kind = quarry_blocks_kind_of(&a->blocks, block);
+    uint32_t kind = quarry_blocks_kind_of(&a->blocks, block), type = quarry_blocks_type(kind);
     a->visits[slot]++;
     simt_store_u32(&a->holder[slot], 0, relaxed);
-    wrong(a, quarry_blocks_give(&a->blocks, block, (uint64_t)1 << slot % QUARRY_BLOCKS_SLOTS, kind) != 0);
+    if (quarry_blocks_capacity(kind) == 1 && (simt_thread() ^ slot / QUARRY_BLOCKS_SLOTS) & 1u)
+        wrong(a,
+              !quarry_blocks_end(&a->blocks, together(a, (block / QUARRY_HIERARCHY_BITS + 1u) * 64u + type),
+                                 block, kind));
+    else
+        wrong(a, quarry_blocks_give(&a->blocks, block, (uint64_t)1 << slot % QUARRY_BLOCKS_SLOTS, kind) != 0);
 }
 
 SIMT_KERNEL(slots_rounds, struct slots_case, a)
@@ -111,7 +117,10 @@ SIMT_FN void give_twice(const struct slots_case *a, uint32_t slot)
         return;
     for (uint32_t late = 0; late < 8u * a->hold; late++)
         (void)simt_load_u32(&a->holder[slot], relaxed);
-    (void)quarry_blocks_give(&a->blocks, block, (uint64_t)1 << i, kind);
+    if (quarry_blocks_capacity(kind) == 1 && (simt_thread() ^ block) & 1u)
+        (void)quarry_blocks_end(&a->blocks, 1u << simt_lane(), block, kind);
+    else
+        (void)quarry_blocks_give(&a->blocks, block, (uint64_t)1 << i, kind);
 }
 
 SIMT_KERNEL(slots_twice, struct slots_case, a)

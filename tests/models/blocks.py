@@ -51,6 +51,7 @@ BUGS = {
     "other": "who gives looks only for the slots of the type that it has read",
     "two": "a block ends without a look whether it has ended",
     "range": "slots behind the last count",
+    "stays": "a block that is given whole stays active",
 }
 
 
@@ -126,6 +127,15 @@ class Blocks(Model):
             return shared._replace(active=self.toggle(shared.active, which, block, on))
 
         def look(to, **changes):
+            """Reads slots, and compares them with the type and whether it is on, which the lane has left."""
+            return go("look known", then=to, **changes)
+
+        def seen(to, now, **changes):
+            """The same of slots that the lane has changed to `now`; then it reads the type."""
+            return go("look type", then=to, x=now, **changes)
+
+        def again(to, **changes):
+            """The same of what the slots are now."""
             return go("look", then=to, x=0, **changes)
 
         have = "land holding" if announces else "hold"
@@ -172,6 +182,8 @@ class Blocks(Model):
                 yield shared, go(have, type=read, x=0)
         elif at == "claim":
             if not shared.free >> block & 1:
+                if shared.type[block] == wanted:  # who claimed it may have left some
+                    yield shared, go("take", x=0)
                 to = go("find", x=1)
                 yield shared, Lane("land", op, block, 0, "find", 1, flies) if announces else to
             else:
@@ -187,24 +199,29 @@ class Blocks(Model):
             yield put(left), go("name", mask=mine, x=bool(left))
         elif at == "name":
             now = shared if self.bug == "named" else shared._replace(type=changed(shared.type, block, wanted))
-            to = go("toggle new") if x else go(have, x=0) if self.bug == "born" else look(have)
+            to = go("toggle new") if x else go(have, x=0) if self.bug == "born" else look(have, type=wanted, x=False)
             yield now._replace(on=changed(shared.on, block, x)), to
         elif at == "toggle new":
-            yield active(wanted, True), go(have, x=0) if self.bug == "born" else look(have)
+            yield active(wanted, True), go(have, x=0) if self.bug == "born" else look(have, type=wanted, x=True)
         elif at == "hold":
             yield shared, self.begin(program, op + 1, block, mask)
         # ---- delete, delete of what another has, and dropping what is of another type ----
         elif at == "spy":
             yield shared, self.begin(program, op + 1, 0, 0)
             for other in lanes:
-                if other.at == "delete" and shared.type[other.block] != FREE:
-                    yield shared, go("give", block=other.block, mask=other.mask, type=shared.type[other.block], x="again")
+                read = shared.type[other.block]
+                if other.at == "delete" and read != FREE:
+                    yield shared, go("give", block=other.block, mask=other.mask, type=read, x="again")
+                    if other.mask == self.all[read]:
+                        yield shared, go("unmake", block=other.block, type=read, x=0, then="gone")
         elif at == "delete":
             read = shared.type[block]
             live = 0 if read == FREE else mask & self.all[read] & ~slots
             if live != mask and not shared.twice:
                 raise Wrong("a slot that a lane has is free")
             yield shared, go("give", type=read, mask=live) if live else self.begin(program, op + 1, 0, 0)
+            if live and live == self.all[read] and not slots & live:
+                yield shared, go("unmake", type=read, mask=0, x=live, then="gone")
         elif at in ("give", "drop"):
             now = slots | mask
             if slots & mask and not shared.twice and x != "again":
@@ -214,15 +231,25 @@ class Blocks(Model):
                 after = after._replace(twice=True)
             kept = mask if self.bug == "keep" and at == "drop" else 0
             if at == "give" and type_ != FREE and now & self.all[type_] == self.all[type_]:
-                to = look("end", mask=0, stolen=kept)
+                to = go("", then="end", mask=0, x=0, stolen=kept)
                 yield after, to._replace(at="begin", x="steal") if announces else to._replace(at="steal")
             elif at == "drop" or type_ == FREE or not slots & self.all[type_] or self.seems_empty(now, type_):
-                yield after, look("end", mask=0, stolen=kept)
+                yield after, seen("end", now, mask=0) if at == "drop" and not kept else again("end", mask=0, stolen=kept)
             else:
                 yield after, self.ended(go(at, mask=0), program, kept)
         # ---- a look at a block ----
         elif at == "look":
             yield shared, go("look type", x=slots)
+        elif at == "look known":
+            full = slots & self.all[type_] == self.all[type_]
+            if self.bug == "almost":
+                full = bin(slots).count("1") >= self.capacity[type_] - 1
+            if full:
+                yield shared, go("begin", x="steal") if announces else go("steal")
+            elif x == bool(slots & self.all[type_]):
+                yield shared, self.looked(lane, program)
+            else:
+                yield shared, go("turn")
         elif at == "look type":
             read = shared.type[block]
             if read == FREE:
@@ -246,7 +273,7 @@ class Blocks(Model):
                 yield shared, again
         elif at == "toggle":
             which = wanted if self.bug == "asked" and kind == "new" else type_
-            yield active(which, x), self.looked(lane, program) if self.bug == "once" else go("look", x=0)
+            yield active(which, x), self.looked(lane, program) if self.bug == "once" else go("look known")
         elif at == "steal":
             yield put(0), go("stolen", x=slots) if slots else self.flown(lane, "look")
         elif at == "stolen":
@@ -258,6 +285,9 @@ class Blocks(Model):
         elif at == "unmake":
             old, on = shared.type[block], shared.on[block]
             now = shared._replace(type=changed(shared.type, block, FREE), on=changed(shared.on, block, False))
+            if kind == "again":
+                now = now._replace(twice=True)
+            on = on and not (self.bug == "stays" and lane.then == "gone")
             if old == FREE and self.bug != "two":
                 yield now, self.flown(lane, "looked")
             else:
@@ -301,7 +331,9 @@ class Blocks(Model):
             raise AssertionError(at)
 
     def flown(self, lane, to):
-        """After a theft."""
+        """After a theft; or after the end of a block that was given whole, which is no flight."""
+        if lane.then == "gone":
+            return lane._replace(at="looked", x=0, then="end")
         lands = self.proves and self.bug != "steal"
         return lane._replace(at="land looking", x=to) if lands else lane._replace(at=to, x=0)
 
@@ -341,6 +373,8 @@ class Blocks(Model):
                     continue  # taken for good
                 if type_ in (wanted, FREE) or lane.mask == self.all[type_]:
                     return False
+            elif lane.then == "gone":
+                continue  # and who gives has not returned
             elif lane.at in ("stolen", "unmake", "toggle unmade", "toggle allocated", "set free", "give back"):
                 type_ = shared.type[lane.block]
                 if type_ in (wanted, FREE) or lane.x == self.all[type_]:

@@ -195,13 +195,52 @@ SIMT_FN struct quarry_objects_where quarry_objects_locate(const struct quarry_ob
     return w;
 }
 
+SIMT_FN int quarry_objects_is_free(const struct quarry_objects_where *w)
+{
+    return (int)(w->slots >> w->slot & 1u);
+}
+
 /* Is the slot there, and live, or taken for a moment by who looks for another class? */
 SIMT_FN int quarry_objects_is_live(const struct quarry_objects_where *w)
 {
-    return w->kind && !(w->slots >> w->slot & 1u);
+    return w->kind && !quarry_objects_is_free(w);
 }
 
-/* Progress: lanes of a warp that free slots of a page together wait for each other, and for nobody else. */
+/* What lanes give together: those of one page. */
+struct quarry_objects_gift {
+    uint32_t group; /* of those lanes */
+    uint64_t slots; /* to its first lane: theirs */
+    uint64_t twice; /* to its first lane: those that were free already */
+};
+
+/* Gives slots back, of any pages: those of one page together, and pages that are given whole together.
+ *   all   the lanes
+ *   w     where the caller's slot is: it seems to have it
+ * Order: releases; pairs with mallocs.  Scope: all, reconverged. */
+SIMT_FN struct quarry_objects_gift quarry_objects_give(const struct quarry_objects *h, uint32_t all,
+                                                       const struct quarry_objects_where *w)
+{
+    const struct quarry_blocks *b = &h->blocks;
+    struct quarry_objects_gift gift = {quarry_blocks_group(simt_match_u32(all, w->page)), 0, 0};
+    uint64_t mine = (uint64_t)1 << w->slot;
+    gift.slots = quarry_share_or_u32(all, gift.group, (uint32_t)mine) |
+                 (uint64_t)quarry_share_or_u32(all, gift.group, (uint32_t)(mine >> 32)) << 32;
+    int leads = simt_rank(gift.group) == 0;
+    int whole = leads && gift.slots == quarry_blocks_all(w->kind) && (w->slots & gift.slots) == 0;
+    simt_sync(all); /* what each did, before the first lane's release */
+    uint32_t ends = simt_ballot(all, whole);
+    if (whole) {
+        uint32_t group = simt_match_u32(ends, w->page / QUARRY_HIERARCHY_BITS * QUARRY_BLOCKS_TYPES +
+                                                  quarry_blocks_type(w->kind));
+        gift.twice = quarry_blocks_end(b, quarry_blocks_group(group), w->page, w->kind) ? 0 : gift.slots;
+    } else if (leads) {
+        gift.twice = quarry_blocks_give(b, w->page, gift.slots, w->kind);
+    }
+    simt_sync(all); /* none goes on whose slot still looks taken */
+    return gift;
+}
+
+/* Progress: lanes of a warp that free together wait for each other, and for nobody else. */
 SIMT_FN void quarry_objects_free(const struct quarry_objects *h, void *block)
 {
     struct quarry_objects_where w = quarry_objects_locate(h, block);
@@ -209,19 +248,11 @@ SIMT_FN void quarry_objects_free(const struct quarry_objects *h, void *block)
     QUARRY_ASSERT_LIVE(live);
     if (!live)
         return;
-    uint32_t group =
-        quarry_blocks_group(quarry_group(quarry_blocks_slots(&h->blocks, w.page), QUARRY_SITE_OBJECTS_FREE));
-    uint64_t mine = (uint64_t)1 << w.slot;
-    uint64_t slots = simt_reduce_or_u32(group, (uint32_t)mine);
-    if (quarry_blocks_capacity(w.kind) > 32u)
-        slots |= (uint64_t)simt_reduce_or_u32(group, (uint32_t)(mine >> 32)) << 32;
-    simt_sync(group); /* what each did, before the first lane's release */
-    if (simt_rank(group) == 0) {
-        uint64_t twice = quarry_blocks_give(&h->blocks, w.page, slots, w.kind);
-        QUARRY_ASSERT_LIVE(twice == 0 && simt_popc_u64(slots) == simt_popc_u32(group));
-        (void)twice;
-    }
-    simt_sync(group); /* none goes on whose slot still looks taken */
+    struct quarry_objects_gift gift =
+        quarry_objects_give(h, quarry_group(h->blocks.slots, QUARRY_SITE_OBJECTS_FREE), &w);
+    QUARRY_ASSERT_LIVE(simt_rank(gift.group) != 0 ||
+                       (gift.twice == 0 && simt_popc_u64(gift.slots) == simt_popc_u32(gift.group)));
+    (void)gift;
 }
 
 SIMT_FN enum quarry_place quarry_objects_find(const struct quarry_objects *h, const void *address,

@@ -14,9 +14,9 @@
  * The word `slots` decides, and `free`, whose bits only their owners set.  The other bitmaps are hints that lag.
  *
  *   take    n slots of a type, for lanes that come together:
- *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: toggle
- *              `allocated`, write all its slots but those that one takes oneself, then its kind, toggle `active`, and
- *              look.
+ *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: write all its
+ *              slots but those that one takes oneself, toggle `allocated`, write its kind, toggle `active`, and look.
+ *              Two warps that come at once look in one place.  Who loses a free block to the other takes of it.
  *              Lanes that need several blocks, when no block is in `active`, claim bits of one word of `free` by
  *              one AND, and toggle them by one XOR; each block is then made by a lane.  It is as if these lanes
  *              had claimed one after the other.
@@ -31,7 +31,11 @@
  *               can enter: forget the kind, toggle `allocated`, and `active` if it was on, and put the block into
  *               `free`.  Else give back what was stolen, by an OR, and look again.
  *           The kind is 0: nothing.
- *   Who has made some free of none, or none of some, or all, looks.
+ *   Who has made some free of none, or none of some, or all, looks.  Who has changed the kind looks, too, at the kind
+ *   that it has left there: who changes that later looks itself.
+ *   end     Who has all slots of a block needs no OR, and steals nothing: it forgets the kind by an exchange, as in E,
+ *           and goes on as there.  Lanes that end blocks of one word toggle them by one XOR each.  No flight: the slots
+ *           are in nobody's reach before the block is in `free`.
  *
  * Why it holds.
  *   Pins.  Who has a slot, got or stolen, pins the block's life: `slots` can't become all N before it is given back, so
@@ -102,9 +106,9 @@
 #define QUARRY_BLOCKS_IS_ON 0x20000u
 #define QUARRY_BLOCKS_KIND_BITS 18u /* those above are the owner's, and part of what makes two kinds differ */
 #ifndef QUARRY_BLOCKS_TRIES
-#define QUARRY_BLOCKS_TRIES 5u /* of a search for an active block, and then 3 for a free one */
+#define QUARRY_BLOCKS_TRIES 5u /* of a search for an active block, before 3 for a free one */
 #endif
-#define QUARRY_BLOCKS_ROUND (QUARRY_BLOCKS_TRIES + 3u)
+#define QUARRY_BLOCKS_POLLS 6u /* of a block that another has claimed, and not made yet */
 #ifndef QUARRY_BLOCKS_ALONE
 #define QUARRY_BLOCKS_ALONE 0
 #endif
@@ -112,7 +116,7 @@
 #define QUARRY_BLOCKS_HEADERS 0
 #endif
 #define QUARRY_BLOCKS_HEADER 64u /* bytes, with QUARRY_BLOCKS_HEADERS */
-#define QUARRY_BLOCKS_ROUNDS 5u  /* before a sweep */
+#define QUARRY_BLOCKS_ROUNDS 5u  /* of these, before a sweep */
 #define QUARRY_NO_BLOCK QUARRY_NO_NUMBER
 
 SIMT_STATIC_ASSERT(QUARRY_BLOCKS_MOST <= QUARRY_NO_NUMBER / QUARRY_BLOCKS_SLOTS,
@@ -130,12 +134,6 @@ struct quarry_blocks {
 #if QUARRY_BLOCKS_HEADERS
     uint32_t stride; /* from a block's header to the next one's; `slots` and `kind` are those of the first */
 #endif
-};
-
-/* Slots of one block. */
-struct quarry_blocks_lot {
-    uint64_t slots; /* 0: none */
-    uint32_t block;
 };
 
 /* ---- kinds ---- */
@@ -228,6 +226,20 @@ SIMT_FN uint32_t quarry_blocks_group(uint32_t group)
 
 /* ---- giving ---- */
 
+/* Ends a block that the caller has all slots of, and whose kind it has exchanged for 0: it was `kind`. */
+SIMT_FN void quarry_blocks_ended(const struct quarry_blocks *b, uint32_t block, uint32_t kind)
+{
+    uint64_t own = quarry_hierarchy_own(block), *active = quarry_blocks_active(b, kind), was_active = 0;
+    uint64_t *allocated = quarry_blocks_allocated(b, kind);
+    if (kind & QUARRY_BLOCKS_IS_ON)
+        was_active = quarry_hierarchy_flip(&b->shape, active, block, own);
+    uint64_t was_allocated = quarry_hierarchy_flip(&b->shape, allocated, block, own);
+    quarry_hierarchy_put(&b->shape, quarry_blocks_free_map(b), block);
+    quarry_hierarchy_flipped(&b->shape, allocated, block, own, was_allocated);
+    if (kind & QUARRY_BLOCKS_IS_ON)
+        quarry_hierarchy_flipped(&b->shape, active, block, own, was_active);
+}
+
 /* Rule E.  Returns whether the block ended, by this or before; else look again. */
 SIMT_FN int quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
 {
@@ -258,14 +270,14 @@ SIMT_FN int quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
 
 /* Makes a block's slots and its kind agree.  Waits for nobody.
  *   slots   as the caller has read them by an acquire: after it has changed them between none, some and all, or by that
- *           change
- *   kind    its word, as the caller has read it after that */
+ *           change; or after it has changed the kind, by a read-modify-write, acq_rel
+ *   kind    its word: as the caller has read it after that; or as the caller has left it.  Who has changed it since
+ *           looks, too */
 SIMT_FN void quarry_blocks_agree(const struct quarry_blocks *b, uint32_t block, uint64_t slots, uint32_t kind)
 {
-    for (;;) {
+    while (kind != 0) {
         uint64_t all = quarry_blocks_all(kind);
-        if (kind == 0)
-            break;
+        int known = 0;
         if ((slots & all) == all) {
             if (quarry_blocks_unmake(b, block))
                 break;
@@ -273,23 +285,12 @@ SIMT_FN void quarry_blocks_agree(const struct quarry_blocks *b, uint32_t block, 
             break;
         } else if (simt_cas_u32(quarry_blocks_word(b, block), kind, kind ^ QUARRY_BLOCKS_IS_ON, acquire) ==
                    kind) {
-            /* Order: the claim's store of slots is before what follows. */
             quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
+            known = 1;
         }
-        /* Order: the kind, of who has changed it before we the slots; and for who changes them after us. */
         slots = simt_or_u64(quarry_blocks_slots(b, block), 0, acq_rel);
-        kind = simt_load_u32(quarry_blocks_word(b, block), relaxed);
+        kind = known ? kind ^ QUARRY_BLOCKS_IS_ON : simt_load_u32(quarry_blocks_word(b, block), relaxed);
     }
-}
-
-/* Looks whether they agree.
- *   again   whether the caller has changed the kind; else it has changed the slots between none, some and all */
-SIMT_FN void quarry_blocks_look(const struct quarry_blocks *b, uint32_t block, int again)
-{
-    /* Order: as above. */
-    uint64_t slots = again ? simt_or_u64(quarry_blocks_slots(b, block), 0, acq_rel)
-                           : simt_load_u64(quarry_blocks_slots(b, block), acquire);
-    quarry_blocks_agree(b, block, slots, simt_load_u32(quarry_blocks_word(b, block), relaxed));
 }
 
 /* Gives back slots that the caller has.
@@ -301,9 +302,39 @@ SIMT_FN uint64_t quarry_blocks_give(const struct quarry_blocks *b, uint32_t bloc
     uint64_t before = simt_or_u64(quarry_blocks_slots(b, block), slots, release), now = before | slots;
     uint64_t all = quarry_blocks_all(kind);
     int empty = kind != 0 && (now & all) == all, ended = empty && quarry_blocks_unmake(b, block);
-    if (!ended && (empty || (before & all) == 0 || (now & (now + 1u)) == 0))
-        quarry_blocks_look(b, block, empty);
+    if (!ended && (empty || (before & all) == 0 || (now & (now + 1u)) == 0)) {
+        /* Order: as of any look.  Read again, as who gives the others may come at the same time. */
+        now = empty ? simt_or_u64(quarry_blocks_slots(b, block), 0, acq_rel)
+                    : simt_load_u64(quarry_blocks_slots(b, block), acquire);
+        quarry_blocks_agree(b, block, now, simt_load_u32(quarry_blocks_word(b, block), relaxed));
+    }
     return before & slots;
+}
+
+/* Gives back blocks of which the callers have all slots: as if each had given them, and unmade its block.  No slot
+ * becomes free before its block is, so nothing is stolen, and nothing in transit.
+ *   group   of lanes with other blocks, of one word of level 0, and of one kind
+ * Returns whether the caller's block had that kind still; else it was given twice, and something else may be free.
+ * Order: releases; pairs with claims.  Scope: group, reconverged. */
+SIMT_FN int quarry_blocks_end(const struct quarry_blocks *b, uint32_t group, uint32_t block, uint32_t kind)
+{
+    uint32_t found = simt_exchange_u32(quarry_blocks_word(b, block), 0, relaxed);
+    int is = (found & ~QUARRY_BLOCKS_IS_ON) == kind;
+    uint64_t bit = quarry_hierarchy_own(block), *allocated = quarry_blocks_allocated(b, kind);
+    if (found != 0 && !is) /* given twice: it is another's */
+        quarry_blocks_ended(b, block, found);
+    else if (found & QUARRY_BLOCKS_IS_ON)
+        quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, found), block);
+    bit = is ? bit : 0;
+    uint64_t bits = simt_reduce_or_u32(group, (uint32_t)bit) |
+                    (uint64_t)simt_reduce_or_u32(group, (uint32_t)(bit >> 32)) << 32;
+    simt_sync(group); /* what each did, before the first lane's release */
+    if (simt_rank(group) == 0 && bits != 0) {
+        uint64_t before = quarry_hierarchy_flip(&b->shape, allocated, block, bits);
+        quarry_hierarchy_put_some(&b->shape, quarry_blocks_free_map(b), block, bits);
+        quarry_hierarchy_flipped(&b->shape, allocated, block, bits, before);
+    }
+    return is;
 }
 
 /* ---- taking ---- */
@@ -327,15 +358,13 @@ SIMT_FN uint32_t quarry_blocks_share(uint64_t slots, uint32_t block, uint32_t ra
     return block * QUARRY_BLOCKS_SLOTS + quarry_kth_set_u64(slots, rank + 1u);
 }
 
-/* Takes up to n slots of a block that seems to be of that kind.  Returns them, or 0. */
+/* Takes up to n slots of a block that seems to be of that kind, in a flight.  Returns them, or 0.
+ *   left   its free slots, as they seem to be */
 SIMT_FN uint64_t quarry_blocks_take_from(const struct quarry_blocks *b, uint32_t block, uint32_t kind,
-                                         uint32_t n, uint32_t turn)
+                                         uint32_t n, uint32_t turn, uint64_t left)
 {
-    uint64_t all = quarry_blocks_all(kind),
-             left = simt_load_u64(quarry_blocks_slots(b, block), relaxed) & all, got = 0;
-    if (left == 0)
-        return 0;
-    quarry_flights_begin(b->flights);
+    uint64_t all = quarry_blocks_all(kind), got = 0;
+    left &= all;
     while (left != 0 && simt_popc_u64(got) < n) {
         uint64_t chosen = quarry_blocks_choose(left, n - simt_popc_u64(got), turn);
         /* Order: pairs with gives, and with the claim's exchange. */
@@ -345,56 +374,64 @@ SIMT_FN uint64_t quarry_blocks_take_from(const struct quarry_blocks *b, uint32_t
     }
     if (got != 0) {
         uint32_t found = simt_load_u32(quarry_blocks_word(b, block), relaxed);
+        for (uint32_t i = 0; i < QUARRY_BLOCKS_POLLS && found == 0; i++) /* it is being made */
+            found = simt_load_u32(quarry_blocks_word(b, block), relaxed);
         if ((found & ~QUARRY_BLOCKS_IS_ON) != kind) {
-            /* Order: the kind was read before; pairs with takes and with thieves. */
-            (void)simt_or_u64(quarry_blocks_slots(b, block), got, release);
+            /* Order: the kind was read before; pairs with takes and with thieves.  Acquires for the look. */
+            left = simt_or_u64(quarry_blocks_slots(b, block), got, acq_rel) | got;
             got = 0;
-            /* Order: as of any look. */
-            left = simt_load_u64(quarry_blocks_slots(b, block), acquire);
             found = simt_load_u32(quarry_blocks_word(b, block), relaxed);
         }
         if (got == 0 || left == 0) /* then `left` is all that the AND left */
             quarry_blocks_agree(b, block, left, found);
     }
-    quarry_flights_end(b->flights);
     return got;
 }
 
-/* Makes a block of that kind of one that the caller has claimed, and put into `allocated`; the caller looks at it then.
- * Returns n slots of it, or all if it has fewer. */
-SIMT_FN uint64_t quarry_blocks_make(const struct quarry_blocks *b, uint32_t block, uint32_t kind, uint32_t n)
+/* Makes a block of that kind of one that the caller has claimed.
+ *   n     slots of it that the caller takes, or all
+ *   own   bits for `allocated` of the word that has the block, toggled meanwhile; or 0 */
+SIMT_FN void quarry_blocks_make(const struct quarry_blocks *b, uint32_t block, uint32_t kind, uint32_t n,
+                                uint64_t own)
 {
-    uint64_t all = quarry_blocks_all(kind);
-    uint64_t got = n < quarry_blocks_capacity(kind) ? ((uint64_t)1 << n) - 1u : all;
-    if (got != all) {
-        /* Order: what was done to the slots in the block's former life; pairs with takes. */
-        simt_store_u64(quarry_blocks_slots(b, block), all & ~got, release);
-        /* Order: the slots; pairs with who turns the block off. */
-        simt_store_u32(quarry_blocks_word(b, block), kind | QUARRY_BLOCKS_IS_ON, release);
+    uint64_t all = quarry_blocks_all(kind), *allocated = quarry_blocks_allocated(b, kind), before = 0;
+    uint64_t rest = n < quarry_blocks_capacity(kind) ? all << n & all : 0;
+    /* Order: what was done to the slots in the block's former life; pairs with takes.  Nobody takes of none. */
+    if (rest != 0)
+        simt_store_u64(quarry_blocks_slots(b, block), rest, release);
+    else
+        simt_store_u64(quarry_blocks_slots(b, block), 0, relaxed);
+    if (own != 0)
+        before = quarry_hierarchy_flip(&b->shape, allocated, block, own);
+    if (rest != 0)
+        kind |= QUARRY_BLOCKS_IS_ON;
+    /* Order: the slots; pairs with who turns the block on or off. */
+    simt_store_u32(quarry_blocks_word(b, block), kind, release);
+    if (kind & QUARRY_BLOCKS_IS_ON)
         quarry_hierarchy_toggle(&b->shape, quarry_blocks_active(b, kind), block);
-    } else {
-        simt_store_u64(quarry_blocks_slots(b, block), 0, relaxed); /* nobody takes of none */
-        /* Order: the slots; pairs with who turns the block on. */
-        simt_store_u32(quarry_blocks_word(b, block), kind, release);
-    }
-    return got;
+    if (own != 0)
+        quarry_hierarchy_flipped(&b->shape, allocated, block, own, before);
+    /* Order: as of any look. */
+    quarry_blocks_agree(b, block, simt_or_u64(quarry_blocks_slots(b, block), 0, acq_rel), kind);
 }
 
-/* Makes a block of that kind of one that seems to be free.  Returns up to n slots of it, or 0. */
+/* Makes a block of that kind of one that seems to be free, in a flight.  Returns up to n slots of it, or 0. */
 SIMT_FN uint64_t quarry_blocks_claim(const struct quarry_blocks *b, uint32_t block, uint32_t kind, uint32_t n)
 {
-    uint64_t got = 0;
-    quarry_flights_begin(b->flights);
-    if (quarry_hierarchy_claim(&b->shape, quarry_blocks_free_map(b), block)) {
-        uint64_t *allocated = quarry_blocks_allocated(b, kind), own = quarry_hierarchy_own(block);
-        uint64_t before =
-            quarry_hierarchy_flip(&b->shape, allocated, block, own); /* while we wait for the stores */
-        got = quarry_blocks_make(b, block, kind, n);
-        quarry_hierarchy_flipped(&b->shape, allocated, block, own, before);
-        quarry_blocks_look(b, block, 1);
-    }
-    quarry_flights_end(b->flights);
-    return got;
+    uint64_t all = quarry_blocks_all(kind);
+    if (!quarry_hierarchy_claim(&b->shape, quarry_blocks_free_map(b), block))
+        return 0;
+    quarry_blocks_make(b, block, kind, n, quarry_hierarchy_own(block));
+    return n < quarry_blocks_capacity(kind) ? ~(~(uint64_t)0 << n) : all;
+}
+
+/* Where a search begins: two warps that can share a block begin at one place, so that in a burst the second finds what
+ * the first has just claimed.
+ *   n   slots that each wants */
+SIMT_FN uint32_t quarry_blocks_near(uint32_t kind, uint32_t n)
+{
+    uint32_t each = quarry_blocks_capacity(kind) >= 2u * n ? 2u : 1u;
+    return simt_thread() / SIMT_LANES / each * 0x9e3779b1u;
 }
 
 /* Makes blocks of that kind for lanes that need more than one: if no block seems to have room, the first lane claims
@@ -407,21 +444,25 @@ SIMT_FN uint32_t quarry_blocks_new_several(const struct quarry_blocks *b, uint32
 {
     uint32_t capacity = quarry_blocks_capacity(kind), lanes = simt_popc_u32(group), rank = simt_rank(group);
     uint32_t turn = quarry_divide_u32(rank, capacity), near = 0, slot = QUARRY_NO_PAGE;
-    uint64_t claimed = 0, before = 0;
-    if (rank == 0 && quarry_hierarchy_is_empty(&b->shape, quarry_blocks_active(b, kind))) {
-        near = quarry_hierarchy_find(&b->shape, quarry_blocks_free_map(b), quarry_random_start().state);
-        if (near != QUARRY_NO_BLOCK) {
-            uint64_t word = quarry_hierarchy_word(&b->shape, quarry_blocks_free_map(b), near);
-            quarry_flights_begin(b->flights); /* of all: they meet before they take, and before it ends */
-            claimed = quarry_hierarchy_claim_some(
-                &b->shape, quarry_blocks_free_map(b), near,
-                quarry_blocks_choose(word, quarry_divide_u32(lanes - 1u, capacity) + 1u,
-                                     near % QUARRY_HIERARCHY_BITS));
-            if (claimed != 0)
-                before = quarry_hierarchy_flip(&b->shape, quarry_blocks_allocated(b, kind), near, claimed);
-            else
-                quarry_flights_end(b->flights);
+    uint64_t claimed = 0;
+    if (rank == 0) {
+        uint32_t hash = quarry_blocks_near(kind, lanes);
+        struct quarry_hierarchy_hint full =
+            quarry_hierarchy_peek(&b->shape, quarry_blocks_active(b, kind), hash);
+        struct quarry_hierarchy_hint hint = quarry_hierarchy_peek(&b->shape, quarry_blocks_free_map(b), hash);
+        quarry_flights_begin(b->flights); /* of all: they meet before they take, and before it ends */
+        if (QUARRY_HIERARCHY_FLAT ? quarry_hierarchy_is_empty(&b->shape, quarry_blocks_active(b, kind))
+                                  : full.top == 0) {
+            uint64_t word;
+            near = quarry_hierarchy_find_by(&b->shape, quarry_blocks_free_map(b), hash, hint, &word);
+            if (near != QUARRY_NO_BLOCK)
+                claimed = quarry_hierarchy_claim_some(
+                    &b->shape, quarry_blocks_free_map(b), near,
+                    quarry_blocks_choose(word, quarry_divide_u32(lanes - 1u, capacity) + 1u,
+                                         near % QUARRY_HIERARCHY_BITS));
         }
+        if (claimed == 0)
+            quarry_flights_end(b->flights);
     }
     claimed = simt_shuffle_u64(group, claimed, simt_ctz_u32(group));
     if (claimed == 0)
@@ -432,18 +473,20 @@ SIMT_FN uint32_t quarry_blocks_new_several(const struct quarry_blocks *b, uint32
         uint32_t block =
             near / QUARRY_HIERARCHY_BITS * QUARRY_HIERARCHY_BITS + quarry_kth_set_u64(claimed, turn + 1u);
         slot = block * QUARRY_BLOCKS_SLOTS + rank - turn * capacity;
-        if (rank == turn * capacity) {
-            (void)quarry_blocks_make(b, block, kind, lanes - rank);
-            quarry_blocks_look(b, block, 1);
-        }
+        if (rank == turn * capacity)
+            quarry_blocks_make(b, block, kind, lanes - rank, rank == 0 ? claimed : 0);
     }
     simt_sync(group); /* all are made */
-    if (rank == 0) {
-        quarry_hierarchy_flipped(&b->shape, quarry_blocks_allocated(b, kind), near, claimed, before);
+    if (rank == 0)
         quarry_flights_end(b->flights);
-    }
     return slot;
 }
+
+/* Slots of one block. */
+struct quarry_blocks_lot {
+    uint64_t slots; /* 0: none */
+    uint32_t block;
+};
 
 /* Takes up to n slots of one block of that kind, for the calling lane.
  *   n      at least 1
@@ -456,27 +499,46 @@ SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *
                                                     uint32_t hash, uint32_t seen)
 {
     struct quarry_blocks_lot lot = {0, seen};
+    uint64_t *active = quarry_blocks_active(b, kind), *spare = quarry_blocks_free_map(b), word;
+    /* Who takes much of a new block wastes little by it, and tries in vain take longer than a claim. */
+    uint32_t tries = 4u * n >= quarry_blocks_capacity(kind) ? 1u : QUARRY_BLOCKS_TRIES, tried = 0;
     SIMT_ROLLED
-    for (uint32_t i = 0; i < QUARRY_BLOCKS_ROUNDS * QUARRY_BLOCKS_ROUND && lot.slots == 0; i++) {
-        int fresh = i % QUARRY_BLOCKS_ROUND >= QUARRY_BLOCKS_TRIES;
+    for (uint32_t i = 0; i < QUARRY_BLOCKS_ROUNDS * 8u && lot.slots == 0; i++) {
+        int fresh = tried >= tries;
+        uint64_t left = 0;
         if (lot.block != QUARRY_NO_BLOCK) {
-            fresh = quarry_hierarchy_has(&b->shape, quarry_blocks_free_map(b), lot.block);
+            fresh = quarry_hierarchy_has(&b->shape, spare, lot.block);
+            quarry_flights_begin(b->flights);
         } else {
-            hash = quarry_mix_u32(hash + 1u);
-            lot.block = quarry_hierarchy_find(
-                &b->shape, fresh ? quarry_blocks_free_map(b) : quarry_blocks_active(b, kind), hash);
+            struct quarry_hierarchy_hint hint = quarry_hierarchy_peek(&b->shape, active, hash);
+            struct quarry_hierarchy_hint other = quarry_hierarchy_peek(&b->shape, spare, hash);
+            quarry_flights_begin(b->flights);
+            if (!fresh)
+                lot.block = quarry_hierarchy_find_by(&b->shape, active, hash, hint, &word);
+            if (lot.block == QUARRY_NO_BLOCK) {
+                fresh = 1;
+                lot.block = quarry_hierarchy_find_by(&b->shape, spare, hash, other, &word);
+            }
         }
+        if (lot.block != QUARRY_NO_BLOCK && fresh)
+            lot.slots = quarry_blocks_claim(b, lot.block, kind, n);
+        if (lot.block != QUARRY_NO_BLOCK && lot.slots == 0) {
+            /* Who loses a free block to another, of its kind maybe, takes of what is left there. */
+            for (uint32_t polls = fresh ? QUARRY_BLOCKS_POLLS : 1u; polls > 0 && left == 0; polls--)
+                left = simt_load_u64(quarry_blocks_slots(b, lot.block), relaxed);
+            lot.slots = quarry_blocks_take_from(b, lot.block, kind, n, quarry_hierarchy_turn(hash), left);
+        }
+        quarry_flights_end(b->flights);
         if (lot.block == QUARRY_NO_BLOCK) { /* none, or a hint was wrong */
-            uint32_t round = i / QUARRY_BLOCKS_ROUND;
-            for (uint32_t pause = fresh ? 1u << round : 0; pause > 0; pause--)
+            for (uint32_t pause = 1u << i / 8u; pause > 0; pause--)
                 simt_backoff();
-            i = round * QUARRY_BLOCKS_ROUND + (fresh ? QUARRY_BLOCKS_ROUND : QUARRY_BLOCKS_TRIES) - 1u;
-            continue;
+            i |= 7u;
+            tried = tries + 2u;
         }
-        lot.slots = fresh ? quarry_blocks_claim(b, lot.block, kind, n)
-                          : quarry_blocks_take_from(b, lot.block, kind, n, quarry_hierarchy_turn(hash));
         if (lot.slots == 0)
             lot.block = QUARRY_NO_BLOCK;
+        tried = tried == tries + 2u ? 0 : tried + 1u;
+        hash = quarry_mix_u32(hash + simt_thread() + 1u);
     }
     return lot;
 }
@@ -559,12 +621,13 @@ SIMT_FN uint32_t quarry_blocks_new(const struct quarry_blocks *b, uint32_t group
     /* As many lanes as a block has slots share a leader, so that nobody waits for one block after the other. */
     group = simt_match_u32(needs, quarry_divide_u32(simt_rank(needs), quarry_blocks_capacity(kind)));
     needs = group;
+    uint32_t hash = quarry_blocks_near(kind, simt_popc_u32(needs));
     SIMT_ROLLED
     while (needs != 0) {
         struct quarry_blocks_lot lot = {0, QUARRY_NO_BLOCK};
         if (simt_rank(group) == 0) {
-            struct quarry_random r = quarry_random_start();
-            lot = quarry_blocks_take(b, kind, simt_popc_u32(needs), r.state, seen);
+            lot = quarry_blocks_take(b, kind, simt_popc_u32(needs), hash, seen);
+            hash = quarry_random_start().state;
         }
         lot.slots = simt_shuffle_u64(group, lot.slots, simt_ctz_u32(group));
         lot.block = simt_shuffle_u32(group, lot.block, simt_ctz_u32(group));

@@ -117,26 +117,47 @@ SIMT_FN uint32_t quarry_hierarchy_scan(const struct quarry_hierarchy *h, const u
     return QUARRY_NO_NUMBER;
 }
 
+/* What a search reads first: the uppermost word, and the one of level 0 near which it looks.  Read at once, so that a
+ * lane that looks into several bitmaps waits once. */
+struct quarry_hierarchy_hint {
+    uint64_t top, near;
+};
+
+/*   hash   any number */
+SIMT_FN struct quarry_hierarchy_hint quarry_hierarchy_peek(const struct quarry_hierarchy *h,
+                                                           const uint64_t *words, uint32_t hash)
+{
+    struct quarry_hierarchy_hint hint = {0, 0};
+    uint32_t number = simt_mulhi_u32(hash, h->count), w = h->leaves + number / QUARRY_HIERARCHY_BITS;
+    if (QUARRY_HIERARCHY_FLAT)
+        return hint;
+    hint.top = simt_load_u64(&words[0], relaxed);
+    if (QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_HASHED)
+        hint.near = simt_load_u64(&words[w], relaxed);
+    return hint;
+}
+
 /* Finds a number that seems to be in: near one that the hash chooses among all, each as likely.  So lanes with other
  * hashes find other numbers, also in words of few bits, as word 0 mostly is.  (In the paper six bits of one number are
  * where to begin in each word: of a word of four bits 61 of 64 such beginnings lead to the first.)
  *   hash   any number
+ *   hint   of quarry_hierarchy_peek with that hash
+ *   seen   receives the word of level 0 that has it
  * Returns QUARRY_NO_NUMBER if there seems to be none on that way. */
-SIMT_FN uint32_t quarry_hierarchy_find(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t hash)
+SIMT_FN uint32_t quarry_hierarchy_find_by(const struct quarry_hierarchy *h, const uint64_t *words,
+                                          uint32_t hash, struct quarry_hierarchy_hint hint, uint64_t *seen)
 {
     uint32_t number = simt_mulhi_u32(hash, h->count), w = h->leaves + number / QUARRY_HIERARCHY_BITS;
     if (QUARRY_HIERARCHY_FLAT)
         return quarry_hierarchy_scan(
             h, words, QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_HASHED ? w : 0,
             QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_HASHED ? number & 63u : quarry_hierarchy_turn(hash));
-    uint64_t word = simt_load_u64(&words[0], relaxed), near = simt_load_u64(&words[w], relaxed); /* at once */
+    uint64_t word = hint.top;
     uint32_t shift = 0;
-    if (QUARRY_HIERARCHY_ROTATION != QUARRY_ROTATION_HASHED) {
+    if (QUARRY_HIERARCHY_ROTATION != QUARRY_ROTATION_HASHED)
         number = quarry_hierarchy_turn(hash) * 0x41041041u; /* the same six bits on each level */
-        near = 0;
-    }
-    if (word != 0 && near != 0) {
-        word = near;
+    if (word != 0 && hint.near != 0) {
+        word = hint.near;
     } else {
         shift = h->shift;
         w = 0;
@@ -144,12 +165,19 @@ SIMT_FN uint32_t quarry_hierarchy_find(const struct quarry_hierarchy *h, const u
     SIMT_ROLLED
     for (; word != 0; shift -= 6) {
         uint32_t bit = quarry_hierarchy_bit(word, number >> shift & 63u);
+        *seen = word;
         if (w >= h->leaves)
             return (w - h->leaves) * QUARRY_HIERARCHY_BITS + bit;
         w = w * QUARRY_HIERARCHY_BITS + 1u + bit;
         word = simt_load_u64(&words[w], relaxed);
     }
     return QUARRY_NO_NUMBER;
+}
+
+SIMT_FN uint32_t quarry_hierarchy_find(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t hash)
+{
+    uint64_t word;
+    return quarry_hierarchy_find_by(h, words, hash, quarry_hierarchy_peek(h, words, hash), &word);
 }
 
 /* A number's bit in its word of level 0. */
@@ -242,14 +270,23 @@ SIMT_FN void quarry_hierarchy_toggle(const struct quarry_hierarchy *h, uint64_t 
     quarry_hierarchy_flipped(h, words, number, bit, quarry_hierarchy_flip(h, words, number, bit));
 }
 
-/* Puts a number in that is out and the caller's own.  Order: releases; pairs with quarry_hierarchy_claim. */
-SIMT_FN void quarry_hierarchy_put(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
+/* Puts numbers in that are out and the caller's own, by one atomic.
+ *   number   any of a word of level 0
+ *   bits     the numbers, as bits of that word
+ * Order: releases; pairs with quarry_hierarchy_claim. */
+SIMT_FN void quarry_hierarchy_put_some(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number,
+                                       uint64_t bits)
 {
     uint32_t w = h->leaves + number / QUARRY_HIERARCHY_BITS;
-    uint64_t bit = quarry_hierarchy_own(number);
-    uint64_t before = simt_xor_u64(&words[w], bit, release);
-    simt_assert(!(before & bit));
-    quarry_hierarchy_carry(words, w, before, before ^ bit);
+    uint64_t before = simt_xor_u64(&words[w], bits, release);
+    simt_assert(!(before & bits));
+    quarry_hierarchy_carry(words, w, before, before ^ bits);
+}
+
+/* Puts a number in that is out and the caller's own. */
+SIMT_FN void quarry_hierarchy_put(const struct quarry_hierarchy *h, uint64_t *words, uint32_t number)
+{
+    quarry_hierarchy_put_some(h, words, number, quarry_hierarchy_own(number));
 }
 
 /* Takes numbers out, those of them that are in, by one atomic.
