@@ -48,7 +48,7 @@ if [ "${3:-}" = runs ]; then
         cp -r include/quarry/core include/quarry/alloc "$scratch/copy/include/quarry/"
     }
     sound ouro 20
-    plant ouro 20 chunks.h 'who takes a hint has the chunk' '/^SIMT_FN int quarry_chunks_win/,/^}/s/return !s->map \|\|/return 1 |/'
+    plant ouro 20 chunks.h 'who takes a hint has the chunk' '/^SIMT_FN uint32_t quarry_chunks_hint/,/^}/s/return QUARRY_NO_INDEX;/return chunk;/'
     plant ouro 20 chunks.h 'a claim whose hint was old is not given back' \
         '/^SIMT_FN void quarry_chunks_settle/,/^}/s/claimed - got\)/claimed - (got ? got : claimed))/'
     plant ouro 20 chunk_runs.h 'a run that has lost a chunk keeps the others' \
@@ -57,9 +57,7 @@ if [ "${3:-}" = runs ]; then
         '/^SIMT_FN uint32_t quarry_run_take/,/^}/s/for \(uint32_t i = 0; i < units \&\&/for (uint32_t i = 0; i < (units + 1u) \/ 2u \&\&/'
     plant ouro 20 chunk_runs.h 'a run is taken without a compare-exchange' \
         '/^SIMT_FN int quarry_run_try/,/^}/s/before = simt_cas_u64\(field, now, now & ~\(uint64_t\)bits, acquire\);/before = (simt_and_u64(field, ~(uint64_t)bits, acquire), now);/'
-    plant ouro 60 ouro_runs.h 'NULL though the word has changed' 's/return quarry_chunks_is_same\(&h->segments.store, seen\);/return 1;/'
-    plant ouro 60 ouro_runs.h 'late chunks are not gathered' 's/\(void\)quarry_mask_recall\(&masks\);/(void)masks;/'
-    plant ouro 60 ouro_runs.h 'a look that saw a chunk in transit proves' 's/if \(seen & QUARRY_CHUNKS_TRANSIT\)/if (0)/'
+    plant ouro 20 chunk_runs.h 'chunks before the first window are lost' '/^SIMT_FN uint32_t quarry_run_fresh/,/^}/s/if \(simt_rank\(group\) == 0 && first < begin\)/if (0)/'
     finish
 fi
 

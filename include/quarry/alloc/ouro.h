@@ -24,8 +24,8 @@
  * of the classes or, where these lie in segments, one of strays.  What follows is of P, but for the last class, the way
  * segments come back, and the full heap.
  *
- * A heap's page (option page_bytes) is a chunk here.  Sizes: core/classes.h.  Larger blocks: ouro/ouro_runs.h.  The last class has
- * whole chunks, which the store (core/chunks.h) gives and takes back itself.  For the others:
+ * A heap's page (option page_bytes) is a chunk here.  Sizes: core/classes.h.  Larger blocks: ouro/ouro_runs.h.  The
+ * last class has whole chunks, which the store (core/chunks.h) gives and takes back itself.  For the others:
  *
  *     malloc   asks the semaphore for as many pages as lanes of the warp want one of this class; draws as many
  *              tickets, and takes the pages out of the queue.  Who is to make a batch takes a chunk from the
