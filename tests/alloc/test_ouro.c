@@ -325,7 +325,7 @@ static void a_heap_of_runs_fills_to_its_last(void **state)
 static void churns_runs(void)
 {
     for (uint64_t seed = 0; seed <= seeds(SEEDS) * 10; seed++) {
-        int few = seed % 2; /* that move often: a look is at one field after the other */
+        int few = (int)(seed % 2); /* that move often: a look is at one field after the other */
         uint32_t threads = 2 + (uint32_t)(seed / 3 * 5 % (few ? 5 : 40));
         begin_runs(seed, WINDOW * threads, threads);
         f.device.program = (uint32_t)seed;
