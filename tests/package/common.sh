@@ -53,7 +53,7 @@ block() {
 }
 
 # enter NAME: goes to a fresh folder with the programs.  They have the code of one allocator: compilers take long for that of
-# all, which examples/hello.c has in this build, and in cli/readme.sh.
+# all, which examples/hello.c has in cli/readme.sh.
 enter() {
     echo "---- $1"
     mkdir "$scratch/$1"
