@@ -29,8 +29,12 @@ aim() {
 sound slabs 20
 
 # A hint over a chunk that has another class by now.
-plant slabs 60 slabs_slots.h 'a word may be of any class' \
-    's/while \(quarry_slabs_is_of\(\*seen, class_\) \&\& /while (/;s/quarry_slabs_change\(\*seen, class_, /quarry_slabs_change(*seen, (uint32_t)(*seen >> 56) - 1u, /'
+plant slabs 60 slabs_slots.h 'who takes by a hint does not look at the class' \
+    's/if \(!quarry_slabs_is_of\(now, class_\)\) \{/if (0) {/'
+plant slabs 60 slabs_slots.h 'what is taken of another class by mistake stays taken' \
+    's/\(void\)simt_and_u64\(word, ~\(uint64_t\)fresh, relaxed\);/(void)fresh;/'
+plant slabs 60 slabs_slots.h 'who takes by a hint has also what others have' \
+    's/uint32_t fresh = wants \& ~\(uint32_t\)now;/uint32_t fresh = wants;/'
 plant slabs 60 slabs_slots.h 'who takes does not look whether the word has changed' \
     's/uint64_t now = simt_cas_u64\(word, \*seen, after, acquire\);/uint64_t now = (simt_exchange_u64(word, after, acquire), *seen);/'
 plant slabs 20 slabs_slots.h 'a cursor past its end gives slots' \
@@ -53,10 +57,14 @@ plant slabs 200 slabs_sweep.h 'a proof takes a chunk that moves for one without 
     's/return QUARRY_SLABS_SAW_VACANT \| QUARRY_SLABS_SAW_MOVING;/return 0;/'
 plant slabs 200 slabs_sweep.h 'a proof reads once' \
     's/plan\.kinds = 2;/plan.kinds = 1;/'
+plant slabs 200 slabs_sweep.h 'a proof does not look at what was touched' \
+    's/touched \|= turns \|\| !live \? .*/(void)touched;/;s/return 1u \| .*/return 1u;/'
+plant slabs 200 slabs_slots.h 'who takes does not say so in the word' \
+    's/ \| QUARRY_SLABS_TOUCHED//'
 plant slabs 200 slabs_sweep.h 'the chunk of a cursor that has slots left seems used' \
     's/if \(quarry_slabs_is_of\(seen, class_\) \&\& .*/if (quarry_slabs_is_of(seen, class_))/'
 plant slabs 20 slabs_more.h 'nobody looks for slots of larger classes' \
-    's/\(need->wide \|\| need->chunks\)/1/'
+    's/need->wide = need->chunks \? 0 : QUARRY_SLABS_ALL;/need->wide = 0;/'
 plant slabs 20 slabs.h 'a larger slot seems to be one of the class that was asked for' \
     's/if \(need\.wide\)/if (0)/'
 plant slabs 1 slabs_sweep.h 'a sweep believes a cursor whose chunk was closed' \

@@ -66,11 +66,9 @@ static void words_know_their_slots(void **state)
     assert_int_equal(quarry_slabs_lowest(~0u, 31), ~0u >> 1);
     assert_int_equal(quarry_slabs_lowest(~0u, 32), ~0u);
     assert_int_equal(quarry_slabs_lowest(7u, 9), 7u);
-    uint64_t word =
-        quarry_slabs_change(~(uint64_t)0 & ~((uint64_t)0xff << 56), 7, 5); /* the version starts anew */
-    assert_int_equal(word >> 56, 8);
+    assert_int_equal(quarry_slabs_of(7, 5) >> 56, 8);
     assert_int_equal(quarry_slabs_next_kind((uint64_t)6 << 34 | 5, QUARRY_SLABS_IS_BOUND, 3, 1) >> 34, 7);
-    assert_int_equal(word & ~((uint64_t)0xff << 56), 5);
+    assert_int_equal(quarry_slabs_of(7, 5) & ~((uint64_t)0xff << 56), 5);
 }
 
 /* A cursor that nobody fills is set back before it overflows. */
@@ -350,7 +348,7 @@ static void closed(void)
     run(&promise_free, 20);
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
     for (uint32_t i = 0; i < 2; i++)
-        empty[i] = quarry_slabs_change(0, quarry_slabs_class(h, 16), 0);
+        empty[i] = quarry_slabs_of(quarry_slabs_class(h, 16), 0);
     assert_ok(quarry_memory_copy(&f.target, h->words, empty, sizeof empty));
     f.device.bytes = 64;
     expect_equal(run(&promise_malloc, CHUNK / 64).nulls, 0);
@@ -423,45 +421,53 @@ static void a_new_heap_of_many_chunks_has_some_at_its_cursors(void **state)
     for_each_proof(begins);
 }
 
-/* Who sweeps for a class knows each change of words of its chunks, and of larger ones if it looks there; of others up to
- * the first word that has a live slot. */
+/* What `quarry_slabs_look` says of a slot that was taken between the passes, in word `taken` of two. */
+static uint32_t touched_of(struct quarry_slabs_need *need, uint64_t words[2], uint32_t taken)
+{
+    uint32_t saw = 0;
+    for (need->looks = 0; need->looks < 2; need->looks++) {
+        saw = quarry_slabs_look(need, 0) & QUARRY_SLABS_SAW_TOUCHED;
+        assert_true(need->looks || !saw);
+        words[taken] |= need->looks ? 0 : QUARRY_SLABS_TOUCHED;
+    }
+    return saw;
+}
+
+/* Who sweeps for a class knows of each slot that was taken in words of its chunks, and of larger ones if it looks there;
+ * of others up to the first word that has a live slot.  What was taken before the first pass does not matter. */
 static void a_sweep_knows_the_words_that_it_relies_on(void **state)
 {
     const struct {
         uint32_t size;
         int turns; /* it is about class 1 */
     } about[] = {{QUARRY_SWEEP_CLASS | 1, 1}, {QUARRY_SWEEP_CLASS, 0}, {0, 1}, {1, 1}, {2, 0}};
-    const uint64_t of_class = (uint64_t)2 << 56;
-    uint64_t kind = 1u << 2 | QUARRY_SLABS_IS_BOUND, words[2], number[2];
+    uint64_t kind = 1u << 2 | QUARRY_SLABS_IS_BOUND, words[2];
     struct quarry_slabs h = {.units = 128, .unit_log = 4, .stride = 4, .kinds = &kind, .words = words};
     struct quarry_slabs_need need = {.slabs = &h};
     (void)state;
     quarry_slabs_set_classes(&h);
     need.class_ = 5;
     for (uint32_t live = 0; live < 2; live++)
-        for (uint32_t i = 0; i < sizeof about / sizeof *about; i++) {
-            for (uint32_t later = 0; later < 2; later++) {
-                words[0] = of_class | live;
-                words[1] = of_class | later * QUARRY_SLABS_TAKE;
-                need.number = 0;
+        for (uint32_t i = 0; i < sizeof about / sizeof *about; i++)
+            for (uint32_t taken = 0; taken < 2; taken++) {
+                words[0] = quarry_slabs_of(1, live) | QUARRY_SLABS_TOUCHED;
+                words[1] = quarry_slabs_of(1, 0) | QUARRY_SLABS_TOUCHED;
                 need.size = about[i].size;
-                (void)quarry_slabs_look(&need, 0);
-                number[later] = need.number;
+                assert_int_equal(touched_of(&need, words, taken) != 0, taken == 0 || about[i].turns || !live);
             }
-            assert_int_equal(number[0] != number[1], about[i].turns || !live);
-        }
     /* Likewise of a cursor's chunk: 40 slots are handed out. */
-    for (uint32_t live = 0; live < 2; live++)
-        for (uint32_t word = 0; word < 2; word++) {
-            for (uint32_t later = 0; later < 2; later++) {
-                words[0] = of_class | live;
-                words[1] = of_class;
-                words[word] += later * QUARRY_SLABS_TAKE;
-                need.number = 0;
-                assert_int_equal(quarry_slabs_is_used(&need, 1, 40), live);
-                number[later] = need.number;
+    for (uint32_t live = 0; live < 3; live++)
+        for (uint32_t taken = 0; taken < 2; taken++) {
+            uint32_t used = 0;
+            words[0] = quarry_slabs_of(1, live == 1) | QUARRY_SLABS_TOUCHED;
+            words[1] = quarry_slabs_of(1, live == 2) | QUARRY_SLABS_TOUCHED;
+            for (need.looks = 0; need.looks < 2; need.looks++) {
+                used = quarry_slabs_is_used(&need, 1, 40);
+                assert_int_equal(used & 1u, live != 0);
+                assert_true(need.looks || used < 2);
+                words[taken] |= need.looks ? 0 : QUARRY_SLABS_TOUCHED;
             }
-            assert_int_equal(number[0] != number[1], word == 0 || !live);
+            assert_int_equal(used > 1u, live == taken + 1);
         }
 }
 
@@ -688,7 +694,7 @@ static void small_heap(void)
     options.pool_bytes = 1u << 20;
     assert_ok(quarry_heap_create(&f.heap, &options));
     assert_ok(quarry_heap_describe(f.heap, &f.about));
-    expect_equal(f.about.page_bytes, 4096);
+    expect_equal(f.about.page_bytes, 16384);
     uint64_t fits;
     assert_ok(quarry_heap_slots(f.heap, 16, &fits));
     expect(fits * 16 >= (1u << 20) * 95 / 100);

@@ -15,19 +15,22 @@ from collections import namedtuple
 
 from schedules import Model, Wrong, changed, planted, sound
 
+TURN = "sweep item", "sweep cursor", "sweep rest", "sweep kind", "sweep word"  # of one lane at a time
 FREE, BOUND, MOVING, LARGE = "free", "bound", "moving", "large"
 
-# kind: (state, class, version) of each chunk; words: of each chunk, (class, version, taken); cursor: of each class,
-# (busy, life, chunk, next); hint: of each class, (chunk, word, what it held) or None; live: slots, (chunk, class, number)
-Shared = namedtuple("Shared", "kind words cursor hint live")
+# kind: (state, class, version) of each chunk; words: of each chunk, (class, touched, taken); cursor: of each class,
+# (busy, life, chunk, next); live: slots, (chunk, class, number), also those that a malloc under way has by mistake;
+# turn: the lane that sweeps.  A hint is as old as can be: it leads to any word, and any of its bits seems clear.
+Shared = namedtuple("Shared", "kind words cursor live turn")
 # at: its next atomic; op: of its program; hand: its slots; full: nothing fitted at some instant of this malloc;
 # c, w, x, y: what the place needs; old: what the first reading saw; seen: this reading, so far; order: of its items
 Lane = namedtuple("Lane", "at op hand full c w x y old seen order")
 Case = namedtuple("Case", "bits chunks programs")
 
 BUGS = {
-    "hint": "a hint over a chunk that has another class by now is taken by an OR",
     "class": "a word that a hint leads to may be of any class",
+    "undo": "who has taken a slot of another class keeps it from all",
+    "mine": "who takes does not look which bits were clear",
     "past": "the cursor is not compared with its end",
     "twice": "a chunk is claimed by a store",
     "flying": "a chunk is closed though a word has a live slot",
@@ -41,7 +44,10 @@ BUGS = {
     "give": "who takes a cursor's rest leaves its bits set",
     "moving": "a proof takes a chunk that moves for one without space",
     "once": "a proof reads once",
-    "word version": "a proof does not compare the versions of words",
+    "touched": "who takes by a hint does not say so in the word",
+    "walked": "nor does who takes by a compare-exchange",
+    "flags": "a proof does not look at what was touched",
+    "stale flags": "a proof does not clear what was touched before",
     "kind version": "a proof does not compare the versions of kinds",
     "life": "a proof does not compare the lives of cursors",
     "unused": "a proof takes the chunk of a cursor for used",
@@ -61,7 +67,8 @@ class Slabs(Model):
 
     def start(self):
         word = (0, 0, self.all)
-        shared = Shared(((FREE, 0, 0),) * self.chunks, ((word, word),) * self.chunks, ((0, 0, 0, 9),) * 2, (None, None), frozenset())
+        kinds, words, cursors = ((FREE, 0, 0),) * self.chunks, ((word, word),) * self.chunks, ((0, 0, 0, 9),) * 2
+        shared = Shared(kinds, words, cursors, frozenset(), None)
         return self.looked(shared, tuple(self.begin(i, 0, ()) for i in range(len(self.programs))))
 
     def begin(self, i, op, hand):
@@ -96,12 +103,18 @@ class Slabs(Model):
                 yield shared, lane._replace(at="sample", c=0, x=0, y="whole")
                 yield shared, lane._replace(at="sample", c=0, x=1, y="whole")
                 return
-            yield shared, lane._replace(at="cursor")  # others have other hints
+            for c in range(self.chunks):
+                for w in range(self.words[self.programs[i][lane.op]]):
+                    for bit in range(self.bits):
+                        yield shared, lane._replace(at="or", c=c, w=w, x=1 << bit, y=1)
         if lane.at == "walk" and lane.c < self.chunks and shared.kind[lane.c][:2] == (BOUND, self.programs[i][lane.op]) == (BOUND, 0):
             yield shared, lane._replace(at="walk word", w=1)
-        if lane.at == "sweep":
-            yield shared, lane._replace(at="sweep item", x=self.items - 1, order=-1)
-        yield self.step(i, shared, lane)
+        if lane.at == "sweep" and shared.turn is None:
+            yield shared._replace(turn=i), lane._replace(at="sweep item", x=self.items - 1, order=-1)
+        now, then = self.step(i, shared, lane)
+        if now.turn == i and then.at not in TURN:
+            now = now._replace(turn=None)
+        yield now, then
 
     def step(self, i, shared, lane):
         at, op, hand, _, c, w, x, y, old, seen, order = lane
@@ -122,45 +135,62 @@ class Slabs(Model):
         def set_cursor(j, value):
             return shared._replace(cursor=changed(shared.cursor, j, value))
 
-        def set_hint(j, value):
-            return shared._replace(hint=changed(shared.hint, j, value))
-
         def take(value):
             """The lowest free slot of a word that holds `value`."""
             bit = ~value[2] & (value[2] + 1)
             slot = c, k, w * self.bits + bit.bit_length() - 1
-            after = value[0], value[1] + 1, value[2] | bit
-            return word(after)._replace(live=self.has(shared, slot).live), slot, after
+            after = value[0], int(bug != "walked"), value[2] | bit
+            return word(after)._replace(live=self.has(shared, slot).live), slot
 
         def got(slot):
             return self.begin(i, op + 1, hand + (slot,))
 
         sweep = lane._replace(at="sweep", c=0, w=0, x=None, y=None, old=None, seen=frozenset(), order=1)
 
+        def read():
+            """Reads a word: the first reading clears its flag."""
+            class_, touched, taken = shared.words[c][w]
+            return word((class_, touched if old is not None or bug == "stale flags" else 0, taken))
+
+        def dirty(touched):
+            return old is not None and touched and bug != "flags"
+
         def see(*what):
             """One more item is read: it was so."""
             return lane._replace(at="sweep item", x=x + order, w=0, y=None, seen=seen | {(x,) + what})
 
         if at == "hint":
-            hint = shared.hint[k]
-            if hint is None:
-                return shared, go("cursor")
-            return shared, go("take", c=hint[0], w=hint[1], x=hint[2], y=("cursor", 1))
+            return shared, go("cursor")
+        if at == "or":  # x: bits that seem clear; y: how often to try again
+            class_, touched, taken = shared.words[c][w]
+            bit = x & -x
+            number = w * self.bits + bit.bit_length() - 1
+            after = word((class_, touched if bug == "touched" else 1, taken | bit))
+            rest = self.all & ~(taken | bit)
+            if class_ != k and bug != "class":
+                if taken & bit or bug == "undo":
+                    return after, go("cursor")
+                return after._replace(live=self.has(shared, (c, class_, number)).live), go("undo", x=(class_, number, bit))
+            if not taken & bit or bug == "mine":
+                slot = c, k, number
+                return after._replace(live=self.has(shared, slot).live), got(slot)
+            if rest and y:
+                return after, go("or", x=rest, y=y - 1)
+            return after, go("cursor")
+        if at == "undo":
+            class_, touched, taken = shared.words[c][w]
+            if class_ != x[0] or not taken & x[2]:
+                raise Wrong(f"what is given back is not there: {shared.words[c][w]}")
+            after = word((class_, touched, taken & ~x[2]))
+            return after._replace(live=shared.live - {(c, x[0], x[1])}), go("cursor")
         if at == "take":  # y: where to go on in vain, and how often to try again
             now = shared.words[c][w]
-            if bug == "hint" and y[0] == "cursor" and x[2] != self.all and now[2] != self.all:
-                after, slot, _ = take(now)
-                return after, got(slot)
             if now == x and now[2] != self.all:
-                after, slot, value = take(now)
-                return after, go("keep", x=value, y=slot)
-            if y[1] and (now[0] == k or bug == "class") and now[2] != self.all:
+                after, slot = take(now)
+                return after, got(slot)
+            if y[1] and now[0] == k and now[2] != self.all:
                 return shared, go("take", x=now, y=(y[0], y[1] - 1))
-            if y[0] == "cursor":
-                return set_hint(k, None), go("cursor")
             return shared, go("walk", c=c + 1) if y[0] == "walk" else sweep
-        if at == "keep":
-            return set_hint(k, (c, w, x) if x[2] != self.all else None), got(y)
         if at == "cursor":
             busy, life, chunk, next_ = shared.cursor[k]
             if next_ < self.slots[k] + (bug == "past" and life > 0):
@@ -193,7 +223,7 @@ class Slabs(Model):
         if at == "bind":
             value = shared.words[c][w]
             taken = self.all if y == "cursor" else int(w == 0)
-            after = word((k, 1, taken))
+            after = word((k, 0, taken))
             if y != "cursor" and w == 0:
                 after = after._replace(live=self.has(shared, (c, k, 0)).live)
             if w + 1 < self.words[k]:
@@ -216,7 +246,7 @@ class Slabs(Model):
             return shared, go("walk word", w=w + 1) if w + 1 < self.words[k] else go("walk", c=c + 1)
         # ---- a proof: two readings of all ----
         if at == "sweep":
-            return shared, go("sweep item", x=0)
+            return (shared, lane) if shared.turn is not None else (shared._replace(turn=i), go("sweep item", x=0))
         if at == "sweep item":
             if 0 <= x < self.items:
                 return shared, go("sweep cursor") if x < 2 else go("sweep kind", c=x - 2)
@@ -231,15 +261,15 @@ class Slabs(Model):
                 return shared, go("sweep rest", c=chunk, y=(shared.cursor[x], (0 if bug == "life" else life, next_)), w=0)
             return shared, see((0 if bug == "life" else life, 9))
         if at == "sweep rest":
-            class_, version, taken = shared.words[c][w]
+            class_, touched, taken = shared.words[c][w]
             next_ = y[0][3]
             given = sum(1 << s % self.bits for s in range(next_) if s // self.bits == w)
-            tags = y[1:] + ((class_, 0 if bug == "word version" else version),)
+            after = read()
             if class_ == x and taken & given or bug == "unused":
-                return shared, see(*tags)
+                return after, sweep if dirty(touched) else see(*y[1:])
             if (w + 1) * self.bits < next_:
-                return shared, go("sweep rest", w=w + 1, y=(y[0],) + tags)
-            return shared, go("retire", y=y[0], w=0)
+                return after, go("sweep rest", w=w + 1)
+            return after, go("retire", y=y[0], w=0)
         if at == "sweep kind":
             tag = kind[:2] if bug == "kind version" else kind
             if kind[0] == FREE:
@@ -250,19 +280,21 @@ class Slabs(Model):
                 return shared, see(tag)
             return shared, go("sweep word", w=0, y=(kind, tag))
         if at == "sweep word":
-            class_, version, taken = shared.words[c][w]
+            class_, touched, taken = shared.words[c][w]
+            after = read()
             if class_ != y[0][1]:
-                return shared, sweep
+                return after, sweep
             if class_ == k and taken != self.all:
-                return shared, go("take", x=shared.words[c][w], y=("sweep", 1))
-            tags = y[1:] + ((class_, 0 if bug == "word version" else version),)
+                return after, go("take", x=after.words[c][w], y=("sweep", 1))
+            if dirty(touched):
+                return after, sweep
             if class_ != k and taken:
-                return shared, see(*tags)
+                return after, see(*y[1:])
             if w + 1 < self.words[class_] and not (bug == "first" and class_ != k):
-                return shared, go("sweep word", w=w + 1, y=(y[0],) + tags)
+                return after, go("sweep word", w=w + 1)
             if class_ == k:
-                return shared, see(*tags)
-            return shared, go("close", w=0, x=y[0])
+                return after, see(*y[1:])
+            return after, go("close", w=0, x=y[0])
         if at == "verdict":
             if not lane.full:
                 raise Wrong(f"nothing of class {k} fits, it says")
@@ -273,17 +305,17 @@ class Slabs(Model):
                 return set_kind(MOVING, x[1]), go("close word", w=0)
             return shared, sweep
         if at == "close word":
-            class_, version, taken = shared.words[c][w]
+            class_, touched, taken = shared.words[c][w]
             if taken == 0 or bug == "flying" or (bug == "first" and w):
-                after = word((class_, version + 1, self.all))
+                after = word((class_, 0, self.all))
                 return after, go("close word", w=w + 1) if w + 1 < self.words[x[1]] else go("closed")
             return shared, go("bound again" if w == 0 or bug == "reopen" else "reopen", w=w - 1)
         if at == "closed":
             after = set_kind(FREE, x[1])
             return after, go("claim", w=0, x=after.kind[c], y="at once")
         if at == "reopen":
-            class_, version, taken = shared.words[c][w]
-            return word((class_, version, 0)), go("reopen", w=w - 1) if w else go("bound again")
+            class_, touched, taken = shared.words[c][w]
+            return word((class_, touched, 0)), go("reopen", w=w - 1) if w else go("bound again")
         if at == "bound again":
             return set_kind(BOUND, x[1]), sweep
         # ---- the rest of the slots of another class's cursor become free ----
@@ -296,9 +328,9 @@ class Slabs(Model):
                 return shared, go("retired")
             return set_cursor(x, y[:3] + (9,)), go("retired" if bug == "give" else "retire word")
         if at == "retire word":
-            class_, version, taken = shared.words[c][w]
+            class_, touched, taken = shared.words[c][w]
             rest = sum(1 << s % self.bits for s in range(y[3], self.slots[x]) if s // self.bits == w)
-            after = word((class_, version, taken & ~rest))
+            after = word((class_, touched, taken & ~rest))
             return after, go("retire word", w=w + 1) if w + 1 < self.words[x] else go("retired")
         if at == "retired":
             return (shared if bug == "retire" else set_kind(BOUND, x)), sweep
@@ -318,15 +350,13 @@ class Slabs(Model):
         if at == "give":
             _, k, number = hand[0]
             w = number // self.bits
-            class_, version, taken = shared.words[c][w]
+            class_, touched, taken = shared.words[c][w]
             bit = 1 << number % self.bits
             if class_ != k or not taken & bit:
                 raise Wrong(f"{hand[0]} is freed, its word is {shared.words[c][w]}")
-            value = class_, version, taken & ~bit
+            value = class_, touched, taken & ~bit
             words = changed(shared.words, c, changed(shared.words[c], w, value))
-            return shared._replace(words=words, live=shared.live - {hand[0]}), go("give hint", w=w, x=value)
-        if at == "give hint":
-            return set_hint(hand[0][1], (c, w, x)), self.begin(i, op + 1, hand[1:])
+            return shared._replace(words=words, live=shared.live - {hand[0]}), self.begin(i, op + 1, hand[1:])
         raise AssertionError(at)
 
     def check_end(self, shared, lanes):

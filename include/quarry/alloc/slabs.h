@@ -35,29 +35,38 @@
 #define QUARRY_SLABS_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
 
 /* Steps 1 and 2.
- *   group   lanes of `all` that want the same class; h->classes: they want no slot
+ *   size    as quarry_slabs_more_of; who wants a row of chunks has none here
+ *   *left   whether lanes of `all` have none
  * Returns the caller's place or QUARRY_SLABS_NONE.  Scope: `all`. */
-SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint32_t group, uint32_t class_)
+SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint32_t size, int *left)
 {
-    uint32_t bits = 0, spread = QUARRY_SLABS_BARREN;
-    uint64_t first = 0, place;
-    if (simt_rank(group) == 0 && class_ < h->classes) {
-        spread = simt_load_u32(&h->spread[class_], relaxed);
-        uint64_t *hint = quarry_slabs_hint(h, class_);
-        uint64_t seen = simt_load_u64(&hint[1], relaxed);
-        first = simt_load_u64(&hint[0], relaxed); /* perhaps not of the same word: then the exchange fails */
-        if (quarry_slabs_is_of(seen, class_)) {
-            bits = quarry_slabs_take(quarry_slabs_word(h, first), &seen, class_, simt_popc_u32(group));
-            simt_store_u64(&hint[1], quarry_slabs_is_of(seen, class_) && (uint32_t)seen != ~0u ? seen : 0,
-                           relaxed);
+    const uint32_t group = simt_match_u32(all, size), leader = simt_ctz_u32(group), k = simt_rank(group);
+    uint32_t bits = 0, id = 0, spread = QUARRY_SLABS_BARREN;
+    uint64_t place = QUARRY_SLABS_NONE;
+    if (k == 0 && size < h->classes) {
+        spread = simt_load_u32(&h->spread[size], relaxed);
+        uint64_t *hint = quarry_slabs_hint(h, size, simt_thread() / SIMT_LANES);
+        uint64_t seen = simt_load_u64(hint, relaxed);
+        uint32_t clear = (uint32_t)seen;
+        id = (uint32_t)(seen >> 32);
+        if (clear) {
+            uint64_t *word = quarry_slabs_word(h, quarry_slabs_first(h, id));
+            bits = quarry_slabs_or(word, &clear, size, simt_popc_u32(group));
+            simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
         }
     }
-    place = quarry_slabs_deal(all, group, simt_ctz_u32(group), first, bits, 0, QUARRY_SLABS_NONE);
-    if (simt_any(all, place == QUARRY_SLABS_NONE)) {
+    id = simt_shuffle_u32(all, id, leader);
+    bits = simt_shuffle_u32(all, bits, leader);
+    if (k < simt_popc_u32(bits))
+        place = quarry_slabs_first(h, id) + quarry_kth_of_run_u32(bits, k + 1u);
+    *left = simt_any(all, place == QUARRY_SLABS_NONE);
+    if (*left) {
         uint32_t cursor =
-            spread & QUARRY_SLABS_BARREN ? QUARRY_NO_PAGE : quarry_slabs_own_cursor(h, class_, spread, 0);
-        place = quarry_slabs_draw(h, all, group, cursor, class_, place);
+            spread & QUARRY_SLABS_BARREN ? QUARRY_NO_PAGE : quarry_slabs_own_cursor(h, size, spread, 0);
+        place = quarry_slabs_draw(h, all, group, cursor, size, place);
+        *left = simt_any(all, place == QUARRY_SLABS_NONE);
     }
+    simt_sync(all); /* what one acquired, each has */
     return place;
 }
 
@@ -112,7 +121,7 @@ QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, ui
     need.its_block = block;
     need.asked = 0;
     need.dense = 0;
-    need.left = simt_ballot(all, !block);
+    need.left = wants;
     SIMT_ROLLED
     while (need.left) {
         uint32_t its = need.left >> simt_lane() & 1u ? need.its_size : ~0u;
@@ -139,22 +148,22 @@ QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, ui
 /* A block, or NULL. */
 QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h, uint64_t bytes)
 {
-    uint32_t class_ = quarry_slabs_class(h, bytes), chunks = 0;
-    void *block = SIMT_NULL;
-    if (class_ >= h->classes) {
-        class_ = h->classes;
-        chunks = quarry_page_count(&h->pages, bytes);
-    }
+    uint32_t size = quarry_slabs_class(h, bytes);
+    uint64_t place;
+    int left;
+    if (size >= h->classes)
+        size = h->classes + quarry_page_count(&h->pages, bytes);
     uint32_t all = quarry_group(h->kinds, QUARRY_SITE_SLABS_MALLOC);
-    uint32_t group = simt_match_u32(all, class_ + chunks);
-    if (simt_any(all, chunks == 0)) {
-        uint64_t place = quarry_slabs_new(h, all, group, class_);
-        if (place != QUARRY_SLABS_NONE)
-            block = quarry_slabs_block(h, place, class_);
+    if (all ==
+        SIMT_ALL_LANES) /* a mask that the compiler knows: a collective of another has 5 instructions more */
+        place = quarry_slabs_new(h, SIMT_ALL_LANES, size, &left);
+    else
+        place = quarry_slabs_new(h, all, size, &left);
+    void *block = place == QUARRY_SLABS_NONE ? SIMT_NULL : quarry_slabs_block(h, place, size);
+    if (left) {
+        block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, size, block);
+        simt_sync(all); /* likewise */
     }
-    if (simt_any(all, !block))
-        block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, class_ + chunks, block);
-    simt_sync(all); /* what one acquired, each has */
     return block;
 }
 
@@ -181,6 +190,22 @@ SIMT_FN void quarry_slabs_free_row(const struct quarry_slabs *h, uint32_t chunk,
         quarry_slabs_let_go(h, first + i - 1u, QUARRY_SLABS_IS_FREE, 0, 0);
 }
 
+/* Frees the slots of all lanes of `all`. */
+SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const struct quarry_slabs_where *w)
+{
+    uint64_t first = quarry_slabs_place(w->page, w->slot / QUARRY_SLABS_BITS * QUARRY_SLABS_BITS);
+    uint64_t *word = quarry_slabs_word(h, first);
+    uint32_t group = simt_match_u64(all, (uint64_t)(uintptr_t)word);
+    uint64_t bits = quarry_share_or_u32(all, group, 1u << w->slot % QUARRY_SLABS_BITS);
+    simt_sync(all); /* what each did, before the first lane's release */
+    if (simt_rank(group) == 0) {
+        QUARRY_ASSERT_LIVE(simt_popc_u64(bits) == simt_popc_u32(group)); /* each lane another slot */
+        (void)simt_and_u64(word, ~bits, release);                        /* pairs with takes */
+        quarry_slabs_leave(h, quarry_slabs_kind_class(w->kind), first, (uint32_t)bits);
+    }
+    simt_sync(all); /* none goes on whose slot still looks taken */
+}
+
 /* Progress: lanes of a warp that free slots of a word together wait for each other, and for nobody else. */
 SIMT_FN void quarry_slabs_free(const struct quarry_slabs *h, void *block)
 {
@@ -192,24 +217,11 @@ SIMT_FN void quarry_slabs_free(const struct quarry_slabs *h, void *block)
     QUARRY_ASSERT_LIVE(quarry_slabs_is_live(h, &w));
     if (!w.is_slot)
         return;
-    uint64_t first = quarry_slabs_place(w.page, w.slot / QUARRY_SLABS_BITS * QUARRY_SLABS_BITS);
-    uint64_t *word = quarry_slabs_word(h, first);
     uint32_t all = quarry_group(h->kinds, QUARRY_SITE_SLABS_FREE);
-    uint32_t group = simt_match_u64(all, (uint64_t)(uintptr_t)word);
-    uint64_t bits = quarry_share_or_u32(all, group, 1u << w.slot % QUARRY_SLABS_BITS);
-    simt_sync(all); /* what each did, before the first lane's release */
-    if (simt_rank(group) == 0) {
-        QUARRY_ASSERT_LIVE(simt_popc_u64(bits) == simt_popc_u32(group)); /* each lane another slot */
-        if (simt_popc_u64(bits) < QUARRY_SLABS_HINT) {
-            (void)simt_and_u64(word, ~bits, release); /* pairs with takes */
-            uint32_t class_ = quarry_slabs_kind_class(w.kind);
-            quarry_slabs_leave(h, class_, first, quarry_slabs_change(0, class_, (uint32_t)~bits));
-        } else {
-            uint64_t now = simt_and_u64(word, ~bits, release) & ~bits;
-            quarry_slabs_leave(h, quarry_slabs_kind_class(w.kind), first, now);
-        }
-    }
-    simt_sync(all); /* none goes on whose slot still looks taken */
+    if (all == SIMT_ALL_LANES) /* as in quarry_slabs_take_block */
+        quarry_slabs_give(h, SIMT_ALL_LANES, &w);
+    else
+        quarry_slabs_give(h, all, &w);
 }
 
 #define quarry_slabs_settle QUARRY_NOTHING_TO_SETTLE
@@ -245,7 +257,8 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_MOST_BYTES (1u << 18) /* of a chunk, unless the user says so */
 #define QUARRY_SLABS_PAGE_BYTES (1u << 16) /* the same where only the number of chunks is known */
 #define QUARRY_SLABS_LEAST_BYTES (1u << 10)
-#define QUARRY_SLABS_DEBUG_UNIT 128u  /* with what debug mode adds, and 16 bytes: layout.h */
+#define QUARRY_SLABS_SMALL_BYTES (1u << 14) /* has 64 slots of 256 bytes, those of two warps */
+#define QUARRY_SLABS_DEBUG_UNIT 128u        /* with what debug mode adds, and 16 bytes: layout.h */
 #define QUARRY_SLABS_COPIES 128u      /* of the heap's struct, at most: a multiprocessor's warps read one */
 #define QUARRY_SLABS_CURSORS 512u     /* of a class, at most; and at most one for 64 chunks */
 #define QUARRY_SLABS_HINTS (1u << 20) /* hints, at most; and at most a 256th of the heap */
@@ -263,13 +276,13 @@ SIMT_HOST_FN void quarry_slabs_set_classes(struct quarry_slabs *h)
         h->classes--;
 }
 
-/* The chunk for a pool of so many bytes: 2048 chunks or a few less, if that leaves 4 KiB for each, and at least 64. */
+/* The chunk for a pool of so many bytes: 2048 chunks or a few less, if that leaves 16 KiB for each, and at least 30. */
 SIMT_HOST_FN uint64_t quarry_slabs_chunk_bytes(uint64_t pool)
 {
     uint64_t bytes = QUARRY_SLABS_MOST_BYTES;
-    while (bytes > 4u * QUARRY_SLABS_LEAST_BYTES && bytes > (pool + pool / 8u) / 2048u)
+    while (bytes > QUARRY_SLABS_SMALL_BYTES && bytes > (pool + pool / 8u) / 2048u)
         bytes /= 2u;
-    while (bytes > QUARRY_SLABS_LEAST_BYTES && bytes > pool / 64u)
+    while (bytes > QUARRY_SLABS_LEAST_BYTES && bytes > pool / 30u)
         bytes /= 2u;
     return bytes;
 }
@@ -304,8 +317,7 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
         (uint64_t *)quarry_layout_section(l, "cursors", cursors * sizeof *h->cursor, QUARRY_SECTION_ALIGN);
     h->spread =
         (uint32_t *)quarry_layout_section(l, "spread", h->classes * sizeof *h->spread, QUARRY_SECTION_ALIGN);
-    h->hint =
-        (uint64_t *)quarry_layout_section(l, "hints", h->hints * 2u * sizeof *h->hint, QUARRY_SECTION_ALIGN);
+    h->hint = (uint64_t *)quarry_layout_section(l, "hints", h->hints * sizeof *h->hint, QUARRY_SECTION_ALIGN);
     h->words = (uint64_t *)quarry_layout_section(l, "words", l->pages * h->stride * sizeof *h->words,
                                                  QUARRY_SECTION_ALIGN);
     h->pages = quarry_layout_pages(l);
@@ -323,8 +335,10 @@ SIMT_HOST_FN enum quarry_layout_result quarry_slabs_layout(struct quarry_slabs *
         h->unit_log++;
     h->units = (uint32_t)(quarry_round_up(l->page_bytes, unit) >> h->unit_log);
     h->stride = QUARRY_SLABS_WORDS(h->units);
+    for (h->word_log = 0; 1u << h->word_log < h->stride;)
+        h->word_log++;
     quarry_slabs_set_classes(h);
-    uint32_t most = UINT32_MAX / h->stride; /* words have numbers of 32 bits */
+    uint32_t most = UINT32_MAX >> h->word_log; /* words have numbers of 32 bits */
     result = quarry_layout_fit_units(l, quarry_slabs_sections, h,
                                      most < QUARRY_SLABS_MOST ? most : QUARRY_SLABS_MOST, unit);
     if (result != QUARRY_LAYOUT_OK)

@@ -8,32 +8,37 @@
  *              free: nobody's.  bound: it has slots of the class; more: 1 + the number of the cursor that had it, or 0.
  *              moving: somebody binds it, closes it, or takes it for a large block, or gives back a cursor's rest.
  *              large: a block of `more` chunks begins here; 0: one goes on.
- *     word     63        56 55         32 31        0     `stride` words for each chunk, one for 32 slots
- *             | class + 1  |   version   |   taken   |     slots that the chunk has not are taken for ever
+ *     word     63        56       32      31        0     `stride` words for each chunk, one for 32 slots
+ *             | class + 1  | 0 | touched |   taken   |     slots that the chunk has not are taken for ever
  *     cursor   63    62     51 50       27 26       0     `cursors` for each class
  *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
  *     spread   how many of its cursors a class uses, less 1: 2^n - 1; bit 31: it is barren.  One for each class
- *     hint     place of a word's first slot; what it held when somebody last looked.  One for a warp and a class
+ *     hint     63        32 31        0     one for a warp and a class
+ *             | id of a word |   bits   |   that seemed clear when somebody last looked
  *
- * Versions count: that of a kind every change; that of a word, since its chunk was bound, all takes, and when it is
- * closed; the life of a cursor how often it was filled.  They start anew after 2^30, 2^24 and 2^12.
+ * The version of a kind counts every change, the life of a cursor how often it was filled.  They start anew after 2^30
+ * and 2^12.  Whoever takes slots of a word makes it touched; what for, alloc/slabs/slabs_sweep.h says.
  *
  * Who has what.
- *   A slot is taken by a compare-exchange of its word, which finds its bit clear and the word's class right.  So it
- *   does not matter how old the hint or the look is that led there: a chunk that another class has by now has another
- *   class in its words.  Or by an add to a cursor: whoever the add gives numbers below the number of slots has those
- *   slots, and nobody else can, because their bits are set.
+ *   A slot is taken by an OR into its word, or by a compare-exchange: who finds its bit clear, and the word's class
+ *   right, has it.  It does not matter how old the hint is that led there.  A word whose chunk was closed meanwhile, or
+ *   is yet to be bound, is full, and an OR changes nothing.  A word whose chunk has another class by now tells so: then
+ *   who has set clear bits clears them again.  Meanwhile they look taken: nobody else has them, and nobody closes the
+ *   chunk.
+ *   Or by an add to a cursor: whoever the add gives numbers below the number of slots has those slots, and nobody else
+ *   can, because their bits are set.
  *   A chunk is moved from `free` or `bound` to `moving` by a compare-exchange of its kind, so one group has it.
  *   Who closes a chunk changes its words one by one from empty to full.  A word that is not empty has a live slot, or
  *   one that a cursor has: then the others are opened again.  A free that is on its way has not yet cleared its bit,
  *   so its word is not empty.  When all words are full nobody can take a slot, and nobody has one to free.
  *   A cursor is filled by who set its `busy` bit.  Nobody waits for that: who finds it set for a while looks elsewhere.
  *
- * Order.  A free clears its bit by an AND, release.  Takes and closes are compare-exchanges, acquire.  All between are
- * read-modify-writes.  So what was done to a slot happens-before what its next owner does, or who closes the chunk.
- * The kind carries that on: it is stored as free with release, and claimed with acquire.  Who binds a chunk carries
- * it to who takes the slots: words that have free slots are written behind a fence, and a cursor is stored with
- * release, and added to with acquire. */
+ * Order.  A free clears its bit by an AND, release.  Takes and closes acquire.  All between are read-modify-writes.  So
+ * what was done to a slot happens-before what its next owner does, or who closes the chunk.  The kind carries
+ * that on: it is stored as free with release, and claimed with acquire.  Who binds a chunk carries it to who takes the
+ * slots: words that have free slots are written behind a fence, and a cursor is stored with release, and added to with
+ * acquire.  Before that those words are full, from the beginning on.  For an OR by a stale hint may take effect before
+ * they are written, and what it gives back after that: if it had set a bit, it would clear somebody else's. */
 #ifndef QUARRY_ALLOC_SLABS_MAP_H
 #define QUARRY_ALLOC_SLABS_MAP_H
 
@@ -49,8 +54,7 @@
 #define QUARRY_SLABS_MOST                                                                                    \
     0x00fffffeu /* chunks: a cursor has their numbers, and a kind how many a block has */
 
-#define QUARRY_SLABS_TAKE ((uint64_t)1 << 32) /* added to a word by each change that is no free */
-#define QUARRY_SLABS_VERSION (~(uint64_t)0 >> 40 << 32)
+#define QUARRY_SLABS_TOUCHED ((uint64_t)1 << 32) /* of a word: see above */
 
 #define QUARRY_SLABS_NEXT 0x07ffffffu /* of a cursor */
 #define QUARRY_SLABS_CHUNK 27u
@@ -81,7 +85,8 @@ struct quarry_slabs {
     struct quarry_sweep *sweep;
     uint32_t units;    /* of a chunk */
     uint32_t unit_log; /* a unit has 2^unit_log bytes */
-    uint32_t stride;   /* words of a chunk */
+    uint32_t stride;   /* words of a chunk: */
+    uint32_t word_log; /* at most 2^word_log */
     uint32_t classes;
     uint32_t stepped; /* units of the largest slot of a stepped class, */
     uint32_t steps;   /* how many such classes there are, */
@@ -217,10 +222,10 @@ SIMT_FN int quarry_slabs_is_of(uint64_t word, uint32_t class_)
     return (uint32_t)(word >> 56) == class_ + 1u;
 }
 
-/* What a word holds after a change that is no free. */
-SIMT_FN uint64_t quarry_slabs_change(uint64_t word, uint32_t class_, uint32_t taken)
+/* A word of the class that nobody has touched. */
+SIMT_FN uint64_t quarry_slabs_of(uint32_t class_, uint32_t taken)
 {
-    return (uint64_t)(class_ + 1u) << 56 | ((word + QUARRY_SLABS_TAKE) & QUARRY_SLABS_VERSION) | taken;
+    return (uint64_t)(class_ + 1u) << 56 | taken;
 }
 
 /* ---- cursors ---- */
@@ -285,9 +290,9 @@ SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, ui
         h->kinds[i] = i < bound ? quarry_slabs_next_kind(0, QUARRY_SLABS_IS_BOUND, class_, more) : 0;
     }
     for (uint64_t i = thread; i < bound * h->stride; i += threads)
-        h->words[i] = quarry_slabs_change(0, (uint32_t)i / h->stride / used, ~0u);
+        h->words[i] = quarry_slabs_of((uint32_t)i / h->stride / used, ~0u);
     for (uint64_t i = bound * h->stride + thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
-        h->words[i] = 0; /* of no class */
+        h->words[i] = ~0u; /* of no class, and full, as if its chunk had been closed */
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads) {
         uint32_t class_ = quarry_divide_u32((uint32_t)i, h->cursors), at = (uint32_t)i - class_ * h->cursors;
         uint32_t k = apart ? at % apart * 8u + at / apart : at;
@@ -296,7 +301,7 @@ SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, ui
     }
     for (uint64_t i = thread; i < h->classes; i += threads)
         h->spread[i] = used - 1u;
-    for (uint64_t i = thread; i < 2u * (uint64_t)h->hints; i += threads)
+    for (uint64_t i = thread; i < h->hints; i += threads)
         h->hint[i] = 0;
 }
 
@@ -313,7 +318,7 @@ SIMT_FN void quarry_slabs_bind(const struct quarry_slabs *h, uint32_t group, uin
     SIMT_ROLLED
     for (uint32_t i = simt_rank(group); i < words; i += simt_popc_u32(group)) {
         uint32_t bits = ~quarry_slabs_from(i, taken) | quarry_slabs_from(i, slots);
-        simt_store_u64(&word[i], quarry_slabs_change(0, class_, bits), fenced);
+        simt_store_u64(&word[i], quarry_slabs_of(class_, bits), fenced);
     }
     simt_sync(group);
 }
@@ -335,7 +340,7 @@ SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uin
     SIMT_ROLLED
     while (closed && i < words) {
         uint64_t seen = simt_load_u64(&word[i], relaxed);
-        uint64_t full = quarry_slabs_change(seen, class_, ~0u);
+        uint64_t full = quarry_slabs_of(class_, ~0u);
         closed = (uint32_t)seen == quarry_slabs_from(i, slots);
         /* Order: acquires what was done to the slots; a sweep that sees it sees that the chunk moves. */
         closed = closed && simt_cas_u64(&word[i], seen, full, acq_rel) == seen;

@@ -115,7 +115,7 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
             simt_fence(acq_rel); /* as quarry_slabs_bind */
             SIMT_ROLLED
             for (uint32_t i = 0; i < words; i++)
-                simt_store_u64(&word[i], quarry_slabs_change(0, class_, ~0u), fenced);
+                simt_store_u64(&word[i], quarry_slabs_of(class_, ~0u), fenced);
             uint64_t then = simt_load_u64(cursor, relaxed);
             quarry_slabs_fill_cursor(h, index, chunk, then, got);
             quarry_slabs_adapt(h, class_, QUARRY_SLABS_SAMPLES * 8u / look,
@@ -236,8 +236,7 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
         if (alone && slots - got >= QUARRY_SLABS_HINT) {
             uint32_t word = got / QUARRY_SLABS_BITS;
             uint32_t taken = ~quarry_slabs_from(word, got) | quarry_slabs_from(word, slots);
-            quarry_slabs_leave(h, class_, quarry_slabs_place(chunk, word * QUARRY_SLABS_BITS),
-                               quarry_slabs_change(0, class_, taken));
+            quarry_slabs_leave(h, class_, quarry_slabs_place(chunk, word * QUARRY_SLABS_BITS), ~taken);
         }
     }
     need->place = quarry_slabs_deal(group, group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got,
@@ -265,7 +264,7 @@ SIMT_NOINLINE_FN void quarry_slabs_take_from(struct quarry_slabs_need *need)
         if (clear && from < asked)
             bits = quarry_slabs_take(word, &seen, class_, (to < asked ? to : asked) - from);
         if (bits && simt_popc_u32(~(uint32_t)seen) >= QUARRY_SLABS_HINT)
-            quarry_slabs_leave(h, class_, first, seen);
+            quarry_slabs_leave(h, class_, first, ~(uint32_t)seen);
         SIMT_ROLLED
         for (uint32_t givers = simt_ballot(group, bits); givers; givers &= givers - 1u)
             need->place = quarry_slabs_deal(group, group, simt_ctz_u32(givers), first, bits, 0, need->place);

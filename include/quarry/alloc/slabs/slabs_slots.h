@@ -6,7 +6,7 @@
 
 #include "quarry/alloc/slabs/slabs_map.h"
 
-#define QUARRY_SLABS_HINT 8u /* free slots of a word from which it is worth a look; fewer are a guess */
+#define QUARRY_SLABS_HINT 8u /* free slots of a word from which it is worth a hint */
 
 /* ---- words ---- */
 
@@ -29,7 +29,7 @@ SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t clas
     SIMT_ROLLED
     while (quarry_slabs_is_of(*seen, class_) && (uint32_t)*seen != ~0u) {
         uint32_t bits = quarry_slabs_lowest(~(uint32_t)*seen, n);
-        uint64_t after = quarry_slabs_change(*seen, class_, (uint32_t)*seen | bits);
+        uint64_t after = *seen | bits | QUARRY_SLABS_TOUCHED;
         uint64_t now = simt_cas_u64(word, *seen, after, acquire); /* pairs with frees */
         if (now == *seen) {
             *seen = after;
@@ -40,14 +40,50 @@ SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t clas
     return 0;
 }
 
-/* ---- hints and cursors ---- */
+/* Takes up to n slots of a word that a hint leads to.  Others' ORs into the word don't disturb it, as they would a
+ * compare-exchange.
+ *   clear   bits that seem clear; then, as far as is known; 0 if the word is of another class
+ * Returns their bits.  Waits for nobody: each try in vain is another's success. */
+SIMT_FN uint32_t quarry_slabs_or(uint64_t *word, uint32_t *clear, uint32_t class_, uint32_t n)
+{
+    uint32_t got = 0;
+    SIMT_ROLLED
+    while (*clear && n) {
+        uint32_t wants = quarry_slabs_lowest(*clear, n);
+        uint64_t now = simt_or_u64(word, wants | QUARRY_SLABS_TOUCHED, acquire); /* pairs with frees */
+        uint32_t fresh = wants & ~(uint32_t)now;
+        *clear = ~((uint32_t)now | wants);
+        if (!quarry_slabs_is_of(now, class_)) { /* only in the first try, or while it has got none */
+            if (fresh)
+                (void)simt_and_u64(word, ~(uint64_t)fresh, relaxed);
+            *clear = 0;
+            break;
+        }
+        got |= fresh;
+        n -= simt_popc_u32(fresh);
+    }
+    return got;
+}
 
-/* The calling warp's hint for the class.  Those of one class lie side by side.  Each class begins elsewhere: 256 of
- * them have a 256th each, and those of a few classes lie far apart.  So warps share hints only if they are many. */
-SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class_)
+/* A word's number in hints: its chunk, and its number there, of h->word_log bits. */
+SIMT_FN uint32_t quarry_slabs_id(const struct quarry_slabs *h, uint64_t place)
+{
+    return (uint32_t)(place >> 16) << h->word_log | ((uint32_t)place & 0xffffu) / QUARRY_SLABS_BITS;
+}
+
+/* The place of that word's first slot. */
+SIMT_FN uint64_t quarry_slabs_first(const struct quarry_slabs *h, uint32_t id)
+{
+    return quarry_slabs_place(id >> h->word_log, (id & ((1u << h->word_log) - 1u)) * QUARRY_SLABS_BITS);
+}
+
+/* A word and bits of it that seem clear: the hint of warp `warp` for the class.  Those of one class lie side by side.
+ * Each class begins elsewhere: 256 of them have a 256th each, and those of a few classes lie far apart.  So warps share
+ * hints only if they are many. */
+SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class_, uint32_t warp)
 {
     uint32_t apart = 157u * (h->hints / 256u) | 1u; /* 157: odd, and 256 times the golden ratio */
-    return &h->hint[2u * (uint64_t)((simt_thread() / SIMT_LANES + class_ * apart) & (h->hints - 1u))];
+    return &h->hint[(warp + class_ * apart) & (h->hints - 1u)];
 }
 
 #define QUARRY_SLABS_BARREN ((uint32_t)1 << 31)
@@ -134,12 +170,11 @@ SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t all, u
     return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, 0, got, place);
 }
 
-/* Leaves a hint for the class: a word, and what it holds. */
-SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, uint64_t first, uint64_t seen)
+/* Leaves a hint for the class: a word, and bits of it that seem clear. */
+SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, uint64_t first, uint32_t clear)
 {
-    uint64_t *hint = quarry_slabs_hint(h, class_);
-    simt_store_u64(&hint[0], first, relaxed);
-    simt_store_u64(&hint[1], seen, relaxed);
+    simt_store_u64(quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES),
+                   (uint64_t)quarry_slabs_id(h, first) << 32 | clear, relaxed);
 }
 
 #endif

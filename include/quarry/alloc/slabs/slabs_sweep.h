@@ -12,18 +12,21 @@
  * A turn of core/sweep.h has two passes, and each reads everything: kinds, words and cursors.  (For rows of n chunks it
  * reads each chunk whose number is a multiple of n, and those beside it as far as they are vacant: every row has one.)
  * Neither may see what fits; nor, for a class, a chunk that moves, nor a cursor of the turn's classes that has slots
- * left, nor one of another class that has, and whose chunk has no live slot.  And both must read the same versions, and
- * cursors that are as far: the sum of a number that is made of each must be the same.  (Different versions have the
- * same sum once in 2^64.)
+ * left, nor one of another class that has, and whose chunk has no live slot.  And both must read the same versions of
+ * kinds, and cursors that are as far: the sum of a number that is made of each must be the same.  (Different versions
+ * have the same sum once in 2^64.)  Of a word that it reads the first pass clears the flag `touched`, which whoever
+ * takes a slot sets; the second must find it clear.  One turn is under way at a time, so nobody else clears it.
  * Then nothing fitted between the passes:
- *   A slot that the second pass saw taken was taken then.  Else somebody has taken it since, and its word's version
- *   has changed since the first pass read it; or its chunk was bound anew, and the kind's version has.  So a word
- *   without a clear bit had none then, and a chunk with a live slot had one.
+ *   A slot that the second pass saw taken was taken then.  Else somebody has taken it since, and has touched its word;
+ *   or its chunk was bound anew, and the kind's version has changed.  So a word without a clear bit had none then, and a
+ *   chunk with a live slot had one.
  *   A chunk that neither pass saw moving, and whose kind has one version in both, did not move between them.
  *   A cursor that both saw empty, in one life, had nothing between them: it gets slots only in a new life.
  *   A cursor that both saw equally far, in one life, gave nothing between them: so a slot that it had given before, and
  *   that the second pass saw taken, was live between them, and its chunk was not empty.
  *   So whatever there was between the passes was in one of the words, and no chunk was on its way.
+ * A slot that a malloc under way has taken by a stale hint, and is about to give back, counts as taken: a lane that has
+ * no block yet holds one at most.
  *
  * Order.  Kinds are stored with release, words and cursors that make a chunk closed or retired are changed with
  * release, and a pass ends with a fence.  So if the first pass sees a step of somebody's change, the second sees the
@@ -65,18 +68,20 @@ struct quarry_slabs_need {
     uint32_t seen;   /* whether a chunk was free, as far as is known; */
     uint32_t closes; /* and whether also to close chunks of other classes without a live slot */
     uint32_t start;  /* the word of a chunk to look at first */
-    uint32_t looks;  /* of a walk: how many there were; the last one saw */
-    uint32_t own;    /* this chunk, of the calling lane, */
-    uint32_t ours;   /* and lanes whose chunk is of the class, and waits for a visit */
+    uint32_t
+        looks; /* of a sweep: the number of the pass; of a walk: how many there were, and the last one saw */
+    uint32_t own;  /* this chunk, of the calling lane, */
+    uint32_t ours; /* and lanes whose chunk is of the class, and waits for a visit */
 };
 
 /* What a lane saw of a chunk. */
 enum {
     QUARRY_SLABS_SAW_VACANT = 1, /* it is free, or moves, or has no live slot */
     QUARRY_SLABS_SAW_MOVING = 2,
-    QUARRY_SLABS_SAW_TURNS = 4, /* it has a clear bit, and a class that the turn is about; */
-    QUARRY_SLABS_SAW_OURS = 8,  /* the same of a class that serves the group */
-    QUARRY_SLABS_SAW_CLASS = 16 /* times its class */
+    QUARRY_SLABS_SAW_TURNS = 4,    /* it has a clear bit, and a class that the turn is about; */
+    QUARRY_SLABS_SAW_OURS = 8,     /* the same of a class that serves the group */
+    QUARRY_SLABS_SAW_TOUCHED = 16, /* somebody has taken a slot that matters since the first pass */
+    QUARRY_SLABS_SAW_CLASS = 32    /* times its class */
 };
 
 /* Is a turn about slots of the class? */
@@ -91,14 +96,25 @@ SIMT_FN void quarry_slabs_count_version(struct quarry_slabs_need *need, uint32_t
     need->number += quarry_slabs_number(thing, version);
 }
 
-/* Looks at a chunk.  Of the turn's classes, counts the versions of all words; else of those up to the first that has a
- * live slot.  So they are the same, whoever reads.  Returns what the caller saw.  It may be wrong in a moment. */
+/* Reads a word that the turn relies on.  The first pass clears its flag, and whoever takes a slot sets it.  So the
+ * second pass sees whether somebody has: then the turn is dirty. */
+SIMT_FN uint64_t quarry_slabs_read(const struct quarry_slabs_need *need, uint32_t word)
+{
+    uint64_t *at = &need->slabs->words[word], seen = simt_load_u64(at, relaxed);
+    if ((seen & QUARRY_SLABS_TOUCHED) && need->looks == 0) {
+        (void)simt_and_u64(at, ~QUARRY_SLABS_TOUCHED, relaxed);
+        seen &= ~QUARRY_SLABS_TOUCHED;
+    }
+    return seen;
+}
+
+/* Looks at a chunk.  Of the turn's classes, reads all words; else those up to the first that has a live slot.  Returns
+ * what the caller saw.  It may be wrong in a moment. */
 SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chunk)
 {
     const struct quarry_slabs *h = need->slabs;
     uint64_t kind = quarry_slabs_kind(h, chunk);
-    uint32_t class_ = quarry_slabs_kind_class(kind), live = 0, clear = 0;
-    const int turns = quarry_slabs_is_about(need->size, class_), ours = class_ - need->class_ <= need->wide;
+    uint32_t class_ = quarry_slabs_kind_class(kind), saw = QUARRY_SLABS_SAW_VACANT, clear = 0;
     quarry_slabs_count_version(need, ~chunk, (uint32_t)(kind >> 34));
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
         return QUARRY_SLABS_SAW_VACANT;
@@ -106,31 +122,36 @@ SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chun
         return QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_MOVING;
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_LARGE)
         return 0;
+    if (quarry_slabs_is_about(need->size, class_))
+        clear = QUARRY_SLABS_SAW_TURNS;
+    if (class_ - need->class_ <= need->wide)
+        clear |= QUARRY_SLABS_SAW_OURS;
     uint32_t slots = quarry_slabs_slots(h, class_), word = chunk * h->stride;
     SIMT_ROLLED
-    for (uint32_t first = 0; first < slots && (turns || ours || !live); first += QUARRY_SLABS_BITS, word++) {
-        uint64_t seen = simt_load_u64(&need->slabs->words[word], relaxed);
-        if (turns || !live)
-            quarry_slabs_count_version(need, word, (uint32_t)(seen >> 32));
-        live |= (uint32_t)seen & ~quarry_slabs_from(0, slots - first);
-        clear |= ~(uint32_t)seen;
+    for (uint32_t first = 0; first < slots && (clear || (saw & QUARRY_SLABS_SAW_VACANT));
+         first += QUARRY_SLABS_BITS, word++) {
+        uint64_t seen = quarry_slabs_read(need, word);
+        if ((seen & QUARRY_SLABS_TOUCHED) &&
+            ((clear & QUARRY_SLABS_SAW_TURNS) || (saw & QUARRY_SLABS_SAW_VACANT)))
+            saw |= QUARRY_SLABS_SAW_TOUCHED;
+        if ((uint32_t)seen & ~quarry_slabs_from(0, slots - first))
+            saw &= ~(uint32_t)QUARRY_SLABS_SAW_VACANT;
+        if ((uint32_t)seen != ~0u)
+            saw |= clear;
     }
-    return (live ? 0u : (uint32_t)QUARRY_SLABS_SAW_VACANT) |
-           (turns && clear ? (uint32_t)QUARRY_SLABS_SAW_TURNS : 0u) |
-           (ours && clear ? (uint32_t)QUARRY_SLABS_SAW_OURS : 0u) | class_ * QUARRY_SLABS_SAW_CLASS;
+    return saw | class_ * QUARRY_SLABS_SAW_CLASS;
 }
 
 /* Has a cursor's chunk a live slot, among those that the cursor has handed out?  Else a sweep may take the chunk.
- * Counts the versions of the words up to the first that has one. */
-SIMT_FN int quarry_slabs_is_used(struct quarry_slabs_need *need, uint32_t class_, uint64_t cursor)
+ * Reads the words up to the first that has one.  Then bit 31 says whether somebody has taken slots there. */
+SIMT_FN uint32_t quarry_slabs_is_used(const struct quarry_slabs_need *need, uint32_t class_, uint64_t cursor)
 {
     uint32_t next = quarry_slabs_next(cursor), word = quarry_slabs_chunk(cursor) * need->slabs->stride;
     SIMT_ROLLED
     for (uint32_t first = 0; first < next; first += QUARRY_SLABS_BITS, word++) {
-        uint64_t seen = simt_load_u64(&need->slabs->words[word], relaxed);
-        quarry_slabs_count_version(need, word, (uint32_t)(seen >> 32));
+        uint64_t seen = quarry_slabs_read(need, word);
         if (quarry_slabs_is_of(seen, class_) && ((uint32_t)seen & ~quarry_slabs_from(0, next - first)) != 0)
-            return 1;
+            return 1u | (uint32_t)(seen >> 32) << 31;
     }
     return 0;
 }
@@ -158,6 +179,7 @@ SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t
         const struct quarry_slabs *h = need->slabs;
         uint32_t i = base + simt_rank(need->group), class_ = i / h->cursors;
         int rest = 0, fits = 0, vacant = 0; /* it has some left; for the turn; and there are no others */
+        uint32_t used = 0;
         if (i < to) {
             uint64_t now = simt_load_u64(&h->cursor[i], relaxed);
             uint32_t next = quarry_slabs_next(now), slots = quarry_slabs_slots(h, class_);
@@ -167,11 +189,13 @@ SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t
                                        (uint32_t)(now >> QUARRY_SLABS_LIFE) << 20 | (rest ? next : slots));
             rest = rest && quarry_slabs_has_chunk(h, i, now);
             fits = rest && quarry_slabs_is_about(need->size, class_);
-            vacant = rest && class_ != need->class_ && !quarry_slabs_is_used(need, class_, now);
+            if (rest && class_ != need->class_)
+                used = quarry_slabs_is_used(need, class_, now);
+            vacant = rest && class_ != need->class_ && used == 0;
         }
         int serves = rest && !vacant && class_ - need->class_ <= need->wide;
         uint32_t own = simt_ballot(need->group, serves);
-        need->dirty |= simt_any(need->group, fits || vacant);
+        need->dirty |= simt_any(need->group, fits || vacant || used > 1u);
         if (own && need->page == QUARRY_NO_PAGE) /* the smallest class */
             need->page = need->slabs->pages.count + simt_shuffle_u32(need->group, i, simt_ctz_u32(own));
         if (vacant)
@@ -189,8 +213,11 @@ SIMT_FN uint32_t quarry_slabs_run(struct quarry_slabs_need *need, uint32_t i, in
         if (k < most)
             saw = quarry_slabs_look(need, back ? i - k : i + 1u + k);
         uint32_t ends = simt_ballot(need->group, !(saw & QUARRY_SLABS_SAW_VACANT));
-        if (simt_rank(ends))
-            need->number = number; /* what is behind the end counts for nobody: other groups don't read it */
+        if (simt_rank(ends)) { /* what is behind the end counts for nobody: other groups don't read it */
+            need->number = number;
+            saw = 0;
+        }
+        need->dirty |= saw & QUARRY_SLABS_SAW_TOUCHED; /* of this lane, until the part ends */
         if (ends)
             return base + simt_popc_u32(need->group & ((1u << simt_ctz_u32(ends)) - 1u));
     }
@@ -220,10 +247,11 @@ SIMT_FN void quarry_slabs_sweep_rows(struct quarry_slabs_need *need, uint32_t fr
         if (need->chunks && need->row >= need->chunks)
             need->page = need->first;
     }
+    need->dirty = simt_any(need->group, need->dirty);
 }
 
 /* Chunks of a part, for a class. */
-SIMT_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, uint32_t from, uint32_t to)
+SIMT_NOINLINE_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, uint32_t from, uint32_t to)
 {
     SIMT_ROLLED
     for (uint32_t base = from; base < to && need->page == QUARRY_NO_PAGE;
@@ -231,7 +259,8 @@ SIMT_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, uint32_t 
         uint32_t group = need->group, i = base + simt_rank(group), saw = 0;
         if (i < to)
             saw = quarry_slabs_look(need, i);
-        need->dirty |= simt_any(group, saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS));
+        need->dirty |= simt_any(
+            group, saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS | QUARRY_SLABS_SAW_TOUCHED));
         int fits = need->chunks == 0 && !(saw & QUARRY_SLABS_SAW_MOVING) &&
                    (saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_OURS));
         /* The class that is wanted, or a chunk; else the smallest of the larger ones. */
@@ -255,7 +284,6 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     struct quarry_slabs_need *need = (struct quarry_slabs_need *)heap;
     (void)r;
     (void)group;
-    (void)pass;
     uint32_t chunks = need->slabs->pages.count;
     struct quarry_sweep_items of =
         quarry_sweep_cut(chunks + need->slabs->classes * need->slabs->cursors, part, need->slabs->parts);
@@ -263,6 +291,7 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     need->dirty = 0;
     need->number = 0;
     need->size = size;
+    need->looks = pass;
     if (of.end > chunks)
         quarry_slabs_sweep_cursors(need, of.first > chunks ? of.first - chunks : 0, of.end - chunks);
     uint32_t to = of.end < chunks ? of.end : chunks;
