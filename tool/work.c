@@ -258,6 +258,30 @@ static int prefill(struct work *work, const struct method_options *options, stru
     return work_live_blocks(work, &heap->prefilled);
 }
 
+/* Makes the heap of a method's pages.  Pages of the allocator's own are as large, unless several fit into those that it
+ * has by default. */
+static enum quarry_status create_heap(struct work *work, const struct quarry_heap_options *wanted,
+                                      struct quarry_heap_description *made)
+{
+    struct quarry_allocator_info info;
+    struct quarry_heap_options options = *wanted;
+    enum quarry_status status = QUARRY_OK;
+    if (wanted->allocator && options_find_allocator(wanted->allocator, &info) >= 0 && info.counts_slots &&
+        !info.whole_pages) {
+        options.page_bytes = 0;
+        status = quarry_heap_create(&work->heap, &options);
+        if (status == QUARRY_OK)
+            status = quarry_heap_describe(work->heap, made);
+        if (status != QUARRY_OK || made->page_bytes >= 2 * wanted->page_bytes)
+            return status;
+        status = quarry_heap_destroy(work->heap);
+        work->heap = NULL;
+    }
+    if (status == QUARRY_OK)
+        status = quarry_heap_create(&work->heap, wanted);
+    return status == QUARRY_OK ? quarry_heap_describe(work->heap, made) : status;
+}
+
 int work_create_heap(struct work *work, const struct method_options *options, int half,
                      struct work_heap *heap)
 {
@@ -274,19 +298,22 @@ int work_create_heap(struct work *work, const struct method_options *options, in
     heap->bytes = wanted.pool_bytes;
     heap->page_bytes = wanted.page_bytes;
     const double began = timing_now();
-    enum quarry_status status = quarry_heap_create(&work->heap, &wanted);
+    enum quarry_status status = create_heap(work, &wanted, &made);
     if (status == QUARRY_ERROR_POOL && wanted.pool_bytes)
         return 0;
     if (work_check(status, "creating the heap"))
         return tool_heap_code(status);
-    if (work_check(quarry_heap_describe(work->heap, &made), "describing the heap") ||
-        work_check(quarry_target_wait(&work->target), "creating the heap"))
+    if (work_check(quarry_target_wait(&work->target), "creating the heap"))
         return TOOL_FAILED;
     heap->us = 1e6 * (timing_now() - began);
     heap->allocator = made.allocator;
     heap->bytes = made.pool_bytes;
-    heap->page_bytes = made.page_bytes;
     heap->pages = made.pages;
+    if (made.page_bytes < 2 * wanted.page_bytes)
+        heap->page_bytes = made.page_bytes;
+    else if (work_check(quarry_heap_slots(work->heap, wanted.page_bytes, &heap->pages),
+                        "looking at the heap"))
+        return TOOL_FAILED;
     if (made.max_block_bytes < options->page_bytes)
         return tool_error(TOOL_FAILED,
                           "allocator %s has no blocks of %llu bytes; use a --page of at most %llu",
