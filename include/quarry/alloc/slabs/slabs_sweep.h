@@ -18,8 +18,8 @@
  * takes a slot sets; the second must find it clear.  One turn is under way at a time, so nobody else clears it.
  * Then nothing fitted between the passes:
  *   A slot that the second pass saw taken was taken then.  Else somebody has taken it since, and has touched its word;
- *   or its chunk was bound anew, and the kind's version has changed.  So a word without a clear bit had none then, and a
- *   chunk with a live slot had one.
+ *   or its chunk was bound anew, and the kind's version has changed.  So a word without a clear bit had none then, and
+ *   a chunk with a live slot had one.
  *   A chunk that neither pass saw moving, and whose kind has one version in both, did not move between them.
  *   A cursor that both saw empty, in one life, had nothing between them: it gets slots only in a new life.
  *   A cursor that both saw equally far, in one life, gave nothing between them: so a slot that it had given before, and
