@@ -258,21 +258,24 @@ static int prefill(struct work *work, const struct method_options *options, stru
     return work_live_blocks(work, &heap->prefilled);
 }
 
-/* Makes the heap of a method's pages.  Pages of the allocator's own are as large, unless several fit into those that it
- * has by default. */
+/* Makes the heap of a method's pages.  Pages of the allocator's own are as large, unless those that it has by default
+ * hold several. */
 static enum quarry_status create_heap(struct work *work, const struct quarry_heap_options *wanted,
                                       struct quarry_heap_description *made)
 {
     struct quarry_allocator_info info;
     struct quarry_heap_options options = *wanted;
     enum quarry_status status = QUARRY_OK;
+    uint64_t slots = 0;
     if (wanted->allocator && options_find_allocator(wanted->allocator, &info) >= 0 && info.counts_slots &&
         !info.whole_pages) {
         options.page_bytes = 0;
         status = quarry_heap_create(&work->heap, &options);
         if (status == QUARRY_OK)
             status = quarry_heap_describe(work->heap, made);
-        if (status != QUARRY_OK || made->page_bytes >= 2 * wanted->page_bytes)
+        if (status == QUARRY_OK && made->page_bytes > wanted->page_bytes)
+            status = quarry_heap_slots(work->heap, wanted->page_bytes, &slots);
+        if (status != QUARRY_OK || slots >= 2 * made->pages)
             return status;
         status = quarry_heap_destroy(work->heap);
         work->heap = NULL;
@@ -367,7 +370,11 @@ int work_begin_trace(struct work *work, const struct method_options *options)
         return 0;
     if (work_check(quarry_heap_describe(work->heap, &about), "looking at the heap"))
         return TOOL_FAILED;
-    const uint64_t pages = about.pages < TRACE_MOST / 2 ? about.pages : TRACE_MOST / 2;
+    uint64_t pages = about.pages;
+    if (about.page_bytes > options->page_bytes &&
+        work_check(quarry_heap_slots(work->heap, options->page_bytes, &pages), "looking at the heap"))
+        return TOOL_FAILED;
+    pages = pages < TRACE_MOST / 2 ? pages : TRACE_MOST / 2;
     const uint64_t room = tool_environment("QUARRY_TRACE_ROOM", TRACE_MOST, 2 * pages);
     return work_check(quarry_trace_begin(&work->trace, work->heap, options->trace, room), "recording");
 }
