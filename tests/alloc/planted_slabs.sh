@@ -57,10 +57,12 @@ plant slabs 200 slabs_sweep.h 'a proof takes a chunk that moves for one without 
     's/return QUARRY_SLABS_SAW_VACANT \| QUARRY_SLABS_SAW_MOVING;/return 0;/'
 plant slabs 200 slabs_sweep.h 'a proof reads once' \
     's/plan\.kinds = 2;/plan.kinds = 1;/'
-plant slabs 200 slabs_sweep.h 'a proof does not look at what was touched' \
-    's/touched \|= turns \|\| !live \? .*/(void)touched;/;s/return 1u \| .*/return 1u;/'
-plant slabs 200 slabs_slots.h 'who takes does not say so in the word' \
+plant slabs 20 slabs_sweep.h 'a proof does not look at what was touched' \
+    's/saw \|= QUARRY_SLABS_SAW_TOUCHED;/saw |= 0;/'
+plant slabs 20 slabs_slots.h 'who takes does not say so in the word' \
     's/ \| QUARRY_SLABS_TOUCHED//'
+plant slabs 20 slabs_sweep.h 'a proof does not clear what was touched before' \
+    's/\(void\)simt_and_u64\(at, ~QUARRY_SLABS_TOUCHED, relaxed\);/(void)at;/'
 plant slabs 200 slabs_sweep.h 'the chunk of a cursor that has slots left seems used' \
     's/if \(quarry_slabs_is_of\(seen, class_\) \&\& .*/if (quarry_slabs_is_of(seen, class_))/'
 plant slabs 20 slabs_more.h 'nobody looks for slots of larger classes' \

@@ -59,9 +59,9 @@ SIMT_KERNEL(slabs_together, struct slabs_case, a)
     quarry_free(a.heap, block);
 }
 
-/* The number of a part, and whether something fits there. */
-SIMT_FN uint64_t slabs_number(const struct slabs_case *a, uint32_t group, uint32_t part, uint32_t size,
-                              int *dirty)
+/* The number of a part in a pass, and whether something fits there, or was taken since the first pass. */
+SIMT_FN uint64_t slabs_number(const struct slabs_case *a, uint32_t group, uint32_t pass, uint32_t part,
+                              uint32_t size, int *dirty)
 {
     struct quarry_slabs_need need = {0};
     struct quarry_random unused = {0, 0};
@@ -71,8 +71,37 @@ SIMT_FN uint64_t slabs_number(const struct slabs_case *a, uint32_t group, uint32
     need.group = group;
     need.class_ = need.slabs->classes;
     need.chunks = need.slabs->pages.count + 1u; /* so nothing that is there fits, and all is read */
-    return simt_reduce_add_u64(group,
-                               quarry_slabs_sweep_part(&need, &unused, group, 0, part, size, &page, dirty));
+    return simt_reduce_add_u64(
+        group, quarry_slabs_sweep_part(&need, &unused, group, pass, part, size, &page, dirty));
+}
+
+/* Is a pass of a turn about a.bytes dirty? */
+SIMT_FN int slabs_is_dirty(const struct slabs_case *a, uint32_t pass)
+{
+    uint32_t size = QUARRY_SWEEP_CLASS | quarry_slabs_class(&a->heap.as.slabs, a->bytes);
+    int any = 0, dirty;
+    for (uint32_t part = 0; part < a->heap.as.slabs.parts; part++) {
+        (void)slabs_number(a, 1u, pass, part, size, &dirty);
+        any |= dirty;
+    }
+    return any;
+}
+
+SIMT_KERNEL(slabs_touches, struct slabs_case, a)
+{
+    void *block = a.last[0];
+    if (simt_lane() != 0)
+        return;
+    for (uint32_t i = 0; i < a.rounds; i++) {
+        int before = slabs_is_dirty(&a, 0);
+        quarry_free(a.heap, block);
+        block = quarry_malloc(a.heap, a.bytes);
+        int after = slabs_is_dirty(&a, 1);
+        if (!block || before || !after || slabs_is_dirty(&a, 0) || slabs_is_dirty(&a, 1))
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+    }
+    quarry_free(a.heap, block);
+    quarry_free(a.heap, a.last[1]);
 }
 
 SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
@@ -85,8 +114,8 @@ SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
         for (uint32_t i = 0; i < sizeof about / sizeof *about; i++)
             for (uint32_t width = 1; width < SIMT_LANES; width = 3 * width + 1) {
                 uint32_t narrow = (1u << width) - 1u;
-                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, part, about[i], &unused);
-                if (simt_lane() < width && slabs_number(&a, narrow, part, about[i], &unused) != wide)
+                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, 0, part, about[i], &unused);
+                if (simt_lane() < width && slabs_number(&a, narrow, 0, part, about[i], &unused) != wide)
                     (void)simt_add_u32(a.wrong, 1, relaxed);
                 simt_sync(SIMT_ALL_LANES);
             }
@@ -134,7 +163,7 @@ SIMT_KERNEL(slabs_full, struct slabs_case, a)
     for (uint32_t part = 0; part < a.heap.as.slabs.parts; part++)
         for (uint32_t wide = 0; wide < 2; wide++) {
             int dirty;
-            (void)slabs_number(&a, SIMT_ALL_LANES, part, class_ | (wide ? 0 : QUARRY_SWEEP_CLASS), &dirty);
+            (void)slabs_number(&a, SIMT_ALL_LANES, 0, part, class_ | (wide ? 0 : QUARRY_SWEEP_CLASS), &dirty);
             if (simt_lane() == 0 && dirty)
                 (void)simt_add_u32(a.wrong, 1, relaxed);
         }

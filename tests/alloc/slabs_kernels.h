@@ -9,14 +9,14 @@ struct slabs_case {
     struct quarry_handle heap;
     uint32_t *wrong;
     uint64_t bytes; /* that are looked for */
-    /* Live blocks: of slabs_together of chunk 0; of slabs_passes its only ones, in two words. */
+    /* Live blocks: of slabs_together and slabs_touches of chunk 0; of slabs_passes its only ones, in two words. */
     void *last[2];
     uint32_t fence; /* of slabs_borrows: who frees and then takes puts a fence between */
     uint32_t
         threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left; of slabs_classes:
                        * how many sizes there are */
     uint64_t *cursor; /* of slabs_adds */
-    uint32_t rounds;  /* of slabs_adds, slabs_together, slabs_borrows and slabs_classes */
+    uint32_t rounds;  /* of slabs_adds, slabs_together, slabs_touches, slabs_borrows and slabs_classes */
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
@@ -27,6 +27,10 @@ SIMT_KERNEL_DECLARE(slabs_passes);
 
 /* Two lanes free blocks of one word together, and each finds its slot free when it goes on: it counts one, and gets one. */
 SIMT_KERNEL_DECLARE(slabs_together);
+
+/* In a full heap: a slot that is freed and taken between the two passes of a sweep makes the second dirty, and nothing else
+ * does. */
+SIMT_KERNEL_DECLARE(slabs_touches);
 
 /* Groups of some widths read each part of a sweep, about a class, about larger ones, too, and about rows: all get the
  * same number. */

@@ -253,6 +253,26 @@ static void who_frees_with_others_has_freed(void **state)
     for_each_proof(together);
 }
 
+/* A full chunk.  One of its slots is freed and taken between the passes of a sweep. */
+static void touches(void)
+{
+    struct slabs_case a = {0};
+    one_chunk(CHUNK / 16);
+    pick(&a, 40);
+    a.bytes = 16;
+    a.rounds = 3;
+    launch(&slabs_touches, &a, 1, 0);
+    run(&promise_free, CHUNK / 16);
+    expect_empty();
+    end();
+}
+
+static void a_sweep_sees_what_was_taken_between_its_passes(void **state)
+{
+    (void)state;
+    for_each_proof(touches);
+}
+
 /* However many lanes ask for slots of a cursor that has none, and whatever comes between: `next` stays in its bits. */
 static void asks(uint64_t seed)
 {
@@ -718,6 +738,7 @@ int main(void)
         cmocka_unit_test(a_chunk_that_moves_is_not_missed),
         cmocka_unit_test(who_has_a_chunk_next_knows_what_was_done_to_it),
         cmocka_unit_test(who_frees_with_others_has_freed),
+        cmocka_unit_test(a_sweep_sees_what_was_taken_between_its_passes),
         cmocka_unit_test(a_cursor_never_overflows),
         cmocka_unit_test(a_cursor_begins_another_life_with_each_chunk),
         cmocka_unit_test(a_sweep_knows_the_words_that_it_relies_on),
