@@ -289,7 +289,7 @@ int work_create_heap(struct work *work, const struct method_options *options, in
                      struct work_heap *heap)
 {
     struct quarry_heap_options wanted = QUARRY_HEAP_OPTIONS_INIT;
-    struct quarry_heap_description made;
+    struct quarry_heap_description made = {0};
     struct quarry_device_info info;
     if (work_check(quarry_device_describe(&work->target, &info), "describing the device"))
         return TOOL_FAILED;

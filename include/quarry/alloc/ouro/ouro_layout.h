@@ -110,20 +110,15 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ouro_layout(enum quarry_ouro_backi
 {
     enum quarry_layout_result result =
         quarry_layout_unit(l, QUARRY_OURO_PAGE_BYTES, QUARRY_OURO_DEBUG_UNIT, &h->unit);
-    uint64_t *largest = &l->option[payload == QUARRY_OURO_PAGES ? (unsigned)QUARRY_OPTION_ouro_largest
-                                                                : (unsigned)QUARRY_OPTION_ouro_c_largest];
+    uint64_t largest = l->option[payload == QUARRY_OURO_PAGES ? (unsigned)QUARRY_OPTION_ouro_largest
+                                                              : (unsigned)QUARRY_OPTION_ouro_c_largest];
     h->backing = backing;
     h->payload = payload;
     if (result != QUARRY_LAYOUT_OK)
         return result;
     uint64_t chunk = quarry_round_up(l->page_bytes, h->unit),
-             most = (*largest + l->overhead + chunk - 1) / chunk;
-    if (most > QUARRY_RUN_MOST)
-        return quarry_layout_refuse(l, largest, "it can be 128 chunks at most");
-    if (*largest == 0)
-        most =
-            QUARRY_MAX_PAGE_BYTES / chunk < QUARRY_RUN_MOST ? QUARRY_MAX_PAGE_BYTES / chunk : QUARRY_RUN_MOST;
-    h->most = most < 1 ? 1 : (uint32_t)most;
+             most = largest ? (largest + l->overhead + chunk - 1) / chunk : QUARRY_MAX_PAGE_BYTES / chunk;
+    h->most = most < 1 ? 1 : most < QUARRY_RUN_MOST ? (uint32_t)most : QUARRY_RUN_MOST;
     result = quarry_layout_fit_units(l, quarry_ouro_sections, h, QUARRY_CHUNKS_MOST - 1u, h->unit);
     h->most = h->most < l->pages ? h->most : (uint32_t)l->pages;
     h->sizes.most = h->most;
