@@ -106,7 +106,7 @@
 #define QUARRY_BLOCKS_IS_ON 0x20000u
 #define QUARRY_BLOCKS_KIND_BITS 18u /* those above are the owner's, and part of what makes two kinds differ */
 #ifndef QUARRY_BLOCKS_TRIES
-#define QUARRY_BLOCKS_TRIES 5u /* of a search for an active block, before 3 for a free one */
+#define QUARRY_BLOCKS_TRIES 5u /* searches for an active block, before those for a free one */
 #endif
 #define QUARRY_BLOCKS_POLLS 6u /* of a block that another has claimed, and not made yet */
 #ifndef QUARRY_BLOCKS_ALONE
@@ -116,7 +116,7 @@
 #define QUARRY_BLOCKS_HEADERS 0
 #endif
 #define QUARRY_BLOCKS_HEADER 64u /* bytes, with QUARRY_BLOCKS_HEADERS */
-#define QUARRY_BLOCKS_ROUNDS 5u  /* of these, before a sweep */
+#define QUARRY_BLOCKS_ROUNDS 5u  /* of 8 looks for a block, before a sweep */
 #define QUARRY_NO_BLOCK QUARRY_NO_NUMBER
 
 SIMT_STATIC_ASSERT(QUARRY_BLOCKS_MOST <= QUARRY_NO_NUMBER / QUARRY_BLOCKS_SLOTS,
