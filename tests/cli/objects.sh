@@ -34,7 +34,7 @@ for backing in $backings; do
     done
     run 0 linux-scalability "${checked[@]}" --threads 500 --objects 33 --rounds 3
     prints 'every slot once$'
-    run 0 linux-scalability --backend "$backend" --backing $backing --threads 500 --objects 2
+    run 0 linux-scalability --backend "$backend" --backing "$backing" --threads 500 --objects 2
     prints '; a store for each [0-9.]+ us$'
     run 0 dust "${checked[@]}" --bodies 3000 --steps 5
     prints 'each was visited each time$'
