@@ -7,12 +7,12 @@
 # as long as the malloc.
 #
 # Without `all` the switch has the first allocator of each family only, which nvcc takes half as long for: a copy of the
-# handle, or a register too many in what is around the switch, is seen there, too.
+# handle, or a register too many in what is around the switch, is seen there, too.  With `first` only these are looked at alone.
 #
-#   registers.sh NVCC [all]
+#   registers.sh NVCC [first|all]
 set -eu
 nvcc=$1
-switch=${2:-}
+what=${2:-}
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -52,18 +52,22 @@ within() {
 
 failures=0
 list=include/quarry/alloc/list.def
-sed -n 's/^QUARRY_ALLOCATOR_ENTRY(\([a-z0-9_]*\),.*, \([0-9]*\), "[^"]*")$/\1 \2/p' "$list" >"$work/budgets"
+budgets() {
+    sed -n 's/^QUARRY_ALLOCATOR_ENTRY(\([a-z0-9_]*\),.*, \([0-9]*\), "[^"]*")$/\1 \2/p' "$1"
+}
+budgets "$list" >"$work/budgets"
 [ "$(wc -l <"$work/budgets")" -eq "$(grep -c '^QUARRY_ALLOCATOR_ENTRY(' "$list")" ] ||
     { echo "FAILED: not every line of $list has a budget"; failures=1; }
-while read -r allocator budget; do
-    look "$budget" 128 "$allocator" -DQUARRY_ALLOCATOR="$allocator" -DQUARRY_OOM=null -DQUARRY_DISTRIBUTION=none ||
-        { echo "FAILED: more than $budget, or 128 bytes"; failures=$((failures + 1)); }
-done <"$work/budgets"
-if [ "$switch" != all ]; then # the list without those whose family was there already
+if [ "$what" != all ]; then # the list without those whose family was there already
     mkdir -p "$work/include/quarry/alloc"
     awk -F', *' '/^QUARRY_ALLOCATOR_ENTRY\(/ { if (seen[$3]++) next; sub(/QUARRY_CODE_OF_NEXT/, "QUARRY_OWN_CODE") } 1' "$list" \
         >"$work/include/quarry/alloc/list.def"
 fi
+if [ "$what" = first ]; then budgets "$work/include/quarry/alloc/list.def" >"$work/budgets"; fi
+while read -r allocator budget; do
+    look "$budget" 128 "$allocator" -DQUARRY_ALLOCATOR="$allocator" -DQUARRY_OOM=null -DQUARRY_DISTRIBUTION=none ||
+        { echo "FAILED: more than $budget, or 128 bytes"; failures=$((failures + 1)); }
+done <"$work/budgets"
 look 64 256 'the switch' -I"$work/include" || { echo "FAILED: more than 64, or 256 bytes"; failures=$((failures + 1)); }
 if within 20 used || within 20 stack; then
     echo 'FAILED: a limit that is too low was not noticed'

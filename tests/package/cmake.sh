@@ -33,7 +33,7 @@ if command -v g++ >/dev/null; then
     build_by_cmake cmake-cxx
     # shellcheck disable=SC2086
     runs build/app $both
-    if [ "$WITH_CUDA" = yes ]; then
+    if [ "$WITH_NVCC" = yes ]; then
         build_by_cmake cmake-cuda
         runs build/app cuda
     fi

@@ -51,7 +51,7 @@ if [ "$backend" = cpu ]; then
     done
 fi
 # With libquarry.so nvcc would have to be told to share the CUDA runtime.
-if [ "$WITH_CUDA" = yes ] && [ "$SHARED" = no ]; then
+if [ "$WITH_NVCC" = yes ] && [ "$SHARED" = no ]; then
     example nvcc "$has_gpu"
     values="-Xlinker $scratch/values.o"
     typed cuda nvcc -x cu -std=c++17 -O2 -DNDEBUG -arch=native -DQUARRY_ALLOCATOR=rw_malloc

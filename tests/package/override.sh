@@ -8,8 +8,8 @@
 
 page=$SOURCE/docs/guide/drop-in.md # for block()
 export page
-if [ "$WITH_CUDA" = no ] || [ "$SHARED" = yes ]; then
-    echo 'skipped: not a static library with the GPU backend'
+if [ "$WITH_CUDA" = no ] || [ "$SHARED" = yes ] || { [ "$WITH_NVCC" = no ] && [ "${3:-}" != thrust ]; }; then
+    echo 'skipped: no static library with the GPU backend, or neither a GPU nor QUARRY_CUDA=ON'
     exit 77
 fi
 if [ "$backend" = cpu ] && [ "${3:-}" != thrust ]; then export NVCC_APPEND_FLAGS="${NVCC_APPEND_FLAGS:-} -DWITHOUT_THRUST"; fi

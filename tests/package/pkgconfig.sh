@@ -20,7 +20,7 @@ if [ "$backend" = cpu ]; then
         runs ./app cpu
     fi
 fi
-if [ "$WITH_CUDA" = yes ]; then
+if [ "$WITH_NVCC" = yes ]; then
     enter cuda
     by_page pkgconfig-cuda
     runs ./app cuda
