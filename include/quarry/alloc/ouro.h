@@ -135,7 +135,7 @@ SIMT_FN void *quarry_ouro_malloc(enum quarry_ouro_backing backing, enum quarry_o
                                  const struct quarry_ouro *h, struct quarry_context *context, uint64_t bytes)
 {
     if (bytes > h->sizes.chunk_bytes)
-        return quarry_ouro_malloc_run(h->self, bytes);
+        return quarry_ouro_malloc_run(backing, payload, h->self, bytes);
     if (!QUARRY_OURO_IS_FAR(payload))
         return quarry_ouro_malloc_here(backing, payload, h, context, bytes);
     if (backing == QUARRY_OURO_STANDARD)

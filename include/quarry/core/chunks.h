@@ -223,7 +223,7 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
             if (got == 0 && !none)
                 simt_backoff();
         }
-        if (deals && s->map && got) { /* the first lanes of `needs` get them */
+        if (deals && s->map && returned) { /* some may have gone: the first lanes of `needs` get the others */
             int mine = (needs >> simt_lane() & 1u) && rank < simt_popc_u32(got);
             uint32_t from =
                 simt_shuffle_u32(group, chunk, mine ? quarry_kth_set_u32(got, rank + 1u) : simt_lane());

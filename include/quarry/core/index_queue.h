@@ -137,6 +137,12 @@ SIMT_FN int quarry_index_queue_put_try(const struct quarry_index_queue *q, uint3
     return simt_cas_u32(&q->slot[at], QUARRY_NO_INDEX, index, release) == QUARRY_NO_INDEX;
 }
 
+/* The same of who has fenced what the number is for. */
+SIMT_FN int quarry_index_queue_put_fenced(const struct quarry_index_queue *q, uint32_t at, uint32_t index)
+{
+    return simt_cas_u32(&q->slot[at], QUARRY_NO_INDEX, index, fenced) == QUARRY_NO_INDEX;
+}
+
 /* Puts a number into a queue that has an empty slot for it. */
 SIMT_FN void quarry_index_queue_put(const struct quarry_index_queue *q, uint32_t ticket, uint32_t index)
 {

@@ -112,7 +112,9 @@ SIMT_FN int quarry_ouro_put(enum quarry_ouro_backing backing, const struct quarr
     uint32_t index = chunk << h->table.page_bits | page;
     if (backing == QUARRY_OURO_STANDARD) {
         struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
-        if (quarry_index_queue_put_try(&queue, (lot.ticket + place) & queue.mask, index))
+        uint32_t at = (lot.ticket + place) & queue.mask;
+        if (fenced ? quarry_index_queue_put_fenced(&queue, at, index)
+                   : quarry_index_queue_put_try(&queue, at, index))
             return 0;
     } else if (place < lot.got) {
         quarry_segments_put(&h->segments, class_, lot.ticket + place, index, fenced);
@@ -148,17 +150,19 @@ SIMT_FN void quarry_ouro_put_new(enum quarry_ouro_backing backing, const struct 
     uint32_t got = backing == QUARRY_OURO_STANDARD || slots > pages - kept ? pages - kept : slots;
     struct quarry_ouro_lot lot = quarry_ouro_tickets(backing, h, class_, group, got);
     simt_sync(group); /* the chunks have their class before their pages are put */
-    if (backing != QUARRY_OURO_STANDARD) {
-        if (rank == 0)
-            quarry_segments_spare(&h->segments, class_, slots - got);
-        simt_fence(acq_rel); /* the stores of pages follow: pairs with the acquire of who takes one */
-    }
-    for (uint32_t n = kept; n < pages; n += width) {
-        uint32_t mine = n + rank;
-        uint32_t from =
-            simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, mine < pages ? mine / each : 0));
-        if (mine < pages && quarry_ouro_put(backing, h, class_, lot, mine - kept, from, mine % each, 1))
+    if (backing != QUARRY_OURO_STANDARD && rank == 0)
+        quarry_segments_spare(&h->segments, class_, slots - got);
+    simt_fence(acq_rel); /* the pages are put now: pairs with the acquire of who takes one */
+    uint32_t whose = (kept + rank) / each, page = (kept + rank) % each;
+    uint32_t chunks_on = width / each, pages_on = width % each; /* no division for each page */
+    for (uint32_t place = rank, last = pages - kept; place - rank < last; place += width) {
+        int mine = place < last;
+        uint32_t from = simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, mine ? whose : 0));
+        if (mine && quarry_ouro_put(backing, h, class_, lot, place, from, page, 1))
             (void)simt_add_u64(&h->table.word[from], QUARRY_CHUNK_MARKED, relaxed);
+        uint32_t more = page + pages_on, over = more >= each;
+        whose += chunks_on + over;
+        page = over ? more - each : more;
     }
     simt_sync(group); /* all pages are in the queue, or marked */
     if (rank == 0)

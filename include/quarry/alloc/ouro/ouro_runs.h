@@ -17,32 +17,34 @@
 #include "quarry/alloc/ouro/ouro_pages.h"
 
 /* The chunks that late pages and segments keep come back.  Progress: as quarry_ouro_drain. */
-SIMT_NOINLINE_FN void quarry_ouro_gather(const struct quarry_ouro *h)
+SIMT_NOINLINE_FN void quarry_ouro_gather(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                         const struct quarry_ouro *h)
 {
     uint32_t group = quarry_group(h, QUARRY_SITE_OURO_GATHER), some = 0;
-    if (h->payload == QUARRY_OURO_CHUNKS) {
+    if (payload == QUARRY_OURO_CHUNKS) {
         struct quarry_chunk_masks masks = quarry_ouro_masks(h);
         if (simt_rank(group) == 0)
             (void)quarry_mask_recall(&masks);
     }
-    if (h->backing == QUARRY_OURO_STANDARD)
+    if (backing == QUARRY_OURO_STANDARD)
         return;
     if (simt_rank(group) == 0)
         some = (uint32_t)quarry_segments_any(h->segments.segments);
     if (!simt_shuffle_u32(group, some, simt_ctz_u32(group)))
         return;
-    if (h->payload == QUARRY_OURO_CHUNKS)
+    if (payload == QUARRY_OURO_CHUNKS)
         quarry_ouro_drain(QUARRY_OURO_CHUNKS, h, group);
     else
         quarry_ouro_drain(QUARRY_OURO_PAGES, h, group);
 }
 
 /* Is `seen` the proof that there is no run?  A look in vain came after it was read. */
-SIMT_FN int quarry_ouro_has_no_run(const struct quarry_ouro *h, uint64_t seen)
+SIMT_FN int quarry_ouro_has_no_run(enum quarry_ouro_backing backing, const struct quarry_ouro *h,
+                                   uint64_t seen)
 {
     if (seen & QUARRY_CHUNKS_TRANSIT)
         return 0;
-    if (h->backing != QUARRY_OURO_STANDARD && quarry_segments_any(h->segments.segments))
+    if (backing != QUARRY_OURO_STANDARD && quarry_segments_any(h->segments.segments))
         return 0;
     return quarry_chunks_is_same(&h->segments.store, seen);
 }
@@ -59,7 +61,8 @@ SIMT_FN void quarry_ouro_stamp(const struct quarry_ouro *h, uint32_t at, uint32_
  *   bytes      more than a chunk's, at most the largest block's
  *   gathered   quarry_ouro_gather has just been called
  * Returns QUARRY_NO_INDEX: there is none; QUARRY_OURO_AGAIN: gather, and ask again; else its first chunk.  */
-SIMT_NOINLINE_FN uint32_t quarry_ouro_run(const struct quarry_ouro *h, uint64_t bytes, int gathered)
+SIMT_NOINLINE_FN uint32_t quarry_ouro_run(enum quarry_ouro_backing backing, const struct quarry_ouro *h,
+                                          uint64_t bytes, int gathered)
 {
     const struct quarry_chunks *store = &h->segments.store;
     uint32_t n = quarry_page_count(&h->chunks, bytes);
@@ -70,7 +73,7 @@ SIMT_NOINLINE_FN uint32_t quarry_ouro_run(const struct quarry_ouro *h, uint64_t 
     simt_sync(group); /* what has come back is seen by all */
     uint32_t run = quarry_run_take(store, group, group, n);
     if (simt_any(group, run == QUARRY_NO_INDEX) && simt_rank(group) == 0) {
-        proven = gathered && quarry_ouro_has_no_run(h, seen);
+        proven = gathered && quarry_ouro_has_no_run(backing, h, seen);
         if (gathered && !proven)
             simt_backoff();
     }
@@ -82,12 +85,15 @@ SIMT_NOINLINE_FN uint32_t quarry_ouro_run(const struct quarry_ouro *h, uint64_t 
     return run;
 }
 
-/* Two calls, none in the other: a kernel has the registers of one. */
-SIMT_FN void *quarry_ouro_malloc_run(const struct quarry_ouro *h, uint64_t bytes)
+/* Two calls, none in the other: a kernel has the registers of one.  Where both constants are the same in all calls, as
+ * in a kernel for one allocator, the compiler leaves out what is of others. */
+SIMT_FN void *quarry_ouro_malloc_run(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
+                                     const struct quarry_ouro *h, uint64_t bytes)
 {
     uint32_t run;
-    for (int again = 0; (run = quarry_ouro_run(h, bytes, again)) == QUARRY_OURO_AGAIN; again = 1)
-        quarry_ouro_gather(h);
+    for (int again = 0; (run = quarry_ouro_run(backing, h, bytes, again)) == QUARRY_OURO_AGAIN; again = 1)
+        if (backing != QUARRY_OURO_STANDARD || payload != QUARRY_OURO_PAGES) /* else nothing keeps chunks */
+            quarry_ouro_gather(backing, payload, h);
     return run == QUARRY_NO_INDEX ? SIMT_NULL : quarry_page_address(&h->chunks, run);
 }
 
