@@ -188,7 +188,7 @@ def all_tests():
     allocators = [a for a in re.findall(r"QUARRY_ALLOCATOR_ENTRY\((\w+),", listed) if a != "cuda"]  # the C library's blocks
     allocators += [a for a in ("objects", "quarry") if a not in allocators]  # of the tests only
     return [Test("semaphore", None, 200, 4000), Test("srcu", None, 200, 6000), Test("queue", None, 200, 4000),
-            Test("transit", None, 200, 2000), Test("buddy", None, 200, 4000), Test("masks", None, 200, 4000),
+            Test("transit", None, 200, 2000), Test("buddy", None, 200, 4000), Test("masks", None, 200, 4000), Test("windows", None, 200, 6000),
             Test("hierarchy", None, 200, 4000), Test("slots", None, 400, 20000), Test("segments", None, 100, 3000), Test("core"),
             Test("objects", None, 20, 1000), Test("slabs", None, 20, 300),
             *(Test("ouro", a, 10, 100) for a in ("ouro-p-s", "ouro-c-s", "ouro-p-va", "ouro-p-vl", "ouro-c-va")),

@@ -13,8 +13,10 @@ export QUARRY_TEST_ALLOCATOR=ouro-c-s
 failed_seed='s/.*ouro-[cp]-.*, seed ([0-9]+).*/\1/p'
 
 build() {
-    compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
-        compile alloc/promise_kernels && link "test_$1.o" promises.o chosen.o promise_kernels.o
+    local kernels=(promise_kernels.o)
+    [ "$1" = ouro ] && kernels+=(ouro_kernels.o)
+    compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen && compile alloc/promise_kernels &&
+        { [ "$1" != ouro ] || compile alloc/ouro_kernels; } && link "test_$1.o" promises.o chosen.o "${kernels[@]}"
 }
 
 if [ "${3:-}" = segments ]; then
@@ -58,6 +60,19 @@ if [ "${3:-}" = runs ]; then
     plant ouro 20 chunk_runs.h 'a run is taken without a compare-exchange' \
         '/^SIMT_FN int quarry_run_try/,/^}/s/before = simt_cas_u64\(field, now, now & ~\(uint64_t\)bits, acquire\);/before = (simt_and_u64(field, ~(uint64_t)bits, acquire), now);/'
     plant ouro 20 chunk_runs.h 'chunks before the first window are lost' '/^SIMT_FN uint32_t quarry_run_fresh/,/^}/s/if \(simt_rank\(group\) == 0 && first < begin\)/if (0)/'
+
+    # NULL, which is to be proven.
+    export QUARRY_TEST_ONLY='*window*'
+    no_run='/^SIMT_FN int quarry_ouro_has_no_run/,/^}/'
+    plant ouro 60 ouro_runs.h 'NULL, though the word of the store has changed' "$no_run"'s/return quarry_chunks_is_same.*/return 1;/'
+    plant ouro 60 ouro_runs.h 'NULL, though others have chunks in their hands' "$no_run"'{/TRANSIT/,/return 0/d
+        s/return quarry_chunks_is_same.*/return ((simt_load_u64(\&h->segments.store.head->word, relaxed) ^ seen) \& ~QUARRY_CHUNKS_TRANSIT) == 0;/}'
+    plant ouro 60 chunk_runs.h 'who has fresh numbers in its hands is not in transit' '/^SIMT_FN uint32_t quarry_run_fresh/,/^}/{
+        s/quarry_chunks_begin\(s\);//;s/QUARRY_CHUNKS_VERSION - 1u -/QUARRY_CHUNKS_VERSION -/}'
+    QUARRY_TEST_ALLOCATOR=ouro-c-va plant ouro 60 ouro_runs.h 'chunks that are segments stay what they are' "$no_run"'s/quarry_segments_any\(h->segments.segments\)/0/
+        s/some = \(uint32_t\)quarry_segments_any.*/some = 0;/'
+    export QUARRY_TEST_ONLY='*late*'
+    plant ouro 60 ouro_runs.h 'late chunks are not gathered' 's/\(void\)quarry_mask_recall\(&masks\);/(void)masks;/'
     finish
 fi
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the suite for all allocators does not ask of the ouro family: pages that are parts of chunks, queues that are
  * full, chunks that go back.  On the CPU with QUARRY_TEST_SEEDS seeds for each case (default 60). */
+#include "alloc/ouro_kernels.h"
 #include "alloc/promises.h"
 
 #define SEEDS 60u
@@ -348,6 +349,64 @@ static void null_never_comes_while_a_run_is_free(void **state)
     for_each_proof(churns_runs);
 }
 
+/* As many windows as threads, each of which has at most one block, which lies in one window: so one window is free at
+ * every instant.  But no look sees all of them at once, as each is a field of the map, or several; or they are two
+ * chunks, and some of these have pages and are late.  Each thread is the only one of its warp: so all ask by
+ * themselves. */
+static void moves_windows(void)
+{
+    static const uint32_t windows[] = {2, 32, 33, 128};
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 20; seed++) {
+        uint32_t n = windows[seed % 4], threads = 2 + (uint32_t)(seed / 12 % 3);
+        uint32_t chunk = n == 2 && f.can.reuses_space ? 32 : 16;
+        choose(seed);
+        set_option("largest", (uint64_t)chunk * n);
+        f.block_threads = SIMT_LANES * threads;
+        begin((uint64_t)(n == 33 ? 64 : n) * threads, chunk, SIMT_LANES * threads, seed);
+        f.device.lanes = 1;
+        f.device.bytes = (uint64_t)chunk * n;
+        f.device.program = (uint32_t)seed;
+        f.device.turns = seed ? 30 : 2000;
+        expect_equal(run(&ouro_move, SIMT_LANES * threads).nulls, 0);
+        expect_empty();
+        end();
+    }
+}
+
+static void null_never_comes_while_a_window_is_free(void **state)
+{
+    (void)state;
+    for_each_proof(moves_windows);
+}
+
+/* Warps of one lane free all pages at the same time.  Who makes a chunk whole may find that another one has counted its
+ * page and not signalled it yet: then the chunk is late, and stays so if nobody frees after that.  It serves a run. */
+static void gathers_late_chunks(void)
+{
+    for (uint64_t seed = 0; f.can.reuses_space && seed <= seeds(SEEDS) * 20; seed++) {
+        uint32_t windows = 1 + (uint32_t)(seed / 3 % 3), chunks = 2 * windows, pages = 2 * chunks;
+        choose(seed);
+        set_option("largest", 64);
+        f.block_threads = SIMT_LANES * pages;
+        begin(chunks, 32, SIMT_LANES * pages, seed);
+        f.device.lanes = 1;
+        f.device.bytes = 16;
+        expect_equal(run(&promise_malloc, SIMT_LANES * pages).nulls, 0);
+        run(&promise_free, SIMT_LANES * pages);
+        f.device.bytes = 64;
+        expect_equal(run(&promise_malloc, SIMT_LANES * windows).nulls, 0);
+        run(&promise_free, SIMT_LANES * windows);
+        expect_empty();
+        end();
+    }
+}
+
+static void a_run_is_made_of_late_chunks(void **state)
+{
+    (void)state;
+    for_each_proof(gathers_late_chunks);
+}
+
 /* Sizes from a page to eight chunks, in heaps that are too small for them. */
 static void plays_with_runs(void)
 {
@@ -415,6 +474,8 @@ int main(void)
         cmocka_unit_test(a_heap_of_mixed_sizes_fills_again_and_again),
         cmocka_unit_test(a_heap_of_runs_fills_to_its_last),
         cmocka_unit_test(null_never_comes_while_a_run_is_free),
+        cmocka_unit_test(null_never_comes_while_a_window_is_free),
+        cmocka_unit_test(a_run_is_made_of_late_chunks),
         cmocka_unit_test(runs_and_pages_may_be_mixed_in_a_heap_that_is_too_small),
         cmocka_unit_test(a_run_may_have_several_fields),
     };

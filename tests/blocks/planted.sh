@@ -7,11 +7,11 @@
 #   planted.sh CC LIBRARY-FLAGS weak    with a library of mode weak: orders of memory that are missing
 #   planted.sh CC LIBRARY-FLAGS thread  the same with clang, and a library of ThreadSanitizer: some of slots
 #
-# QUARRY_PLANTED names the tests whose bugs are planted, with commas: of semaphore, srcu, queue, transit, buddy, segments,
-# hierarchy and slots.
+# QUARRY_PLANTED names the tests whose bugs are planted, with commas: of semaphore, srcu, queue, transit, windows, buddy,
+# segments, hierarchy and slots.
 # shellcheck source=tests/planted.sh
 . "$(dirname "$0")/../planted.sh"
-tests=${QUARRY_PLANTED:-semaphore,srcu,queue,transit,buddy,segments,hierarchy,slots}
+tests=${QUARRY_PLANTED:-semaphore,srcu,queue,transit,windows,buddy,segments,hierarchy,slots}
 mode=${3:-}
 if [ "$mode" = weak ]; then # as CMakeLists.txt has them
     export QUARRY_WEAK=1
@@ -83,6 +83,7 @@ if [ "$mode" = weak ]; then
     plant segments 1000 segments_install.h 'what an entry was long ago is taken for what it is' \
         '/int quarry_segments_draw\(/,/^\}/s/<< q->shift\) > 0;/<< q->shift) != 0;/'
     relaxed segments segments_install.h 'who draws a number knows of its own chance only' 'simt_add_u32\(&ends->next, 1' acq_rel
+    relaxed windows chunk_runs.h 'who gives a run counts it before its bits are set' 'VERSION \+ counted' release
     relaxed segments segments.h 'a slot is not acquired' 'quarry_segments_take\(' acquire
     relaxed segments segments_install.h 'an entry is not acquired' 'quarry_segments_chunk\(' acquire
     relaxed segments segments.h 'who looks acquires nothing' 'quarry_segments_hold\(' acquire
@@ -168,8 +169,16 @@ plant transit 100 chunks.h 'the store is empty though others are in transit' 's/
 plant transit 100 chunks.h 'a chunk is counted before its number is' \
     '/ quarry_chunks_return\(/,/^\}/{/quarry_index_queue_(put|add)/{H;d};/QUARRY_CHUNKS_VERSION/G}'
 plant transit 100 chunks.h 'who makes something of a chunk is not in transit' \
-    's/ - !\(stays && got\), relaxed\)/ - 1u, relaxed)/;s/QUARRY_CHUNKS_VERSION - 1u, release/QUARRY_CHUNKS_VERSION, release/'
-plant transit 100 chunks.h 'chunks are counted before all numbers are in slots' 's/simt_sync\(group\); \/\* all numbers are in slots.*//'
+    's/ !\(stays && got\);/ 1u;/;s/QUARRY_CHUNKS_VERSION - 1u, release/QUARRY_CHUNKS_VERSION, release/'
+plant transit 1000 chunks.h 'chunks are counted before all numbers are in slots' 's/simt_sync\(group\); \/\* all numbers are in slots.*//'
+
+# Runs of chunks.
+plant windows 1000 chunk_runs.h 'a run that has lost a chunk keeps the others' '/int quarry_run_try\(/,/^\}/s/if \(done\)/if (0)/'
+plant windows 1000 chunk_runs.h 'a run is taken without a compare-exchange' \
+    '/int quarry_run_try\(/,/^\}/s/before = simt_cas_u64\(field, now, now & ~\(uint64_t\)bits, acquire\);/before = (simt_and_u64(field, ~(uint64_t)bits, acquire), now);/'
+plant windows 1000 chunk_runs.h 'who has fresh numbers in its hands is not in transit' '/ quarry_run_fresh\(/,/^\}/{
+    s/quarry_chunks_begin\(s\);//;s/QUARRY_CHUNKS_VERSION - 1u -/QUARRY_CHUNKS_VERSION -/}'
+plant windows 1000 chunk_runs.h 'who gives a run changes no version' '/void quarry_run_give\(/,/^\}/s/QUARRY_CHUNKS_VERSION \+ counted/counted/'
 
 # The buddy tree.
 plant buddy 1000 buddy.h 'merge with merge: a block becomes AVAILABLE beside its buddy' 's/^        ready &= ~\(\(free & .*/;/'

@@ -27,6 +27,7 @@ SIMT_FN void transit_maker(const struct transit_case *a)
 {
     while (transit_take(a, 1) == QUARRY_NO_INDEX)
         simt_backoff();
+    simt_backoff(); /* others may look before it is made */
     *a->made = 1;
     quarry_chunks_end(&a->store);
 }

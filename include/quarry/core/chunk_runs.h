@@ -22,7 +22,8 @@
  * afterwards.  A lane looks again at a window whose run it saw and did not get.
  *
  * Order.  Bits are set with release and cleared with acquire; changes of a field are read-modify-writes, so each
- * continues the release sequences before it. */
+ * continues the release sequences before it.  Looks are relaxed.  So that none of them is older than the first reading of
+ * `word`, that acquires, and who sets bits counts them with release. */
 #ifndef QUARRY_CORE_CHUNK_RUNS_H
 #define QUARRY_CORE_CHUNK_RUNS_H
 
@@ -76,7 +77,8 @@ SIMT_FN void quarry_run_give(const struct quarry_chunks *s, uint32_t at, uint32_
             quarry_index_queue_put(&s->returned, ticket++, field * 32u + simt_ctz_u32(puts));
         quarry_index_queue_add(&s->returned, many);
     }
-    (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + counted * QUARRY_CHUNKS_LEFT, relaxed);
+    /* release: who sees them counted sees their bits; pairs with the acquire of who looks for a proof */
+    (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + counted * QUARRY_CHUNKS_LEFT, release);
     simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
 }
 

@@ -279,7 +279,8 @@ SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
         quarry_index_queue_put(&s->returned, quarry_index_queue_back(&s->returned, 1), chunk);
         quarry_index_queue_add(&s->returned, 1);
     }
-    (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + QUARRY_CHUNKS_LEFT - 1u, relaxed);
+    /* release: who sees it counted sees its bit; pairs with the acquire of who looks for runs (core/chunk_runs.h) */
+    (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + QUARRY_CHUNKS_LEFT - 1u, release);
     simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
 }
 
@@ -297,8 +298,9 @@ SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, u
     if (simt_rank(group) == 0) {
         if (n)
             quarry_index_queue_add(&s->returned, n);
+        /* release: as in quarry_chunks_return */
         (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + simt_popc_u32(group) * QUARRY_CHUNKS_LEFT,
-                           relaxed);
+                           release);
         simt_fence(acq_rel); /* as in quarry_chunks_return; the sync below passes it on */
     }
     simt_sync(group); /* and counted, before any lane asks again */
