@@ -349,6 +349,72 @@ SIMT_KERNEL(exact_halves, struct exact_case, a)
     }
 }
 
+/* ---- all ---- */
+
+SIMT_KERNEL(exact_all, struct exact_case, a)
+{
+    struct quarry_random r = quarry_random_start();
+    if (simt_lane() != 0)
+        return;
+    if (simt_block() == 0) {
+        void *block = SIMT_NULL;
+        for (uint32_t turn = 0; turn < a.pages && !block; turn++) {
+            exact_hold(&a, &r);
+            block = quarry_malloc(a.heap, a.mover_bytes);
+        }
+        if (block)
+            simt_store_u32(&a.asked[0], 1, relaxed);
+        quarry_free(a.heap, block);
+        return;
+    }
+    for (uint32_t turn = 0; turn < a.turns; turn++) {
+        void *block = quarry_malloc(a.heap, a.bytes);
+        if (!block)
+            simt_add_u32(&a.asked[1], 1, relaxed);
+        exact_hold(&a, &r);
+        quarry_free(a.heap, block);
+    }
+}
+
+/* ---- join ---- */
+
+SIMT_KERNEL(exact_join, struct exact_case, a)
+{
+    struct quarry_random r = quarry_random_start();
+    if (simt_lane() != 0)
+        return;
+    exact_hold(&a, &r);
+    for (uint32_t i = 0; i < 2 && simt_block() == 0; i++)
+        quarry_free(a.heap, a.block[i]);
+    void *block = quarry_malloc(a.heap, a.bytes);
+    if (!block)
+        simt_add_u32(a.wrong, 1, relaxed);
+    a.block[2 + simt_block()] = block;
+}
+
+SIMT_KERNEL(exact_part, struct exact_case, a)
+{
+    if (simt_thread() != 0)
+        return;
+    quarry_free(a.heap, a.block[2]);
+    quarry_free(a.heap, a.block[3]);
+    for (uint32_t i = 0; i < 4; i++) { /* in the order of their addresses */
+        void *chunk = quarry_malloc(a.heap, a.bytes / 2);
+        uint32_t at = i;
+        for (; at > 0 && (unsigned char *)a.block[at - 1] > (unsigned char *)chunk; at--)
+            a.block[at] = a.block[at - 1];
+        a.block[at] = chunk;
+        if (!chunk)
+            simt_add_u32(a.wrong, 1, relaxed);
+    }
+    for (uint32_t i = 2; i < 4; i++) {
+        void *chunk = a.block[i - 2u * a.together]; /* the lower two, or the others */
+        a.block[i - 2u * a.together] = a.block[i];
+        a.block[i] = SIMT_NULL;
+        quarry_free(a.heap, chunk);
+    }
+}
+
 /* ---- numbers ---- */
 
 SIMT_FN uint32_t exact_parts(const struct exact_case *a)

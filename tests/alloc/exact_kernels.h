@@ -12,16 +12,16 @@ struct exact_case {
     uint32_t *wrong;   /* NULLs though a page was free; numbers that differ */
     uint32_t *over;    /* move, fail: provers that are done; regain: 1 when the owner is */
     uint32_t hole[2];  /* move, fail: numbers of the first pages of the two holes */
-    uint32_t pages;    /* move: of a hole, at most EXACT_MOST_PAGES */
-    uint32_t askers;   /* move: provers, at most `pages`; regain: those who ask beside the owner */
+    uint32_t pages;    /* move: of a hole, at most EXACT_MOST_PAGES; all: how often it asks */
+    uint32_t askers;   /* move: provers, at most `pages`; regain, all: those who ask beside the first */
     uint32_t together; /* move: provers are lanes of one warp; regain: so are askers and the owner */
     uint32_t turns;
     uint32_t hold;        /* a page, or a lock, is kept for at most so many atomics */
-    void **block;         /* regain: the owner's, before and after; count: those to free */
+    void **block;         /* regain: the owner's, before and after; count: those to free; join: see there */
     uint64_t bytes;       /* of a malloc */
     uint64_t mover_bytes; /* scatter: of the mover's blocks, one to a hole; holes are numbers of pages then */
     uint64_t *box;        /* regain: where who got the owner's page puts it */
-    uint32_t *asked;      /* regain: how often each asker has asked */
+    uint32_t *asked;      /* regain: how often each asker has asked; all: see there */
 };
 
 /* Only the two holes are free, `pages` pages each.  The mover takes one hole, frees it and at once takes the
@@ -58,6 +58,19 @@ SIMT_KERNEL_DECLARE(exact_count_all);
  * block 1 a block of `pages` pages, half of the heap.  Whenever either asks there is one: the other has dirtied one half
  * at most.  So blocks that are divided and joined meanwhile are no reason for NULL. */
 SIMT_KERNEL_DECLARE(exact_halves);
+
+/* ouro, on an empty heap.  Thread 0 of block 0 asks for all its chunks, mover_bytes, `pages` times; asked[0] is set if
+ * it got them.  Thread 0 of each other block takes a block of `bytes` and frees it, over and over; asked[1] counts
+ * their NULLs.  Unless the first got all chunks, there is room for theirs whenever they ask. */
+SIMT_KERNEL_DECLARE(exact_all);
+
+/* ouro.  Of a heap's chunks two that lie together are free, and two others that do are block[0] and block[1].  Thread 0
+ * of block 0 frees these, one by one, and at once asks for two together; thread 0 of block 1 asks for two, too.  There
+ * are two for each, whenever it asks: what they get becomes block[2] and block[3]. */
+SIMT_KERNEL_DECLARE(exact_join);
+
+/* Makes what that begins with: frees block[2] and block[3], takes the four free chunks, and frees two of them. */
+SIMT_KERNEL_DECLARE(exact_part);
 
 /* On a full heap, groups of every width must read the same number off the same part: else two passes, by
  * whoever comes, never agree and nobody is ever told that the heap is full.  One warp. */

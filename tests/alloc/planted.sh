@@ -54,7 +54,18 @@ if [ "${3:-}" = runs ]; then
     plant ouro 20 chunks.h 'a claim whose hint was old is not given back' \
         '/^SIMT_FN void quarry_chunks_settle/,/^}/s/claimed - got\)/claimed - (got ? got : claimed))/'
     plant ouro 20 chunk_runs.h 'a run that has lost a chunk keeps the others' \
-        '/^SIMT_FN int quarry_run_try/,/^}/s/if \(done\)/if (0)/'
+        '/^SIMT_FN int quarry_run_try/,/^}/s/if \(!has && done\)/if (0)/'
+    build() {
+        local kernels=(promise_kernels)
+        [ "$1" = ouro ] || kernels+=("$1_kernels")
+        compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen || return 1
+        for kernel in "${kernels[@]}"; do
+            compile "alloc/$kernel" || return 1
+        done
+        link "test_$1.o" promises.o chosen.o "${kernels[@]/%/.o}"
+    }
+    plant exact 250 chunk_runs.h 'who has some fields of a run is not in transit' \
+        '/^SIMT_FN int quarry_run_try/,/^}/s/several = n > 32u/several = 0/'
     plant ouro 20 chunk_runs.h 'only half of the windows are looked at' \
         '/^SIMT_FN uint32_t quarry_run_take/,/^}/s/for \(uint32_t i = 0; i < units \&\&/for (uint32_t i = 0; i < (units + 1u) \/ 2u \&\&/'
     plant ouro 20 chunk_runs.h 'a run is taken without a compare-exchange' \

@@ -61,6 +61,26 @@ static void begin_full(uint32_t pages, uint32_t probes, struct exact_case *a)
     begin_filled(pages, 16, 16, probes, a);
 }
 
+/* A heap of ouro with so many chunks of 16 bytes, of which none is new any more, and `threads` blocks of `bytes`. */
+static void begin_runs(uint32_t chunks, uint64_t bytes, uint32_t threads, struct exact_case *a)
+{
+    plain_options();
+    set_option("largest", 16 * 128);
+    begin(chunks, 16, chunks, 0);
+    f.device.bytes = 16;
+    expect_equal(run(&promise_malloc, chunks).nulls, 0);
+    run(&promise_free, chunks);
+    f.device.bytes = bytes;
+    if (threads)
+        expect_equal(run(&promise_malloc, threads).nulls, 0);
+    memset(a, 0, sizeof *a);
+    a->turns = getenv("QUARRY_TEST_THREADS") ? TURNS / 8 : TURNS;
+    a->heap = f.device.heap;
+    a->bytes = bytes;
+    a->wrong = test_memory(&f.target, sizeof *a->wrong);
+    a->over = test_memory(&f.target, sizeof *a->over);
+}
+
 static void end_exact(const struct exact_case *a, uint64_t free_pages)
 {
     f.target = base_target;
@@ -236,13 +256,17 @@ static void null_never_comes_of_a_page_that_the_caller_has_freed(void **state)
     for_each_proof(owner_and_askers);
 }
 
-/* Pages of `cells` blocks of 16 bytes, of which scatter's lanes free several at once. */
-static void swap(uint32_t cells)
+/* A block for each lane, of pages with `cells` blocks of 16 bytes, of which scatter's lanes free several at once; or of
+ * `chunks` chunks of ouro. */
+static void swap(uint32_t cells, uint32_t chunks)
 {
     static const uint32_t holds[] = {0, 0, 3, 30};
     uint32_t blocks = 2 * 32, cases = count_cases(SWAP_SEEDS);
     struct exact_case a;
-    begin_filled(blocks / cells, 16 * (uint64_t)cells, 16, 1, &a);
+    if (chunks == 1)
+        begin_filled(blocks / cells, 16 * (uint64_t)cells, 16, 1, &a);
+    else
+        begin_runs(blocks * chunks, 16 * (uint64_t)chunks, blocks, &a);
     a.block = f.device.block;
     a.turns /= 4;
     for (uint32_t i = 0; i < cases; i++) {
@@ -311,11 +335,84 @@ static void null_never_comes_of_blocks_that_are_divided_and_joined(void **state)
     for_each_proof(halves);
 }
 
+/* A block of several fields of chunks is taken field by field, and given back if one has gone: what it held meanwhile
+ * was nobody's. */
+static void all_of_a_heap(void)
+{
+    static const uint32_t chunks[] = {34, 66, 34, 128};
+    uint32_t cases = count_cases(HALVES_SEEDS);
+    struct exact_case a;
+    if (!test_is_of(f.allocator, "ouro"))
+        return;
+    for (uint32_t h = 0; h < 4; h++) {
+        begin_runs(chunks[h], 32, 0, &a);
+        a.turns = 8;
+        a.mover_bytes = 16 * (uint64_t)chunks[h];
+        a.asked = test_memory(&f.target, 2 * sizeof *a.asked);
+        for (uint32_t i = 0; i < cases; i++) {
+            uint32_t asked[2];
+            choose_schedule(i);
+            a.askers = 2 + h / 2;
+            a.pages = 1 + i / 2 % 3;
+            a.hold = 1u << i / 4 % 8;
+            assert_ok(quarry_memory_fill(&f.target, a.asked, 0, sizeof asked));
+            prove(&exact_all, 1 + a.askers, &a);
+            assert_ok(quarry_memory_copy(&f.target, asked, a.asked, sizeof asked));
+            if (asked[1] && !asked[0])
+                fail_msg("%s, depth %u, %u chunks: %u times NULL though two together were free", naming(),
+                         f.target.bug_depth, chunks[h], asked[1]);
+        }
+        test_memory_free(&base_target, a.asked, 0);
+        end_exact(&a, chunks[h]);
+    }
+}
+
+static void null_never_comes_of_a_long_run_that_could_not_be_had(void **state)
+{
+    (void)state;
+    for_each_proof(all_of_a_heap);
+}
+
+/* The two holes are of different fields of the map of chunks. */
+static void chunks_that_come_together(void)
+{
+    const uint32_t chunks = 3 * 32;
+    uint32_t cases = count_cases(HALVES_SEEDS);
+    struct exact_case a;
+    if (!test_is_of(f.allocator, "ouro"))
+        return;
+    begin_runs(chunks, 16, chunks, &a);
+    a.bytes = 32;
+    a.hole[0] = 10;
+    a.hole[1] = 70;
+    open_holes(chunks, 32, &a);
+    a.block = test_memory(&f.target, 4 * sizeof *a.block);
+    for (uint32_t i = 0; i < cases; i++) {
+        f.target = base_target;
+        a.together = i % 2;
+        prove(&exact_part, 1, &a);
+        choose_schedule(i);
+        a.hold = 1u << i / 4 % 8;
+        prove(&exact_join, 2, &a);
+    }
+    f.target = base_target;
+    test_memory_free(&base_target, a.block, 0);
+    end_exact(&a, 0);
+}
+
+static void null_never_comes_of_chunks_that_come_together(void **state)
+{
+    (void)state;
+    for_each_proof(chunks_that_come_together);
+}
+
 static void swaps(void)
 {
-    swap(1);
+    swap(1, 1);
     if (test_is_of(f.allocator, "scatter"))
-        swap(16);
+        swap(16, 1);
+    if (test_is_of(f.allocator, "ouro"))
+        swap(1, 2);
 }
 
 static void null_never_comes_where_each_has_freed_what_it_had(void **state)
@@ -410,6 +507,8 @@ int main(void)
         cmocka_unit_test(null_never_comes_of_a_page_that_the_caller_has_freed),
         cmocka_unit_test(null_never_comes_where_each_has_freed_what_it_had),
         cmocka_unit_test(null_never_comes_of_blocks_that_are_divided_and_joined),
+        cmocka_unit_test(null_never_comes_of_a_long_run_that_could_not_be_had),
+        cmocka_unit_test(null_never_comes_of_chunks_that_come_together),
         cmocka_unit_test(a_count_has_what_the_caller_has_freed),
         cmocka_unit_test(every_page_finds_one_taker),
         cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
@@ -417,5 +516,6 @@ int main(void)
         cmocka_unit_test(pages_are_counted_when_their_numbers_are_in_slots),
     };
     base_target = test_target();
+    cmocka_set_test_filter(getenv("QUARRY_TEST_ONLY")); /* of this name; * and ? as in a shell */
     return cmocka_run_group_tests_name("exact", tests, NULL, NULL) != 0;
 }

@@ -12,18 +12,18 @@
  * place on that it draws by one addition: so groups that come together look at different ones.  A lane that sees a run
  * takes it by a compare-exchange of the field.  Of several fields it takes one after the other, and gives all back if
  * one has gone.  Then the chunks are subtracted from `word`: until then it says too much, which others find out
- * (core/chunks.h).  Who has fresh numbers in its hands is in transit, as some of them will come back.
+ * (core/chunks.h).  Who has fresh numbers in its hands, or fields of a run that may yet come back, is in transit.
  *
  * Hints of the chunks stay where they are.  Who takes one finds that the chunk has gone.
  *
  * Who has seen that no number is fresh, has then looked at all windows, and found in each a chunk that was not left,
  * knows: if `word` is the same before and after, with nobody in transit, at its second place there was no run.  For
  * until then bits were only cleared: whoever sets one counts it in `word` then, or is still about to, so it comes
- * afterwards.  A lane looks again at a window whose run it saw and did not get.
+ * afterwards.  `word` is read with acquire before the look, and a return changes it with release: so the look sees the
+ * bits of all returns that `word` counts.  A lane looks again at a window whose run it saw and did not get.
  *
  * Order.  Bits are set with release and cleared with acquire; changes of a field are read-modify-writes, so each
- * continues the release sequences before it.  Looks are relaxed.  So that none of them is older than the first reading of
- * `word`, that acquires, and who sets bits counts them with release. */
+ * continues the release sequences before it.  Looks are relaxed. */
 #ifndef QUARRY_CORE_CHUNK_RUNS_H
 #define QUARRY_CORE_CHUNK_RUNS_H
 
@@ -85,7 +85,15 @@ SIMT_FN void quarry_run_give(const struct quarry_chunks *s, uint32_t at, uint32_
 /* Takes the run from `at` on, if all of its chunks are left.  They are not subtracted from `word`.  Lock-free. */
 SIMT_FN int quarry_run_try(const struct quarry_chunks *s, uint32_t at, uint32_t n)
 {
-    for (uint32_t done = 0, here = n; done < n; done += here, here = n) {
+    const int several = n > 32u; /* fields */
+    uint32_t done = 0, here = n;
+    int has = 1;
+    if (several) {
+        quarry_chunks_begin(s);
+        /* In transit before a field is taken: pairs with the fence in quarry_chunks_is_same. */
+        simt_fence(acq_rel);
+    }
+    for (; has && done < n; done += has ? here : 0, here = n) {
         uint32_t bits = quarry_run_bits(at, done, &here);
         uint64_t *field = &s->map[(at + done) / 32u], now = simt_load_u64(field, relaxed), before = ~now;
         while (((uint32_t)now & bits) == bits && before != now) {
@@ -96,13 +104,13 @@ SIMT_FN int quarry_run_try(const struct quarry_chunks *s, uint32_t at, uint32_t 
                 before = ~now;
             }
         }
-        if (before != now) {
-            if (done)
-                quarry_run_give(s, at, done, 0);
-            return 0;
-        }
+        has = before == now;
     }
-    return 1;
+    if (!has && done)
+        quarry_run_give(s, at, done, 0);
+    if (several)
+        quarry_chunks_end(s);
+    return has;
 }
 
 /* Where the calling lane's window, or field, number `unit` has a run; or QUARRY_NO_INDEX.  Relaxed: a hint. */

@@ -40,11 +40,11 @@
  * places of its order, with none left and nobody in transit, there was none in between, and no chunk was on its way
  * from pages to the store or back.  (Modulo 2^18 returns: the price would be a NULL.)
  *
- * Order.  What was done before a return happens-before what is done after the take of that chunk: the queue's.  What
- * With a map: the bit's, set with release and cleared with acquire.  What
- * was done before the end of a transit happens-before what is done by who finds nobody in transit.  Else
- * `word` and `fresh` are relaxed: frees that happen-before a call have changed `word` before, those of other
- * lanes of the group by the sync before it is read. */
+ * Order.  What was done before a return happens-before what is done after the take of that chunk: the queue's; with a
+ * map, the bit's, set with release and cleared with acquire.  What was done before the end of a transit happens-before
+ * what is done by who finds nobody in transit.  A return changes `word` with release, so who has read that sees the bits
+ * of the map (core/chunk_runs.h).  Else `word` and `fresh` are relaxed: frees that happen-before a call have changed
+ * `word` before, those of other lanes of the group by the sync before it is read. */
 #ifndef QUARRY_CORE_CHUNKS_H
 #define QUARRY_CORE_CHUNKS_H
 
