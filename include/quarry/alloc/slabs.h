@@ -7,8 +7,8 @@
  * 1 and 2 and free are here, the others in alloc/slabs/slabs_more.h.
  *
  *   malloc  of a class, for lanes that come together:
- *           1. A hint: a word that had free slots when this warp, or who had its number before, last saw it.  One
- *              compare-exchange takes as many as are wanted.
+ *           1. A hint: a word that had free slots when this warp, or who had its number before, last saw it.  One OR
+ *              takes as many as are wanted.
  *           2. A cursor: one add, for slots of a chunk that nobody has used yet since it was bound.
  *           3. The cursor has none left: one group looks at a few kinds, binds a free chunk, and fills it.  Of several
  *              classes each has a lane that does this, all at the same time.  From here on all lanes of the warp look
