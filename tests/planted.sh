@@ -67,16 +67,16 @@ sound() {
 }
 
 # plant TEST SEEDS FILE WHAT SED-PROGRAM: the change is there, compiles, and the test fails within SEEDS seeds.  Seed 0 is
-# the run without one.
+# the run without one.  FILE may be a pattern: the files of one block.
 plant() {
-    local file seed
+    local files seed
     [[ -z $tests || ,$tests, == *,$1,* ]] || return 0
     planted=$((planted + 1))
     fresh
-    file=$(find "$scratch/copy" -name "$3")
-    cp "$file" "$scratch/before"
-    sed -i -E "$5" "$file"
-    if cmp -s "$file" "$scratch/before"; then
+    mapfile -t files < <(find "$scratch/copy" -name "$3")
+    cat "${files[@]}" >"$scratch/before"
+    sed -i -E "$5" "${files[@]}"
+    if cat "${files[@]}" | cmp -s - "$scratch/before"; then
         echo "FAILED: $3: $4: the change applies nowhere"
     elif ! build "$1"; then
         echo "FAILED: $3: $4: does not compile"

@@ -43,7 +43,7 @@ raced() {
 }
 if [ "$mode" = thread ]; then
     raced 100 blocks.h 'a give releases nothing' '/quarry_blocks_give\(/,/^\}/s/, release\)/, relaxed)/'
-    raced 100 blocks.h 'a take acquires nothing' '/quarry_blocks_take_from\(/,/^\}/s/, acquire\)/, relaxed)/'
+    raced 100 blocks_take.h 'a take acquires nothing' '/quarry_blocks_take_from\(/,/^\}/s/, acquire\)/, relaxed)/'
     finish
 fi
 
@@ -70,16 +70,16 @@ if [ "$mode" = weak ]; then
     relaxed hierarchy hierarchy.h 'put releases nothing' 'quarry_hierarchy_put_some\(' release
     relaxed hierarchy hierarchy.h 'claim acquires nothing' 'quarry_hierarchy_claim_some\(' acquire
     relaxed slots blocks.h 'a give releases nothing' 'quarry_blocks_give\(' release
-    relaxed slots blocks.h 'a take acquires nothing' 'quarry_blocks_take_from\(' acquire
-    plant slots 20000 blocks.h 'a claim releases nothing' '/ quarry_blocks_make\(/,/^\}/s/, release\)/, relaxed)/'
-    plant slots 1000 blocks.h 'who did not claim a block makes it without the sync' \
+    relaxed slots blocks_take.h 'a take acquires nothing' 'quarry_blocks_take_from\(' acquire
+    plant slots 20000 blocks_take.h 'a claim releases nothing' '/ quarry_blocks_make\(/,/^\}/s/, release\)/, relaxed)/'
+    plant slots 1000 blocks_take.h 'who did not claim a block makes it without the sync' \
         's/simt_sync\(group\); \/\* what the first lane acquired, each has \*\///'
-    plant slots 1000 blocks.h 'lanes go on before all blocks are made' 's/simt_sync\(group\); \/\* all are made \*\///'
+    plant slots 1000 blocks_take.h 'lanes go on before all blocks are made' 's/simt_sync\(group\); \/\* all are made \*\///'
     plant slots 1000 blocks.h 'blocks end without the sync' '/int quarry_blocks_end\(/,/^\}/s/simt_sync\(group\);//'
     relaxed slots blocks.h 'a thief acquires nothing' 'quarry_blocks_unmake\(' acquire
     relaxed slots flights.h 'the end of a flight releases nothing' 'quarry_flights_end\(' release
     relaxed slots flights.h 'who waits for flights acquires nothing' 'quarry_flights_begun\(' acquire
-    plant slots 1000 blocks.h 'lanes take without the sync' '/quarry_blocks_new\(/,/^\}/s/simt_sync\(group\);//'
+    plant slots 1000 blocks_take.h 'lanes take without the sync' '/quarry_blocks_new\(/,/^\}/s/simt_sync\(group\);//'
     plant segments 1000 segments_install.h 'what an entry was long ago is taken for what it is' \
         '/int quarry_segments_draw\(/,/^\}/s/<< q->shift\) > 0;/<< q->shift) != 0;/'
     relaxed segments segments_install.h 'who draws a number knows of its own chance only' 'simt_add_u32\(&ends->next, 1' acq_rel
@@ -272,8 +272,8 @@ plant hierarchy 100 hierarchy.h 'the next number is looked for in one word' '/qu
 # Blocks of slots.  Not here, as no few schedules come to them: a type that is read before slots are got, slots of
 # another type that are not announced, slots behind the last that count, and a block that is given whole and stays
 # active.  tests/models/blocks.py has them.
-plant slots 500 blocks.h 'slots of another type are kept after they were given back' '/quarry_blocks_take_from\(/,/^\}/s/^ +got = 0;$/;/'
-plant slots 1000 blocks.h 'the toggle is of the type that was asked for' \
+plant slots 500 blocks_take.h 'slots of another type are kept after they were given back' '/quarry_blocks_take_from\(/,/^\}/s/^ +got = 0;$/;/'
+plant slots 1000 'blocks*.h' 'the toggle is of the type that was asked for' \
     's/(void quarry_blocks_agree\(.*uint32_t kind)\)/\1, uint32_t asked)/;s/(quarry_blocks_agree\(b, block, .*)\);/\1, kind);/
      /void quarry_blocks_agree\(/,/^\}/s/quarry_blocks_active\(b, kind\)/quarry_blocks_active(b, asked)/'
 plant slots 4000 blocks.h 'a block is emptied by the type that was read before' \
@@ -285,23 +285,23 @@ plant slots 4000 blocks.h 'what was stolen is stored back' 's/simt_or_u64\(quarr
 plant slots 20000 blocks.h 'nobody looks at the block after that' 's/return ends;/return 1;/'
 plant slots 4000 blocks.h 'who turns a block on or off does not look again' \
     '/void quarry_blocks_agree\(/,/^\}/s/quarry_hierarchy_toggle\(.*/& break;/'
-plant slots 4000 blocks.h 'who takes the last slots leaves the block on' 's/quarry_blocks_agree\(b, block, left, found\);/;/'
-plant slots 4000 blocks.h 'who claims a block does not look at it' '/ quarry_blocks_make\(/,/^\}/s/quarry_blocks_agree\(.*\);/;/'
+plant slots 4000 blocks_take.h 'who takes the last slots leaves the block on' 's/quarry_blocks_agree\(b, block, left, found\);/;/'
+plant slots 4000 blocks_take.h 'who claims a block does not look at it' '/ quarry_blocks_make\(/,/^\}/s/quarry_blocks_agree\(.*\);/;/'
 plant slots 500 hierarchy.h 'bits are set and cleared, not toggled' \
     '/ quarry_hierarchy_flip\(/,/^\}/s/return simt_xor_u64\((.*), bits, relaxed\)/uint64_t *w = \1; return simt_load_u64(w, relaxed) \& bits ? simt_and_u64(w, ~bits, relaxed) : simt_or_u64(w, bits, relaxed)/'
-plant slots 4000 blocks.h 'the type is there before the slots are written' \
+plant slots 4000 blocks_take.h 'the type is there before the slots are written' \
     '/ quarry_blocks_make\(/,/^\}/s/uint64_t rest = .*/& simt_store_u32(\&b->kind[block], kind, relaxed);/'
 plant slots 20000 blocks.h 'who gives looks only for the slots of the type that it has read' 's/ \|\| \(now & \(now \+ 1u\)\) == 0//'
 plant slots 4000 blocks.h 'two thieves end one block' '/int quarry_blocks_unmake\(/,/^\}/{s/kind = simt_exchange/(void)simt_exchange/;s/if \(kind != 0\)/if (1)/}'
-plant slots 4000 blocks.h 'a claim is not announced' '/ quarry_blocks_take\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
-plant slots 4000 blocks.h 'blocks that are claimed together are not announced' \
+plant slots 4000 blocks_take.h 'a claim is not announced' '/ quarry_blocks_take\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
+plant slots 4000 blocks_take.h 'blocks that are claimed together are not announced' \
     '/ quarry_blocks_new_several\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 500 hierarchy.h 'of numbers that change together one is carried up' \
     '/ quarry_hierarchy_flip\(/,/^\}/s/, bits, relaxed/, bits \& -bits, relaxed/'
 plant slots 4000 blocks.h 'what is stolen is not announced' '/ quarry_blocks_unmake\(/,/^\}/s/quarry_flights_(begin|end)\(b->flights\);/;/'
 plant slots 100 blocks.h 'a block that is given whole stays in allocated' \
     '/int quarry_blocks_end\(/,/^\}/s/quarry_hierarchy_flip\(.*bits\)/bits/'
-plant slots 20 blocks.h 'who comes claims a block, whatever has room' \
+plant slots 20 blocks_take.h 'who comes claims a block, whatever has room' \
     '/ quarry_blocks_take\(/,/^\}/s/int fresh = .*/int fresh = 1;/'
 plant slots 4000 flights.h 'nobody waits for flights' 's/while \(land && /while (0 \&\& /'
 plant slots 4000 flights.h 'flights that began since are not counted' '/quarry_flights_begun\(/,/^\}/s/sum \+= /sum += 0 */'

@@ -3,7 +3,7 @@
 #ifndef QUARRY_TESTS_SLOTS_KERNELS_H
 #define QUARRY_TESTS_SLOTS_KERNELS_H
 
-#include "quarry/core/blocks.h"
+#include "quarry/core/blocks_take.h"
 #include "quarry/simt/kernel.h"
 
 #define SLOTS_TYPES 3u

@@ -20,7 +20,7 @@
 #define QUARRY_ALLOC_OBJECTS_H
 
 #include "quarry/alloc/alloc.h"
-#include "quarry/core/blocks.h"
+#include "quarry/core/blocks_take.h"
 #include "quarry/core/classes.h"
 #include "quarry/core/share.h"
 

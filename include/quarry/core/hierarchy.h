@@ -186,13 +186,6 @@ SIMT_FN uint64_t quarry_hierarchy_own(uint32_t number)
     return (uint64_t)1 << number % QUARRY_HIERARCHY_BITS;
 }
 
-/* The word of level 0 that has the number, as it seems to be. */
-SIMT_FN uint64_t quarry_hierarchy_word(const struct quarry_hierarchy *h, const uint64_t *words,
-                                       uint32_t number)
-{
-    return simt_load_u64(&words[h->leaves + number / QUARRY_HIERARCHY_BITS], relaxed);
-}
-
 /* Does no number seem to be in? */
 SIMT_FN int quarry_hierarchy_is_empty(const struct quarry_hierarchy *h, const uint64_t *words)
 {
@@ -203,7 +196,8 @@ SIMT_FN int quarry_hierarchy_is_empty(const struct quarry_hierarchy *h, const ui
 /* Does the number seem to be in? */
 SIMT_FN int quarry_hierarchy_has(const struct quarry_hierarchy *h, const uint64_t *words, uint32_t number)
 {
-    return (quarry_hierarchy_word(h, words, number) & quarry_hierarchy_own(number)) != 0;
+    uint64_t word = simt_load_u64(&words[h->leaves + number / QUARRY_HIERARCHY_BITS], relaxed);
+    return (word & quarry_hierarchy_own(number)) != 0;
 }
 
 /* The smallest number from `number` on that is in, or QUARRY_NO_NUMBER.  Exact while nobody changes the bitmap. */
