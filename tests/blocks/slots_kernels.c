@@ -31,13 +31,10 @@ SIMT_FN uint32_t together(const struct slots_case *a, uint32_t number)
     return a->together ? simt_match_u32(simt_active(), number) : 1u << simt_lane();
 }
 
-/* Takes a slot, or QUARRY_NO_PAGE. */
-SIMT_FN uint32_t take(const struct slots_case *a, uint32_t type)
+/* Looks at a slot that the caller has got, or at QUARRY_NO_PAGE.  Returns it, or QUARRY_NO_PAGE if it is wrong. */
+SIMT_FN uint32_t took(const struct slots_case *a, uint32_t slot, uint32_t type)
 {
-    int seeks = a->seeks && simt_thread() == 0;
-    uint32_t group = together(a, seeks ? SLOTS_TYPES : type);
     uint32_t kind = quarry_blocks_kind(type, a->capacity[type]);
-    uint32_t slot = seeks ? seek(a, group, kind) : quarry_blocks_new(&a->blocks, group, kind);
     if (slot == QUARRY_NO_PAGE) {
         (void)simt_add_u32(&a->counts[SLOTS_NONE], 1, relaxed);
         return slot;
@@ -52,6 +49,15 @@ SIMT_FN uint32_t take(const struct slots_case *a, uint32_t type)
     wrong(a, quarry_blocks_kind_of(&a->blocks, block) != kind);
     a->visits[slot]++;
     return slot;
+}
+
+/* Takes a slot, or QUARRY_NO_PAGE. */
+SIMT_FN uint32_t take(const struct slots_case *a, uint32_t type)
+{
+    int seeks = a->seeks && simt_thread() == 0;
+    uint32_t group = together(a, seeks ? SLOTS_TYPES : type);
+    uint32_t kind = quarry_blocks_kind(type, a->capacity[type]);
+    return took(a, seeks ? seek(a, group, kind) : quarry_blocks_new(&a->blocks, group, kind), type);
 }
 
 /* Every other thread gives a block of one slot whole. */
@@ -105,6 +111,26 @@ SIMT_KERNEL(slots_kept, struct slots_case, a)
     }
     if (thread == 1)
         simt_store_u32(a.is_kept, 1, release);
+}
+
+SIMT_KERNEL(slots_again, struct slots_case, a)
+{
+    const uint32_t both = 3u;
+    if (simt_thread() == 0) {
+        uint32_t first = take(&a, 0), second = take(&a, 0);
+        if (first != QUARRY_NO_PAGE)
+            give(&a, first);
+        if (second != QUARRY_NO_PAGE)
+            give(&a, second);
+        simt_store_u32(a.is_kept, 1, relaxed);
+    }
+    while (simt_load_u32(a.is_kept, relaxed) == 0)
+        simt_backoff();
+    (void)simt_ballot(both, 1); /* they come together, which orders nothing */
+    uint32_t slot = took(&a, quarry_blocks_new(&a.blocks, both, quarry_blocks_kind(0, a.capacity[0])), 0);
+    wrong(&a, slot == QUARRY_NO_PAGE);
+    if (slot != QUARRY_NO_PAGE)
+        give(&a, slot);
 }
 
 /* Gives a slot that seems taken, also if another gives it, too. */

@@ -36,6 +36,9 @@ SIMT_KERNEL_DECLARE(slots_start);
 SIMT_KERNEL_DECLARE(slots_rounds);
 SIMT_KERNEL_DECLARE(
     slots_kept); /* the second lane keeps a slot, the first looks for one beside it, others use another type */
+/* Two lanes, and two blocks of one slot: one uses both, and tells the other, but by no order of memory.  Then it claims
+ * both blocks again, and the other makes one of them. */
+SIMT_KERNEL_DECLARE(slots_again);
 SIMT_KERNEL_DECLARE(slots_twice); /* slots are given twice, while others take them and give them */
 SIMT_KERNEL_DECLARE(slots_fill);  /* each lane takes one slot of a type */
 SIMT_KERNEL_DECLARE(slots_drain); /* and gives back what another took */

@@ -123,6 +123,22 @@ static void a_slot_that_a_free_block_was_given_is_had_once(void **state)
     alone(&slots_free);
 }
 
+/* Mode weak: else what it writes of the block may come before what was there last. */
+static void again(uint64_t seed)
+{
+    struct slots_case c = {.capacity = {1, 1, 1}};
+    (void)seed;
+    begin(&c, 2, 2);
+    test_run(&slots_again, &target, 1, 2, 0, &c);
+    assert_int_equal(end(&c), 0);
+}
+
+static void who_makes_a_block_that_another_has_claimed_knows_its_former_life(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, again, 300);
+}
+
 /* Then a slot may be in two hands.  But when all have been given back all blocks are free. */
 static void give_twice(struct slots_case c, uint32_t count, uint32_t threads)
 {
@@ -310,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_read_of_a_part_may_have_room),
         cmocka_unit_test(a_slot_that_a_free_block_was_given_is_had_once),
+        test_with_seeds(who_makes_a_block_that_another_has_claimed_knows_its_former_life, &target),
         test_with_seeds(blocks_change_their_type, &target),
         test_with_seeds(slots_that_are_given_twice_harm_nobody_else, &target),
         test_with_seeds(none_is_refused_while_there_is_one, &target),
