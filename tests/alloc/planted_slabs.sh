@@ -17,8 +17,8 @@ fresh() {
 
 build() {
     compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
-        compile alloc/promise_kernels && compile alloc/slabs_kernels &&
-        link "test_$1.o" promises.o chosen.o promise_kernels.o slabs_kernels.o
+        compile alloc/promise_kernels && compile "alloc/$1_kernels" &&
+        link "test_$1.o" promises.o chosen.o promise_kernels.o "$1_kernels.o"
 }
 
 # aim TEST: only this test runs, until the next.
@@ -75,9 +75,20 @@ aim lanes_of_several_classes_have_slots_of_their_own
 plant slabs 20 slabs_more.h 'who fills a cursor for its class alone leaves it what it takes' \
     's/quarry_slabs_fill_cursor\(h, index, chunk, then, got\)/quarry_slabs_fill_cursor(h, index, chunk, then, 0)/'
 plant slabs 20 slabs_more.h 'who fills a cursor for its class alone does not write the words' \
-    's/simt_store_u64\(&word\[i\], quarry_slabs_change\(0, class_, ~0u\), fenced\);/(void)word;/'
+    's/simt_store_u64\(&word\[i\], quarry_slabs_of\(class_, ~0u\), fenced\);/(void)word;/'
 aim '*'
 plant slabs 20 slabs.h 'a large block loses its second chunk' \
     's/for \(uint32_t i = chunks; i > 0; i--\)/for (uint32_t i = 1; i > 0; i--)/'
+
+# What a soak is to see: a slot that two have, and one that nobody has.
+aim soak
+export QUARRY_TEST_SECONDS=5
+sound churn 0
+plant churn 0 slabs_slots.h 'a soak: who takes by a hint has also what others have' \
+    's/uint32_t fresh = wants \& ~\(uint32_t\)now;/uint32_t fresh = wants;/'
+plant churn 0 slabs_map.h 'a soak: a chunk is closed with a live slot' \
+    's/closed = \(uint32_t\)seen == quarry_slabs_from\(i, slots\);/closed = simt_popc_u32((uint32_t)seen) <= simt_popc_u32(quarry_slabs_from(i, slots)) + 1u;/'
+plant churn 0 slabs.h 'a soak: of a word of 32 slots that are freed together one is lost' \
+    's/\(void\)simt_and_u64\(word, ~bits, release\);/(void)simt_and_u64(word, ~(bits == 0xffffffffu ? bits >> 1 : bits), release);/'
 
 finish

@@ -30,6 +30,7 @@ Case = namedtuple("Case", "bits chunks programs")
 BUGS = {
     "class": "a word that a hint leads to may be of any class",
     "undo": "who has taken a slot of another class keeps it from all",
+    "mistake": "what a malloc has by mistake does not count as its block (docs/design/full-heap.md)",
     "mine": "who takes does not look which bits were clear",
     "past": "the cursor is not compared with its end",
     "twice": "a chunk is claimed by a store",
@@ -78,10 +79,11 @@ class Slabs(Model):
         at = "done" if op == len(program) else "free" if program[op] == "free" else "hint"
         return Lane(at, op, hand, False, 0, 0, None, None, None, frozenset(), 1)
 
-    def fits(self, shared, k):
+    def fits(self, shared, lanes, k):
         """Is there a slot of class k, or a chunk without a live slot?"""
+        mistakes = {(lane.c, *lane.x[:2]) for lane in lanes if lane.at == "undo"} if self.bug == "mistake" else set()
         for c in range(self.chunks):
-            live = [s for s in shared.live if s[0] == c]
+            live = [s for s in shared.live - mistakes if s[0] == c]
             if not live or (live[0][1] == k and len(live) < self.slots[k]):
                 return True
         return False
@@ -380,7 +382,7 @@ class Slabs(Model):
         """With a note in each malloc for which nothing fits now."""
         for i, lane in enumerate(lanes):
             if lane.at != "done" and not lane.full and self.programs[i][lane.op] != "free":
-                if not self.fits(shared, self.programs[i][lane.op]):
+                if not self.fits(shared, lanes, self.programs[i][lane.op]):
                     lanes = changed(lanes, i, lane._replace(full=True))
         return shared, lanes
 
