@@ -79,7 +79,7 @@ SIMT_KERNEL(churn_play, struct churn_case, a)
         uint32_t i = a.frees && a.takes ? quarry_random_below(&r, a.held) : turn;
         uint32_t bytes = churn_bytes(&a, &r);
         struct churn_block b = *churn_own(&a, i);
-        if (b.address && a.frees)
+        if (b.address && a.frees && quarry_random_below(&r, CHURN_SHARES) >= a.keeps)
             churn_free(&a, &b, &sum);
         if (!b.address && a.takes) {
             b.bytes = bytes;
@@ -87,6 +87,8 @@ SIMT_KERNEL(churn_play, struct churn_case, a)
             churn_take(&a, &b, &sum);
         }
         *churn_own(&a, i) = b;
+        if (sum.nulls && !a.frees) /* there will be no more */
+            break;
     }
     churn_tell(&a, &sum);
 }

@@ -38,6 +38,7 @@ struct churn_case {
     uint32_t shift; /* thread t has the blocks that thread t + shift had with a shift of 0 */
     uint32_t frees;
     uint32_t takes;
+    uint32_t keeps; /* of CHURN_SHARES blocks that would be freed so many stay */
     uint32_t least; /* bytes: from this, at least 1, */
     uint32_t most;  /* to this, each power of two as often; */
     uint32_t whole; /* but of CHURN_SHARES blocks so many have `most` */

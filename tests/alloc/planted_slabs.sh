@@ -61,12 +61,16 @@ plant slabs 20 slabs_sweep.h 'a proof does not look at what was touched' \
     's/saw \|= QUARRY_SLABS_SAW_TOUCHED;/saw |= 0;/'
 plant slabs 20 slabs_slots.h 'who takes does not say so in the word' \
     's/ \| QUARRY_SLABS_TOUCHED//'
+aim a_sweep_sees_what_was_taken_between_its_passes # others never come to an end
 plant slabs 20 slabs_sweep.h 'a proof does not clear what was touched before' \
     's/\(void\)simt_and_u64\(at, ~QUARRY_SLABS_TOUCHED, relaxed\);/(void)at;/'
+aim '*'
 plant slabs 200 slabs_sweep.h 'the chunk of a cursor that has slots left seems used' \
     's/if \(quarry_slabs_is_of\(seen, class_\) \&\& .*/if (quarry_slabs_is_of(seen, class_))/'
+aim a_slot_serves_smaller_blocks_when_nothing_else_is_free
 plant slabs 20 slabs_more.h 'nobody looks for slots of larger classes' \
     's/need->wide = need->chunks \? 0 : QUARRY_SLABS_ALL;/need->wide = 0;/'
+aim '*'
 plant slabs 20 slabs.h 'a larger slot seems to be one of the class that was asked for' \
     's/if \(need\.wide\)/if (0)/'
 plant slabs 1 slabs_sweep.h 'a sweep believes a cursor whose chunk was closed' \
@@ -80,15 +84,25 @@ aim '*'
 plant slabs 20 slabs.h 'a large block loses its second chunk' \
     's/for \(uint32_t i = chunks; i > 0; i--\)/for (uint32_t i = 1; i > 0; i--)/'
 
+# NULL though something is left, with one size, and with many.
+aim null_never_comes_of_one_size_at_any_level
+plant churn 60 slabs_sweep.h 'levels: a proof does not look at cursors' \
+    's/if \(of\.end > chunks\)/if (0)/'
+plant churn 60 slabs_sweep.h 'levels: a proof does not look at the last chunk' \
+    's/\? of\.end : chunks;/? of.end : chunks - 1u;/'
+aim null_of_many_sizes_means_that_nothing_is_left
+plant churn 0 slabs_more.h 'levels: nobody looks for slots of larger classes' \
+    's/need->wide = need->chunks \? 0 : QUARRY_SLABS_ALL;/need->wide = 0;/'
+
 # What a soak is to see: a slot that two have, and one that nobody has.
 aim soak
-export QUARRY_TEST_SECONDS=5
+export QUARRY_TEST_SECONDS=10
 sound churn 0
 plant churn 0 slabs_slots.h 'a soak: who takes by a hint has also what others have' \
     's/uint32_t fresh = wants \& ~\(uint32_t\)now;/uint32_t fresh = wants;/'
 plant churn 0 slabs_map.h 'a soak: a chunk is closed with a live slot' \
     's/closed = \(uint32_t\)seen == quarry_slabs_from\(i, slots\);/closed = simt_popc_u32((uint32_t)seen) <= simt_popc_u32(quarry_slabs_from(i, slots)) + 1u;/'
-plant churn 0 slabs.h 'a soak: of a word of 32 slots that are freed together one is lost' \
-    's/\(void\)simt_and_u64\(word, ~bits, release\);/(void)simt_and_u64(word, ~(bits == 0xffffffffu ? bits >> 1 : bits), release);/'
+plant churn 0 slabs.h 'a soak: a slot that is freed alone, the eighth of its word, is lost' \
+    's/\(void\)simt_and_u64\(word, ~bits, release\);/(void)simt_and_u64(word, ~(bits == 128u ? 0u : bits), release);/'
 
 finish

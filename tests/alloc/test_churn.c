@@ -120,13 +120,21 @@ static struct churn_result churn(uint32_t turns)
     return launch(&churn_play);
 }
 
-/* Everything is freed: nothing is lost. */
-static void drain(void)
+/* Of CHURN_SHARES blocks so many stay, and others are freed. */
+static void thin(uint32_t keeps)
 {
     c.takes = 0;
     c.frees = 1;
+    c.keeps = keeps;
     c.turns = c.held;
     launch(&churn_play);
+    c.keeps = 0;
+}
+
+/* Everything is freed: nothing is lost. */
+static void drain(void)
+{
+    thin(0);
     expect_equal(live(), 0);
     expect_equal(own_blocks, 0);
     expect_empty();
@@ -329,7 +337,7 @@ static uint32_t draw(uint64_t *random, uint32_t below)
 }
 
 /* Of blocks that threads have for a while some are freed and others are taken, of sizes and up to levels that change.
- * Now and then all are freed. */
+ * Now and then most of them are freed, so that chunks have few blocks or none, or all. */
 static void soak_for(double seconds, uint64_t seed)
 {
     static const struct {
@@ -338,7 +346,7 @@ static void soak_for(double seconds, uint64_t seed)
     } sizes[] = {{4, 8192, 0},    {4, 64, 0},  {16, 16, 0},   {4, 1024, 0},     {1000, 1000, 0},
                  {8192, 8192, 0}, {48, 48, 0}, {4, 8192, .5}, {4, 100000, .02}, {300000, 300000, 0}};
     int cuda = test_on_cuda(&base_target);
-    uint64_t pool_bytes = cuda ? 1u << 30 : 1u << 24, random = seed, launches = 0, taken = 0, nulls = 0,
+    uint64_t pool_bytes = cuda ? 1u << 30 : 1u << 22, random = seed, launches = 0, taken = 0, nulls = 0,
              drains = 0;
     uint32_t threads = capped(cuda ? 1u << 17 : 256), all = sizeof sizes / sizeof *sizes;
     time_t start = time(NULL);
@@ -348,7 +356,7 @@ static void soak_for(double seconds, uint64_t seed)
     do {
         uint32_t i = draw(&random, all);
         choose_sizes(sizes[i].least, sizes[i].most, sizes[i].whole);
-        c.limit = (uint64_t)(levels[draw(&random, LEVELS)] * (double)f.about.pool_bytes);
+        c.limit = (uint64_t)(levels[draw(&random, 2 * LEVELS) % 5 % LEVELS] * (double)f.about.pool_bytes);
         c.shift = draw(&random, threads);
         c.program = draw(&random, 1u << 30);
         struct churn_result sum = draw(&random, 4) ? churn(c.held / 2 + 1) : fill();
@@ -358,6 +366,8 @@ static void soak_for(double seconds, uint64_t seed)
             expect(sum.least > f.about.page_bytes || slots(sum.least) == 0);
         if (draw(&random, 4) == 0)
             launch(&churn_verify);
+        if (draw(&random, 3) == 0)
+            thin(1u << draw(&random, 6));
         if (draw(&random, 8) == 0) {
             drain();
             drains++;
