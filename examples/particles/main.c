@@ -43,6 +43,7 @@ DECLARE(ring)
 DECLARE(scatter)
 DECLARE(corw)
 DECLARE(rw_malloc)
+DECLARE(quarry)
 DECLARE(cuda)
 DECLARE(traced) /* corw's */
 DECLARE(apart)  /* ring's */
@@ -52,6 +53,7 @@ static const struct allocator allocators[] = {
     ALLOCATOR(scatter, "scatter", FRAME_BYTES * 32, 1), /* as in the thesis, section 5.2.1 */
     ALLOCATOR(corw, "corw", FRAME_BYTES, 1),
     ALLOCATOR(rw_malloc, "rw-malloc", FRAME_BYTES, 1),
+    ALLOCATOR(quarry, "quarry", FRAME_BYTES * 32, 1),
     ALLOCATOR(cuda, "cuda", FRAME_BYTES, 0),
 };
 #define ALLOCATORS (sizeof allocators / sizeof *allocators)
@@ -103,7 +105,7 @@ static const char usage[] =
     "Moves particles through cells, in frames that kernels allocate and free, and prints what each step did "
     "as CSV.\n"
     "\n"
-    "  --allocator NAME  ring, scatter, corw (default), rw-malloc or cuda\n"
+    "  --allocator NAME  ring, scatter, corw (default), rw-malloc, quarry or cuda\n"
     "  --apart           a ring for each species, and one for the particles that leave their cells\n"
     "  --backend NAME    cuda or cpu (default: cuda if there is a GPU)\n"
     "  --atoms N         atoms at the beginning, 1 to 256M (default: 1M, cpu: 8K)\n"
@@ -132,7 +134,7 @@ static const struct allocator *parse_allocator(const char *text)
     for (size_t i = 0; i < ALLOCATORS; i++)
         if (strcmp(text, allocators[i].name) == 0)
             return &allocators[i];
-    quit(2, "--allocator %s: give ring, scatter, corw, rw-malloc or cuda", text);
+    quit(2, "--allocator %s: give ring, scatter, corw, rw-malloc, quarry or cuda", text);
 }
 
 static enum quarry_backend parse_backend(const char *text)

@@ -30,7 +30,7 @@ look() {
     awk -F, "NR > 1 { $1 } END { exit !good }" "$out" || fail "$2"
 }
 
-for allocator in ring scatter corw rw-malloc cuda; do
+for allocator in ring scatter corw rw-malloc quarry cuda; do
     run 0 --backend "$backend" --allocator "$allocator" --atoms 5000 --cells 5 --steps 40
     same "$(head -n 1 "$out")" \
         'allocator,backend,step,atoms,ions,electrons,frames,used_bytes,heap_bytes,microseconds' 'the header'
@@ -103,7 +103,7 @@ prints '^Usage: particles '
 
 if python3 -c 'import matplotlib' 2>/dev/null; then
     python3 "$plot" "$scratch/plot.svg" "$scratch"/*.csv 2>"$err" || fail 'plot.py'
-    for word in electrons ring scatter corw rw-malloc cuda; do
+    for word in electrons ring scatter corw rw-malloc quarry cuda; do
         grep -q ">$word" "$scratch/plot.svg" || fail "the drawing doesn't name $word"
     done
 fi
