@@ -17,7 +17,7 @@
 enum quarry_status quarry_heap_settle(const quarry_heap *heap)
 {
     const struct heap_settle argument = {heap->handle};
-    if (!(quarry_registry_can(heap->handle.allocator) & QUARRY_CAN_DEFER_FREES))
+    if (!(quarry_registry_can(heap->handle.allocator) & (QUARRY_CAN_DEFER_FREES | QUARRY_CAN_KEEP_SPACE)))
         return QUARRY_OK;
     return quarry_pool_launch(&heap->pool, &quarry_heap_settle_kernel, &argument);
 }

@@ -53,7 +53,7 @@ plant ualloc 60 arenas.h 'a bin goes though a count was lowered' \
 plant ualloc 60 arenas.h 'units of a bin that could not go are lost' \
     '/^SIMT_FN int quarry_arenas_retire_try/,/^}/s/quarry_semaphore_signal\(units, blocks\);//'
 plant ualloc 60 arenas.h 'what is retired stays in its list' \
-    '/^SIMT_NOINLINE_FN void quarry_arenas_retire/,/^}/s/quarry_list_remove\(&bin->link\);//'
+    '/^SIMT_FN void quarry_arenas_retire_all/,/^}/s/quarry_list_remove\(&bin->link\);//'
 plant ualloc 60 bin.h 'two list one bin' \
     's/return next \& ~word \& \(QUARRY_BIN_LISTING/return next \& (~word | QUARRY_BIN_LISTING) \& (QUARRY_BIN_LISTING/'
 plant ualloc 60 bin.h 'who counts blocks forgets those of others' \
@@ -89,6 +89,32 @@ plant ualloc 1 bin.h 'a bin does not use its tail' \
     's/(\(s\)->head_bytes\) >> \(size_log\)\)) \+ \(QUARRY_BIN_HEAD >> \(size_log\)\)\)/\1)/'
 plant ualloc 1 arenas_take.h 'who makes bins keeps one back' \
     's/quarry_semaphore_produced\(bins, &owed, count, &promised\);/quarry_semaphore_produced(bins, \&owed, count - 1u, \&promised);/'
+
+aim what_is_kept_open_serves_all_sizes
+sound ualloc 60
+plant ualloc 1 spans.h 'who is refused leaves spans open' \
+    's/return simt_any\(group, proof\);/return 1;/'
+plant ualloc 1 spans.h 'what is left of a bin that was begun is lost' \
+    's/bin = in \? quarry_arenas_given\(h, bin, blocks - in, 0\) : SIMT_NULL;/bin = SIMT_NULL;/'
+plant ualloc 1 spans.h 'bins that were not begun are lost' \
+    's/chunk = whole < bins \? quarry_arenas_given\(h, chunk, bins - whole, 0\) : SIMT_NULL;/chunk = SIMT_NULL;/'
+plant ualloc 60 spans.h 'a span ends before it is given back' \
+    's/quarry_spans_end\(h\); \/\* and not before.*/;/;s/( *)quarry_spans_give\(h, class_, word\);/\1quarry_spans_end(h);\n&/'
+plant ualloc 60 spans.h 'who closes a span gives blocks back that others have' \
+    's/quarry_bin_below\(in, i\);/quarry_bin_below(in - 1u, i);/'
+plant ualloc 60 spans.h 'two close one span' \
+    's/while \(seen != \*word\);/while (0);/'
+plant ualloc 60 spans.h 'blocks past the last are taken' \
+    's/quarry_semaphore_part\(\(int64_t\)total - \(uint32_t\)\*at, n\)/n/'
+
+aim null_never_comes_while_a_block_is_kept_open
+sound ualloc 100
+plant ualloc 400 spans.h 'who is refused does not ask whether spans have begun since' \
+    's/simt_add_u64\(&h->spans->flights, 0, release\) \/ QUARRY_ARENAS_SPAN ==/before \/ QUARRY_ARENAS_SPAN ==/'
+plant ualloc 100 spans.h 'a span begins after its chunk was taken' \
+    's/\(void\)simt_add_u64\(&h->spans->flights, QUARRY_ARENAS_SPAN \+ 1u, acquire\);//;s/^    if \(page == QUARRY_NO_PAGE\) \{$/    (void)simt_add_u64(\&h->spans->flights, QUARRY_ARENAS_SPAN + 1u, acquire);\n&/'
+plant ualloc 100 spans.h 'who makes a chunk keeps its first blocks, and says others have them' \
+    's/at \+ got, release\)/at, release)/'
 
 of tbuddy
 aim blocks_of_any_size_fill_the_heap_and_become_one_again

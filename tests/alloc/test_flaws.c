@@ -160,6 +160,12 @@ static const struct flaw flaws[] = {
     {"ualloc",
      FLAW_BINS,
      {{"pages", BIN(5, word), 4, QUARRY_BIN_ONE}}}, /* a block is free, and no bit is clear */
+    {"ualloc", FLAW_EMPTY, {{"spans", 0, 8, 1}}},   /* a span that nobody has */
+    {"ualloc", FLAW_EMPTY, {{"spans", offsetof(struct quarry_spans, arrived) / 8, 8, 1}}},
+    {"ualloc", FLAW_BINS, {{"arenas", offsetof(struct quarry_arena, span[2]) / 8, 8, 1}}},
+    {"ualloc", /* one of no chunk */
+     FLAW_BINS,
+     {{"arenas", offsetof(struct quarry_arena, span[2]) / 8, 8, 0xfffffffe00000001}, {"spans", 0, 8, 1}}},
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, word), 4, QUARRY_BIN_RETIRING}}},
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, word), 4, QUARRY_BIN_LISTING}}},
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, given), 4, 1}}}, /* a block that somebody is about to count */

@@ -43,6 +43,7 @@ static void choose(uint64_t seed)
     watch(seed);
     plain_options();
     set_option("arenas", 1 + seed / 2 % 3);
+    set_option("spans", seed % 4 == 1 ? 2 : 1);
     base_target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 3) : 0;
 }
 
@@ -141,10 +142,13 @@ static void utilisations(void)
                                       62 * 3 * 1024 / 262144., .5, 1};
     plain_options();
     set_option("arenas", 2);
-    for (uint64_t bytes = 16; bytes <= 128; bytes *= 2)
-        utilisation(bytes, 62 / 64.);
-    for (uint32_t i = 0; i < 5; i++)
-        utilisation((uint64_t)256 << i, of_large[i]);
+    for (uint32_t spans = 1; spans <= 2; spans++) {
+        set_option("spans", spans);
+        for (uint64_t bytes = 16; bytes <= 128; bytes *= 2)
+            utilisation(bytes, 62 / 64.);
+        for (uint32_t i = 0; i < 5; i++)
+            utilisation((uint64_t)256 << i, of_large[i]);
+    }
 }
 
 static void a_full_heap_holds_what_the_layout_says(void **state)
@@ -278,6 +282,65 @@ static void a_chunk_goes_back_whoever_took_its_bins(void **state)
     for_each_proof(makers);
 }
 
+/* Blocks of all sizes are freed again, and arenas keep chunks.  Nobody asks the heap for anything between, which would
+ * close them: so who wants the memory for other sizes must. */
+static void opens(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 5; seed++) {
+        uint32_t chunks = 2 + (uint32_t)(seed / 5 % 9), threads = seed % 3 ? 7 : 64;
+        uint64_t large = (uint64_t)PAGE * 4;
+        choose(seed);
+        set_option("spans", 1);
+        begin(chunks, large, 1u << 12, seed);
+        f.device.turns = 1;
+        for (uint32_t again = 0; again < 2; again++) {
+            for (f.device.bytes = 16; f.device.bytes <= 4 * PAGE; f.device.bytes *= 2)
+                run(&promise_churn, threads);
+            /* Who asks at the same time as others may be refused what others have freed by halves. */
+            f.device.bytes = again ? large : 128;
+            uint32_t wanted = again ? chunks : chunks * 3 * 4;
+            expect_equal(run(&promise_malloc, wanted).nulls, 0);
+            expect_equal(slots(16), 0);
+            run(&promise_verify, wanted);
+            run(&promise_free, wanted);
+        }
+        expect_empty();
+        end();
+    }
+}
+
+static void what_is_kept_open_serves_all_sizes(void **state)
+{
+    (void)state;
+    for_each_proof(opens);
+}
+
+/* Few lanes of each warp, so that many arenas want chunks, and as many threads as there are blocks.  What is open in
+ * one arena is to be had in all. */
+static void openers(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 10; seed++) {
+        choose(seed);
+        set_option("spans", 1);
+        set_option("arenas", 2 + seed % 3);
+        begin(1 + (uint32_t)(seed / 3 % 3), (uint64_t)PAGE * 4, 1u << 12, seed);
+        f.device.bytes = 128;
+        f.device.lanes = 7;
+        f.device.turns = 1 + (uint32_t)(seed % 3);
+        f.device.hold = (uint32_t)(seed % 4) * 3;
+        uint32_t warps = (uint32_t)slots(f.device.bytes) / 3;
+        expect_equal(run(&promise_churn, warps * SIMT_LANES).nulls, 0);
+        expect_empty();
+        end();
+    }
+}
+
+static void null_never_comes_while_a_block_is_kept_open(void **state)
+{
+    (void)state;
+    for_each_proof(openers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +352,8 @@ int main(void)
         cmocka_unit_test(a_heap_of_bins_fills_to_its_last_block),
         cmocka_unit_test(sizes_may_be_mixed_in_a_heap_that_is_too_small),
         cmocka_unit_test(a_chunk_goes_back_whoever_took_its_bins),
+        cmocka_unit_test(what_is_kept_open_serves_all_sizes),
+        cmocka_unit_test(null_never_comes_while_a_block_is_kept_open),
     };
     base_target = test_target();
     if (!getenv("QUARRY_TEST_ALLOCATOR"))

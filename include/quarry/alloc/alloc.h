@@ -59,10 +59,11 @@
  *           #define quarry_F_trim QUARRY_NOTHING_TO_TRIM
  *
  *   void quarry_F_settle(const struct quarry_F *x, uint64_t thread, uint64_t threads)
- *       Thread `thread` of `threads` finishes its share of what frees have put off; nothing else runs.  The
- *       library calls it before whatever the host asks of an idle heap; then find and census are exact.
- *       Before, both may take a block that was freed for a live one.  Malloc may not: it finds what was put
- *       off before it returns NULL.  The heap may be corrupt.  A family whose frees put nothing off has
+ *       Thread `thread` of `threads` finishes its share of what frees have put off, and gives back what mallocs
+ *       keep for others; nothing else runs.  The library calls it before whatever the host asks of an idle heap;
+ *       then find and census are exact.
+ *       Before, both may take a block that was freed, or is kept, for a live one.  Malloc may not: it finds such
+ *       space before it returns NULL.  The heap may be corrupt.  A family that has nothing of both has
  *           #define quarry_F_settle QUARRY_NOTHING_TO_SETTLE
  *
  *   enum quarry_place quarry_F_find(const struct quarry_F *x, const void *address,
@@ -121,7 +122,10 @@ enum quarry_capability {
     QUARRY_HAS_DOUBLING_SIZES = 256,
 
     /* It can have a schema: typed objects (quarry/object.h). */
-    QUARRY_HAS_TYPES = 512
+    QUARRY_HAS_TYPES = 512,
+
+    /* Mallocs may keep space for those to come: quarry_F_settle. */
+    QUARRY_CAN_KEEP_SPACE = 1024
 };
 
 #define QUARRY_NOTHING_TO_SETTLE(...) ((void)0)

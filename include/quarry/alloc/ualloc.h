@@ -2,20 +2,21 @@
 /* ualloc: small blocks in bins, bins in chunks, chunks and large blocks of a buddy system.
  *
  * Isaac Gelado, Michael Garland, "Throughput-Oriented GPU Memory Allocation", PPoPP 2019, section 4.2.  The
- * algorithm, its order and why NULL is exact: core/arenas.h and core/arenas_take.h.
+ * algorithm, its order and why NULL is exact: core/arenas.h, core/arenas_take.h and core/spans.h.
  *
- *     pool    | self | arenas | supply | units | tree | chunks | heads (debug mode only) | page 0 | page 1 | ...
+ *     pool    | self | arenas | spans | supply | units | tree | chunks | heads (debug mode) | page 0 | page 1 | ...
  *     self    a copy of struct quarry_arenas
  *     arenas  four for each multiprocessor
+ *     spans   of all chunks that arenas keep: core/spans.h
  *     supply  bulk semaphores of the classes of small blocks, and of bins
  *     units, tree   of the buddy system
  *     chunks  a bit for each 2^chunk_log pages: they are a chunk
- *     heads   of pages; else they are in the pages
+ *     heads   of pages; without debug mode they are in the pages
  *
  * What the options call a page is a chunk here.
  *
- * malloc of a small block is the arenas', and of a larger one the buddy system's.  free: the bit of its chunk tells
- * which.
+ * malloc of a small block is the spans', and, if these have nothing, the arenas'; of a larger one it is the buddy
+ * system's.  free: the bit of its chunk tells which.
  *
  * NULL for a larger block: no block of its order was in the buddy system.  Memory that others are about to free
  * may still be a bin's. */
@@ -29,13 +30,16 @@
 #include "quarry/core/pages.h"
 #include "quarry/core/semaphore.h"
 #include "quarry/core/share.h"
+#include "quarry/core/spans.h"
 
 #define QUARRY_UALLOC_CAN                                                                                    \
-    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES | QUARRY_HAS_DOUBLING_SIZES)
+    (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_CAN_KEEP_SPACE | QUARRY_HAS_PAGES |             \
+     QUARRY_HAS_DOUBLING_SIZES)
 #define QUARRY_UALLOC_PAGE_BYTES                                                                             \
     262144u /* of a chunk, by default: 64 pages of 4096 bytes, as the paper's figure */
 #define QUARRY_UALLOC_LEAST_PAGE 512u /* bytes that are worth a head */
 #define QUARRY_UALLOC_MAX_PAGES (1u << 31)
+#define QUARRY_UALLOC_SPARE 8u /* an arena keeps a chunk of a class, if the heap has so many for each */
 /* Bytes of the smallest block, 16 or 8.  8 is for a figure of the paper alone: such blocks are aligned to 8 bytes,
  * and all allocators promise 16. */
 #ifndef QUARRY_UALLOC_LEAST
@@ -45,7 +49,10 @@
 #define QUARRY_UALLOC_OPTIONS(ROW)                                                                           \
     ROW(ualloc, chunk_pages, 64, 1, 1u << QUARRY_BIN_CHUNK_LOG_MOST,                                         \
         "pages that a chunk is divided into, down to a power of two and to 512 bytes each; 1: no bins")      \
-    ROW(ualloc, arenas, 0, 1, 4096, "arenas; 0: four for each multiprocessor")
+    ROW(ualloc, arenas, 0, 1, 4096, "arenas; 0: four for each multiprocessor")                               \
+    ROW(ualloc, spans, 0, 1, 2,                                                                              \
+        "1: an arena keeps a chunk for each size; 2: none; 0: as 1 if the heap has 8 chunks for each "       \
+        "arena, else 2")
 enum quarry_ualloc_option { QUARRY_UALLOC_OPTIONS(QUARRY_OPTION_INDEX) };
 
 struct quarry_ualloc {
@@ -58,20 +65,17 @@ SIMT_FN void quarry_ualloc_init(const struct quarry_ualloc *h, uint64_t thread, 
     quarry_arenas_init(&h->arenas, thread, threads);
 }
 
-/* Progress: as quarry_arenas_malloc and quarry_buddy_take. */
+/* Progress: as quarry_spans_malloc and quarry_buddy_take. */
 SIMT_FN void *quarry_ualloc_malloc(const struct quarry_ualloc *h, struct quarry_context *context,
                                    uint64_t bytes)
 {
     const struct quarry_arenas *x = &h->arenas;
     int small = bytes <= quarry_bin_most_bytes(&x->shape);
-    uint32_t kind = small ? quarry_bin_class(&x->shape, bytes) : quarry_page_order(&x->pages, bytes), page;
+    uint32_t kind = small ? quarry_bin_class(&x->shape, bytes) : quarry_page_order(&x->pages, bytes);
     const struct quarry_semaphore *units = small ? &x->supply[kind] : &x->buddy.units[kind];
     uint32_t group = quarry_group(units, QUARRY_SITE_UALLOC_MALLOC);
     quarry_step(context);
-    if (small)
-        return quarry_arenas_malloc(x->self, group, kind);
-    page = quarry_arenas_take_pages(x->self, group, kind);
-    return page == QUARRY_NO_PAGE ? SIMT_NULL : quarry_page_address(&x->pages, page);
+    return quarry_spans_malloc(x->self, group, small ? kind : QUARRY_ARENAS_CLASSES + kind);
 }
 
 /* Progress: as quarry_arenas_free and quarry_buddy_give_together. */
@@ -140,6 +144,12 @@ SIMT_FN uint64_t quarry_ualloc_key(uint32_t k)
 SIMT_FN uint64_t quarry_ualloc_list_key(uint32_t arena, uint32_t k)
 {
     return quarry_ualloc_key((arena + 1u) * (QUARRY_ARENAS_CLASSES + 1u) + k);
+}
+
+/* What spans are counted by. */
+SIMT_FN uint64_t quarry_ualloc_span_key(void)
+{
+    return quarry_ualloc_key(QUARRY_ARENAS_CLASSES + 1u);
 }
 
 /* Counts a node of the tree. */
@@ -241,8 +251,26 @@ SIMT_FN int quarry_ualloc_is_foreign(const struct quarry_arenas *x, const struct
     return self->self != x->self || self->arena != x->arena || self->supply != x->supply ||
            self->chunk != x->chunk || self->heads != x->heads || self->head_stride != x->head_stride ||
            self->pages.base != x->pages.base || self->pages.count != x->pages.count ||
+           self->spans != x->spans || self->open != x->open || self->count != x->count ||
            self->buddy.word != x->buddy.word || self->buddy.units != x->buddy.units ||
            self->shape.chunk_log != x->shape.chunk_log || self->shape.classes != x->shape.classes;
+}
+
+/* Counts an arena's span, if it has one: some of its blocks are left then, which begin in a bin of its class. */
+SIMT_FN void quarry_ualloc_count_span(const struct quarry_arenas *x, uint32_t arena, uint32_t class_,
+                                      struct quarry_census *sum)
+{
+    uint64_t word = simt_load_u64(&x->arena[arena].span[class_], relaxed), page = word / QUARRY_ARENAS_SPAN;
+    uint32_t at = (uint32_t)word;
+    sum->faults += at >= QUARRY_SPANS_OPENING;
+    if (class_ >= x->shape.classes || at >= quarry_spans_blocks(x, class_))
+        return;
+    sum->odds += quarry_ualloc_span_key();
+    page += page % quarry_bin_chunk_pages(&x->shape) == 0
+                ? x->shape.heads + at / quarry_bin_blocks(&x->shape, class_)
+                : x->pages.count;
+    sum->faults += page >= x->pages.count || !quarry_arenas_is_chunk(x, (uint32_t)page) ||
+                   simt_load_u32(&quarry_arenas_bin(x, (uint32_t)page)->class_, relaxed) != class_;
 }
 
 /* How often the structures of an arena that nobody uses contradict themselves. */
@@ -258,11 +286,18 @@ SIMT_FN uint32_t quarry_ualloc_arena_faults(const struct quarry_arenas *x, uint3
     return faults;
 }
 
-/* Slots while others malloc and free, as quarry_buddy_slots, from the blocks of bins on.
+/* quarry_spans_close_all, out of line. */
+SIMT_NOINLINE_FN void quarry_ualloc_close(const struct quarry_arenas *x, uint32_t group)
+{
+    quarry_spans_close_all(x, group);
+}
+
+/* Slots while others malloc and free, as quarry_buddy_slots, from the blocks of bins on.  Spans are closed before.
  * Scope: share->group. */
 SIMT_FN uint64_t quarry_ualloc_slots(const struct quarry_arenas *x, uint64_t bytes, uint32_t group)
 {
     const struct quarry_bin_shape *s = &x->shape;
+    quarry_ualloc_close(x->self, group);
     if (bytes > quarry_bin_most_bytes(s))
         return quarry_buddy_slots(&x->buddy, quarry_page_order(&x->pages, bytes), group);
     uint32_t class_ = quarry_bin_class(s, bytes), blocks = quarry_bin_blocks(s, class_);
@@ -278,15 +313,12 @@ SIMT_FN uint64_t quarry_ualloc_slots(const struct quarry_arenas *x, uint64_t byt
     return slots < most ? slots : most;
 }
 
-SIMT_FN void quarry_ualloc_census(const struct quarry_ualloc *h, uint64_t bytes,
+/* The census of an idle heap, whether spans are under way or not. */
+SIMT_FN void quarry_ualloc_survey(const struct quarry_ualloc *h, uint64_t bytes,
                                   const struct quarry_census_share *share, struct quarry_census *sum)
 {
     const struct quarry_arenas *x = &h->arenas;
     const struct quarry_buddy *b = &x->buddy;
-    if (!share->idle) {
-        sum->slots += quarry_ualloc_slots(x, bytes, share->group);
-        return;
-    }
     for (uint64_t i = share->thread; i < b->words; i += share->threads) {
         uint32_t w = (uint32_t)i, group = quarry_buddy_group(b, w);
         uint64_t word = simt_load_u64(&b->word[w], relaxed);
@@ -298,8 +330,10 @@ SIMT_FN void quarry_ualloc_census(const struct quarry_ualloc *h, uint64_t bytes,
     for (uint64_t i = share->thread; x->shape.classes && i < x->pages.count; i += share->threads)
         if (quarry_arenas_is_chunk(x, (uint32_t)i))
             quarry_ualloc_count_page(x, (uint32_t)i, bytes, sum);
-    if (share->thread == 0)
+    if (share->thread == 0) {
         sum->faults += (uint32_t)quarry_ualloc_is_foreign(x, x->self);
+        sum->odds -= (uint32_t)simt_load_u64(&x->spans->flights, relaxed) * quarry_ualloc_span_key();
+    }
     for (uint64_t i = share->thread; i <= b->top; i += share->threads) {
         sum->odds -= simt_load_u64(&b->units[i].units, relaxed) * quarry_census_key((uint32_t)i);
         sum->faults += !quarry_semaphore_is_idle(&b->units[i]);
@@ -313,10 +347,48 @@ SIMT_FN void quarry_ualloc_census(const struct quarry_ualloc *h, uint64_t bytes,
         for (uint32_t k = 0; k <= x->shape.classes; k++)
             sum->odds -=
                 simt_load_u64(&x->arena[i].list[k].spare, relaxed) * quarry_ualloc_list_key((uint32_t)i, k);
+        for (uint32_t k = 0; k < QUARRY_ARENAS_CLASSES; k++)
+            quarry_ualloc_count_span(x, (uint32_t)i, k, sum);
     }
 }
 
-#define quarry_ualloc_settle QUARRY_NOTHING_TO_SETTLE
+SIMT_FN void quarry_ualloc_census(const struct quarry_ualloc *h, uint64_t bytes,
+                                  const struct quarry_census_share *share, struct quarry_census *sum)
+{
+    const struct quarry_spans *s = h->arenas.spans;
+    if (!share->idle) {
+        sum->slots += quarry_ualloc_slots(&h->arenas, bytes, share->group);
+        return;
+    }
+    quarry_ualloc_survey(h, bytes, share, sum);
+    if (share->thread == 0) /* else quarry_ualloc_settle has found that something is wrong */
+        sum->faults +=
+            (uint32_t)simt_load_u64(&s->flights, relaxed) != 0 || simt_load_u64(&s->arrived, relaxed) != 0;
+}
+
+/* Closes all spans.  Who closes one waits for others, and follows what a corrupt heap would lead anywhere.  So
+ * each thread checks its share first, and the last of them closes all, if nothing is wrong. */
+SIMT_FN void quarry_ualloc_settle(const struct quarry_ualloc *h, uint64_t thread, uint64_t threads)
+{
+    const struct quarry_arenas *x = &h->arenas;
+    struct quarry_spans *s = x->spans;
+    struct quarry_census sum = {0, 0, 0, 0, 0, 0, 0};
+    struct quarry_census_share share = {1u << simt_lane(), 1u, thread, threads};
+    /* The last one changes nothing before all have looked. */
+    if ((uint32_t)simt_load_u64(&s->flights, relaxed) == 0)
+        return;
+    quarry_ualloc_survey(h, 1, &share, &sum);
+    (void)simt_add_u64(&s->faults, sum.faults, relaxed);
+    (void)simt_add_u64(&s->odds, sum.odds, relaxed);
+    /* release and acquire: the last knows what all have found */
+    if (simt_add_u64(&s->arrived, 1u, acq_rel) + 1u != threads)
+        return;
+    int sound = simt_exchange_u64(&s->faults, 0, relaxed) == 0;
+    sound &= simt_exchange_u64(&s->odds, 0, relaxed) == 0;
+    simt_store_u64(&s->arrived, 0, relaxed);
+    if (sound)
+        quarry_ualloc_close(x->self, share.group);
+}
 
 #if SIMT_HAS_HOST
 SIMT_HOST_FN void quarry_ualloc_sections(void *heap, struct quarry_layout *l)
@@ -329,10 +401,16 @@ SIMT_HOST_FN void quarry_ualloc_sections(void *heap, struct quarry_layout *l)
     x->count = (uint32_t)(arenas < l->pages ? arenas : l->pages);
     if (x->count == 0 || x->shape.classes == 0)
         x->count = 1;
+    uint64_t spans = l->option[QUARRY_OPTION_ualloc_spans];
+    /* Debug mode writes into all that is free, and would not know a span's blocks. */
+    x->open = !l->debug && x->shape.classes != 0 &&
+              (spans == 1 || (spans == 0 && l->pages >= (uint64_t)QUARRY_UALLOC_SPARE * x->count));
     quarry_buddy_size(b, (uint32_t)pages);
     x->self = (struct quarry_arenas *)quarry_layout_section(l, "self", sizeof *x->self, QUARRY_SECTION_ALIGN);
     x->arena = (struct quarry_arena *)quarry_layout_section(l, "arenas", x->count * sizeof *x->arena,
                                                             QUARRY_SECTION_ALIGN);
+    x->spans =
+        (struct quarry_spans *)quarry_layout_section(l, "spans", sizeof *x->spans, QUARRY_SECTION_ALIGN);
     x->supply = (struct quarry_semaphore *)quarry_layout_section(
         l, "supply", (x->shape.classes + 1u) * sizeof *x->supply, QUARRY_SECTION_ALIGN);
     b->units = (struct quarry_semaphore *)quarry_layout_section(l, "units", (b->top + 1u) * sizeof *b->units,
@@ -370,6 +448,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ualloc_layout(struct quarry_ualloc
         return result;
     l->option[QUARRY_OPTION_ualloc_chunk_pages] = (uint64_t)1 << log;
     l->option[QUARRY_OPTION_ualloc_arenas] = x->count;
+    l->option[QUARRY_OPTION_ualloc_spans] = x->open ? 1 : 2;
     l->unit = h->unit;
     l->max_block = x->shape.page_bytes << x->buddy.top;
     l->free_reach = l->max_block; /* a free finds the block by any address in it */

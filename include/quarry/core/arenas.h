@@ -64,6 +64,8 @@
 /* Arenas of a multiprocessor, by default.  All of its warps come at once, and who changes a list, or waits for its
  * readers, does so after the others. */
 #define QUARRY_ARENAS_EACH 4u
+#define QUARRY_ARENAS_NO_SPAN ((uint64_t)1 << 31)
+#define QUARRY_ARENAS_SPAN ((uint64_t)1 << 32) /* the first page, in a span; a span that began, in flights */
 
 struct quarry_arena_list {
     struct quarry_link first;
@@ -76,6 +78,17 @@ struct quarry_arena {
     unsigned char unused[256u - sizeof(struct quarry_srcu)];
     /* Of each class, its bins that may have free blocks; then, of chunks that may have free bins. */
     SIMT_ALIGNAS(256) struct quarry_arena_list list[QUARRY_ARENAS_CLASSES + 1u];
+    SIMT_ALIGNAS(128) uint64_t span[QUARRY_ARENAS_CLASSES]; /* a chunk of each class: core/spans.h */
+};
+
+/* Of all spans: core/spans.h. */
+struct quarry_spans {
+    uint64_t flights; /* 63..32: spans that ever began, modulo 2^32; 31..0: that are under way */
+    uint64_t unused[15];
+    uint64_t shut; /* a hint: not 0: none begin until a chunk has been given back */
+    /* Of threads that settle: what they have found, and how many have. */
+    uint64_t faults, odds, arrived;
+    uint64_t unused_more[12];
 };
 
 struct quarry_arenas {
@@ -88,7 +101,9 @@ struct quarry_arenas {
     uint32_t *chunk;
     unsigned char *heads; /* of pages */
     uint64_t head_stride;
+    struct quarry_spans *spans;
     uint32_t count; /* of arenas */
+    uint32_t open;  /* have they spans? */
 };
 
 /* ---- parts ---- */
@@ -170,9 +185,14 @@ SIMT_FN void quarry_arenas_init(const struct quarry_arenas *h, uint64_t thread, 
             a->list[k].mutex.held = 0;
             a->list[k].spare = 0;
         }
+        for (uint32_t k = 0; k < QUARRY_ARENAS_CLASSES; k++)
+            a->span[k] = QUARRY_ARENAS_NO_SPAN;
     }
-    if (thread == 0)
+    if (thread == 0) {
+        h->spans->flights = h->spans->faults = h->spans->odds = h->spans->arrived = 0;
+        h->spans->shut = 0;
         *h->self = *h;
+    }
 }
 
 /* ---- lists of bins ---- */
@@ -266,6 +286,8 @@ SIMT_FN struct quarry_bin *quarry_arenas_give_back(const struct quarry_arenas *h
     (void)quarry_buddy_give(&h->buddy, page);
     simt_fence(acq_rel); /* pairs with that of who refuses, on its way down */
     quarry_semaphore_retract(&h->buddy.units[h->shape.chunk_log], 1);
+    if (simt_load_u64(&h->spans->shut, relaxed))
+        simt_store_u64(&h->spans->shut, 0, relaxed);
     return SIMT_NULL;
 }
 
@@ -305,7 +327,7 @@ SIMT_FN int quarry_arenas_retire_try(const struct quarry_arenas *h, struct quarr
 
 /* Retires a bin, if that can be, and the chunks that have no other.  The caller has set RETIRING.  A lane calls it,
  * outside of read sections. */
-SIMT_NOINLINE_FN void quarry_arenas_retire(const struct quarry_arenas *h, struct quarry_bin *bin)
+SIMT_FN void quarry_arenas_retire_all(const struct quarry_arenas *h, struct quarry_bin *bin)
 {
     bin->callback.next = SIMT_NULL;
     for (struct quarry_srcu_callback *next = &bin->callback, *due; next;) {
@@ -331,6 +353,12 @@ SIMT_NOINLINE_FN void quarry_arenas_retire(const struct quarry_arenas *h, struct
     }
 }
 
+/* The same, out of line. */
+SIMT_NOINLINE_FN void quarry_arenas_retire(const struct quarry_arenas *h, struct quarry_bin *bin)
+{
+    quarry_arenas_retire_all(h, bin);
+}
+
 /* ---- free ---- */
 
 /* The block of a bin that has an address. */
@@ -338,6 +366,18 @@ struct quarry_arenas_where {
     uint32_t page;  /* the bin, or QUARRY_NO_PAGE */
     uint32_t index; /* of the block */
 };
+
+/* Is that block one of its arena's span that nobody has got yet?  Who has got a block has changed the span before, so
+ * he does not see an older one. */
+SIMT_FN int quarry_arenas_is_kept(const struct quarry_arenas *h, struct quarry_arenas_where w,
+                                  uint32_t class_)
+{
+    uint32_t log = h->shape.chunk_log, first = w.page >> log << log;
+    uint32_t arena = simt_load_u32(&quarry_arenas_bin(h, w.page)->arena, relaxed);
+    uint64_t word = arena < h->count ? simt_load_u64(&h->arena[arena].span[class_], relaxed) : 0;
+    uint32_t number = (w.page - first - h->shape.heads) * quarry_bin_blocks(&h->shape, class_) + w.index;
+    return arena < h->count && word / QUARRY_ARENAS_SPAN == first && number >= (uint32_t)word;
+}
 
 /* Looks for an address of a page that is in a chunk. */
 SIMT_FN struct quarry_arenas_where quarry_arenas_locate(const struct quarry_arenas *h, uint32_t page,
@@ -351,6 +391,8 @@ SIMT_FN struct quarry_arenas_where quarry_arenas_locate(const struct quarry_aren
         uint32_t class_ = simt_load_u32(&quarry_arenas_bin(h, w.page)->class_, relaxed);
         if (class_ < h->shape.classes)
             w.index = quarry_bin_index(&h->shape, class_, offset);
+        if (w.index != QUARRY_BIN_NOTHING && h->open && quarry_arenas_is_kept(h, w, class_))
+            w.index = QUARRY_BIN_NOTHING;
     }
     if (w.index == QUARRY_BIN_NOTHING)
         w.page = QUARRY_NO_PAGE;

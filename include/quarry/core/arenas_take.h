@@ -366,27 +366,14 @@ SIMT_NOINLINE_FN int quarry_arenas_go_on(const struct quarry_arenas *h, volatile
     }
 }
 
-/* A block of that class for each lane of the group, or NULL.
- *   h   the copy in the pool
- * Scope: group, reconverged.  Progress: waits for lanes that make what it needs. */
-SIMT_FN void *quarry_arenas_malloc(const struct quarry_arenas *h, uint32_t group, uint32_t class_)
+/* Lanes that need blocks, a->needs, are to get them, or NULL, as the semaphores say: by quarry_arenas_go_on. */
+SIMT_FN void quarry_arenas_start(volatile struct quarry_arenas_ask *a)
 {
-    uint32_t first = QUARRY_NO_PAGE;
-    volatile struct quarry_arenas_ask a;
-    a.class_ = class_;
-    a.needs = group;
-    a.block = SIMT_NULL;
-    a.owed = simt_popc_u32(group);
-    a.promised = 0;
-    a.owed_bins = 0;
-    a.promised_bins = 0;
-    a.kept = QUARRY_NO_PAGE;
-    while (quarry_arenas_go_on(h, &a, group, first)) {
-        first = QUARRY_NO_PAGE;
-        if (simt_rank(group) == 0)
-            first = quarry_arenas_take_pages(h, 1u << simt_lane(), h->shape.chunk_log);
-    }
-    return a.block;
+    a->owed = simt_popc_u32(a->needs);
+    a->promised = 0;
+    a->owed_bins = 0;
+    a->promised_bins = 0;
+    a->kept = QUARRY_NO_PAGE;
 }
 
 #endif

@@ -227,6 +227,7 @@ SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t cla
     simt_store_u32(&bin->page, page, relaxed);
     simt_store_u32(&bin->class_, class_, relaxed);
     simt_store_u32(&bin->arena, arena, relaxed);
+    SIMT_ROLLED
     for (uint32_t i = 0; i < QUARRY_BIN_WORDS; i++) {
         uint32_t missing = ~quarry_bin_below(blocks, i);
         simt_store_u32(&bin->used[i], quarry_bin_below(kept, i) | missing, relaxed);
