@@ -109,9 +109,9 @@ plant ualloc 60 spans.h 'blocks past the last are taken' \
 
 aim null_never_comes_while_a_block_is_kept_open
 sound ualloc 100
-plant ualloc 400 spans.h 'who is refused does not ask whether spans have begun since' \
-    's/simt_add_u64\(&h->spans->flights, 0, release\) \/ QUARRY_ARENAS_SPAN ==/before \/ QUARRY_ARENAS_SPAN ==/'
-plant ualloc 100 spans.h 'a span begins after its chunk was taken' \
+plant ualloc 100 spans.h 'who is refused does not ask whether spans have begun since' \
+    's/simt_add_u64\(&h->spans->flights, 0, release\) \/ QUARRY_ARENAS_SPAN ==/before ==/'
+plant ualloc 300 spans.h 'a span begins after its chunk was taken' \
     's/\(void\)simt_add_u64\(&h->spans->flights, QUARRY_ARENAS_SPAN \+ 1u, acquire\);//;s/^    if \(page == QUARRY_NO_PAGE\) \{$/    (void)simt_add_u64(\&h->spans->flights, QUARRY_ARENAS_SPAN + 1u, acquire);\n&/'
 plant ualloc 100 spans.h 'who makes a chunk keeps its first blocks, and says others have them' \
     's/at \+ got, release\)/at, release)/'

@@ -141,6 +141,7 @@ SIMT_FN void quarry_spans_make(const struct quarry_arenas *h, uint32_t group, ui
                                uint64_t at, uint32_t got)
 {
     uint32_t bins = quarry_bin_count(&h->shape), blocks = quarry_bin_blocks(&h->shape, class_);
+    simt_sync(group); /* what the leader acquired with the chunk holds for all */
     SIMT_ROLLED
     for (uint32_t i = simt_rank(group); i < bins; i += simt_popc_u32(group)) {
         uint32_t page = (uint32_t)(at / QUARRY_ARENAS_SPAN) + h->shape.heads + i;
