@@ -112,10 +112,9 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
             got = needs < slots ? needs : slots;
             uint32_t words = quarry_slabs_words(slots);
             uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
-            simt_fence(acq_rel); /* as quarry_slabs_bind */
             SIMT_ROLLED
-            for (uint32_t i = 0; i < words; i++)
-                simt_store_u64(&word[i], quarry_slabs_of(class_, ~0u), fenced);
+            for (uint32_t i = 0; i < words; i++) /* full: who takes slots has them from the cursor */
+                simt_store_u64(&word[i], quarry_slabs_of(class_, ~0u), relaxed);
             uint64_t then = simt_load_u64(cursor, relaxed);
             quarry_slabs_fill_cursor(h, index, chunk, then, got);
             quarry_slabs_adapt(h, class_, QUARRY_SLABS_SAMPLES * 8u / look,
