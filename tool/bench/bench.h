@@ -21,6 +21,8 @@
 
 #include <stdio.h>
 
+#define BENCH_MOST_THREADS (UINT64_C(1) << 30) /* of a cell */
+
 /* Sizes of blocks, or ranges of them. */
 struct sizes {
     struct list bytes;        /* or the most */

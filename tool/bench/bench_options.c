@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_BENCH_THREADS (UINT64_C(1) << 30)
 #define MAX_BENCH_BYTES (UINT64_C(1) << 40)
 #define MAX_RUNS 10000u
 #define MAX_WATCHDOG_S 86400u
@@ -166,7 +165,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case 'a':
         return lists_parse_allocators(&bench->allocators, text);
     case 't':
-        return lists_parse(&bench->axes.threads, "threads", text, 1, MAX_BENCH_THREADS);
+        return lists_parse(&bench->axes.threads, "threads", text, 1, BENCH_MOST_THREADS);
     case 's':
         return bench_parse_sizes(&bench->axes.sizes, text);
     case 'f':

@@ -251,9 +251,15 @@ static int add_cells(struct bench *bench, const struct bench_test *test, const s
         cell.octaves = axes->sizes.octaves[rest];
         cell.heap_bytes = heap_for(bench, test);
         cell.page_bytes = page_for(bench, &cell.allocator, cell.bytes);
-        if (test->exhausts && cell.bytes <= cell.heap_bytes)
-            cell.threads = (uint32_t)(cell.heap_bytes / cell.bytes);
-        if (!has_results(bench, &cell))
+        const uint64_t blocks = test->exhausts ? cell.heap_bytes / cell.bytes : 0;
+        if (blocks > BENCH_MOST_THREADS && bench->axes.sizes.bytes.count)
+            return tool_error(TOOL_USAGE,
+                              "--size: test %s has a thread for each of %" PRIu64 " blocks of %" PRIu64
+                              " bytes, and may have 2^30: use a larger --size or a smaller --heap",
+                              test->name, blocks, cell.bytes);
+        if (blocks)
+            cell.threads = (uint32_t)blocks;
+        if (blocks > BENCH_MOST_THREADS || !has_results(bench, &cell))
             continue;
         const int code = add_floor(bench, cell.threads);
         if (code != TOOL_OK)
