@@ -162,6 +162,9 @@ static int end_header(struct reader *reader, int feed)
             break;
         at = stop + 1;
     }
+    for (int i = 0; i < shown; i++) /* bytes that would change a terminal */
+        if (reader->header[i] != '\t' && (reader->header[i] < ' ' || reader->header[i] == 0x7f))
+            reader->header[i] = '?';
     if (options->column_name && !found)
         return tool_error(TOOL_FAILED, "%s:1: no column is named '%s'; the header is: %.*s", reader->name,
                           options->column_name, shown, (const char *)reader->header);

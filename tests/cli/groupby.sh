@@ -126,6 +126,12 @@ run 0 --header --column 2 "$in"
 gives ''
 run 1 --header --column w "$in"
 says "in:1: no column is named 'w'; the header is: k	v"
+run 2 ''
+says "'' is no file"
+printf 'k\033[31m\tv\n' >"$in" # which would turn a terminal red
+run 1 --header --column w "$in"
+says "in:1: no column is named 'w'; the header is: k\\?\\[31m	v"
+printf 'k\tv' >"$in"
 run 1 --header --column 3 "$in"
 says 'in:1: no column 3: the header has 2'
 printf 'k\tk\na\tb\n' >"$in"

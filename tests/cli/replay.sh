@@ -151,6 +151,8 @@ run 0 replay --help
 prints '^Usage: quarry replay'
 run 2 replay
 says 'no trace given'
+run 2 replay ''
+says "'' is no trace"
 run 2 replay a b
 says "two traces given, 'a' and 'b'"
 for wrong in '--window 0' '--runs 0' '--runs x' '--allocator none' '--heap x' '--page 24' '--align 24'; do

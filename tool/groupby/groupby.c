@@ -63,6 +63,8 @@ static error_t parse_end(struct command *command)
         return tool_refuse("--method two-pass is for integers: it needs --synthetic");
     if (!command->path)
         return tool_refuse("no file given; name one, or - for standard input");
+    if (!*command->path)
+        return tool_refuse("'' is no file");
     if (command->input.column_name && !command->input.header)
         return tool_refuse("--column '%s' is a name: add --header, or give a number",
                            command->input.column_name);

@@ -33,6 +33,8 @@ static error_t parse_input(int key, char *text, struct argp_state *state)
         input->path = text;
         return 0;
     case ARGP_KEY_END:
+        if (input->path && !*input->path)
+            return tool_refuse("'' is no trace");
         return input->path ? 0 : tool_refuse("no trace given");
     default:
         return ARGP_ERR_UNKNOWN;
