@@ -5,8 +5,8 @@
 
 #include "alloc/promise_kernels.h"
 
-/* Each thread takes a block, frees it and takes another one at once: so blocks move while others look.  Every other block
- * has `bytes`, the rest any size up to that.  result->nulls counts NULLs. */
+/* Each thread takes a block, frees it and takes another one at once: so blocks move while others look.  Every other
+ * block has `bytes`, the rest any size up to that.  result->nulls counts NULLs. */
 SIMT_KERNEL_DECLARE(ouro_move);
 
 #endif

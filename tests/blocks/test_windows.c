@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of chunks: none is had twice or lost, what is done with one comes before its next use, and nobody finds that there
- * is none while there is one. */
+/* Runs of chunks: none is had twice or lost, what is done with one comes before its next use, and nobody finds that
+ * there is none while there is one. */
 #include "blocks/seeds.h"
 #include "blocks/windows_kernels.h"
 

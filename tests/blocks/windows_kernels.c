@@ -58,6 +58,9 @@ SIMT_KERNEL(windows_rounds, struct windows_case, a)
             windows_use(&a, at, n);
             if (n > 1) {
                 quarry_run_give(&a.store, at, n, n);
+            } else if (round % 2) {
+                quarry_chunks_begin(&a.store);
+                quarry_chunks_return(&a.store, at);
             } else {
                 simt_sync(has);
                 quarry_chunks_give(&a.store, has, at);

@@ -157,10 +157,10 @@ SIMT_FN uint32_t quarry_run_fresh(const struct quarry_chunks *s, uint32_t group,
     if (simt_rank(group) == 0 && first < begin) /* before the first window */
         quarry_run_give(s, first, begin - first, 0);
     uint32_t got = simt_popc_u32(simt_ballot(group, gets));
-    simt_sync(group);          /* what comes back has come back */
-    if (simt_rank(group) == 0) /* release: who finds nobody in transit finds that */
+    simt_sync(group); /* what comes back has come back, and quarry_run_give has released it */
+    if (simt_rank(group) == 0)
         (void)simt_add_u64(&s->head->word,
-                           QUARRY_CHUNKS_VERSION - 1u - (uint64_t)got * n * QUARRY_CHUNKS_LEFT, release);
+                           QUARRY_CHUNKS_VERSION - 1u - (uint64_t)got * n * QUARRY_CHUNKS_LEFT, relaxed);
     return gets ? at : QUARRY_NO_INDEX;
 }
 
