@@ -81,12 +81,13 @@ if [ "$mode" = weak ]; then
     relaxed hierarchy hierarchy.h 'claim acquires nothing' 'quarry_hierarchy_claim_some\(' acquire
     relaxed slots blocks.h 'a give releases nothing' 'quarry_blocks_give\(' release
     relaxed slots blocks_take.h 'a take acquires nothing' 'quarry_blocks_take_from\(' acquire
-    plant slots 20000 blocks_take.h 'a claim releases nothing' '/ quarry_blocks_make\(/,/^\}/s/, release\)/, relaxed)/'
+    plant slots 1000 blocks_take.h 'a claim releases nothing' '/ quarry_blocks_make\(/,/^\}/s/, release\)/, relaxed)/'
     plant slots 100 blocks_take.h 'who did not claim a block makes it without the sync' \
         's/simt_sync\(group\); \/\* what the first lane acquired, each has \*\///'
     plant slots 1000 blocks_take.h 'lanes go on before all blocks are made' 's/simt_sync\(group\); \/\* all are made \*\///'
     plant slots 1000 blocks.h 'blocks end without the sync' '/int quarry_blocks_end\(/,/^\}/s/simt_sync\(group\);//'
-    relaxed slots blocks.h 'a thief acquires nothing' 'quarry_blocks_unmake\(' acquire
+    plant slots 100 blocks.h 'who ends a block that is another'"'"'s acquires nothing' '/int quarry_blocks_end\(/,/^\}/s/0, acquire\)/0, relaxed)/'
+    plant slots 1000 blocks.h 'a thief acquires nothing' '/int quarry_blocks_unmake\(/,/^\}/s/slots\(b, block\), 0, acquire\)/slots(b, block), 0, relaxed)/'
     relaxed slots flights.h 'the end of a flight releases nothing' 'quarry_flights_end\(' release
     relaxed slots flights.h 'who waits for flights acquires nothing' 'quarry_flights_begun\(' acquire
     plant slots 1000 blocks_take.h 'lanes take without the sync' '/quarry_blocks_new\(/,/^\}/s/simt_sync\(group\);//'

@@ -133,6 +133,26 @@ SIMT_KERNEL(slots_again, struct slots_case, a)
         give(&a, slot);
 }
 
+SIMT_KERNEL(slots_foreign, struct slots_case, a)
+{
+    uint32_t kind = quarry_blocks_kind(1, a.capacity[1]);
+    if (simt_block_thread() != 0)
+        return;
+    if (simt_block() == 0) {
+        for (uint32_t i = 0; i < a.capacity[1]; i++)
+            (void)quarry_blocks_new(&a.blocks, 1u, kind);
+        simt_store_u32(a.is_kept, 1, relaxed);
+        return;
+    }
+    while (simt_load_u32(a.is_kept, relaxed) == 0 || quarry_blocks_kind_of(&a.blocks, 0) == 0)
+        simt_backoff();
+    (void)quarry_blocks_end(&a.blocks, 1u, 0, quarry_blocks_kind(0, a.capacity[0]));
+    uint32_t slot = take(&a, 1);
+    wrong(&a, slot == QUARRY_NO_PAGE);
+    if (slot != QUARRY_NO_PAGE)
+        give(&a, slot);
+}
+
 /* Gives a slot that seems taken, also if another gives it, too. */
 SIMT_FN void give_twice(const struct slots_case *a, uint32_t slot)
 {

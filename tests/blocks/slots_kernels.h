@@ -39,6 +39,9 @@ SIMT_KERNEL_DECLARE(
 /* Two lanes, and two blocks of one slot: one uses both, and tells the other, but by no order of memory.  Then it claims
  * both blocks again, and the other makes one of them. */
 SIMT_KERNEL_DECLARE(slots_again);
+/* Two lanes of two warps, and a block: one has all of it, and tells the other, but by no order of memory.  That one gives it whole, as
+ * if it had it, and then uses it. */
+SIMT_KERNEL_DECLARE(slots_foreign);
 SIMT_KERNEL_DECLARE(slots_twice); /* slots are given twice, while others take them and give them */
 SIMT_KERNEL_DECLARE(slots_fill);  /* each lane takes one slot of a type */
 SIMT_KERNEL_DECLARE(slots_drain); /* and gives back what another took */

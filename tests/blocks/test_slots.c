@@ -139,6 +139,22 @@ static void who_makes_a_block_that_another_has_claimed_knows_its_former_life(voi
     test_for_seeds(&target, again, 300);
 }
 
+/* Mode weak: else what the next life's slots are may come before those of the life that was ended. */
+static void foreign(uint64_t seed)
+{
+    struct slots_case c = {.capacity = {1, 3, 1}};
+    (void)seed;
+    begin(&c, 1, 64);
+    test_run(&slots_foreign, &target, 2, 32, 0, &c);
+    (void)end(&c);
+}
+
+static void who_gives_a_block_that_is_another_s_knows_its_life(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, foreign, 300);
+}
+
 /* Then a slot may be in two hands.  But when all have been given back all blocks are free. */
 static void give_twice(struct slots_case c, uint32_t count, uint32_t threads)
 {
@@ -327,6 +343,7 @@ int main(void)
         cmocka_unit_test(what_is_not_read_of_a_part_may_have_room),
         cmocka_unit_test(a_slot_that_a_free_block_was_given_is_had_once),
         test_with_seeds(who_makes_a_block_that_another_has_claimed_knows_its_former_life, &target),
+        test_with_seeds(who_gives_a_block_that_is_another_s_knows_its_life, &target),
         test_with_seeds(blocks_change_their_type, &target),
         test_with_seeds(slots_that_are_given_twice_harm_nobody_else, &target),
         test_with_seeds(none_is_refused_while_there_is_one, &target),

@@ -77,6 +77,9 @@
  * and what M reads of the kind after its own acquire is X's.  No claim's store comes between: the kind is written after
  * it, release, and X's change acquires that.
  *
+ *     Who forgets a kind acquires it, and so the claim's store: if slots were given twice it may be of a life that the
+ * caller knows nothing of.  Else the next claim's store might come before that one, and its slots were lost.
+ *
  * Compile-time switches, for comparisons, with those of core/hierarchy.h.  All code that uses a heap has the same.
  *
  *     QUARRY_BLOCKS_TRIES     searches for an active block before one for a free one; 5
@@ -237,8 +240,8 @@ SIMT_FN int quarry_blocks_unmake(const struct quarry_blocks *b, uint32_t block)
     uint64_t all = quarry_blocks_all(kind);
     int ends = kind != 0 && (stolen & all) == all;
     if (ends) {
-        kind = simt_exchange_u32(quarry_blocks_word(b, block), 0, relaxed);
-        if (kind != 0) /* else slots were given twice */
+        kind = simt_exchange_u32(quarry_blocks_word(b, block), 0, acquire); /* Order: as of an end */
+        if (kind != 0)                                                      /* else slots were given twice */
             quarry_blocks_ended(b, block, kind);
     } else if (stolen != 0) {
         /* Order: the kind was read before; pairs with the thief that unmakes the block. */
@@ -298,7 +301,9 @@ SIMT_FN uint64_t quarry_blocks_give(const struct quarry_blocks *b, uint32_t bloc
  * Order: releases; pairs with claims.  Scope: group, reconverged. */
 SIMT_FN int quarry_blocks_end(const struct quarry_blocks *b, uint32_t group, uint32_t block, uint32_t kind)
 {
-    uint32_t found = simt_exchange_u32(quarry_blocks_word(b, block), 0, relaxed);
+    /* Order: pairs with who made the block.  If slots were given twice the caller may know nothing of that one, and
+     * the next claim's store of the slots must come after that one's. */
+    uint32_t found = simt_exchange_u32(quarry_blocks_word(b, block), 0, acquire);
     int is = (found & ~QUARRY_BLOCKS_IS_ON) == kind;
     uint64_t bit = quarry_hierarchy_own(block), *allocated = quarry_blocks_allocated(b, kind);
     if (found != 0 && !is) /* given twice: it is another's */
