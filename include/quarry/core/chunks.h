@@ -42,9 +42,9 @@
  *
  * Order.  What was done before a return happens-before what is done after the take of that chunk: the queue's; with a
  * map, the bit's, set with release and cleared with acquire.  What was done before the end of a transit happens-before
- * what is done by who finds nobody in transit.  A return changes `word` with release, so who has read that sees the bits
- * of the map (core/chunk_runs.h).  Else `word` and `fresh` are relaxed: frees that happen-before a call have changed
- * `word` before, those of other lanes of the group by the sync before it is read. */
+ * what is done by who finds nobody in transit.  A return changes `word` with release, so who has read that sees the
+ * bits of the map (core/chunk_runs.h).  Else `word` and `fresh` are relaxed: frees that happen-before a call have
+ * changed `word` before, those of other lanes of the group by the sync before it is read. */
 #ifndef QUARRY_CORE_CHUNKS_H
 #define QUARRY_CORE_CHUNKS_H
 

@@ -34,7 +34,7 @@ enum quarry_ouro_payload { QUARRY_OURO_PAGES, QUARRY_OURO_CHUNKS };
 #define QUARRY_OURO_CHUNKS_OPTIONS(ROW) QUARRY_OURO_LARGEST(ROW, ouro_c)
 #define QUARRY_OURO_LARGEST(ROW, family)                                                                     \
     ROW(family, largest, 0, 1, QUARRY_RUN_MOST *QUARRY_MAX_PAGE_BYTES,                                       \
-        "bytes of the largest block, to whole chunks, 128 at most; 0: 1 MiB")
+        "bytes of the largest block, rounded up to chunks, 128 of them at most; 0: 1 MiB")
 enum quarry_ouro_option { QUARRY_OURO_OPTIONS(QUARRY_OPTION_INDEX) };
 enum quarry_ouro_c_option { QUARRY_OURO_CHUNKS_OPTIONS(QUARRY_OPTION_INDEX) };
 
