@@ -92,7 +92,7 @@ sound seeds 5000
 
 plant ouro 60 chunk_masks.h 'a chunk recycled between look and subtraction' \
     '/^SIMT_FN uint32_t quarry_mask_claim/,/^}/s/(\*count = )quarry_mask_here\((.*), class_\);/\1(uint32_t)quarry_mask_count(\2); if (*count >> 31) *count = 0;/'
-plant seeds 5000 chunk_masks.h 'who undoes a subtraction misses a free' \
+plant seeds 60000 chunk_masks.h 'who undoes a subtraction misses a free' \
     '/^SIMT_FN uint32_t quarry_mask_claim/,/^}/s/quarry_mask_add\(m, chunk, n - got, puts\)/simt_add_u64(word, (n - got) * QUARRY_MASK_PAGE, relaxed)/'
 plant ouro 60 chunk_masks.h 'a chunk that could not go is signalled twice' \
     '/^SIMT_FN void quarry_mask_leave/,/^}/s/quarry_semaphore_signal\(units, pages\);/& &/'
