@@ -75,6 +75,12 @@ on_terminal() {
     same $? 0 'exit code on a terminal'
 }
 
+# few WORD...: all of them, or the last under a sanitizer, which is slow.
+few() {
+    [ -z "${QUARRY_TEST_THREADS:-}" ] || set -- "${@: -1}"
+    echo "$*"
+}
+
 # finish: the last line, and the exit code.
 finish() {
     echo "$checks checks, $failures failures"

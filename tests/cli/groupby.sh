@@ -157,7 +157,7 @@ gives '\t1\n'
 yes same | head -n 20000 >"$in"
 run 0 "$in"
 gives 'same\t20000\n'
-seq 30000 >"$in"
+seq "$(few 30000 3000)" >"$in"
 run 0 "$in"
 matches "$in"
 run 0 --page 32 "$in"
@@ -231,9 +231,9 @@ matches <(zcat "$small" | cut -f5)
 # ---- allocators, pages, --rows, --top ----
 
 zcat "$small" | tail -n +2 | cut -f2 >"$scratch/sections"
-for allocator in rw corw; do
-    for page in 32 48 256 4K; do
-        run 0 --header --column section --allocator $allocator --page $page "$small"
+for allocator in $(few rw corw); do
+    for page in $(few 32 256 4K 48); do
+        run 0 --header --column section --allocator "$allocator" --page "$page" "$small"
         matches "$scratch/sections"
     done
 done
@@ -254,12 +254,12 @@ same "$(tr '\n\t' ';:' <"$out")" 'c:2:5,6;:1:4;a:1:2;aa:1:3;b:1:1;' 'order of eq
 # ---- hash collisions: a short hash makes different keys look alike ----
 
 seq 3000 | sed 's/.$//' >"$scratch/plain"
-for bits in 1 2 5 8 9 17; do
+for bits in $(few 1 2 8 9 17 5); do
     export QUARRY_GROUPBY_HASH_BITS=$bits
     head -n 300 "$scratch/plain" >"$in"
-    [ $bits -lt 8 ] || cp "$scratch/plain" "$in"
+    [ "$bits" -lt 8 ] || cp "$scratch/plain" "$in"
     run 0 --stats "$in"
-    grep -q '^hash rounds  *[2-9]' "$err" || grep -q '^hash rounds  *[1-9][0-9]' "$err" || [ $bits -eq 17 ] ||
+    grep -q '^hash rounds  *[2-9]' "$err" || grep -q '^hash rounds  *[1-9][0-9]' "$err" || [ "$bits" -eq 17 ] ||
         fail "hash of $bits bits: no second round"
     run 0 "$in"
     matches "$in"
@@ -273,9 +273,9 @@ unset QUARRY_GROUPBY_HASH_BITS
 
 if [ "$backend" = cpu ]; then
     { seq 300; yes hot | head -n 700; } >"$in"
-    for seed in 1 2 3 4; do
-        for allocator in rw corw; do
-            QUARRY_GROUPBY_SEED=$seed run 0 --allocator $allocator --page 32 --heap 256K "$in"
+    for seed in $(few 1 2 3 4); do
+        for allocator in $(few rw corw); do
+            QUARRY_GROUPBY_SEED=$seed run 0 --allocator "$allocator" --page 32 --heap 256K "$in"
             matches "$in"
         done
     done
@@ -343,12 +343,12 @@ same "$(sed -n 's/^groups *//p' "$err")" "$(wc -l <"$out")" 'number of groups'
 # ---- heaps that are too small ----
 
 seq 20000 >"$in"
-for heap in 1K 40K 100K; do
-    run 1 --heap $heap --output "$scratch/new" "$in"
+for heap in $(few 1K 40K 100K); do
+    run 1 --heap "$heap" --output "$scratch/new" "$in"
     says "heap is too small.* at least [0-9.]+ KiB in pages; use --heap [0-9]+K, which is certainly enough"
     enough=$(sed -n 's/.*--heap \([0-9]*K\).*/\1/p' "$err")
-    for allocator in rw corw; do
-        run 0 --heap "$enough" --allocator $allocator "$in"
+    for allocator in $(few rw corw); do
+        run 0 --heap "$enough" --allocator "$allocator" "$in"
         matches "$in"
     done
 done
@@ -406,8 +406,8 @@ keys --synthetic 20000
 same "$(cmp "$out" "$scratch/plain" 2>&1)" '' 'keys of one seed'
 keys --synthetic 20000 --seed 1
 cmp -s "$out" "$scratch/plain" && fail 'another seed made the same keys'
-for deviation in 1 30 3000 128M; do
-    synthetic --synthetic 3000 --deviation $deviation --heap 64M
+for deviation in $(few 1 30 3000 128M); do
+    synthetic --synthetic 3000 --deviation "$deviation" --heap 64M
 done
 for n in 1 31 60 61 120 121; do
     synthetic --synthetic $n --deviation 1
@@ -416,9 +416,9 @@ done
 # spans dozens.
 keys --synthetic 3000 --deviation 128M
 same "$(awk '{ n[int($1 / 2^24)] } END { for (b in n) k++; print (k > 40) }' "$out")" 1 'first bytes of wide keys'
-for page in 32 48 4K; do
-    for allocator in rw rw-bm crw corw; do
-        synthetic --synthetic 2000 --deviation 40 --allocator $allocator --page $page
+for page in $(few 32 48 4K); do
+    for allocator in $(few rw rw-bm crw corw); do
+        synthetic --synthetic 2000 --deviation 40 --allocator "$allocator" --page "$page"
     done
 done
 run 0 --synthetic 2000 --deviation 40 --rows
@@ -446,10 +446,10 @@ for line in 'method +two-pass' 'counts +[0-9.]+ [KM]iB' '  pass 4 .* ms, 2000 ro
     checks=$((checks + 1))
     grep -Eq "^$line" "$err" || fail "--stats, two-pass: no line '$line'"
 done
-for percent in 50 95; do
-    synthetic --synthetic 2000 --prefill $percent --runs 2
-    run 0 --synthetic 2000 --prefill $percent --stats
-    same "$(awk -v p=$percent '/^heap /{ pages = $6 } /^pages prefilled /{ taken = $3 }
+for percent in $(few 50 95); do
+    synthetic --synthetic 2000 --prefill "$percent" --runs 2
+    run 0 --synthetic 2000 --prefill "$percent" --stats
+    same "$(awk -v p="$percent" '/^heap /{ pages = $6 } /^pages prefilled /{ taken = $3 }
         END { print (taken > pages * (p - 2) / 100 && taken < pages * (p + 2) / 100) }' "$err")" 1 \
         "pages taken by --prefill $percent"
 done
@@ -458,8 +458,8 @@ run 0 --prefill 95 --runs 2 "$in"
 gives 'a\t2\nb\t1\n'
 run 0 --count "$in"
 gives '2\n'
-for heap in 20K 200K; do
-    run 1 --synthetic 5000 --heap $heap
+for heap in $(few 20K 200K); do
+    run 1 --synthetic 5000 --heap "$heap"
     says 'heap is too small.* at least [0-9.]+ KiB in pages; use --heap [0-9]+K, which is certainly enough'
     enough=$(sed -n 's/.*--heap \([0-9]*K\).*/\1/p' "$err")
     synthetic --synthetic 5000 --heap "$enough"
@@ -468,7 +468,7 @@ run 1 --synthetic 5000 --heap 3M --prefill 90
 says 'heap is too small.* pages of 256 bytes, [1-9][0-9]* of them taken beforehand, and 5000 rows'
 synthetic --synthetic 5000 --prefill 90 --heap "$(sed -n 's/.*--heap \([0-9]*K\).*/\1/p' "$err")"
 if [ "$backend" = cpu ]; then
-    for seed in 1 2 3; do
+    for seed in $(few 1 2 3); do
         QUARRY_GROUPBY_SEED=$seed synthetic --synthetic 400 --deviation 20 --page 32 --heap 512K
         # The first byte makes two buckets.  As two chains they would take at most 102 pages of 4 rows.
         QUARRY_GROUPBY_SEED=$seed run 0 --synthetic 400 --deviation 20 --page 32 --heap 512K --count --stats

@@ -153,8 +153,8 @@ run 1 --header --on k=1 "$left" "$right"
 says "left:1: the file is empty: no header names column 'k'"
 
 # Every build tuple has its page's worth of matches, more or less: 30, 31 and 32 fill a page of 256 bytes.
-for n in 1 30 31 32 62 63; do
-    yes k | head -n $n | numbered >"$left"
+for n in $(few 1 30 31 62 63 32); do
+    yes k | head -n "$n" | numbered >"$left"
     yes k | head -n 3 | numbered >"$right"
     expect 1 1
     agrees 1 1
@@ -189,8 +189,8 @@ agrees 1 1 --integers
 # The smaller table is the other one.
 mv "$left" "$scratch/other" && mv "$right" "$left" && mv "$scratch/other" "$right"
 expect 1 1
-for allocator in rw rw-bm crw corw; do
-    agrees 1 1 --allocator $allocator --page 64
+for allocator in $(few rw rw-bm crw corw); do
+    agrees 1 1 --allocator "$allocator" --page 64
 done
 gzip -c "$right" >"$right.gz"
 run 0 --count "$left" "$right.gz"
@@ -201,7 +201,7 @@ same "$(cat "$out")" "$(wc -l <"$reference")" 'lines with a compressed file'
 seq 700 | sed 's/.$//' | numbered >"$left"
 seq 900 | sed 's/^.//' | numbered >"$right"
 expect 1 1
-for bits in 1 5 9 17; do
+for bits in $(few 1 9 17 5); do
     export QUARRY_JOIN_HASH_BITS=$bits
     agrees 1 1
 done
@@ -221,9 +221,9 @@ if [ "$backend" = cpu ]; then
     { seq 300; yes hot | head -n 100; } | numbered >"$left"
     { seq 200 400; yes hot | head -n 5; } | numbered >"$right"
     expect 1 1
-    for seed in 1 2 3 4; do
-        for allocator in rw corw; do
-            QUARRY_JOIN_SEED=$seed agrees 1 1 --allocator $allocator --page 32 --heap 256K
+    for seed in $(few 1 2 3 4); do
+        for allocator in $(few rw corw); do
+            QUARRY_JOIN_SEED=$seed agrees 1 1 --allocator "$allocator" --page 32 --heap 256K
         done
     done
 fi
@@ -260,10 +260,10 @@ run 0 --synthetic 300K,1K --count --runs 2
 same "$(cat "$out")" 1024 'matches of large tables'
 run 0 --synthetic 300K --count --method two-pass --stats
 same "$(cat "$out")" 307200 'matches of large tables, two-pass'
-for percent in 50 95; do
-    run 0 --synthetic 16K --prefill $percent --count --stats --runs 2 --heap 64M
+for percent in $(few 50 95); do
+    run 0 --synthetic 16K --prefill "$percent" --count --stats --runs 2 --heap 64M
     same "$(cat "$out")" 16384 "matches with $percent % of the pages taken"
-    same "$(awk -v p=$percent '/^heap /{ pages = $6 } /^pages prefilled /{ taken = $3 }
+    same "$(awk -v p="$percent" '/^heap /{ pages = $6 } /^pages prefilled /{ taken = $3 }
         END { print (taken > pages * (p - 2) / 100 && taken < pages * (p + 2) / 100) }' "$err")" 1 \
         "pages taken by --prefill $percent"
 done
@@ -300,13 +300,13 @@ grep -Eq '^  second probe .* ms' "$err" || fail '--stats: no second probe'
 seq 3000 | awk '{ print $1 % 100 }' | numbered >"$left"
 seq 600 | awk '{ print $1 % 100 }' | numbered >"$right"
 expect 1 1
-for heap in 10K 100K; do
-    for page in 32 256; do
-        run 1 --heap $heap --page $page --output "$scratch/new" "$left" "$right"
+for heap in $(few 10K 100K); do
+    for page in $(few 32 256); do
+        run 1 --heap "$heap" --page "$page" --output "$scratch/new" "$left" "$right"
         says "heap is too small: it has $heap*.*iB, that is [0-9]+ pages of $page bytes, 0 of them taken beforehand, and [0-9]+ matches take at least [0-9]+; use --heap [0-9]+K, which is certainly enough"
         enough=$(sed -n 's/.*--heap \([0-9]*K\).*/\1/p' "$err")
-        for allocator in rw corw; do
-            agrees 1 1 --heap "$enough" --page $page --allocator $allocator
+        for allocator in $(few rw corw); do
+            agrees 1 1 --heap "$enough" --page "$page" --allocator "$allocator"
         done
     done
 done
@@ -320,7 +320,7 @@ says 'heap is too small: 600 KiB have no room for a page of 1048576 bytes'
 # are equal by chance.
 { yes 7 | head -n 6000; seq 1000; yes 8 | head -n 300; } | numbered >"$left"
 { yes 7 | head -n 4000; seq 1 2 1000; } | numbered >"$right"
-for bits in 32 8; do
+for bits in $(few 32 8); do
     for keys in '' --integers; do
         # shellcheck disable=SC2086
         QUARRY_JOIN_HASH_BITS=$bits run 0 --count --stats $keys "$left" "$right"
