@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#undef NDEBUG /* heap_test_assert is about an assertion that fails, in every build */
 #include "heap_test_kernels.h"
 
 SIMT_KERNEL(heap_test_malloc, struct heap_test, a)
@@ -46,11 +45,6 @@ SIMT_KERNEL(heap_test_shared, struct heap_test, a)
     for (uint32_t i = simt_block_thread(); i < count; i += simt_block_threads())
         if (words[count - 1 - i] != count - 1 - i + simt_block())
             simt_add_u32(a.faults, 1, relaxed);
-}
-
-SIMT_KERNEL(heap_test_assert, struct heap_test, a)
-{
-    simt_assert(a.count == 0xdeadu);
 }
 
 SIMT_KERNEL(heap_test_hang, struct heap_test, a)

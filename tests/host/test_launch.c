@@ -190,7 +190,7 @@ static void cpu_reports_broken_kernels(void **state)
     if (!test_on_cuda(&base_target)) {
         expect(QUARRY_ERROR_ASSERT,
                quarry_launch(&heap_test_assert, &work.target, quarry_grid_for(40), &work.argument));
-        assert_non_null(strstr(quarry_error_detail(), "heap_test_kernels.c"));
+        assert_non_null(strstr(quarry_error_detail(), "heap_test_assert.c"));
         expect(QUARRY_ERROR_DEADLOCK,
                quarry_launch(&heap_test_hang, &work.target, quarry_grid_for(40), &work.argument));
         assert_non_null(strstr(quarry_error_detail(), "heap_test_kernels.c"));
