@@ -45,8 +45,9 @@ static void fills_to_its_last_page(void)
     for (uint64_t seed = 0; seed <= seeds(SEEDS) / 20; seed++)
         for (uint32_t i = 0; i < sizeof pages / sizeof *pages; i++)
             fill(pages[i], 16u << (i % 5), (uint32_t)pages[i] + 45, seed);
-    fill(12000, 48, 12000, 0);
-    fill(12000, 256, 16000, 0);
+    const uint32_t many = capped(12000);
+    fill(many, 48, many, 0);
+    fill(many, 256, many + many / 3, 0);
     fill(3, largest_page(), 8, 0);
     fill(37, (1u << 20) - 16, 64, 0);
 }

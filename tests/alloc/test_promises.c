@@ -345,7 +345,8 @@ static void options(void)
             with_options(seed);
         }
         plain_options();
-        for (uint32_t lanes = 1; lanes <= SIMT_LANES && described(&about, "probe_lanes"); lanes++) {
+        const uint32_t step = getenv("QUARRY_TEST_THREADS") ? SIMT_LANES - 1 : 1; /* sanitizers are slow */
+        for (uint32_t lanes = 1; lanes <= SIMT_LANES && described(&about, "probe_lanes"); lanes += step) {
             f.probe_lanes = lanes;
             with_options(seed);
             f.low_free = low_free[lanes % 4];
