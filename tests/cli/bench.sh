@@ -129,9 +129,9 @@ checks=$((checks + 3))
 # One malloc a thread until the pages are gone: of ualloc as many are NULL as its chunks have no room for, of tbuddy none.
 if [ -z "${QUARRY_TEST_THREADS:-}" ]; then # sanitizers are slow: the watchdog would end it on a busy machine
     run 0 bench --backend cpu --test exhaust --allocator ualloc,tbuddy --size 16,256,512,1K,2K,4K,512K --heap 1M --runs 2 --csv
-    same "$(sed 1d "$out" | awk -F, '$14 == 1 { print substr($3, 1, 1) $6 ":" $13 "/" $5 }' | xargs)" \
-        'u16:2048/65536 u256:376/4096 u512:312/2048 u1024:280/1024 u2048:256/512 u4096:0/256 u524288:0/2 '\
-    't16:65280/65536 t256:3840/4096 t512:1792/2048 t1024:768/1024 t2048:256/512 t4096:0/256 t524288:0/2' 'mallocs that fail'
+    nulls='u16:2048/65536 u256:376/4096 u512:312/2048 u1024:280/1024 u2048:256/512 u4096:0/256 u524288:0/2 '
+    nulls+='t16:65280/65536 t256:3840/4096 t512:1792/2048 t1024:768/1024 t2048:256/512 t4096:0/256 t524288:0/2'
+    same "$(sed 1d "$out" | awk -F, '$14 == 1 { print substr($3, 1, 1) $6 ":" $13 "/" $5 }' | xargs)" "$nulls" 'mallocs that fail'
 fi
 run 2 bench --backend cpu --test exhaust --allocator rw-malloc --size 4 --heap 16G # 2^32 threads would be 0
 says '--size: test exhaust has a thread for each of 4294967296 blocks of 4 bytes, and may have 2\^30: '

@@ -157,7 +157,9 @@ gives '\t1\n'
 yes same | head -n 20000 >"$in"
 run 0 "$in"
 gives 'same\t20000\n'
-seq "$(few 30000 3000)" >"$in"
+most=30000
+[ -z "${QUARRY_TEST_THREADS:-}" ] || most=3000 # sanitizers are slow
+seq $most >"$in"
 run 0 "$in"
 matches "$in"
 run 0 --page 32 "$in"
