@@ -41,7 +41,7 @@ int main(void)
     const struct quarry_grid grid = {1, 8, 0};
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     options.target.backend = produce.cuda ? QUARRY_BACKEND_CUDA : QUARRY_BACKEND_CPU;
-    options.pages = 100;
+    options.pool_bytes = 1 << 20;
     options.debug = 1;
     CHECK(quarry_heap_create(&heap, &options));
     CHECK(quarry_memory_create(&options.target, QUARRY_POOL_DEVICE, 8 * sizeof(void *), &slot));

@@ -58,7 +58,7 @@ const struct argp tool_info_argp = {
     options,
     parse,
     NULL,
-    "Shows in words what a heap of these options (default: rw-malloc, 64M) is composed of, one line for each "
+    "Shows in words what a heap of these options (default: quarry, 64M) is composed of, one line for each "
     "policy, with every default filled in; and what lies where in its pool.",
     children,
     NULL,

@@ -277,7 +277,7 @@ enum quarry_oom {
 struct quarry_heap_options {
     size_t struct_bytes; /* sizeof of this struct, set by the initialiser: it may grow at its end */
     struct quarry_target target;
-    const char *allocator;           /* NULL: "rw-malloc", which has blocks of any size */
+    const char *allocator;           /* NULL: "quarry", which has blocks of any size */
     const struct quarry_option *set; /* options of the allocator, `set_count` of them; the rest: standard */
     uint32_t set_count;
 

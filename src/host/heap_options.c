@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_ALLOCATOR "rw-malloc"
+#define DEFAULT_ALLOCATOR "quarry"
 #define DEFAULT_TYPED_ALLOCATOR "objects"
 #define DEFAULT_LOW_FREE 0.005
 #define DEFAULT_OOM_TRIES 1000u

@@ -119,14 +119,14 @@ says "'--probe-lanes': no such option, .* shows all; options of allocators are p
 
 run 0 info --backend cpu
 same "$(sed '/^$/,$d; s/  .*//' "$out" | tr '\n' ' ')" \
-    'reserve pool alignment creation options distribution out of memory debug mode statistics ' 'policies of a heap'
+    'reserve pool alignment creation distribution out of memory debug mode statistics ' 'policies of a heap'
 prints '^reserve pool   67108864 bytes of host memory$'
 prints '^ +offset +bytes +share  section$'
 prints '^ +0 +256 +0.00 %  head$'
 prints '^ +[0-9]+ +[0-9]+ +9[0-9.]+ %  pages$'
 prints '^alignment      natural: .* 16 bytes$'
-prints '^creation       rw-malloc, .* pages of 64 bytes, blocks of up to [0-9]+$'
-prints '^options        probes=[0-9]+$'
+prints '^creation       quarry, .* pages of 32768 bytes, blocks of up to [0-9]+$'
+prints_not '^options'
 prints '^distribution   none: '
 prints '^out of memory  null: .*nothing was free$'
 prints '^debug mode     off$'
@@ -148,6 +148,7 @@ run 0 info --backend cpu --pool malloc --heap 1M
 prints '^reserve pool   1048576 bytes of host memory, from malloc$'
 run 0 info --backend cpu --allocator rw-malloc --page 16
 prints '^creation       rw-malloc, .*: [0-9]* pages of 16 bytes, '
+prints '^options        probes=[0-9]+$'
 run 0 info --backend cpu --allocator cuda --heap 1M
 prints "^reserve pool   1048576 bytes of the C library's heap$"
 prints '^creation       cuda, .*: blocks of up to [0-9]*$'
@@ -197,6 +198,8 @@ prints ' access_blocks=1 region_pages=1 waste_factor=3 hash_size=38183 '
 run 0 info --backend cpu --allocator corw --set word_bits=64,probe_lanes=4
 prints '^options        probes=[0-9]+ word_bits=64 probe_lanes=4'
 run 2 info --backend cpu --set waste_factor=3
+says 'allocator quarry has no option "waste_factor": it has none$'
+run 2 info --backend cpu --allocator rw-malloc --set waste_factor=3
 says 'allocator rw-malloc has no option "waste_factor": it has probes'
 run 2 info --backend cpu --allocator cuda --set probes=3
 says 'allocator cuda has no option "probes": it has none$'

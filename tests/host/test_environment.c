@@ -97,7 +97,7 @@ static void the_environment_names_the_default_allocator(void **state)
     assert_ok(quarry_heap_destroy(heap));
     assert_ok(create_with("QUARRY_DEFAULT_ALLOCATOR", "", &options, &heap));
     assert_ok(quarry_heap_describe(heap, &about));
-    assert_string_equal("rw-malloc", about.allocator);
+    assert_string_equal("quarry", about.allocator);
     assert_ok(quarry_heap_destroy(heap));
     expect_refused(
         "QUARRY_DEFAULT_ALLOCATOR", "none-such", &options, QUARRY_ERROR_ALLOCATOR,

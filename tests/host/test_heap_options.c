@@ -17,7 +17,7 @@ static void allocators_are_listed(void **state)
         assert_ok(quarry_allocator_describe(i, &info));
         assert_true(strlen(info.name) > 0 && strlen(info.summary) > 0);
         assert_true(info.max_alignment >= 16);
-        has_default |= strcmp(info.name, "rw-malloc") == 0;
+        has_default |= strcmp(info.name, "quarry") == 0;
         for (int j = 0; j < i; j++) {
             assert_ok(quarry_allocator_describe(j, &other));
             assert_string_not_equal(other.name, info.name);
@@ -111,13 +111,14 @@ static void no_options_are_all_defaults(void **state)
     quarry_heap *heap = create(NULL);
     (void)state;
     assert_ok(quarry_heap_describe(heap, &description));
-    assert_string_equal("rw-malloc", description.allocator);
-    assert_int_equal(64, description.page_bytes);
+    assert_string_equal("quarry", description.allocator);
     assert_int_equal(QUARRY_POOL_DEVICE, description.pool);
     assert_true(description.target.backend != QUARRY_BACKEND_AUTO);
     assert_true(description.pool_bytes >= 2 * MIB);
-    assert_true(description.pages > description.pool_bytes / 64 * 9 / 10);
-    assert_true(description.pages * 64 < description.pool_bytes);
+    if (description.pool_bytes > 512 * MIB)
+        assert_int_equal(256 * 1024, description.page_bytes);
+    assert_true(description.pages > description.pool_bytes / description.page_bytes * 9 / 10);
+    assert_true(description.pages * description.page_bytes < description.pool_bytes);
     assert_ok(quarry_heap_check(heap));
     assert_ok(quarry_heap_destroy(heap));
 }

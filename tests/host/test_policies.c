@@ -166,6 +166,7 @@ static void page_of_default_size_is_as_large_as_the_alignment(void **state)
     struct quarry_heap_description about;
     quarry_heap *heap;
     (void)state;
+    options.allocator = "rw-malloc"; /* whose pages are smaller by default */
     options.pages = 3;
     options.alignment = 4096;
     assert_ok(quarry_heap_create(&heap, &options));
@@ -195,8 +196,8 @@ static void info_has_a_line_for_each_policy(void **state)
     assert_non_null(strstr(text, "reserve pool   "));
     assert_non_null(strstr(text, test_on_cuda(&target) ? "from cudaMalloc\n" : "of host memory\n"));
     assert_non_null(strstr(text, "\nalignment      natural: blocks begin at multiples of 16 bytes\n"));
-    assert_non_null(strstr(text, "\ncreation       rw-malloc, "));
-    assert_non_null(strstr(text, ": 12 pages of 64 bytes, "));
+    assert_non_null(strstr(text, "\ncreation       quarry, "));
+    assert_non_null(strstr(text, ": 12 pages of 65536 bytes, "));
     assert_non_null(strstr(text, "\ndistribution   none: "));
     assert_non_null(
         strstr(text, "\nout of memory  null: a malloc returns NULL; full means that nothing was free"));
@@ -210,6 +211,7 @@ static void info_has_a_line_for_each_policy(void **state)
     assert_int_equal(QUARRY_ERROR_ARGUMENT, quarry_heap_info(NULL, text, sizeof text));
     assert_ok(quarry_heap_destroy(heap));
 
+    options.allocator = "rw-malloc"; /* which infers */
     options.alignment = 128;
     options.page_bytes = 1024;
     options.distribution = QUARRY_DISTRIBUTION_WARP;

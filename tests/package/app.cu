@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUDA program outside of Quarry's own build: a __global__ function of its own that allocates.
 // Exits with 77 where there is no GPU.
-#define QUARRY_ALLOCATOR rw_malloc // the default: nvcc takes long for all of them
+#define QUARRY_ALLOCATOR quarry // the default: nvcc takes long for all of them
 #include <quarry/device.h>
 #include <quarry/quarry.h>
 

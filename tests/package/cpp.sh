@@ -19,7 +19,7 @@ grep -FA "$(($(wc -l <"$scratch/kernel") - 1))" "$(head -n 1 "$scratch/kernel")"
 # example BLOCK: compiled by it, and run if its backend is there.
 example() {
     enter "$1"
-    sed '1i #define QUARRY_ALLOCATOR rw_malloc' "$scratch/stacks.cpp" >stacks.cpp
+    sed '1i #define QUARRY_ALLOCATOR quarry' "$scratch/stacks.cpp" >stacks.cpp
     by_page "$1"
     [ "$2" = yes ] || return 0
     ./stacks | grep -x '10240 threads filled a stack, and 0 blocks are left' || fail "$1: another answer"
@@ -35,7 +35,7 @@ typed() {
 }
 
 export PKG_CONFIG_PATH="$PREFIX/$LIBDIR/pkgconfig"
-strict='-Wall -Wextra -Werror -DQUARRY_ALLOCATOR=rw_malloc'
+strict='-Wall -Wextra -Werror -DQUARRY_ALLOCATOR=quarry'
 # The host's compiler makes an object of the source without kernels.
 # shellcheck disable=SC2046,SC2086 # words
 g++ -O1 -std=c++17 $strict $(pkg-config --cflags quarry) -c "$programs/typed_values.cpp" -o "$scratch/values.o"
@@ -54,6 +54,6 @@ fi
 if [ "$WITH_NVCC" = yes ] && [ "$SHARED" = no ]; then
     example nvcc "$has_gpu"
     values="-Xlinker $scratch/values.o"
-    typed cuda nvcc -x cu -std=c++17 -O2 -DNDEBUG -arch=native -DQUARRY_ALLOCATOR=rw_malloc
+    typed cuda nvcc -x cu -std=c++17 -O2 -DNDEBUG -arch=native -DQUARRY_ALLOCATOR=quarry
     runs ./typed cuda
 fi

@@ -28,14 +28,14 @@ done
 # that make nvcc quick it would keep what nobody calls.
 export NVCC_APPEND_FLAGS=-DWITHOUT_THRUST
 toolkits() {
-    nvcc -arch=native -DQUARRY_ALLOCATOR=rw_malloc -I"$PREFIX/include" -ptx "$1" -o look.ptx >log 2>&1 || { cat log; fail "$1: ptx"; }
+    nvcc -arch=native -DQUARRY_ALLOCATOR=quarry -I"$PREFIX/include" -ptx "$1" -o look.ptx >log 2>&1 || { cat log; fail "$1: ptx"; }
     grep -cE '^ *(malloc|free), *$|\.func.* (malloc|free)( *;|$)' look.ptx || true
 }
 sed 's|quarry/override.h|quarry/device.h|' override_unit.cu >without.cu
 # A comma of template arguments makes one argument look like two: an error, and not the toolkit's free.
 sed 's|free(texts\[thread\])|free(id<int, int>(texts[thread]))|; s|^__global__ void make|template <class, class> __device__ void *id(void *p) { return p; }\n&|' \
     override_unit.cu >comma.cu
-if nvcc -arch=native -DQUARRY_ALLOCATOR=rw_malloc -I"$PREFIX/include" -ptx comma.cu -o comma.ptx >log 2>&1; then
+if nvcc -arch=native -DQUARRY_ALLOCATOR=quarry -I"$PREFIX/include" -ptx comma.cu -o comma.ptx >log 2>&1; then
     fail 'a comma of template arguments leads to another free'
 fi
 grep -q 'put the argument of malloc or free into parentheses' log || { cat log; fail 'comma.cu: another error'; }

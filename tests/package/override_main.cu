@@ -110,7 +110,7 @@ int main()
     options.allocator = "ring";
     if (quarry_heap_create(&other, &options) != QUARRY_OK ||
         quarry_override_set(other) != QUARRY_ERROR_COMBINATION ||
-        !strstr(quarry_error_detail(), "compiled for allocator rw-malloc, the heap has allocator ring") ||
+        !strstr(quarry_error_detail(), "compiled for allocator quarry, the heap has allocator ring") ||
         quarry_heap_destroy(other) != QUARRY_OK)
         return failed("a heap that the sources are not compiled for");
 #endif
