@@ -4,7 +4,8 @@
 
     scripts/standing.py                  of the survey beside that page
     scripts/standing.py SURVEY.csv...    of other CSV files of `quarry bench`; of a cell measured twice with one page the later row counts
-    scripts/standing.py --chart docs/standing.svg [SURVEY.csv...]    draws the README's picture of it instead: malloc by the default allocator
+    scripts/standing.py --chart docs/standing.svg docs/reproduction/quarry-h100.csv.gz
+                                         draws the README's picture instead: malloc by the default allocator
 
 The peers are those of the file beside that page. Exits 1, with one sentence and neither page nor picture, if a file can't be read or no
 cell has both. The picture needs matplotlib.
@@ -20,13 +21,14 @@ import textwrap
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "reproduction")
 PEERS = os.path.join(FOLDER, "peers-h100.csv")
-SURVEYS = [os.path.join(FOLDER, name) for name in ("survey-h200.csv.gz", "cells-h200.csv.gz", "rw-malloc-h200.csv.gz")]
+SURVEYS = [os.path.join(FOLDER, name) for name in ("survey-h200.csv.gz", "cells-h200.csv.gz", "rw-malloc-h200.csv.gz",
+                                                     "quarry-h100.csv.gz")]
 NUMBERS = ("threads", "bytes_least", "bytes", "heap_bytes", "median_us", "store_floor_us", "utilisation", "registers")
 TEXTS = ("device", "driver", "allocator", "test", "op", "draw", "status", "fault")
 PLAIN = {"free_percent": "100", "lanes": "32", "debug": "0", "alignment": "16", "distribution": "none", "oom": "null"}
 OURS = ("backend", "commit", "command", "page", *PLAIN)  # columns that the peers lack
 TOOLKIT = "CUDA malloc"
-DEFAULT, CHART_THREADS = "rw-malloc", 131072  # what the picture shows
+DEFAULT, CHART_THREADS = "quarry", 131072  # what the picture shows
 INK, BLUE, RED, GREEN = "#333333", "#0072b2", "#d55e00", "#00845f"  # told apart by the colour-blind, too (Okabe and Ito)
 NONE = "—"
 WIDTH = 120  # of the page's lines
@@ -282,6 +284,15 @@ def sources(survey):
     return ";\n  ".join(f"{next(iter(some))}{more(some)}, {where}" for where, some in commands.items())
 
 
+def by_device(survey):
+    """Which allocators were measured on which, if there are several."""
+    found = {}
+    for row in survey:
+        found.setdefault(row["device"], {})[f"`{row['allocator']}`"] = None
+    words = [f"{', '.join(names)} on the {device}" for device, names in found.items()]
+    return "\n  Measured were " + "; ".join(words) + "." if len(words) > 1 else ""
+
+
 def more(commands):
     return f" and {len(commands) - 1} more, which the rows name" if len(commands) > 1 else ""
 
@@ -324,7 +335,7 @@ Times are ratios to the store floor: the time in which as many threads store one
   {files}.
   Pages are as large as blocks{fixed_pages(survey)}. \
 In mixed cells `rw`, `rw-bm`,
-  `crw`, `corw` and `ring` give every request a page of the largest size.
+  `crw`, `corw` and `ring` give every request a page of the largest size.{by_device(survey)}
   [How it is measured](../reference/benchmarks.md#method).{paged}
 - **Peers**: one {peers[0]['device']}, driver {peers[0]['driver']}; {link(PEERS)}.
   They are the toolkit's malloc, Gallatin (PPoPP'24), six variants of Ouroboros, ScatterAlloc (mallocMC 2.4), Halloc,
@@ -480,7 +491,8 @@ class Chart:
             axis.spines[["top", "right"]].set_visible(False)
         ends = [(size, value, text, color) for text, color, values in (
             ("the fastest published\nbefore, by name", GREEN, {size: row["median_us"] for size, row in self.peers.items()}),
-            (f"{DEFAULT}, our default,\nwith its usual page", BLUE, {size: row["median_us"] for size, row in self.default.items()}),
+            (f"{DEFAULT},\nour default" + (", with its usual page" if self.paged else ""), BLUE,
+             {size: row["median_us"] for size, row in self.default.items()}),
             (f"{DEFAULT}, best page\nfor that size", BLUE, {size: row["median_us"] for size, row in self.paged.items()}),
             ("floor: storing a pointer", INK, floor)) for size, value in list(values.items())[-1:]]
         self.label(below, ends)

@@ -105,9 +105,11 @@ prints ' another kind of device'
 sed '/,init,/d; s/8589934592/1073741824/; s/^GPU/NVIDIA H100 80GB HBM3/; 3d' "$scratch/pages.csv" >"$scratch/same.csv"
 standing 0 "$scratch/same.csv"
 prints ' the same kind of device'
+prints_not 'Measured were'
 prints '^Ours is of heaps of 1 GiB, the peers. of 8 GiB\.$'
 standing 0 "$scratch/pages.csv" "$scratch/same.csv"
 prints ' several kinds of device'
+prints '^  Measured were .rw-malloc. on the GPU; .rw-malloc. on the NVIDIA H100 80GB HBM3\.$'
 prints '^  pages.csv, same.csv\.$'
 
 # The survey beside the page is linked, however it is named, and any file may begin with a byte order mark.
@@ -123,8 +125,8 @@ standing 0 "$scratch/marked.csv"
 # rows that are drawn; no other rows.
 chart=$scratch/chart.svg
 if python3 -c 'import matplotlib' 2>/dev/null; then
-    sed 's/^GPU,\(.*,256,256,.*,\)64$/Other,\1128/' "$scratch/pages.csv" >"$scratch/drawn.csv"
-    sed -n 's/^GPU,\(.*alloc,malloc,131072,\)16,16,\(.*c0ffee\)\(.*\),64$/GPU,\14096,4096,\2e\3,64/p' "$scratch/pages.csv" >>"$scratch/drawn.csv"
+    sed 's/^GPU,\(.*,256,256,.*,\)64$/Other,\1128/; s/,rw-malloc,/,quarry,/' "$scratch/pages.csv" >"$scratch/drawn.csv"
+    sed -n 's/^GPU,\(.*\),rw-malloc,\(alloc,malloc,131072,\)16,16,\(.*c0ffee\)\(.*\),64$/GPU,\1,quarry,\24096,4096,\3e\4,64/p' "$scratch/pages.csv" >>"$scratch/drawn.csv"
     standing 0 --chart "$chart" "$scratch/drawn.csv"
     [ ! -s "$out" ] || fail 'a page beside the picture'
     cp "$chart" "$out"
@@ -132,19 +134,19 @@ if python3 -c 'import matplotlib' 2>/dev/null; then
     prints '>ScatterAlloc<'
     prints '>Ouroboros P-S<'
     prints '>hangs at 4096<'
-    prints '>rw-malloc, best page<'
+    prints '>quarry, best page<'
     prints 'an empty heap of 8 GiB<'
-    prints '>rw-malloc: GPU, commit c0ffee, commit c0ffeee<'
+    prints '>quarry: GPU, commit c0ffee, commit c0ffeee<'
     prints_not 'Gallatin|Other'
     standing 1 --chart "$scratch/none/chart.svg" "$scratch/drawn.csv"
     refuses "chart.svg: can't be written: No such file"
 else
-    standing 1 --chart "$chart" "$folder"/survey-*.csv.gz
+    standing 1 --chart "$chart" "$folder"/quarry-h100.csv.gz
     refuses 'drawn by matplotlib'
 fi
 rm -f "$chart"
 standing 1 --chart "$chart" "$survey"
-refuses 'too few cells of rw-malloc'
+refuses 'too few cells of quarry'
 [ ! -e "$chart" ] || fail 'a picture of too few cells'
 
 # Times of a CPU are beside nobody's; but the columns are those of today.
