@@ -68,3 +68,55 @@ SIMT_KERNEL(windows_rounds, struct windows_case, a)
         }
     }
 }
+
+/* Chunks that are free for sure: nobody has them, and what is being returned was not returned yet. */
+SIMT_FN uint32_t windows_free(const struct windows_case *a)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->store.count; i++)
+        n += simt_load_u32(&a->holder[i], relaxed) == WINDOWS_FREE;
+    return n;
+}
+
+SIMT_FN void windows_state(const struct windows_case *a, uint32_t at, uint32_t n, enum windows_state state)
+{
+    for (uint32_t i = at; i < at + n; i++)
+        simt_store_u32(&a->holder[i], state, relaxed);
+}
+
+SIMT_KERNEL(windows_beside, struct windows_case, a)
+{
+    if (simt_lane() != 0)
+        return;
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        uint64_t seen = 0;
+        uint32_t some = simt_mulhi_u32(quarry_mix_u32(a.program ^ simt_block() << 24 ^ round), a.most),
+                 n = 1u + some;
+        uint32_t begun = simt_add_u32(&a.counts[WINDOWS_BEGUN], 1, relaxed) + 1u;
+        int alone = simt_load_u32(&a.counts[WINDOWS_DONE], relaxed) + 1u == begun &&
+                    simt_load_u32(&a.counts[WINDOWS_BEGUN], relaxed) == begun;
+        uint32_t left = windows_free(&a), at;
+        if (n == 1)
+            at = quarry_chunks_take(&a.store, 1u, 1u, 0, &seen);
+        else
+            at = quarry_run_take(&a.store, 1u, 1u, n);
+        if (at != QUARRY_NO_INDEX)
+            windows_state(&a, at, n, WINDOWS_HAD);
+        else if (n == 1 && alone && left && simt_load_u32(&a.counts[WINDOWS_BEGUN], relaxed) == begun)
+            simt_add_u32(&a.counts[WINDOWS_NULLS], 1, relaxed); /* what was free has been so all the time */
+        simt_add_u32(&a.counts[WINDOWS_DONE], 1, relaxed);
+        if (at == QUARRY_NO_INDEX)
+            continue;
+        windows_state(&a, at, n, WINDOWS_RETURNING);
+        if (n > 1) {
+            quarry_run_give(&a.store, at, n, n);
+        } else if (round % 2) {
+            quarry_chunks_begin(&a.store);
+            quarry_chunks_return(&a.store, at);
+        } else {
+            quarry_chunks_give(&a.store, 1u, at);
+        }
+        for (uint32_t i = at; i < at + n; i++) /* unless others have it by now */
+            (void)simt_cas_u32(&a.holder[i], WINDOWS_RETURNING, WINDOWS_FREE, relaxed);
+    }
+}

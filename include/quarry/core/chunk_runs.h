@@ -62,10 +62,12 @@ SIMT_FN uint32_t quarry_run_begins(uint32_t left, uint32_t n, uint32_t order)
 }
 
 /* Chunks of a run are left again.
- *   counted   they were subtracted from `word`: n, or 0
+ *   counted   they were subtracted from `word`: n; or 0, and the caller is in transit
  * Never waits. */
 SIMT_FN void quarry_run_give(const struct quarry_chunks *s, uint32_t at, uint32_t n, uint32_t counted)
 {
+    if (counted)
+        quarry_chunks_begin(s); /* before anybody can take one */
     for (uint32_t done = 0, here = n; done < n; done += here, here = n) {
         uint32_t bits = quarry_run_bits(at, done, &here), field = (at + done) / 32u;
         /* release: pairs with the acquires of those who clear them */
@@ -77,8 +79,10 @@ SIMT_FN void quarry_run_give(const struct quarry_chunks *s, uint32_t at, uint32_
             quarry_index_queue_put(&s->returned, ticket++, field * 32u + simt_ctz_u32(puts));
         quarry_index_queue_add(&s->returned, many);
     }
+    quarry_chunks_came(s);
     /* release: who sees them counted sees their bits; pairs with the acquire of who looks for a proof */
-    (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + counted * QUARRY_CHUNKS_LEFT, release);
+    (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + counted * QUARRY_CHUNKS_LEFT - (counted != 0),
+                       release);
     simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
 }
 

@@ -7,23 +7,27 @@
  *               version   | chunks left | in transit
  *     fresh     number of the next chunk that was never used; stops at the end
  *     returned  a queue with room for all
+ *     where     a hint where chunks that become blocks are looked for first; it is seldom changed, so many may read it
  *     map       of 32 chunks: 63 .. 32 | 31 .. 0        Only where runs of chunks are taken (core/chunk_runs.h)
  *                             hinted   | left
  *
  * Who wants chunks first claims them from `word`: it lowers `chunks left`, and is in transit.  If that took it below
  * 0 the claim is for less.  Then it takes numbers, as many as it can get out of the queue, the others from `fresh`.
  * When it has them it leaves the transit, and gives back what was too much.  Who returns chunks puts their
- * numbers into the queue, and then raises `chunks left` and `version`.
+ * numbers into the queue, in transit, and then raises `chunks left` and `version`.
  *
  * A claim finds its numbers: chunks left are never more than numbers in the queue and fresh ones, less those
  * that other claims will take.  Another claim may keep some for a moment: `fresh` overshoots its end and is
  * put back, the queue's count falls below 0 and is put back.  Who finds fewer then gives the rest of its claim
  * back, and asks again.
  *
- * Who wants chunks that become blocks as they are, while none has come back, takes fresh numbers first and claims
- * afterwards: mostly nobody waits for `word` then.  Until it has claimed, `chunks left` is too much, and others may
- * claim what they won't find; they give it back.  What is left is never more than `word` says while nobody is in
- * transit.
+ * Who wants chunks that become blocks as they are takes numbers first, where the hint says, and claims afterwards: so
+ * nobody waits for `word` then.  Until it has claimed, `chunks left` is too much, and others may claim what they won't
+ * find; they give it back.
+ *
+ * Who returns chunks is in transit before anybody can take them, and until they are in `word`.  For who takes one may
+ * subtract it from `word` at once: it has acquired the number, or the bit, so its subtraction comes after the
+ * beginning of that transit.  So what is left is never more than `word` says while nobody is in transit.
  *
  * With a map it says which chunks have come back and are left: who clears a bit has the chunk.  Numbers in the queue
  * are hints, as runs are taken without them.  Each such chunk has one, which `hinted` says; who has taken a hint
@@ -63,6 +67,12 @@ SIMT_STATIC_ASSERT((uint64_t)QUARRY_CHUNKS_MOST * 2u * QUARRY_CHUNKS_LEFT == QUA
 SIMT_STATIC_ASSERT(QUARRY_CHUNKS_LEFT *SIMT_LANES <= QUARRY_CHUNKS_MOST,
                    "what all lanes claim too much is told from what is left");
 
+enum quarry_chunks_where {
+    QUARRY_CHUNKS_FRESH, /* nothing came back since somebody looked in vain */
+    QUARRY_CHUNKS_CAME,  /* something came back */
+    QUARRY_CHUNKS_NONE   /* nothing is left: who asks looks at `word` at once */
+};
+
 /* What many threads change at once lies 256 bytes apart. */
 struct quarry_chunks_head {
     uint64_t word;
@@ -71,6 +81,8 @@ struct quarry_chunks_head {
     uint32_t unused_too[63];
     uint32_t runs; /* chunks that core/chunk_runs.h has begun to look at, from the end on */
     uint32_t unused_as_well[63];
+    uint32_t where; /* enum quarry_chunks_where */
+    uint32_t unused_besides[63];
     struct quarry_index_queue_ends returned;
 };
 
@@ -94,6 +106,7 @@ SIMT_FN void quarry_chunks_init(const struct quarry_chunks *s, uint64_t thread, 
         s->head->word = s->count * QUARRY_CHUNKS_LEFT;
         s->head->fresh = 0;
         s->head->runs = 0;
+        s->head->where = QUARRY_CHUNKS_FRESH;
     }
     for (uint64_t i = thread; s->map && i < quarry_chunks_fields(s->count); i += threads)
         s->map[i] = 0;
@@ -133,7 +146,7 @@ SIMT_FN int quarry_chunks_is_empty(uint64_t word)
     return quarry_chunks_left(word) == 0 && (word & QUARRY_CHUNKS_TRANSIT) == 0;
 }
 
-/* Takes up to n numbers that were never used.  The caller has seen that there are some.
+/* Takes up to n numbers that were never used.
  * Returns how many; *first is the first of them. */
 SIMT_FN uint32_t quarry_chunks_draw(const struct quarry_chunks *s, uint32_t n, uint32_t *first)
 {
@@ -145,15 +158,6 @@ SIMT_FN uint32_t quarry_chunks_draw(const struct quarry_chunks *s, uint32_t n, u
     return got;
 }
 
-/* The same for who has claimed nothing, if no number has come back. */
-SIMT_FN uint32_t quarry_chunks_first(const struct quarry_chunks *s, uint32_t n, uint32_t *first)
-{
-    /* Both are under way at once. */
-    uint32_t fresh = simt_load_u32(&s->head->fresh, relaxed);
-    int32_t came = (int32_t)simt_load_u32(&s->returned.ends->count, relaxed);
-    return came > 0 || fresh >= s->count ? 0 : quarry_chunks_draw(s, n, first);
-}
-
 /* Numbers that a lane has got for its group. */
 struct quarry_chunks_grant {
     uint32_t ticket; /* of the queue, for the first `returned` lanes */
@@ -161,6 +165,34 @@ struct quarry_chunks_grant {
     uint32_t returned, fresh;
     uint32_t claimed; /* chunks: the lane is in transit; 0: it is not, and has claimed nothing yet */
 };
+
+/* Numbers for who has claimed nothing, as many as are found where the hint says; or none.  quarry_chunks_settle must
+ * follow.  Never waits. */
+SIMT_FN struct quarry_chunks_grant quarry_chunks_first(const struct quarry_chunks *s, uint32_t n)
+{
+    struct quarry_chunks_grant g = {0, 0, 0, 0, 0};
+    uint32_t *hint = &s->head->where, where = simt_load_u32(hint, relaxed);
+    if (where == QUARRY_CHUNKS_CAME) {
+        g.returned = quarry_index_queue_grab(&s->returned, n, &g.ticket);
+        if (g.returned)
+            return g;
+        where = simt_load_u32(&s->head->fresh, relaxed) < s->count ? QUARRY_CHUNKS_FRESH : QUARRY_CHUNKS_NONE;
+        simt_store_u32(hint, where, relaxed);
+    }
+    if (where == QUARRY_CHUNKS_FRESH) {
+        g.fresh = quarry_chunks_draw(s, n, &g.first);
+        if (g.fresh == 0)
+            simt_store_u32(hint, QUARRY_CHUNKS_CAME, relaxed);
+    }
+    return g;
+}
+
+/* Chunks have come back: the hint says so. */
+SIMT_FN void quarry_chunks_came(const struct quarry_chunks *s)
+{
+    if (simt_load_u32(&s->head->where, relaxed) != QUARRY_CHUNKS_CAME)
+        simt_store_u32(&s->head->where, QUARRY_CHUNKS_CAME, relaxed);
+}
 
 /* Claims up to n chunks.  quarry_chunks_settle must follow. */
 SIMT_FN struct quarry_chunks_grant quarry_chunks_claim(const struct quarry_chunks *s, uint32_t n)
@@ -199,8 +231,8 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
         struct quarry_chunks_grant g = {0, 0, 0, 0, 0};
         simt_sync(group); /* what other lanes returned is in what is read now */
         if (simt_rank(group) == 0 && !deals && vain == 0)
-            g.fresh = quarry_chunks_first(s, simt_popc_u32(needs), &g.first);
-        if (simt_rank(group) == 0 && g.fresh == 0) {
+            g = quarry_chunks_first(s, simt_popc_u32(needs));
+        if (simt_rank(group) == 0 && g.returned + g.fresh == 0) {
             /* A look first: who fails adds to no transit.  acquire: pairs with the release in quarry_chunks_end */
             *seen = simt_load_u64(&s->head->word, acquire);
             if (quarry_chunks_left(*seen) != 0)
@@ -279,6 +311,7 @@ SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
         quarry_index_queue_put(&s->returned, quarry_index_queue_back(&s->returned, 1), chunk);
         quarry_index_queue_add(&s->returned, 1);
     }
+    quarry_chunks_came(s);
     /* release: who sees it counted sees its bit; pairs with the acquire of who looks for runs (core/chunk_runs.h) */
     (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + QUARRY_CHUNKS_LEFT - 1u, release);
     simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
@@ -288,6 +321,9 @@ SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
  * Never waits but for the group. */
 SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, uint32_t chunk)
 {
+    if (simt_rank(group) == 0)
+        quarry_chunks_begin(s);
+    simt_sync(group); /* in transit before anybody can take them: their bits and numbers are released */
     uint32_t puts = simt_ballot(group, quarry_chunks_leave(s, chunk)), n = simt_popc_u32(puts), ticket = 0;
     if (simt_rank(group) == 0 && n)
         ticket = quarry_index_queue_back(&s->returned, n);
@@ -298,9 +334,10 @@ SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, u
     if (simt_rank(group) == 0) {
         if (n)
             quarry_index_queue_add(&s->returned, n);
+        quarry_chunks_came(s);
         /* release: as in quarry_chunks_return */
-        (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + simt_popc_u32(group) * QUARRY_CHUNKS_LEFT,
-                           release);
+        (void)simt_add_u64(&s->head->word,
+                           QUARRY_CHUNKS_VERSION + simt_popc_u32(group) * QUARRY_CHUNKS_LEFT - 1u, release);
         simt_fence(acq_rel); /* as in quarry_chunks_return; the sync below passes it on */
     }
     simt_sync(group); /* and counted, before any lane asks again */

@@ -89,6 +89,23 @@ SIMT_FN uint32_t quarry_index_queue_front(const struct quarry_index_queue *q, ui
     return simt_add_u32(&q->ends->front, n, relaxed);
 }
 
+/* Claims up to n numbers of a queue that is likely to have them, and draws as many tickets, without a look before: both
+ * are under way at once.  What it can't claim it gives back, and those tickets; another may have drawn behind them
+ * meanwhile, and then the next one draws the same.
+ *   ticket   out: the first of its tickets
+ * Returns how many: the caller must take so many.  Never waits. */
+SIMT_FN uint32_t quarry_index_queue_grab(const struct quarry_index_queue *q, uint32_t n, uint32_t *ticket)
+{
+    *ticket = simt_add_u32(&q->ends->front, n, relaxed);
+    int32_t before = (int32_t)simt_sub_u32(&q->ends->count, n, relaxed);
+    uint32_t got = before <= 0 ? 0 : (uint32_t)before < n ? (uint32_t)before : n;
+    if (got < n) {
+        (void)simt_add_u32(&q->ends->count, n - got, relaxed);
+        (void)simt_sub_u32(&q->ends->front, n - got, relaxed);
+    }
+    return got;
+}
+
 /* Draws n tickets of puts.  Returns the first. */
 SIMT_FN uint32_t quarry_index_queue_back(const struct quarry_index_queue *q, uint32_t n)
 {
