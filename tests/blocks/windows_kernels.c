@@ -78,7 +78,7 @@ SIMT_FN uint32_t windows_free(const struct windows_case *a)
     return n;
 }
 
-SIMT_FN void windows_state(const struct windows_case *a, uint32_t at, uint32_t n, enum windows_state state)
+SIMT_FN void windows_state(const struct windows_case *a, uint32_t at, uint32_t n, uint32_t state)
 {
     for (uint32_t i = at; i < at + n; i++)
         simt_store_u32(&a->holder[i], state, relaxed);
@@ -107,7 +107,8 @@ SIMT_KERNEL(windows_beside, struct windows_case, a)
         simt_add_u32(&a.counts[WINDOWS_DONE], 1, relaxed);
         if (at == QUARRY_NO_INDEX)
             continue;
-        windows_state(&a, at, n, WINDOWS_RETURNING);
+        uint32_t returning = WINDOWS_RETURNING + round * simt_blocks() + simt_block(); /* nobody else's */
+        windows_state(&a, at, n, returning);
         if (n > 1) {
             quarry_run_give(&a.store, at, n, n);
         } else if (round % 2) {
@@ -117,6 +118,6 @@ SIMT_KERNEL(windows_beside, struct windows_case, a)
             quarry_chunks_give(&a.store, 1u, at);
         }
         for (uint32_t i = at; i < at + n; i++) /* unless others have it by now */
-            (void)simt_cas_u32(&a.holder[i], WINDOWS_RETURNING, WINDOWS_FREE, relaxed);
+            (void)simt_cas_u32(&a.holder[i], returning, WINDOWS_FREE, relaxed);
     }
 }

@@ -14,7 +14,7 @@ enum windows_count {
     WINDOWS_COUNTS
 };
 
-/* Of windows_beside: what `holder` says. */
+/* Of windows_beside: what `holder` says; from WINDOWS_RETURNING on, who is giving it back. */
 enum windows_state { WINDOWS_FREE, WINDOWS_HAD, WINDOWS_RETURNING };
 
 struct windows_case {
