@@ -15,6 +15,8 @@
  *
  * The soak is a mixture of all of it, for as long as is wanted:
  *     QUARRY_TEST_ONLY=soak QUARRY_TEST_SECONDS=3600 QUARRY_TEST_SEED=7 test_churn
+ * A heap that is filled and freed as often as is wanted, by any allocator:
+ *     QUARRY_TEST_ONLY=a_full_* QUARRY_TEST_TIMES=100 QUARRY_TEST_ALLOCATOR=ouro-p-va,ouro-p-vl test_churn
  * QUARRY_TEST_SEEDS: schedules of the CPU, as elsewhere (default 60). */
 #include "alloc/churn_kernels.h"
 #include "alloc/promises.h"
@@ -24,6 +26,7 @@
 #define SEEDS 60u
 #define SECONDS 2u
 #define LEVELS 4u
+#define TIMES 3u
 
 static const double levels[LEVELS] = {.3, .6, .9, .98};
 
@@ -335,6 +338,42 @@ static void what_is_freed_serves_each_other_size(void **state)
     for_each_proof(all_sizes_in_turn);
 }
 
+/* Blocks of 4 to 8192 bytes are taken until there are none, and all freed, again and again.  Nothing is lost by that. */
+static void fill_again_and_again(void)
+{
+    const char *text = getenv("QUARRY_TEST_TIMES");
+    int cuda = test_on_cuda(&base_target);
+    uint64_t pool_bytes = cuda ? 1u << 30 : 1u << 22, blocks = 0;
+    uint32_t threads = capped(cuda ? 1u << 20 : 256), times = text ? (uint32_t)atoi(text) : TIMES;
+    double least = 1;
+    plain_options();
+    open_heap(pool_bytes, 0, 0);
+    choose_sizes(4, 8192, 0);
+    populate(threads, pool_bytes / 256);
+    c.limit = UINT64_MAX;
+    for (uint32_t again = 0; again < times; again++) {
+        c.shift += 77;
+        struct churn_result filled = fill();
+        double share = (double)live() / (double)f.about.pool_bytes;
+        expect(filled.nulls > 0);
+        expect_equal(slots(filled.least), 0);
+        least = share < least ? share : least;
+        blocks += filled.taken;
+        if (again % 10 == 0)
+            launch(&churn_verify);
+        drain();
+    }
+    print_message("%s: filled %u times by %u threads, to %.3f and more; %llu blocks\n", f.about.allocator,
+                  times, threads, least, (unsigned long long)blocks);
+    close_heap();
+}
+
+static void a_full_heap_is_freed_and_filled_again(void **state)
+{
+    (void)state;
+    for_each_proof(fill_again_and_again);
+}
+
 /* ---- soak ---- */
 
 static uint32_t draw(uint64_t *random, uint32_t below)
@@ -408,6 +447,7 @@ int main(void)
         cmocka_unit_test(null_never_comes_of_many_sizes_while_a_chunk_is_empty),
         cmocka_unit_test(null_of_many_sizes_means_that_nothing_is_left),
         cmocka_unit_test(what_is_freed_serves_each_other_size),
+        cmocka_unit_test(a_full_heap_is_freed_and_filled_again),
         cmocka_unit_test(soak),
     };
     base_target = test_target();
