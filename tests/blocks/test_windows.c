@@ -64,7 +64,8 @@ static void beside(uint64_t seed)
     c.rounds = 8 + (uint32_t)(seed % 3) * 8;
     c.most = 1 + (uint32_t)(seed / 6 % 3) / 2; /* single chunks, or runs of two, too */
     c.program = (uint32_t)seed;
-    run(c, &windows_beside, 2 + (uint32_t)(seed / 3 % 2), 3);
+    c.lanes = 1 + (uint32_t)(seed / 18 % 3) / 2;
+    run(c, &windows_beside, 1 + c.lanes + (uint32_t)(seed / 3 % 2), 3);
 }
 
 static void nobody_finds_that_there_is_no_run_while_there_is_one(void **state)

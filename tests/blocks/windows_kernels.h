@@ -33,8 +33,8 @@ struct windows_case {
 SIMT_KERNEL_DECLARE(windows_start);
 /* Each lane has at most one run, or one chunk: so a heap of as many windows as lanes is never full. */
 SIMT_KERNEL_DECLARE(windows_rounds);
-/* The first lane of each block takes 1 to `most` chunks and gives them back.  Counts NULLs of single chunks that are wrong
- * beyond doubt: a chunk was free all the time, and nobody else was taking any. */
+/* Lanes of a block together take 1 to `most` chunks each and give them back.  Counts NULLs of single chunks that are wrong
+ * beyond doubt: so many chunks were free all the time, and nobody else was taking any. */
 SIMT_KERNEL_DECLARE(windows_beside);
 
 #endif
