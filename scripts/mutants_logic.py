@@ -44,7 +44,7 @@ PLANTED = ROOT / "scripts/mutants_logic_planted.tsv"
 SOURCES = ["include/quarry/alloc/**/*.h", "include/quarry/core/*.h", "include/quarry/debug.h", "include/quarry/standard.h",
            "include/quarry/policy.h", "include/quarry/log.h", "include/quarry/allocate.h", "src/device/heap_kernels.c"]
 # Tests that call device code and run within seconds.  Not the command's, the packages' and those that compile.
-TESTS = re.compile(r"^(core|semaphore|srcu|queue|transit|masks|segments|hierarchy|slots|objects|slabs|buddy|tbuddy|ouro|ualloc|handed|block_misuse|heap_options|pools|heap|launch|debug|blocks|totals|environment|policies|oom|fixed_\w+|trace|trace_fixed|trace_order|"
+TESTS = re.compile(r"^(core|semaphore|srcu|queue|transit|windows|masks|segments|hierarchy|slots|objects|slabs|buddy|tbuddy|ouro|ualloc|handed|block_misuse|heap_options|pools|heap|launch|debug|blocks|totals|environment|policies|oom|fixed_\w+|trace|trace_fixed|trace_order|"
                    r"promises|standard|aligned|full|composed|pairs|misuse|pieces|exact|map|flaws|runs|scatter|cells|seeds)(\.|$)")
 FEW_SEEDS = re.compile(r"^(promises|seeds|exact|scatter|standard|misuse|composed)\.")
 FEWEST_CAUGHT = 0.95  # of those that are not equivalent; measured: docs/design/mutants.md
