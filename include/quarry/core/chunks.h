@@ -113,19 +113,56 @@ SIMT_FN void quarry_chunks_init(const struct quarry_chunks *s, uint64_t thread, 
     quarry_index_queue_init(&s->returned, 0, thread, threads);
 }
 
-/* Takes the number of a claim out of the queue, and the chunk, unless that has gone: QUARRY_NO_INDEX.  Progress: as
+/* Takes the number of a claim out of the queue, and the chunk, unless that has gone: QUARRY_NO_INDEX.  Lanes whose chunks
+ * lie together, as they mostly do, change the map by one atomic.  Scope: group, reconverged.  Progress: as
  * quarry_index_queue_take. */
+SIMT_FN uint32_t quarry_chunks_hints(const struct quarry_chunks *s, uint32_t group, uint32_t ticket)
+{
+    uint32_t chunk = quarry_index_queue_take(&s->returned, ticket), leader = simt_ctz_u32(group);
+    uint32_t field = chunk / 32u, bits = 1u << chunk % 32u, bit = bits, left = 0;
+    if (!s->map)
+        return chunk;
+    int joint = simt_all(group, field == simt_shuffle_u32(group, field, leader));
+    if (joint)
+        bits = simt_reduce_or_u32(group, bit);
+    if (!joint || simt_rank(group) == 0) /* acquire: pairs with the releases of those who set them */
+        left = (uint32_t)simt_and_u64(&s->map[field], ~((uint64_t)bits << 32 | bits), acquire);
+    simt_sync(group); /* what the first lane has acquired all know */
+    if (joint)
+        left = simt_shuffle_u32(group, left, leader);
+    return left & bit ? chunk : QUARRY_NO_INDEX;
+}
+
+/* The same for the calling lane alone. */
 SIMT_FN uint32_t quarry_chunks_hint(const struct quarry_chunks *s, uint32_t ticket)
 {
     uint32_t chunk = quarry_index_queue_take(&s->returned, ticket);
     uint64_t bit = (uint64_t)1 << chunk % 32u;
-    /* acquire: pairs with the releases of those who set it */
+    /* acquire: as above */
     if (s->map && !(simt_and_u64(&s->map[chunk / 32u], ~(bit << 32 | bit), acquire) & bit))
         return QUARRY_NO_INDEX;
     return chunk;
 }
 
-/* A chunk is left again.  Returns whether the caller is to put its number. */
+/* A chunk of each lane of a group is left again; all others.  Returns whether the caller is to put its number.
+ * Scope: group, reconverged and synced. */
+SIMT_FN int quarry_chunks_leave_all(const struct quarry_chunks *s, uint32_t group, uint32_t chunk)
+{
+    uint32_t leader = simt_ctz_u32(group), field = chunk / 32u, bits = 1u << chunk % 32u, bit = bits,
+             hinted = 0;
+    if (!s->map)
+        return 1;
+    int joint = simt_all(group, field == simt_shuffle_u32(group, field, leader));
+    if (joint)
+        bits = simt_reduce_or_u32(group, bit);
+    if (!joint || simt_rank(group) == 0) /* release: pairs with the acquires of those who clear them */
+        hinted = (uint32_t)(simt_or_u64(&s->map[field], (uint64_t)bits << 32 | bits, release) >> 32);
+    if (joint)
+        hinted = simt_shuffle_u32(group, hinted, leader);
+    return (hinted & bit) == 0;
+}
+
+/* The calling lane's chunk is left again.  Returns whether the caller is to put its number. */
 SIMT_FN int quarry_chunks_leave(const struct quarry_chunks *s, uint32_t chunk)
 {
     uint64_t bit = (uint64_t)1 << chunk % 32u;
@@ -243,12 +280,12 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
         uint64_t where = simt_shuffle_u64(group, g.ticket | (uint64_t)g.first << 32, leader);
         uint32_t many = simt_shuffle_u32(group, g.returned | g.fresh << 8 | none << 16, leader);
         uint32_t returned = many & 0xffu, fresh = many >> 8 & 0xffu, rank = simt_rank(needs);
-        if (needs >> simt_lane() & 1u) {
-            if (rank < returned)
-                chunk = quarry_chunks_hint(s, (uint32_t)where + rank);
-            else if (rank - returned < fresh)
-                chunk = (uint32_t)(where >> 32) + rank - returned;
-        }
+        int mine = (needs >> simt_lane() & 1u) != 0, takes = mine && rank < returned;
+        uint32_t takers = returned ? simt_ballot(group, takes) : 0;
+        if (takes)
+            chunk = quarry_chunks_hints(s, takers, (uint32_t)where + rank);
+        else if (mine && rank - returned < fresh)
+            chunk = (uint32_t)(where >> 32) + rank - returned;
         uint32_t got = needs & simt_ballot(group, chunk != QUARRY_NO_INDEX);
         if (simt_rank(group) == 0) {
             quarry_chunks_settle(s, g.claimed, simt_popc_u32(got), deals);
@@ -256,7 +293,7 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
                 simt_backoff();
         }
         if (deals && s->map && returned) { /* some may have gone: the first lanes of `needs` get the others */
-            int mine = (needs >> simt_lane() & 1u) && rank < simt_popc_u32(got);
+            mine = mine && rank < simt_popc_u32(got);
             uint32_t from =
                 simt_shuffle_u32(group, chunk, mine ? quarry_kth_set_u32(got, rank + 1u) : simt_lane());
             chunk = mine ? from : QUARRY_NO_INDEX;
@@ -324,7 +361,8 @@ SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, u
     if (simt_rank(group) == 0)
         quarry_chunks_begin(s);
     simt_sync(group); /* in transit before anybody can take them: their bits and numbers are released */
-    uint32_t puts = simt_ballot(group, quarry_chunks_leave(s, chunk)), n = simt_popc_u32(puts), ticket = 0;
+    uint32_t puts = simt_ballot(group, quarry_chunks_leave_all(s, group, chunk)), n = simt_popc_u32(puts),
+             ticket = 0;
     if (simt_rank(group) == 0 && n)
         ticket = quarry_index_queue_back(&s->returned, n);
     ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group));
