@@ -79,7 +79,7 @@ SIMT_FN void quarry_run_give(const struct quarry_chunks *s, uint32_t at, uint32_
             quarry_index_queue_put(&s->returned, ticket++, field * 32u + simt_ctz_u32(puts));
         quarry_index_queue_add(&s->returned, many);
     }
-    quarry_chunks_came(s);
+    quarry_chunks_came(s, QUARRY_CHUNKS_NONE);
     /* release: who sees them counted sees their bits; pairs with the acquire of who looks for a proof */
     (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + counted * QUARRY_CHUNKS_LEFT - (counted != 0),
                        release);

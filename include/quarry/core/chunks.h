@@ -224,10 +224,11 @@ SIMT_FN struct quarry_chunks_grant quarry_chunks_first(const struct quarry_chunk
     return g;
 }
 
-/* Chunks have come back: the hint says so. */
-SIMT_FN void quarry_chunks_came(const struct quarry_chunks *s)
+/* Chunks have come back: the hint says so.
+ *   where   what it says: who knows that must not wait for it */
+SIMT_FN void quarry_chunks_came(const struct quarry_chunks *s, uint32_t where)
 {
-    if (simt_load_u32(&s->head->where, relaxed) != QUARRY_CHUNKS_CAME)
+    if (where != QUARRY_CHUNKS_CAME)
         simt_store_u32(&s->head->where, QUARRY_CHUNKS_CAME, relaxed);
 }
 
@@ -348,7 +349,7 @@ SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
         quarry_index_queue_put(&s->returned, quarry_index_queue_back(&s->returned, 1), chunk);
         quarry_index_queue_add(&s->returned, 1);
     }
-    quarry_chunks_came(s);
+    quarry_chunks_came(s, QUARRY_CHUNKS_NONE); /* seldom: no look */
     /* release: who sees it counted sees its bit; pairs with the acquire of who looks for runs (core/chunk_runs.h) */
     (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + QUARRY_CHUNKS_LEFT - 1u, release);
     simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
@@ -358,8 +359,11 @@ SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
  * Never waits but for the group. */
 SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, uint32_t chunk)
 {
-    if (simt_rank(group) == 0)
+    uint32_t where = QUARRY_CHUNKS_NONE;
+    if (simt_rank(group) == 0) {
         quarry_chunks_begin(s);
+        where = simt_load_u32(&s->head->where, relaxed); /* long before it is needed */
+    }
     simt_sync(group); /* in transit before anybody can take them: their bits and numbers are released */
     uint32_t puts = simt_ballot(group, quarry_chunks_leave_all(s, group, chunk)), n = simt_popc_u32(puts),
              ticket = 0;
@@ -372,7 +376,7 @@ SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, u
     if (simt_rank(group) == 0) {
         if (n)
             quarry_index_queue_add(&s->returned, n);
-        quarry_chunks_came(s);
+        quarry_chunks_came(s, where);
         /* release: as in quarry_chunks_return */
         (void)simt_add_u64(&s->head->word,
                            QUARRY_CHUNKS_VERSION + simt_popc_u32(group) * QUARRY_CHUNKS_LEFT - 1u, release);
