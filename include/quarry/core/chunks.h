@@ -113,8 +113,8 @@ SIMT_FN void quarry_chunks_init(const struct quarry_chunks *s, uint64_t thread, 
     quarry_index_queue_init(&s->returned, 0, thread, threads);
 }
 
-/* Takes the number of a claim out of the queue, and the chunk, unless that has gone: QUARRY_NO_INDEX.  Lanes whose chunks
- * lie together, as they mostly do, change the map by one atomic.  Scope: group, reconverged.  Progress: as
+/* Takes the number of a claim out of the queue, and the chunk, unless that has gone: QUARRY_NO_INDEX.  Lanes whose
+ * chunks lie together, as they mostly do, change the map by one atomic.  Scope: group, reconverged.  Progress: as
  * quarry_index_queue_take. */
 SIMT_FN uint32_t quarry_chunks_hints(const struct quarry_chunks *s, uint32_t group, uint32_t ticket)
 {
