@@ -184,12 +184,16 @@ plant transit 100 chunks.h 'who makes something of a chunk is not in transit' \
 plant transit 1000 chunks.h 'chunks are counted before all numbers are in slots' 's/simt_sync\(group\); \/\* all numbers are in slots.*//'
 
 # Runs of chunks.
-plant windows 1000 chunk_runs.h 'a run that has lost a chunk keeps the others' '/int quarry_run_try\(/,/^\}/s/if \(done\)/if (0)/'
+plant windows 1000 chunk_runs.h 'a run that has lost a chunk keeps the others' '/int quarry_run_try\(/,/^\}/s/if \(!has && done\)/if (0)/'
 plant windows 1000 chunk_runs.h 'a run is taken without a compare-exchange' \
     '/int quarry_run_try\(/,/^\}/s/before = simt_cas_u64\(field, now, now & ~\(uint64_t\)bits, acquire\);/before = (simt_and_u64(field, ~(uint64_t)bits, acquire), now);/'
 plant windows 1000 chunk_runs.h 'who has fresh numbers in its hands is not in transit' '/ quarry_run_fresh\(/,/^\}/{
     s/quarry_chunks_begin\(s\);//;s/QUARRY_CHUNKS_VERSION - 1u -/QUARRY_CHUNKS_VERSION -/}'
 plant windows 1000 chunk_runs.h 'who gives a run changes no version' '/void quarry_run_give\(/,/^\}/s/QUARRY_CHUNKS_VERSION \+ counted/counted/'
+plant windows 4000 chunk_runs.h 'who gives a run is not in transit' '/void quarry_run_give\(/,/^\}/{
+    s/if \(counted\)/if (0)/;s/ - \(counted != 0\);/;/}'
+plant windows 4000 chunks.h 'who gives chunks is not in transit' '/void quarry_chunks_give\(/,/^\}/{
+    s/quarry_chunks_begin\(s\);//;s/QUARRY_CHUNKS_LEFT - 1u/QUARRY_CHUNKS_LEFT/}'
 
 # The buddy tree.
 plant buddy 1000 buddy.h 'merge with merge: a block becomes AVAILABLE beside its buddy' 's/^        ready &= ~\(\(free & .*/;/'

@@ -77,7 +77,7 @@ static void nobody_finds_that_there_is_no_run_while_there_is_one(void **state)
 static void nobody_finds_that_there_is_no_chunk_while_there_is_one(void **state)
 {
     (void)state;
-    test_for_seeds(&target, beside, 1000);
+    test_for_seeds(&target, beside, 4000);
 }
 
 int main(void)

@@ -81,8 +81,8 @@ SIMT_FN void quarry_run_give(const struct quarry_chunks *s, uint32_t at, uint32_
     }
     quarry_chunks_came(s, QUARRY_CHUNKS_NONE);
     /* release: who sees them counted sees their bits; pairs with the acquire of who looks for a proof */
-    (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + counted * QUARRY_CHUNKS_LEFT - (counted != 0),
-                       release);
+    uint64_t change = QUARRY_CHUNKS_VERSION + counted * QUARRY_CHUNKS_LEFT - (counted != 0);
+    (void)simt_add_u64(&s->head->word, change, release);
     simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
 }
 

@@ -130,7 +130,9 @@ SIMT_FN uint32_t quarry_chunks_hints(const struct quarry_chunks *s, uint32_t gro
     simt_sync(group); /* what the first lane has acquired all know */
     if (joint)
         left = simt_shuffle_u32(group, left, leader);
-    return left & bit ? chunk : QUARRY_NO_INDEX;
+    if (!(left & bit))
+        return QUARRY_NO_INDEX;
+    return chunk;
 }
 
 /* The same for the calling lane alone. */
