@@ -189,7 +189,7 @@ plant windows 1000 chunk_runs.h 'a run is taken without a compare-exchange' \
     '/int quarry_run_try\(/,/^\}/s/before = simt_cas_u64\(field, now, now & ~\(uint64_t\)bits, acquire\);/before = (simt_and_u64(field, ~(uint64_t)bits, acquire), now);/'
 plant windows 1000 chunk_runs.h 'who has fresh numbers in its hands is not in transit' '/ quarry_run_fresh\(/,/^\}/{
     s/quarry_chunks_begin\(s\);//;s/QUARRY_CHUNKS_VERSION - 1u -/QUARRY_CHUNKS_VERSION -/}'
-plant windows 1000 chunk_runs.h 'who gives a run changes no version' '/void quarry_run_give\(/,/^\}/s/QUARRY_CHUNKS_VERSION \+ counted/counted/'
+plant windows 4000 chunk_runs.h 'who gives a run changes no version' '/void quarry_run_give\(/,/^\}/s/QUARRY_CHUNKS_VERSION \+ counted/counted/'
 plant windows 4000 chunk_runs.h 'who gives a run is not in transit' '/void quarry_run_give\(/,/^\}/{
     s/if \(counted\)/if (0)/;s/ - \(counted != 0\);/;/}'
 plant windows 4000 chunks.h 'who gives chunks is not in transit' '/void quarry_chunks_give\(/,/^\}/{
