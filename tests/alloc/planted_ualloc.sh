@@ -84,6 +84,9 @@ plant ualloc 60 arenas_take.h 'who makes a chunk may take the bins of another on
 plant ualloc 60 semaphore.h 'a chunk that could not be had is still expected' \
     's/\*owed \* QUARRY_SEMAPHORE_UNIT - part, relaxed/*owed * QUARRY_SEMAPHORE_UNIT, relaxed/'
 
+plant ualloc 600 spans.h 'who lacks the pages for a span of chunks leaves it to be made' \
+    's/quarry_spans_lack\(h, made\);/quarry_spans_lack(h, kind);/'
+
 aim a_full_heap_holds_what_the_layout_says
 plant ualloc 1 bin.h 'a bin does not use its tail' \
     's/(\(s\)->head_bytes\) >> \(size_log\)\)) \+ \(QUARRY_BIN_HEAD >> \(size_log\)\)\)/\1)/'
@@ -98,8 +101,8 @@ plant ualloc 1 spans.h 'what is left of a bin that was begun is lost' \
     's/bin = in \? quarry_arenas_given\(h, bin, blocks - in, 0\) : SIMT_NULL;/bin = SIMT_NULL;/'
 plant ualloc 1 spans.h 'bins that were not begun are lost' \
     's/chunk = whole < bins \? quarry_arenas_given\(h, chunk, bins - whole, 0\) : SIMT_NULL;/chunk = SIMT_NULL;/'
-plant ualloc 60 spans.h 'a span ends before it is given back' \
-    's/quarry_spans_end\(h\); \/\* and not before.*/;/;s/( *)quarry_spans_give\(h, class_, word\);/\1quarry_spans_end(h);\n&/'
+plant ualloc 300 spans.h 'a span ends before it is given back' \
+    's/quarry_spans_end\(h\); \/\* and not before.*/;/;s/^( *)if \(found\) \{/&\n\1    quarry_spans_end(h);/'
 plant ualloc 60 spans.h 'who closes a span gives blocks back that others have' \
     's/quarry_bin_below\(in, i\);/quarry_bin_below(in - 1u, i);/'
 plant ualloc 60 spans.h 'two close one span' \
@@ -107,14 +110,44 @@ plant ualloc 60 spans.h 'two close one span' \
 plant ualloc 60 spans.h 'blocks past the last are taken' \
     's/quarry_semaphore_part\(\(int64_t\)total - \(uint32_t\)\*at, n\)/n/'
 
+plant ualloc 100 spans.h 'who closes spans forgets those of pages' \
+    's/spans = of_classes \+ h->places \* QUARRY_ARENAS_ORDERS,/spans = of_classes,/'
+
 aim null_never_comes_while_a_block_is_kept_open
 sound ualloc 100
 plant ualloc 100 spans.h 'who is refused does not ask whether spans have begun since' \
     's/simt_add_u64\(&h->spans->flights, 0, release\) \/ QUARRY_ARENAS_SPAN ==/before ==/'
-plant ualloc 300 spans.h 'a span begins after its chunk was taken' \
-    's/\(void\)simt_add_u64\(&h->spans->flights, QUARRY_ARENAS_SPAN \+ 1u, acquire\);//;s/^    if \(page == QUARRY_NO_PAGE\) \{$/    (void)simt_add_u64(\&h->spans->flights, QUARRY_ARENAS_SPAN + 1u, acquire);\n&/'
+begins_late='s/\(void\)simt_add_u64\(&h->spans->flights, QUARRY_ARENAS_SPAN \+ 1u, acquire\);//
+    /^SIMT_FN uint32_t quarry_spans_lead/,/^}/{
+        s/^    n->order = h->span_log;/&\n    if (made != QUARRY_SPANS_NOTHING)\n        BEGIN/
+        s/^    \} else if \(made != kind\) \{/&\n        BEGIN/
+        s/^        if \(got == 1\)/&\n            BEGIN\n        if (got == 1)/
+        s/BEGIN/(void)simt_add_u64(\&h->spans->flights, QUARRY_ARENAS_SPAN + 1u, acquire);/
+    }'
+plant ualloc 300 spans.h 'a span begins after its chunk was taken' "$begins_late"
 plant ualloc 100 spans.h 'who makes a chunk keeps its first blocks, and says others have them' \
     's/at \+ got, release\)/at, release)/'
+
+aim null_never_comes_while_pages_are_kept_open
+sound ualloc 100
+plant ualloc 100 spans.h 'who closes a span of pages loses what is left' \
+    '/^SIMT_FN void quarry_spans_give_pages/,/^}/s/at >> h->span_log == 0/at == 0/'
+plant ualloc 100 spans.h 'who closes a span of pages gives pages back that others have' \
+    '/^SIMT_FN void quarry_spans_give_pages/,/^}/s/at = \(uint32_t\)word << order;/at = ((uint32_t)word - 1u) << order;/'
+plant ualloc 100 spans.h 'pages that lanes got stay BUSY' \
+    's/\(void\)simt_or_u64\(&b->word\[w\], quarry_buddy_fields\(nodes\), relaxed\);/;/'
+plant ualloc 100 spans.h 'one lane marks its page for all' \
+    's/simt_reduce_or_u32\(same, has \? (.*) : 0\);/has ? \1 : 0;/'
+plant ualloc 100 spans.h 'a chunk that came of a span is no block' \
+    's/quarry_spans_mark\(h, 1u << simt_lane\(\), 1, log, page\);/;/'
+plant ualloc 100 spans.h 'who makes a span of chunks keeps none' \
+    's/quarry_spans_make_pages\(h, chunks, page, 1\);/quarry_spans_make_pages(h, chunks, page, 0);/'
+plant ualloc 100 spans.h 'who makes a span of pages keeps its first, and says others have them' \
+    's/page \* QUARRY_ARENAS_SPAN \+ got, release/page * QUARRY_ARENAS_SPAN + 1u, release/'
+plant ualloc 100 spans.h 'a span that all of one group took is still under way' \
+    '/^SIMT_FN void quarry_spans_make_pages/,/^}/s/if \(got == .*\)$/if (0)/'
+plant ualloc 100 spans.h 'who is refused does not ask whether spans of pages have begun since' \
+    's/simt_add_u64\(&h->spans->flights, 0, release\) \/ QUARRY_ARENAS_SPAN ==/before ==/'
 
 of tbuddy
 aim blocks_of_any_size_fill_the_heap_and_become_one_again

@@ -220,8 +220,10 @@ void plain_options(void)
     f.debug = 0;
     f.statistics = 0;
     memset(&f.set, 0, sizeof f.set);
-    if (test_is_of(f.allocator, "ualloc"))
-        set_option("spans", 1); /* else only large heaps have them */
+    if (test_is_of(f.allocator, "ualloc")) { /* else only large heaps have them */
+        set_option("spans", 1);
+        set_option("span_pages", 8);
+    }
     f.block_threads = 0;
     f.no_grains = 0;
     f.note = NULL;

@@ -166,6 +166,13 @@ static const struct flaw flaws[] = {
     {"ualloc", /* one of no chunk */
      FLAW_BINS,
      {{"arenas", offsetof(struct quarry_arena, span[2]) / 8, 8, 0xfffffffe00000001}, {"spans", 0, 8, 1}}},
+    {"ualloc", /* pages that are others', and that there are not */
+     FLAW_BINS,
+     {{"arenas", offsetof(struct quarry_arena, span[QUARRY_ARENAS_CLASSES]) / 8, 8, 1}, {"spans", 0, 8, 1}}},
+    {"ualloc",
+     FLAW_BINS,
+     {{"arenas", offsetof(struct quarry_arena, span[QUARRY_ARENAS_CLASSES]) / 8, 8, 0xfffff00000000001},
+      {"spans", 0, 8, 1}}},
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, word), 4, QUARRY_BIN_RETIRING}}},
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, word), 4, QUARRY_BIN_LISTING}}},
     {"ualloc", FLAW_BINS, {{"pages", BIN(5, given), 4, 1}}}, /* a block that somebody is about to count */

@@ -44,6 +44,7 @@ static void choose(uint64_t seed)
     plain_options();
     set_option("arenas", 1 + seed / 2 % 3);
     set_option("spans", seed % 4 == 1 ? 2 : 1);
+    set_option("span_pages", 1u << seed / 4 % 5);
     base_target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 3) : 0;
 }
 
@@ -238,15 +239,21 @@ static void a_heap_of_bins_fills_to_its_last_block(void **state)
     for_each_proof(fills);
 }
 
-/* Each thread its own program, with all sizes at once, on heaps that may be too small for them. */
+/* Each thread its own program, with all sizes at once, on heaps that may be too small for them.  Some have room for
+ * spans of pages, but not for one of each order in each arena. */
 static void plays(void)
 {
     for (uint64_t seed = 0; seed <= seeds(SEEDS) * 5; seed++) {
-        uint32_t threads = seed % 2 ? 33 : 64;
+        uint32_t threads = seed % 2 ? 33 : 64, room = seed % 7 < 2;
         choose(seed);
-        begin(1 + seed % 10, (uint64_t)PAGE * 4 << seed % 2, threads, seed);
+        if (room)
+            set_option("span_pages", 4u << seed / 7 % 2);
+        begin(1 + seed % 10 + (room ? 4 : 0), (uint64_t)PAGE * 4 << seed % 2, threads, seed);
         run_programs(threads, 1 + (uint32_t)(seed % PROMISE_HELD), (uint32_t)(seed % 3),
-                     seed % 5 == 0 ? 2 * PAGE : 128, seed);
+                     room            ? 4 * PAGE
+                     : seed % 5 == 0 ? 2 * PAGE
+                                     : 128,
+                     seed);
         end();
     }
 }
@@ -287,7 +294,8 @@ static void a_chunk_goes_back_whoever_took_its_bins(void **state)
 static void opens(void)
 {
     for (uint64_t seed = 0; seed <= seeds(SEEDS) * 5; seed++) {
-        uint32_t chunks = 2 + (uint32_t)(seed / 5 % 9), threads = seed % 3 ? 7 : 64;
+        uint32_t chunks = 2 + (uint32_t)(seed / 5 % 9) + (uint32_t)(seed % 6 / 4 * 8),
+                 threads = seed % 3 ? 7 : 64;
         uint64_t large = (uint64_t)PAGE * 4;
         choose(seed);
         set_option("spans", 1);
@@ -318,14 +326,16 @@ static void what_is_kept_open_serves_all_sizes(void **state)
 
 /* Few lanes of each warp, so that many arenas want chunks, and as many threads as there are blocks.  What is open in
  * one arena is to be had in all. */
-static void openers(void)
+static void openers(uint32_t chunks, uint64_t most_bytes)
 {
     for (uint64_t seed = 0; seed <= seeds(SEEDS) * 10; seed++) {
         choose(seed);
         set_option("spans", 1);
         set_option("arenas", 2 + seed % 3);
-        begin(1 + (uint32_t)(seed / 3 % 3), (uint64_t)PAGE * 4, 1u << 12, seed);
-        f.device.bytes = 128;
+        begin(chunks + (uint32_t)(seed / 3 % 3), (uint64_t)PAGE * 4, 1u << 12, seed);
+        f.device.bytes = 128u << seed / 7 % 5;
+        if (f.device.bytes > most_bytes)
+            f.device.bytes = most_bytes;
         f.device.lanes = 7;
         f.device.turns = 1 + (uint32_t)(seed % 3);
         f.device.hold = (uint32_t)(seed % 4) * 3;
@@ -336,10 +346,27 @@ static void openers(void)
     }
 }
 
+static void few_openers(void)
+{
+    openers(1, 128);
+}
+
 static void null_never_comes_while_a_block_is_kept_open(void **state)
 {
     (void)state;
-    for_each_proof(openers);
+    for_each_proof(few_openers);
+}
+
+/* The same where there is room for spans of pages, and of chunks. */
+static void page_openers(void)
+{
+    openers(6, (uint64_t)PAGE * 4);
+}
+
+static void null_never_comes_while_pages_are_kept_open(void **state)
+{
+    (void)state;
+    for_each_proof(page_openers);
 }
 
 int main(void)
@@ -355,6 +382,7 @@ int main(void)
         cmocka_unit_test(a_chunk_goes_back_whoever_took_its_bins),
         cmocka_unit_test(what_is_kept_open_serves_all_sizes),
         cmocka_unit_test(null_never_comes_while_a_block_is_kept_open),
+        cmocka_unit_test(null_never_comes_while_pages_are_kept_open),
     };
     base_target = test_target();
     if (!getenv("QUARRY_TEST_ALLOCATOR"))

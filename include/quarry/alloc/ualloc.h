@@ -39,7 +39,8 @@
     262144u /* of a chunk, by default: 64 pages of 4096 bytes, as the paper's figure */
 #define QUARRY_UALLOC_LEAST_PAGE 512u /* bytes that are worth a head */
 #define QUARRY_UALLOC_MAX_PAGES (1u << 31)
-#define QUARRY_UALLOC_SPARE 8u /* an arena keeps a chunk of a class, if the heap has so many for each */
+#define QUARRY_UALLOC_SPARE 8u     /* an arena keeps a chunk of a class, if the heap has so many for each */
+#define QUARRY_UALLOC_SPAN_PART 8u /* of the heap: spans of blocks of one order */
 /* Bytes of the smallest block, 16 or 8.  8 is for a figure of the paper alone: such blocks are aligned to 8 bytes,
  * and all allocators promise 16. */
 #ifndef QUARRY_UALLOC_LEAST
@@ -52,7 +53,10 @@
     ROW(ualloc, arenas, 0, 1, 4096, "arenas; 0: four for each multiprocessor")                               \
     ROW(ualloc, spans, 0, 1, 2,                                                                              \
         "1: an arena keeps a chunk for each size; 2: none; 0: as 1 if the heap has 8 chunks for each "       \
-        "arena, else 2")
+        "arena, else 2")                                                                                     \
+    ROW(ualloc, span_pages, 0, 1, 1u << 26,                                                                  \
+        "pages of a span of blocks of pages, down to a power of two; 1: there is none; 0: an eighth of the " \
+        "heap for all of one order")
 enum quarry_ualloc_option { QUARRY_UALLOC_OPTIONS(QUARRY_OPTION_INDEX) };
 
 struct quarry_ualloc {
@@ -252,25 +256,32 @@ SIMT_FN int quarry_ualloc_is_foreign(const struct quarry_arenas *x, const struct
            self->chunk != x->chunk || self->heads != x->heads || self->head_stride != x->head_stride ||
            self->pages.base != x->pages.base || self->pages.count != x->pages.count ||
            self->spans != x->spans || self->open != x->open || self->count != x->count ||
+           self->places != x->places || self->orders != x->orders || self->span_log != x->span_log ||
            self->buddy.word != x->buddy.word || self->buddy.units != x->buddy.units ||
            self->shape.chunk_log != x->shape.chunk_log || self->shape.classes != x->shape.classes;
 }
 
-/* Counts an arena's span, if it has one: some of its blocks are left then, which begin in a bin of its class. */
-SIMT_FN void quarry_ualloc_count_span(const struct quarry_arenas *x, uint32_t arena, uint32_t class_,
+/* Counts a span, if there is one: some of its blocks are left then.  Of a class they begin in a bin of it, and pages
+ * are no block. */
+SIMT_FN void quarry_ualloc_count_span(const struct quarry_arenas *x, uint32_t arena, uint32_t kind,
                                       struct quarry_census *sum)
 {
-    uint64_t word = simt_load_u64(&x->arena[arena].span[class_], relaxed), page = word / QUARRY_ARENAS_SPAN;
-    uint32_t at = (uint32_t)word;
+    uint64_t word = simt_load_u64(&x->arena[arena].span[kind], relaxed), page = word / QUARRY_ARENAS_SPAN;
+    uint32_t at = (uint32_t)word, log = kind < x->shape.classes ? x->shape.chunk_log : x->span_log, order;
     sum->faults += at >= QUARRY_SPANS_OPENING;
-    if (class_ >= x->shape.classes || at >= quarry_spans_blocks(x, class_))
+    if (at >= quarry_spans_blocks(x, kind))
         return;
     sum->odds += quarry_ualloc_span_key();
-    page += page % quarry_bin_chunk_pages(&x->shape) == 0
-                ? x->shape.heads + at / quarry_bin_blocks(&x->shape, class_)
-                : x->pages.count;
-    sum->faults += page >= x->pages.count || !quarry_arenas_is_chunk(x, (uint32_t)page) ||
-                   simt_load_u32(&quarry_arenas_bin(x, (uint32_t)page)->class_, relaxed) != class_;
+    if (page % ((uint64_t)1 << log) != 0 || page + ((uint64_t)1 << log) > x->pages.count) {
+        sum->faults++;
+    } else if (kind < x->shape.classes) {
+        page += x->shape.heads + at / quarry_bin_blocks(&x->shape, kind);
+        sum->faults += !quarry_arenas_is_chunk(x, (uint32_t)page) ||
+                       simt_load_u32(&quarry_arenas_bin(x, (uint32_t)page)->class_, relaxed) != kind;
+    } else {
+        page += (uint64_t)at << (kind - QUARRY_ARENAS_CLASSES);
+        sum->faults += quarry_buddy_find(&x->buddy, (uint32_t)page, &order) >= QUARRY_BUDDY_AVAILABLE;
+    }
 }
 
 /* How often the structures of an arena that nobody uses contradict themselves. */
@@ -347,7 +358,7 @@ SIMT_FN void quarry_ualloc_survey(const struct quarry_ualloc *h, uint64_t bytes,
         for (uint32_t k = 0; k <= x->shape.classes; k++)
             sum->odds -=
                 simt_load_u64(&x->arena[i].list[k].spare, relaxed) * quarry_ualloc_list_key((uint32_t)i, k);
-        for (uint32_t k = 0; k < QUARRY_ARENAS_CLASSES; k++)
+        for (uint32_t k = 0; k < QUARRY_ARENAS_CLASSES + QUARRY_ARENAS_ORDERS; k++)
             quarry_ualloc_count_span(x, (uint32_t)i, k, sum);
     }
 }
@@ -406,6 +417,16 @@ SIMT_HOST_FN void quarry_ualloc_sections(void *heap, struct quarry_layout *l)
     x->open = !l->debug && x->shape.classes != 0 &&
               (spans == 1 || (spans == 0 && l->pages >= (uint64_t)QUARRY_UALLOC_SPARE * x->count));
     quarry_buddy_size(b, (uint32_t)pages);
+    x->places = x->count < QUARRY_ARENAS_PLACES ? x->count : QUARRY_ARENAS_PLACES;
+    uint64_t wanted = l->option[QUARRY_OPTION_ualloc_span_pages];
+    if (wanted == 0)
+        wanted = pages / (QUARRY_UALLOC_SPAN_PART * x->places);
+    x->span_log = 0;
+    while (x->span_log < b->top && wanted >> x->span_log > 1)
+        x->span_log++;
+    x->orders = x->shape.chunk_log < x->span_log ? x->shape.chunk_log + 1u : x->span_log;
+    if (!x->open)
+        x->orders = 0;
     x->self = (struct quarry_arenas *)quarry_layout_section(l, "self", sizeof *x->self, QUARRY_SECTION_ALIGN);
     x->arena = (struct quarry_arena *)quarry_layout_section(l, "arenas", x->count * sizeof *x->arena,
                                                             QUARRY_SECTION_ALIGN);
@@ -449,6 +470,7 @@ SIMT_HOST_FN enum quarry_layout_result quarry_ualloc_layout(struct quarry_ualloc
     l->option[QUARRY_OPTION_ualloc_chunk_pages] = (uint64_t)1 << log;
     l->option[QUARRY_OPTION_ualloc_arenas] = x->count;
     l->option[QUARRY_OPTION_ualloc_spans] = x->open ? 1 : 2;
+    l->option[QUARRY_OPTION_ualloc_span_pages] = x->orders ? (uint64_t)1 << x->span_log : 1;
     l->unit = h->unit;
     l->max_block = x->shape.page_bytes << x->buddy.top;
     l->free_reach = l->max_block; /* a free finds the block by any address in it */

@@ -64,6 +64,9 @@
 /* Arenas of a multiprocessor, by default.  All of its warps come at once, and who changes a list, or waits for its
  * readers, does so after the others. */
 #define QUARRY_ARENAS_EACH 4u
+#define QUARRY_ARENAS_ORDERS                                                                                 \
+    (QUARRY_BIN_CHUNK_LOG_MOST + 1u) /* of blocks of pages that spans have, at most */
+#define QUARRY_ARENAS_PLACES 16u     /* arenas that have spans of pages, at most */
 #define QUARRY_ARENAS_NO_SPAN ((uint64_t)1 << 31)
 #define QUARRY_ARENAS_SPAN ((uint64_t)1 << 32) /* the first page, in a span; a span that began, in flights */
 
@@ -78,8 +81,10 @@ struct quarry_arena {
     unsigned char unused[256u - sizeof(struct quarry_srcu)];
     /* Of each class, its bins that may have free blocks; then, of chunks that may have free bins. */
     SIMT_ALIGNAS(256) struct quarry_arena_list list[QUARRY_ARENAS_CLASSES + 1u];
-    SIMT_ALIGNAS(128) uint64_t span[QUARRY_ARENAS_CLASSES]; /* a chunk of each class: core/spans.h */
+    /* Of each class, and in the first `places` arenas of each of the first orders: core/spans.h. */
+    uint64_t span[QUARRY_ARENAS_CLASSES + QUARRY_ARENAS_ORDERS];
 };
+SIMT_STATIC_ASSERT(sizeof(struct quarry_arena) == 1024, "spans fit behind the lists");
 
 /* Of all spans: core/spans.h. */
 struct quarry_spans {
@@ -102,8 +107,11 @@ struct quarry_arenas {
     unsigned char *heads; /* of pages */
     uint64_t head_stride;
     struct quarry_spans *spans;
-    uint32_t count; /* of arenas */
-    uint32_t open;  /* have they spans? */
+    uint32_t count;    /* of arenas */
+    uint32_t open;     /* have they spans? */
+    uint32_t places;   /* arenas that have spans of pages, too: the first so many */
+    uint32_t orders;   /* of blocks that these have: 0 to orders - 1 */
+    uint32_t span_log; /* order of what each is made of */
 };
 
 /* ---- parts ---- */
@@ -185,7 +193,7 @@ SIMT_FN void quarry_arenas_init(const struct quarry_arenas *h, uint64_t thread, 
             a->list[k].mutex.held = 0;
             a->list[k].spare = 0;
         }
-        for (uint32_t k = 0; k < QUARRY_ARENAS_CLASSES; k++)
+        for (uint32_t k = 0; k < QUARRY_ARENAS_CLASSES + QUARRY_ARENAS_ORDERS; k++)
             a->span[k] = QUARRY_ARENAS_NO_SPAN;
     }
     if (thread == 0) {
