@@ -316,7 +316,7 @@ plant slots 4000 blocks.h 'what is stolen is not announced' '/ quarry_blocks_unm
 plant slots 100 blocks.h 'a block that is given whole stays in allocated' \
     '/int quarry_blocks_end\(/,/^\}/s/quarry_hierarchy_flip\(.*bits\)/bits/'
 plant slots 20 blocks_take.h 'who comes claims a block, whatever has room' \
-    '/ quarry_blocks_take\(/,/^\}/s/int fresh = .*/int fresh = 1;/'
+    '/ quarry_blocks_take\(/,/^\}/{s/int fresh = .*/int fresh = 1;/;s/fresh = \(other.*/fresh = 1;/}'
 plant slots 4000 flights.h 'nobody waits for flights' 's/while \(land && /while (0 \&\& /'
 plant slots 4000 flights.h 'flights that began since are not counted' '/quarry_flights_begun\(/,/^\}/s/sum \+= /sum += 0 */'
 

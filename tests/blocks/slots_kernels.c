@@ -67,12 +67,13 @@ SIMT_FN void give(const struct slots_case *a, uint32_t slot)
     uint32_t kind = quarry_blocks_kind_of(&a->blocks, block), type = quarry_blocks_type(kind);
     a->visits[slot]++;
     simt_store_u32(&a->holder[slot], 0, relaxed);
-    if (quarry_blocks_capacity(kind) == 1 && (simt_thread() ^ slot / QUARRY_BLOCKS_SLOTS) & 1u)
-        wrong(a,
-              !quarry_blocks_end(&a->blocks, together(a, (block / QUARRY_HIERARCHY_BITS + 1u) * 64u + type),
-                                 block, kind));
-    else
+    if (quarry_blocks_capacity(kind) == 1 && (simt_thread() ^ slot / QUARRY_BLOCKS_SLOTS) & 1u) {
+        uint32_t group = together(a, (block / QUARRY_HIERARCHY_BITS + 1u) * 64u + type);
+        wrong(a, !quarry_blocks_end(&a->blocks, group, block, kind));
+        simt_sync(group); /* the first lane puts all into the bitmap: none goes on before */
+    } else {
         wrong(a, quarry_blocks_give(&a->blocks, block, (uint64_t)1 << slot % QUARRY_BLOCKS_SLOTS, kind) != 0);
+    }
 }
 
 SIMT_KERNEL(slots_rounds, struct slots_case, a)

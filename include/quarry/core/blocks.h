@@ -17,6 +17,7 @@
  *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: write all its
  *              slots but those that one takes oneself, toggle `allocated`, write its kind, toggle `active`, and look.
  *              Two warps that come at once look in one place.  Who loses a free block to the other takes of it.
+ *              Who wants a quarter of a block or more claims the block just there first, if it is free.
  *              Lanes that need several blocks, when no block is in `active`, claim bits of one word of `free` by
  *              one AND, and toggle them by one XOR; each block is then made by a lane.  It is as if these lanes
  *              had claimed one after the other.
@@ -298,6 +299,7 @@ SIMT_FN uint64_t quarry_blocks_give(const struct quarry_blocks *b, uint32_t bloc
  * becomes free before its block is, so nothing is stolen, and nothing in transit.
  *   group   of lanes with other blocks, of one word of level 0, and of one kind
  * Returns whether the caller's block had that kind still; else it was given twice, and something else may be free.
+ * The first lane puts all blocks into `free`: the caller syncs the group before its lanes go on.
  * Order: releases; pairs with claims.  Scope: group, reconverged. */
 SIMT_FN int quarry_blocks_end(const struct quarry_blocks *b, uint32_t group, uint32_t block, uint32_t kind)
 {

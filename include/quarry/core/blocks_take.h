@@ -12,6 +12,7 @@
 #ifndef QUARRY_BLOCKS_TRIES
 #define QUARRY_BLOCKS_TRIES 5u /* searches for an active block, before those for a free one */
 #endif
+#define QUARRY_BLOCKS_OWN_PLACE (QUARRY_NO_BLOCK - 1u)
 #define QUARRY_BLOCKS_POLLS 6u  /* of a block that another has claimed, and not made yet */
 #define QUARRY_BLOCKS_ROUNDS 5u /* of 8 looks for a block, before a sweep */
 
@@ -167,20 +168,24 @@ struct quarry_blocks_lot {
 /* Takes up to n slots of one block of that kind, for the calling lane.
  *   n      at least 1
  *   hash   any number; lanes with other numbers look elsewhere
- *   seen   where to look first: a block that seemed to have room, or to be free; or QUARRY_NO_BLOCK
+ *   seen   where to look first: a block that seemed to have room, or to be free; or QUARRY_NO_BLOCK; or
+ *          QUARRY_BLOCKS_OWN_PLACE: the hash is the warp's own (quarry_blocks_near)
  * Returns at least one slot; or none, after some tries, which proves nothing.  Waits for nobody: when there seems to be
  * nothing it pauses some times and looks again.  For who come at once claim all free blocks, and then others find
  * neither these nor, yet, the slots that are left there.  A sweep's turn serves few of them, and takes longer. */
 SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *b, uint32_t kind, uint32_t n,
                                                     uint32_t hash, uint32_t seen)
 {
-    struct quarry_blocks_lot lot = {0, seen};
+    struct quarry_blocks_lot lot = {0, seen == QUARRY_BLOCKS_OWN_PLACE ? QUARRY_NO_BLOCK : seen};
     uint64_t *active = quarry_blocks_active(b, kind), *spare = quarry_blocks_free_map(b), word;
     /* Who takes much of a new block wastes little by it, and tries in vain take longer than a claim. */
-    uint32_t tries = 4u * n >= quarry_blocks_capacity(kind) ? 1u : QUARRY_BLOCKS_TRIES, tried = 0;
+    int much = 4u * n >= quarry_blocks_capacity(kind);
+    uint32_t tries = much ? 1u : QUARRY_BLOCKS_TRIES;
+    uint32_t tried = seen == QUARRY_BLOCKS_OWN_PLACE ? ~(uint32_t)0 : 0;
     SIMT_ROLLED
     for (uint32_t i = 0; i < QUARRY_BLOCKS_ROUNDS * 8u && lot.slots == 0; i++) {
-        int fresh = tried >= tries;
+        int own = tried == ~(uint32_t)0; /* the first look is at the warp's own place */
+        int fresh = !own && tried >= tries;
         uint64_t left = 0;
         if (lot.block != QUARRY_NO_BLOCK) {
             fresh = quarry_hierarchy_has(&b->shape, spare, lot.block);
@@ -189,6 +194,13 @@ SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *
             struct quarry_hierarchy_hint hint = quarry_hierarchy_peek(&b->shape, active, hash);
             struct quarry_hierarchy_hint other = quarry_hierarchy_peek(&b->shape, spare, hash);
             quarry_flights_begin(b->flights);
+            /* Who takes much looks first only near its warp's own place for one with room, while there are free ones:
+             * elsewhere such blocks are others', and to get there two more words are read.  And if the block just there
+             * is free it takes that: so two warps that begin there meet, and take from nobody else. */
+            if (QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_HASHED && much && own && other.top != 0) {
+                hint.top = hint.near;
+                fresh = (other.near & quarry_hierarchy_own(simt_mulhi_u32(hash, b->shape.count))) != 0;
+            }
             if (!fresh)
                 lot.block = quarry_hierarchy_find_by(&b->shape, active, hash, hint, &word);
             if (lot.block == QUARRY_NO_BLOCK) {
@@ -287,7 +299,7 @@ SIMT_FN uint32_t quarry_blocks_search(const struct quarry_blocks *b, uint32_t gr
 SIMT_FN uint32_t quarry_blocks_new(const struct quarry_blocks *b, uint32_t group, uint32_t kind)
 {
     group = quarry_blocks_group(group);
-    uint32_t slot = QUARRY_NO_PAGE, seen = QUARRY_NO_BLOCK, needs = group;
+    uint32_t slot = QUARRY_NO_PAGE, seen = QUARRY_BLOCKS_OWN_PLACE, needs = group;
     if (simt_popc_u32(group) > quarry_blocks_capacity(kind)) {
         slot = quarry_blocks_new_several(b, group, kind);
         needs = simt_ballot(group, slot == QUARRY_NO_PAGE);
