@@ -149,7 +149,8 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
         if (!fills)
             now = quarry_slabs_wait_for(cursor);
         if (!fills && !(now & QUARRY_SLABS_BUSY) && (now | QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE == life)
-            seen = 0;                                  /* it was not filled: there was no chunk for it */
+            seen =
+                !(simt_load_u32(&h->spread[class_], relaxed) & QUARRY_SLABS_BARREN); /* it was not filled */
         if (fills && quarry_slabs_next(now) < slots) { /* somebody has been faster */
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
             fills = 0;
