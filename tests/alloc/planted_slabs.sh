@@ -40,7 +40,7 @@ plant slabs 60 slabs_slots.h 'who takes does not look whether the word has chang
 plant slabs 20 slabs_slots.h 'a cursor past its end gives slots' \
     's/next < slots \? slots - next : 0;/next < slots + 32u ? slots + 32u - next : 0;/'
 plant slabs 200 slabs_map.h 'a chunk is held twice' \
-    's/simt_cas_u64\(&h->kinds\[chunk\], kind, moving, acquire\) == kind/(simt_exchange_u64(\&h->kinds[chunk], moving, acquire), 1)/'
+    's/simt_cas_u64\(at, kind, moving, acquire\) == kind/(simt_exchange_u64(at, moving, acquire), 1)/'
 plant slabs 60 slabs_map.h 'a chunk is closed with a live slot, whose free is on its way' \
     's/closed = \(uint32_t\)seen == quarry_slabs_from\(i, slots\);/closed = simt_popc_u32((uint32_t)seen) <= simt_popc_u32(quarry_slabs_from(i, slots)) + 1u;/'
 aim a_chunk_that_can_not_be_closed_is_as_before # others wait for ever for what is lost
@@ -77,10 +77,16 @@ plant slabs 1 slabs_sweep.h 'a sweep believes a cursor whose chunk was closed' \
     's/rest = rest \&\& quarry_slabs_has_chunk\(h, i, now\);//'
 aim lanes_of_several_classes_have_slots_of_their_own
 plant slabs 20 slabs_more.h 'who fills a cursor for its class alone leaves it what it takes' \
-    's/quarry_slabs_fill_cursor\(h, index, chunk, then, got\)/quarry_slabs_fill_cursor(h, index, chunk, then, 0)/'
+    '/uint64_t quarry_slabs_fill_each\(/,/^\}/s/quarry_slabs_fill_cursor\(cursor, chunk, then, got\)/quarry_slabs_fill_cursor(cursor, chunk, then, 0)/'
 plant slabs 20 slabs_more.h 'who fills a cursor for its class alone does not write the words' \
-    's/simt_store_u64\(&word\[i\], quarry_slabs_of\(class_, ~0u\), relaxed\);/(void)word;/'
+    '/uint64_t quarry_slabs_fill_each\(/,/^\}/s/simt_store_u64\(&word\[i\], quarry_slabs_of\(class_, ~0u\), relaxed\);/(void)word;/'
 aim '*'
+plant slabs 60 slabs_more.h 'a refill leaves the cursor what it takes' \
+    '/uint64_t quarry_slabs_refill\(/,/^\}/s/quarry_slabs_fill_cursor\(cursor, chunk, then, got\)/quarry_slabs_fill_cursor(cursor, chunk, then, 0)/'
+plant slabs 60 slabs_more.h 'a refill does not write the words' \
+    '/uint64_t quarry_slabs_refill\(/,/^\}/s/simt_store_u64\(&word\[i\], .*relaxed\);/(void)word;/'
+plant slabs 60 slabs_more.h 'a refill fills a cursor that has slots left' \
+    '/uint64_t quarry_slabs_refill\(/,/^\}/s/ \&\& next >= slots \&\&/ \&\&/'
 plant slabs 20 slabs.h 'a large block loses its second chunk' \
     's/for \(uint32_t i = chunks; i > 0; i--\)/for (uint32_t i = 1; i > 0; i--)/'
 
@@ -103,6 +109,6 @@ plant churn 0 slabs_slots.h 'a soak: who takes by a hint has also what others ha
 plant churn 0 slabs_map.h 'a soak: a chunk is closed with a live slot' \
     's/closed = \(uint32_t\)seen == quarry_slabs_from\(i, slots\);/closed = simt_popc_u32((uint32_t)seen) <= simt_popc_u32(quarry_slabs_from(i, slots)) + 1u;/'
 plant churn 0 slabs.h 'a soak: a slot that is freed alone, the eighth of its word, is lost' \
-    's/\(void\)simt_and_u64\(word, ~bits, release\);/(void)simt_and_u64(word, ~(bits == 128u ? 0u : bits), release);/'
+    's/~\(uint64_t\)bits, release\)/~(uint64_t)(bits == 128u ? 0u : bits), release)/'
 
 finish

@@ -171,9 +171,9 @@ SIMT_KERNEL(slabs_full, struct slabs_case, a)
 
 SIMT_KERNEL(slabs_adds, struct slabs_case, a)
 {
-    uint32_t got = 0;
+    uint32_t got = 0, asked = 0;
     for (uint32_t i = 0; i < a.rounds && simt_lane() == 0; i++) {
-        (void)quarry_slabs_add(a.cursor, 64, 32, &got);
+        (void)quarry_slabs_add(a.cursor, 64, 32, &got, &asked);
         if (got != 0 ||
             quarry_slabs_next(simt_load_u64(a.cursor, relaxed)) >= QUARRY_SLABS_FAR + 32u * a.threads)
             (void)simt_add_u32(a.wrong, 1, relaxed);

@@ -76,16 +76,16 @@ static void far(void)
 {
     uint64_t cursor =
         (uint64_t)5 << QUARRY_SLABS_LIFE | (uint64_t)9 << QUARRY_SLABS_CHUNK | (QUARRY_SLABS_FAR - 40u);
-    uint32_t got = 1;
+    uint32_t got = 1, asked = 0;
     for (uint32_t i = 0; i < 3; i++) {
-        (void)quarry_slabs_add(&cursor, 64, 32, &got);
+        (void)quarry_slabs_add(&cursor, 64, 32, &got, &asked);
         assert_int_equal(got, 0);
     }
     assert_int_equal(quarry_slabs_next(cursor), QUARRY_SLABS_PAST);
     assert_int_equal(quarry_slabs_chunk(cursor), 9);
     assert_int_equal(cursor >> QUARRY_SLABS_LIFE, 5);
     cursor = QUARRY_SLABS_PAST & 0;
-    assert_int_equal(quarry_slabs_add(&cursor, 20, 32, &got), 0);
+    assert_int_equal(quarry_slabs_add(&cursor, 20, 32, &got, &asked), 0);
     assert_int_equal(got, 20);
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each call of quarry_group has a site of its own, out of the list of core/share.h: so lanes that come from different
-# calls are never one group.  And nothing but quarry_group asks who arrives together.
+# Each call of quarry_group and of quarry_group_alike has a site of its own, out of the list of core/share.h: so lanes
+# that come from different calls are never one group.  And nothing but these asks who arrives together.
 #
 #   sites.sh   checks this repository, then plants one violation of each kind in a copy and requires that it is found
 set -eu
@@ -17,14 +17,14 @@ violations() {
         sed -nE 's/^    (QUARRY_SITE_[A-Z0-9_]+),$/\1/p' "$list" | sort >"$scratch/sites"
         # A line for each statement with a call: calls may go over several lines.
         grep -rlE 'quarry_group|QUARRY_SITE_' include src bench tool --include='*.[ch]' | grep -vxF "$list" | while read -r file; do
-            tr -s '[:space:]' ' ' <"$file" | tr ';{}' '[\n*]' | grep -E 'quarry_group\(|QUARRY_SITE_' | sed "s|^|$file: |" || true
+            tr -s '[:space:]' ' ' <"$file" | tr ';{}' '[\n*]' | grep -E 'quarry_group(_alike)?\(|QUARRY_SITE_' | sed "s|^|$file: |" || true
         done >"$scratch/calls"
         grep -oE 'QUARRY_SITE_[A-Z0-9_]+' "$scratch/calls" | sort >"$scratch/used" || true
         uniq -d "$scratch/used" | sed 's/$/: of more than one call/'
         sort -u "$scratch/used" | comm -23 "$scratch/sites" - | sed 's/$/: of no call/'
         sort -u "$scratch/used" | comm -13 "$scratch/sites" - | sed 's/$/: is not in the list/'
-        grep -vE '^[^:]*:.*quarry_group\(.*, QUARRY_SITE_[A-Z0-9_]+\)' "$scratch/calls" | sed 's/$/: a call without a site/'
-        grep -E 'quarry_group\(.*quarry_group\(' "$scratch/calls" | sed 's/$/: two calls in a statement/' || true
+        grep -vE '^[^:]*:.*quarry_group(\(.*, QUARRY_SITE_[A-Z0-9_]+\)|_alike\(.*, QUARRY_SITE_[A-Z0-9_]+, )' "$scratch/calls" | sed 's/$/: a call without a site/'
+        grep -E 'quarry_group(_alike)?\(.*quarry_group(_alike)?\(' "$scratch/calls" | sed 's/$/: two calls in a statement/' || true
         grep -rEn 'simt_active\(' include/quarry --include='*.h' | grep -Ev "^(include/quarry/simt/|$list:)" |
             sed 's/$/: quarry_group does that, with a site/' || true
     )
@@ -52,6 +52,7 @@ plant include/quarry/policy.h '{ uint32_t group = quarry_group(h, QUARRY_SITE_SL
 plant include/quarry/alloc/ring.h '{ uint32_t group = quarry_group(h, (enum quarry_site)1); }'
 plant include/quarry/alloc/ring.h '{ uint32_t group = quarry_group(h, QUARRY_SITE_OF_MY_OWN); }'
 plant include/quarry/alloc/ring.h '{ uint32_t group = simt_match_u64(simt_active(), 1); }'
+plant include/quarry/alloc/ring.h '{ uint32_t same, group = quarry_group_alike(h, (enum quarry_site)1, 2, &same); }'
 plant include/quarry/core/share.h '    QUARRY_SITE_UNUSED,'
 [ "$failed" -eq 0 ] && echo "each of $count sites has one call; all planted violations were found"
 exit "$failed"

@@ -10,9 +10,10 @@
  *           1. A hint: a word that had free slots when this warp, or who had its number before, last saw it.  One OR
  *              takes as many as are wanted.
  *           2. A cursor: one add, for slots of a chunk that nobody has used yet since it was bound.
- *           3. The cursor has none left: one group looks at a few kinds, binds a free chunk, and fills it.  Of several
- *              classes each has a lane that does this, all at the same time.  From here on all lanes of the warp look
- *              for one class after the other.
+ *           3. The cursor has none left: one group looks at a few kinds, binds a free chunk, and fills it.  If the warp
+ *              wants one class, a short function does it in as few steps as can be, once (quarry_slabs_refill).  Of
+ *              several classes each has a lane that does this, all at the same time.  From here on all lanes of the
+ *              warp look for one class after the other.
  *           4. There seems to be no free chunk: look at chunks of the class, and take slots that were freed; then
  *              close one of another class without a live slot.
  *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
@@ -35,39 +36,42 @@
 #define QUARRY_SLABS_CAN (QUARRY_CAN_PROVE_FULL | QUARRY_CAN_REUSE_SPACE | QUARRY_HAS_PAGES)
 
 /* Steps 1 and 2.
- *   size    as quarry_slabs_more_of; who wants a row of chunks has none here
+ *   size    the caller's class; of who wants a row of chunks: h->classes, which has none here
+ *   group   lanes of `all` whose size is the same
+ *   hint    of the caller's warp and class, and what it held just before
+ *   spread  of the class
  *   *left   whether lanes of `all` have none
- * Returns the caller's place or QUARRY_SLABS_NONE.  Scope: `all`. */
-SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint32_t size, int *left)
+ *   *asked  of a group's first lane: how many slots its cursor had handed out, or was asked for in vain
+ * Returns the caller's block or NULL.  Scope: `all`. */
+SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint32_t group, uint32_t size,
+                               uint64_t *hint, uint64_t seen, uint32_t spread, int *left, uint32_t *asked)
 {
-    const uint32_t group = simt_match_u32(all, size), leader = simt_ctz_u32(group), k = simt_rank(group);
-    uint32_t bits = 0, id = 0, spread = QUARRY_SLABS_BARREN;
-    uint64_t place = QUARRY_SLABS_NONE;
-    if (k == 0 && size < h->classes) {
-        spread = simt_load_u32(&h->spread[size], relaxed);
-        uint64_t *hint = quarry_slabs_hint(h, size, simt_thread() / SIMT_LANES);
-        uint64_t seen = simt_load_u64(hint, relaxed);
+    const uint32_t leader = simt_ctz_u32(group), k = simt_rank(group);
+    uint32_t bits = 0, id = (uint32_t)(seen >> 32);
+    void *block = SIMT_NULL;
+    if (k == 0 && (uint32_t)seen && size < h->classes) {
         uint32_t clear = (uint32_t)seen;
-        id = (uint32_t)(seen >> 32);
-        if (clear) {
-            uint64_t *word = quarry_slabs_word(h, quarry_slabs_first(h, id));
-            bits = quarry_slabs_or(word, &clear, size, simt_popc_u32(group));
-            simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
-        }
+        bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, size, simt_popc_u32(group));
+        simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
     }
     id = simt_shuffle_u32(all, id, leader);
     bits = simt_shuffle_u32(all, bits, leader);
     if (k < simt_popc_u32(bits))
-        place = quarry_slabs_first(h, id) + quarry_kth_of_run_u32(bits, k + 1u);
-    *left = simt_any(all, place == QUARRY_SLABS_NONE);
+        block = quarry_slabs_slot(h, id >> h->word_log,
+                                  (id & ((1u << h->word_log) - 1u)) * QUARRY_SLABS_BITS +
+                                      quarry_kth_of_run_u32(bits, k + 1u),
+                                  size);
+    *left = simt_any(all, !block);
     if (*left) {
         uint32_t cursor =
             spread & QUARRY_SLABS_BARREN ? QUARRY_NO_PAGE : quarry_slabs_own_cursor(h, size, spread, 0);
-        place = quarry_slabs_draw(h, all, group, cursor, size, place);
-        *left = simt_any(all, place == QUARRY_SLABS_NONE);
+        uint64_t place = quarry_slabs_draw(h, all, group, cursor, size, block ? 0 : QUARRY_SLABS_NONE, asked);
+        if (!block && place != QUARRY_SLABS_NONE)
+            block = quarry_slabs_block(h, place, size);
+        *left = simt_any(all, !block);
     }
     simt_sync(all); /* what one acquired, each has */
-    return place;
+    return block;
 }
 
 /* ---- malloc and free ---- */
@@ -85,13 +89,6 @@ SIMT_FN uint64_t quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, ui
 #define QUARRY_SLABS_TAKE_FN SIMT_NOINLINE_FN
 #define QUARRY_SLABS_OF(h) quarry_slabs_copy(h, simt_sm())
 #endif
-
-/* The block at a place: of a chunk of the class, or the first chunk of a row. */
-SIMT_FN void *quarry_slabs_block(const struct quarry_slabs *h, uint64_t place, uint32_t class_)
-{
-    return (unsigned char *)quarry_page_address(&h->pages, (uint32_t)(place >> 16)) +
-           ((uint64_t)((uint32_t)place & 0xffffu) * quarry_slabs_units(h, class_) << h->unit_log);
-}
 
 /* Steps 3 to 5 for all lanes of the warp that ask this heap.  First the cursors of several classes, at the same time;
  * then the calls of one class after the other, and all lanes look.
@@ -112,6 +109,7 @@ QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, ui
     }
     if (!block && place != QUARRY_SLABS_NONE)
         block = quarry_slabs_block(h, place, size);
+    simt_sync(all); /* what one acquired, each has */
     if (!simt_any(all, !block))
         return block;
     struct quarry_slabs_need need;
@@ -145,24 +143,39 @@ QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, ui
     return need.its_block;
 }
 
-/* A block, or NULL. */
+/* A block, or NULL.  The loads of step 1 don't wait until lanes know whom they go with: all lanes load what their
+ * group's first one needs, which is one place for a class, too. */
 QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h, uint64_t bytes)
 {
-    uint32_t size = quarry_slabs_class(h, bytes);
-    uint64_t place;
+    uint32_t size = quarry_slabs_class(h, bytes), spread = QUARRY_SLABS_BARREN, group, all;
+    uint64_t *hint = quarry_slabs_hint(h, size, simt_thread() / SIMT_LANES);
+    uint64_t seen = simt_load_u64(hint, relaxed);
+    void *block;
+    uint32_t asked = 0;
     int left;
-    if (size >= h->classes)
-        size = h->classes + quarry_page_count(&h->pages, bytes);
-    uint32_t all = quarry_group(h->kinds, QUARRY_SITE_SLABS_MALLOC);
-    if (all ==
-        SIMT_ALL_LANES) /* a mask that the compiler knows: a collective of another has 5 instructions more */
-        place = quarry_slabs_new(h, SIMT_ALL_LANES, size, &left);
+    if (size < h->classes)
+        spread = simt_load_u32(&h->spread[size], relaxed);
+    all = quarry_group_alike(h->kinds, QUARRY_SITE_SLABS_MALLOC, size, &group);
+    if (all == SIMT_ALL_LANES) /* a mask that the compiler knows: another has 5 instructions more */
+        block = quarry_slabs_new(h, SIMT_ALL_LANES, group, size, hint, seen, spread, &left, &asked);
     else
-        place = quarry_slabs_new(h, all, size, &left);
-    void *block = place == QUARRY_SLABS_NONE ? SIMT_NULL : quarry_slabs_block(h, place, size);
+        block = quarry_slabs_new(h, all, group, size, hint, seen, spread, &left, &asked);
     if (left) {
-        block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, size, block);
-        simt_sync(all); /* likewise */
+        uint32_t wants = simt_ballot(all, !block);
+        group = simt_shuffle_u32(all, group, simt_ctz_u32(wants));
+        spread = simt_shuffle_u32(all, spread, simt_ctz_u32(group));
+        if ((wants & ~group) == 0 && !(spread & QUARRY_SLABS_BARREN)) { /* one class; of large blocks it is */
+            asked = simt_shuffle_u32(all, asked, simt_ctz_u32(group));
+            uint64_t place = quarry_slabs_refill_class(
+                h, all, simt_shuffle_u32(all, size, simt_ctz_u32(group)), spread, asked, wants);
+            if (!block && place != QUARRY_SLABS_NONE)
+                block = quarry_slabs_block(h, place, size);
+        }
+        if (simt_any(all, !block)) {
+            if (size >= h->classes)
+                size = h->classes + quarry_page_count(&h->pages, bytes);
+            block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, size, block);
+        }
     }
     return block;
 }
@@ -193,15 +206,13 @@ SIMT_FN void quarry_slabs_free_row(const struct quarry_slabs *h, uint32_t chunk,
 /* Frees the slots of all lanes of `all`. */
 SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const struct quarry_slabs_where *w)
 {
-    uint64_t first = quarry_slabs_place(w->page, w->slot / QUARRY_SLABS_BITS * QUARRY_SLABS_BITS);
-    uint64_t *word = quarry_slabs_word(h, first);
-    uint32_t group = simt_match_u64(all, (uint64_t)(uintptr_t)word);
-    uint64_t bits = quarry_share_or_u32(all, group, 1u << w->slot % QUARRY_SLABS_BITS);
+    uint32_t id = quarry_slabs_id(h, quarry_slabs_place(w->page, w->slot)), group = simt_match_u32(all, id);
+    uint32_t bits = quarry_share_or_u32(all, group, 1u << w->slot % QUARRY_SLABS_BITS);
     simt_sync(all); /* what each did, before the first lane's release */
     if (simt_rank(group) == 0) {
-        QUARRY_ASSERT_LIVE(simt_popc_u64(bits) == simt_popc_u32(group)); /* each lane another slot */
-        (void)simt_and_u64(word, ~bits, release);                        /* pairs with takes */
-        quarry_slabs_leave(h, quarry_slabs_kind_class(w->kind), first, (uint32_t)bits);
+        QUARRY_ASSERT_LIVE(simt_popc_u32(bits) == simt_popc_u32(group));          /* each lane another slot */
+        (void)simt_and_u64(quarry_slabs_hinted(h, id), ~(uint64_t)bits, release); /* pairs with takes */
+        quarry_slabs_leave(h, quarry_slabs_kind_class(w->kind), id, bits);
     }
     simt_sync(all); /* none goes on whose slot still looks taken */
 }

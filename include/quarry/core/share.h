@@ -58,6 +58,23 @@ SIMT_FN uint32_t quarry_group(const void *address, enum quarry_site site)
     return simt_match_u64(simt_active(), key | (uint64_t)site << QUARRY_ADDRESS_BITS);
 }
 
+/* The same; and in *alike those of these lanes that have the same x.  Neither match waits for the other. */
+SIMT_FN uint32_t quarry_group_alike(const void *address, enum quarry_site site, uint32_t x, uint32_t *alike)
+{
+    uint64_t key = (uint64_t)(uintptr_t)address | (uint64_t)site << QUARRY_ADDRESS_BITS;
+    uint32_t active = simt_active(), same, all;
+    simt_assert((uint64_t)(uintptr_t)address >> QUARRY_ADDRESS_BITS == 0);
+    if (active == SIMT_ALL_LANES) { /* a mask that the compiler knows: it need not be looked at by each */
+        same = simt_match_u32(SIMT_ALL_LANES, x);
+        all = simt_match_u64(SIMT_ALL_LANES, key);
+    } else {
+        same = simt_match_u32(active, x);
+        all = simt_match_u64(active, key);
+    }
+    *alike = same & all;
+    return all;
+}
+
 /* Is the caller's gift taken?  has, needs: masks of lanes. */
 SIMT_FN int quarry_share_gives(uint32_t has, uint32_t needs)
 {

@@ -13,21 +13,27 @@ struct quarry_slabs_where {
     uint32_t is_slot; /* it is in one, of a chunk that is bound, or that moves and was or will be */
 };
 
-SIMT_FN struct quarry_slabs_where quarry_slabs_locate(const struct quarry_slabs *h, const void *address)
+/* Of an address in chunk `page`, or in none, whose kind is known. */
+SIMT_FN struct quarry_slabs_where quarry_slabs_place_of(const struct quarry_slabs *h, const void *address,
+                                                        uint32_t page, uint64_t kind)
 {
-    struct quarry_slabs_where w = {0, quarry_page_index(&h->pages, address), 0, 0};
-    if (w.page == QUARRY_NO_PAGE)
-        return w;
-    w.kind = quarry_slabs_kind(h, w.page);
-    enum quarry_slabs_state state = quarry_slabs_state(w.kind);
-    uint32_t class_ = quarry_slabs_kind_class(w.kind);
+    struct quarry_slabs_where w = {kind, page, 0, 0};
+    enum quarry_slabs_state state = quarry_slabs_state(kind);
+    uint32_t class_ = quarry_slabs_kind_class(kind);
     if ((state == QUARRY_SLABS_IS_BOUND || state == QUARRY_SLABS_IS_MOVING) && class_ < h->classes) {
-        const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->pages, w.page);
+        const unsigned char *begin = (const unsigned char *)quarry_page_address(&h->pages, page);
         uint32_t unit = (uint32_t)((const unsigned char *)address - begin) >> h->unit_log;
-        w.slot = quarry_divide_u32(unit, quarry_slabs_units(h, class_));
-        w.is_slot = w.slot < quarry_slabs_slots(h, class_);
+        uint32_t units = quarry_slabs_units(h, class_);
+        w.slot = quarry_divide_u32(unit, units);
+        w.is_slot = w.slot < quarry_divide_u32(h->units, units);
     }
     return w;
+}
+
+SIMT_FN struct quarry_slabs_where quarry_slabs_locate(const struct quarry_slabs *h, const void *address)
+{
+    uint32_t page = quarry_page_index(&h->pages, address);
+    return quarry_slabs_place_of(h, address, page, page == QUARRY_NO_PAGE ? 0 : quarry_slabs_kind(h, page));
 }
 
 /* Is the slot live? */

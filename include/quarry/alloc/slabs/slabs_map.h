@@ -138,6 +138,20 @@ SIMT_FN uint32_t quarry_slabs_slots(const struct quarry_slabs *h, uint32_t class
     return quarry_divide_u32(h->units, quarry_slabs_units(h, class_));
 }
 
+/* A slot's block.
+ *   class_   of the chunk; or, for a row of chunks, whatever: its slot is 0 */
+SIMT_FN void *quarry_slabs_slot(const struct quarry_slabs *h, uint32_t chunk, uint32_t slot, uint32_t class_)
+{
+    uint32_t offset = slot * quarry_slabs_units(h, class_) << h->unit_log; /* less than a chunk: 32 bits do */
+    return h->pages.base + ((uint64_t)chunk * (uint32_t)h->pages.page_bytes + offset);
+}
+
+/* The block at a place: of a chunk of the class, or the first chunk of a row. */
+SIMT_FN void *quarry_slabs_block(const struct quarry_slabs *h, uint64_t place, uint32_t class_)
+{
+    return quarry_slabs_slot(h, (uint32_t)(place >> 16), (uint32_t)place & 0xffffu, class_);
+}
+
 /* ---- kinds ---- */
 
 SIMT_FN enum quarry_slabs_state quarry_slabs_state(uint64_t kind)
@@ -173,19 +187,32 @@ SIMT_FN uint64_t quarry_slabs_kind(const struct quarry_slabs *h, uint32_t chunk)
 }
 
 /* Makes a chunk of that kind a moving one.  Returns whether the caller did it: then it has the chunk.
+ *   at   where its kind is
  * Order: acquires what was done in the chunk before it became free or bound. */
-SIMT_FN int quarry_slabs_hold(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind, uint32_t class_)
+SIMT_FN int quarry_slabs_hold_at(uint64_t *at, uint64_t kind, uint32_t class_)
 {
     uint64_t moving = quarry_slabs_next_kind(kind, QUARRY_SLABS_IS_MOVING, class_, 0);
-    return simt_cas_u64(&h->kinds[chunk], kind, moving, acquire) == kind;
+    return simt_cas_u64(at, kind, moving, acquire) == kind;
 }
 
-/* Ends that.  Order: release; pairs with quarry_slabs_hold, and with the fence of a sweep. */
+SIMT_FN int quarry_slabs_hold(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind, uint32_t class_)
+{
+    return quarry_slabs_hold_at(&h->kinds[chunk], kind, class_);
+}
+
+/* Ends that.
+ *   kind   that it was, moving
+ * Order: release; pairs with quarry_slabs_hold, and with the fence of a sweep. */
+SIMT_FN void quarry_slabs_let_go_at(uint64_t *at, uint64_t kind, enum quarry_slabs_state state,
+                                    uint32_t class_, uint32_t more)
+{
+    simt_store_u64(at, quarry_slabs_next_kind(kind, state, class_, more), release);
+}
+
 SIMT_FN void quarry_slabs_let_go(const struct quarry_slabs *h, uint32_t chunk, enum quarry_slabs_state state,
                                  uint32_t class_, uint32_t more)
 {
-    uint64_t kind = quarry_slabs_next_kind(quarry_slabs_kind(h, chunk), state, class_, more);
-    simt_store_u64(&h->kinds[chunk], kind, release);
+    quarry_slabs_let_go_at(&h->kinds[chunk], quarry_slabs_kind(h, chunk), state, class_, more);
 }
 
 /* ---- words ---- */

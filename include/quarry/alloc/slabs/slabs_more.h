@@ -13,7 +13,7 @@
 #define QUARRY_SLABS_SAMPLES 4u   /* looks at kinds, each of as many as lanes look, for a free chunk; */
 #define QUARRY_SLABS_WALKS 4u     /* and for chunks of the class; */
 #define QUARRY_SLABS_LOOKS 8u     /* and for chunks for single large blocks */
-#define QUARRY_SLABS_PATIENCE 32u /* backoffs until somebody else has filled a cursor, at most */
+#define QUARRY_SLABS_PATIENCE 64u /* backoffs until somebody else has filled a cursor, at most */
 #define QUARRY_SLABS_TIDY 32u     /* chunks that are closed together, at least, for large blocks */
 #define QUARRY_SLABS_WIDEST 10u   /* log of how many cursors more are looked at, at most */
 #define QUARRY_SLABS_FILLS 12u    /* tries to fill a cursor, the more the wider; */
@@ -60,13 +60,12 @@ SIMT_FN uint32_t quarry_slabs_wide_cursor(const struct quarry_slabs *h, uint32_t
 /* Who has set `busy`, and found the cursor used up, fills it with a chunk that is held.
  *   now   what the cursor held
  *   got   of the chunk's slots the caller takes so many */
-SIMT_FN void quarry_slabs_fill_cursor(const struct quarry_slabs *h, uint32_t index, uint32_t chunk,
-                                      uint64_t now, uint32_t got)
+SIMT_FN void quarry_slabs_fill_cursor(uint64_t *cursor, uint32_t chunk, uint64_t now, uint32_t got)
 {
     uint64_t life = (now & ~QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE;
     uint64_t full =
         ((life + 1u) << QUARRY_SLABS_LIFE & ~QUARRY_SLABS_BUSY) | (uint64_t)chunk << QUARRY_SLABS_CHUNK | got;
-    simt_store_u64(&h->cursor[index], full, release); /* pairs with adds; only then the chunk moves no more */
+    simt_store_u64(cursor, full, release); /* pairs with adds; only then the chunk moves no more */
 }
 
 /* Waits a while for who fills a cursor.  Returns what it holds then. */
@@ -76,7 +75,7 @@ SIMT_FN uint64_t quarry_slabs_wait_for(const uint64_t *cursor)
     SIMT_ROLLED
     for (uint32_t i = 0; i < QUARRY_SLABS_PATIENCE && (now & QUARRY_SLABS_BUSY); i++) {
         SIMT_ROLLED
-        for (uint32_t k = 0; k < 1u << (i < 4u ? i : 4u); k++)
+        for (uint32_t k = 0; k < 1u << (i < 2u ? i : 2u); k++)
             simt_backoff(); /* what those read who wait, who fills writes */
         now = simt_load_u64(cursor, relaxed);
     }
@@ -86,11 +85,11 @@ SIMT_FN uint64_t quarry_slabs_wait_for(const uint64_t *cursor)
 /* Step 3 of a warp that wants several classes: the first lane of each fills its cursor, or waits for who does, all at
  * the same time.  It takes a free chunk that it finds in a few looks.  If it finds none, the steps below go on.
  *   group   lanes of `all` that want the same class */
-SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t all, uint32_t group,
-                                                 uint32_t class_, uint32_t tries, uint64_t place)
+SIMT_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t all, uint32_t group,
+                                        uint32_t class_, uint32_t tries, uint64_t place)
 {
     uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0;
-    uint32_t index = QUARRY_NO_PAGE, chunk = QUARRY_NO_PAGE;
+    uint32_t index = QUARRY_NO_PAGE, chunk = QUARRY_NO_PAGE, asked;
     if (simt_rank(group) == 0 && needs && class_ < h->classes) {
         uint32_t slots = quarry_slabs_slots(h, class_), look = 0;
         index = quarry_slabs_wide_cursor(h, class_, slots, tries);
@@ -116,7 +115,7 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
             for (uint32_t i = 0; i < words; i++) /* full: who takes slots has them from the cursor */
                 simt_store_u64(&word[i], quarry_slabs_of(class_, ~0u), relaxed);
             uint64_t then = simt_load_u64(cursor, relaxed);
-            quarry_slabs_fill_cursor(h, index, chunk, then, got);
+            quarry_slabs_fill_cursor(cursor, chunk, then, got);
             quarry_slabs_adapt(h, class_, QUARRY_SLABS_SAMPLES * 8u / look,
                                quarry_slabs_next(then) - quarry_slabs_next(now), slots);
             quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, index - class_ * h->cursors + 1u);
@@ -126,7 +125,107 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
         }
     }
     place = quarry_slabs_deal(all, group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got, place);
-    return quarry_slabs_draw(h, all, group, index, class_, place);
+    return quarry_slabs_draw(h, all, group, index, class_, place, &asked);
+}
+
+/* Which of its cursors a class fills for the caller's warp.  Those who asked for slots of the warp's own one in vain
+ * need a chunk each time that they are as many as a chunk has slots: for the own one, another cursor, a third, and so
+ * on.
+ *   asked   slots of the own cursor that were asked for before, in vain or not
+ *   *used   how many cursors the class is to use */
+SIMT_FN uint32_t quarry_slabs_cursor_for(const struct quarry_slabs *h, uint32_t slots, uint32_t spread,
+                                         uint32_t asked, uint32_t *used)
+{
+    uint32_t past = asked >= QUARRY_SLABS_PAST ? QUARRY_SLABS_PAST : slots, now = spread + 1u;
+    uint32_t more = asked > past ? quarry_divide_u32(asked - past, slots) : 0; /* or one more, or one less */
+    more &= quarry_divide_u32(h->cursors, now) - 1u;
+    *used = more ? now << (32u - simt_clz_u32(more)) : now;
+    return more * now + (simt_thread() / SIMT_LANES & (now - 1u));
+}
+
+/* Step 3 of a warp that wants one class, at its cheapest: nobody else fills the cursor, and one of two kinds is that of
+ * a free chunk.  Or somebody does: then it waits a while, and takes from it.  Else the steps below go on.
+ *
+ * On a GPU this is seldom in an instruction cache, so it is short, and most is for the first lane alone.  It gets what
+ * it needs of the heap's struct by value: behind each access that acquires, that would be fetched anew.  Four accesses
+ * wait for one another: the bit `busy`, together with the kinds; the chunk; the cursor, behind the words; and the kind.
+ *   cursor, more    the warp's, and 1 + its number in the class
+ *   kinds, map, count, stride   of the heap: h->kinds, h->words, h->pages.count, h->stride
+ *   spread_at, spread           of the class, which is not barren
+ *   used, most      how many cursors the class is to use, and can
+ *   wants           lanes that want a slot
+ * Returns the caller's place, if it is one of these, or QUARRY_SLABS_NONE.  Scope: `all`. */
+SIMT_NOINLINE_FN uint64_t quarry_slabs_refill(uint64_t *cursor, uint64_t *kinds, uint64_t *map,
+                                              uint32_t *spread_at, uint32_t count, uint32_t slots,
+                                              uint32_t stride, uint32_t class_, uint32_t more,
+                                              uint32_t spread, uint32_t used, uint32_t most, uint32_t all,
+                                              uint32_t wants)
+{
+    const uint32_t leader = simt_ctz_u32(all), needs = simt_popc_u32(wants), k = simt_rank(wants);
+    uint32_t chunk = QUARRY_NO_PAGE, got = 0, next = 0;
+    uint64_t kind = 0, first = 0;
+    if (simt_lane() == leader) {
+        struct quarry_random r = quarry_random_start();
+        uint32_t i = simt_mulhi_u32(r.state, count), other = simt_mulhi_u32(r.state * 0x9e3779b9u, count);
+        kind = simt_load_u64(&kinds[i], relaxed);
+        uint64_t others = simt_load_u64(&kinds[other], relaxed);
+        uint64_t now = simt_or_u64(cursor, QUARRY_SLABS_BUSY, relaxed);
+        next = quarry_slabs_next(now);
+        if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_FREE) {
+            kind = others;
+            i = other;
+        }
+        if (!(now & QUARRY_SLABS_BUSY) && next >= slots && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE &&
+            quarry_slabs_hold_at(&kinds[i], kind, class_))
+            chunk = i;
+        if (chunk == QUARRY_NO_PAGE) {
+            if (now & QUARRY_SLABS_BUSY)
+                (void)quarry_slabs_wait_for(cursor);
+            else
+                (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
+            if ((now & QUARRY_SLABS_BUSY) || next < slots)
+                first = quarry_slabs_add(cursor, slots, needs, &got, &next);
+        }
+    }
+    chunk = simt_shuffle_u32(all, chunk, leader);
+    if (chunk != QUARRY_NO_PAGE) {
+        uint64_t *word = &map[(uint64_t)chunk * stride];
+        simt_sync(all); /* what the leader acquired, each has */
+        SIMT_ROLLED
+        for (uint32_t i = simt_rank(all); i < quarry_slabs_words(slots); i += simt_popc_u32(all))
+            simt_store_u64(&word[i], quarry_slabs_of(class_, ~0u), relaxed); /* full, as in fill_each */
+        simt_sync(all); /* what each has written, before the cursor */
+        if (simt_lane() == leader) {
+            uint64_t then = simt_load_u64(cursor, relaxed);
+            first = quarry_slabs_place(chunk, 0);
+            got = needs < slots ? needs : slots;
+            quarry_slabs_fill_cursor(cursor, chunk, then, got);
+            kind =
+                quarry_slabs_next_kind(kind, QUARRY_SLABS_IS_MOVING, class_, 0); /* nobody has changed it */
+            quarry_slabs_let_go_at(&kinds[chunk], kind, QUARRY_SLABS_IS_BOUND, class_, more);
+            /* As quarry_slabs_adapt, but that nobody waits for the spread. */
+            if (8u * (quarry_slabs_next(then) - next) >= slots && used == spread + 1u && used < most)
+                used *= 2u;
+            if (used > spread + 1u)
+                (void)simt_max_u32(spread_at, used - 1u, relaxed);
+        }
+    }
+    first = simt_shuffle_u64(all, first, leader);
+    got = simt_shuffle_u32(all, got, leader);
+    simt_sync(all); /* what the leader acquired, each has */
+    return k < got ? first + k : QUARRY_SLABS_NONE;
+}
+
+/* The same, of a class. */
+SIMT_FN uint64_t quarry_slabs_refill_class(const struct quarry_slabs *h, uint32_t all, uint32_t class_,
+                                           uint32_t spread, uint32_t asked, uint32_t wants)
+{
+    uint32_t used, slots = quarry_slabs_slots(h, class_);
+    uint32_t i = quarry_slabs_cursor_for(h, slots, spread, asked, &used);
+    i = quarry_slabs_cursor_at(h, simt_shuffle_u32(all, i, simt_ctz_u32(all)));
+    return quarry_slabs_refill(&h->cursor[class_ * h->cursors + i], h->kinds, h->words, &h->spread[class_],
+                               h->pages.count, slots, h->stride, class_, i + 1u, spread, used, h->cursors,
+                               all, wants);
 }
 
 /* Step 3, its first part: the group is to fill the warp's cursor, which nobody else does then; or waits a while for who
@@ -137,6 +236,7 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
     const struct quarry_slabs *h = need->slabs;
     const uint32_t group = need->group, class_ = need->class_;
     uint32_t leader = simt_ctz_u32(group), slots = quarry_slabs_slots(h, class_), index = 0;
+    uint32_t asked;
     int fills = 0, seen = 1;
     need->cursor = QUARRY_NO_PAGE;
     if (2u * simt_popc_u32(simt_ballot(group, need->place == QUARRY_SLABS_NONE)) >= slots)
@@ -164,7 +264,7 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
         return 1;
     }
     if (need->seen)
-        need->place = quarry_slabs_draw(h, group, group, index, class_, need->place);
+        need->place = quarry_slabs_draw(h, group, group, index, class_, need->place, &asked);
     return 0;
 }
 
@@ -228,7 +328,7 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
     if (simt_rank(group) == 0) {
         if (!alone) {
             uint64_t now = simt_load_u64(&h->cursor[index], relaxed);
-            quarry_slabs_fill_cursor(h, index, chunk, now, got);
+            quarry_slabs_fill_cursor(&h->cursor[index], chunk, now, got);
             quarry_slabs_adapt(h, class_, need->dense, quarry_slabs_next(now) - need->asked, slots);
         }
         quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_,
@@ -236,7 +336,7 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
         if (alone && slots - got >= QUARRY_SLABS_HINT) {
             uint32_t word = got / QUARRY_SLABS_BITS;
             uint32_t taken = ~quarry_slabs_from(word, got) | quarry_slabs_from(word, slots);
-            quarry_slabs_leave(h, class_, quarry_slabs_place(chunk, word * QUARRY_SLABS_BITS), ~taken);
+            quarry_slabs_leave(h, class_, chunk << h->word_log | word, ~taken);
         }
     }
     need->place = quarry_slabs_deal(group, group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got,
@@ -264,7 +364,7 @@ SIMT_NOINLINE_FN void quarry_slabs_take_from(struct quarry_slabs_need *need)
         if (clear && from < asked)
             bits = quarry_slabs_take(word, &seen, class_, (to < asked ? to : asked) - from);
         if (bits && simt_popc_u32(~(uint32_t)seen) >= QUARRY_SLABS_HINT)
-            quarry_slabs_leave(h, class_, first, ~(uint32_t)seen);
+            quarry_slabs_leave(h, class_, quarry_slabs_id(h, first), ~(uint32_t)seen);
         SIMT_ROLLED
         for (uint32_t givers = simt_ballot(group, bits); givers; givers &= givers - 1u)
             need->place = quarry_slabs_deal(group, group, simt_ctz_u32(givers), first, bits, 0, need->place);
@@ -333,8 +433,8 @@ SIMT_NOINLINE_FN enum quarry_slabs_state quarry_slabs_visit(struct quarry_slabs_
     need->cursor = QUARRY_NO_PAGE;
     if (page >= h->pages.count) {
         uint32_t index = page - h->pages.count;
-        uint32_t of = quarry_divide_u32(index, h->cursors);
-        need->place = quarry_slabs_draw(h, group, group, index, of, need->place);
+        uint32_t of = quarry_divide_u32(index, h->cursors), asked;
+        need->place = quarry_slabs_draw(h, group, group, index, of, need->place, &asked);
         return QUARRY_SLABS_IS_MOVING;
     }
     uint64_t kind = simt_shuffle_u64(group, quarry_slabs_kind(h, page), simt_ctz_u32(group));

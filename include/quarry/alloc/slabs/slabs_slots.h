@@ -77,6 +77,12 @@ SIMT_FN uint64_t quarry_slabs_first(const struct quarry_slabs *h, uint32_t id)
     return quarry_slabs_place(id >> h->word_log, (id & ((1u << h->word_log) - 1u)) * QUARRY_SLABS_BITS);
 }
 
+/* That word. */
+SIMT_FN uint64_t *quarry_slabs_hinted(const struct quarry_slabs *h, uint32_t id)
+{
+    return &h->words[(uint64_t)(id >> h->word_log) * h->stride + (id & ((1u << h->word_log) - 1u))];
+}
+
 /* A word and bits of it that seem clear: the hint of warp `warp` for the class.  Those of one class lie side by side.
  * Each class begins elsewhere: 256 of them have a 256th each, and those of a few classes lie far apart.  So warps share
  * hints only if they are many. */
@@ -118,12 +124,14 @@ SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, u
         simt_store_u32(&h->spread[class_], more, relaxed);
 }
 
-/* Takes up to n slots of a cursor.  Returns the place of the first; *got: how many. */
-SIMT_FN uint64_t quarry_slabs_add(uint64_t *cursor, uint32_t slots, uint32_t n, uint32_t *got)
+/* Takes up to n slots of a cursor.  Returns the place of the first; *got: how many; *asked: its `next` before. */
+SIMT_FN uint64_t quarry_slabs_add(uint64_t *cursor, uint32_t slots, uint32_t n, uint32_t *got,
+                                  uint32_t *asked)
 {
     uint64_t now = simt_add_u64(cursor, n, acquire); /* pairs with the store that filled it */
     uint32_t next = quarry_slabs_next(now), left = next < slots ? slots - next : 0;
     *got = left < n ? left : n;
+    *asked = next;
     /* Nobody fills it, and many have asked: none of these adds again before it is set back. */
     if (next >= QUARRY_SLABS_FAR) {
         uint64_t seen = simt_load_u64(cursor, relaxed), far = ~seen;
@@ -159,22 +167,23 @@ SIMT_FN uint64_t quarry_slabs_deal(uint32_t all, uint32_t group, uint32_t giver,
 }
 
 /* Adds to a cursor for all lanes of each group that need a slot.
- *   index   of the cursor, or QUARRY_NO_PAGE: none; as the group's first lane has it */
+ *   index    of the cursor, or QUARRY_NO_PAGE: none; as the group's first lane has it
+ *   *asked   as quarry_slabs_add, of the lane that adds */
 SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t all, uint32_t group, uint32_t index,
-                                   uint32_t class_, uint64_t place)
+                                   uint32_t class_, uint64_t place, uint32_t *asked)
 {
     uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0;
     uint64_t first = 0;
     if (simt_rank(group) == 0 && needs && index != QUARRY_NO_PAGE)
-        first = quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), needs, &got);
+        first = quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), needs, &got, asked);
     return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, 0, got, place);
 }
 
-/* Leaves a hint for the class: a word, and bits of it that seem clear. */
-SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, uint64_t first, uint32_t clear)
+/* Leaves a hint for the class: a word, by its number, and bits of it that seem clear. */
+SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, uint32_t id, uint32_t clear)
 {
-    simt_store_u64(quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES),
-                   (uint64_t)quarry_slabs_id(h, first) << 32 | clear, relaxed);
+    simt_store_u64(quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES), (uint64_t)id << 32 | clear,
+                   relaxed);
 }
 
 #endif
