@@ -75,7 +75,7 @@ on_terminal() {
     same $? 0 'exit code on a terminal'
 }
 
-# few WORD...: all of them, or the last under a sanitizer, which is slow.
+# few WORD...: all of them, or the last where QUARRY_TEST_THREADS asks for less, as .ci/run does under sanitizers.
 few() {
     [ -z "${QUARRY_TEST_THREADS:-}" ] || set -- "${@: -1}"
     echo "$*"
