@@ -93,7 +93,9 @@ struct quarry_spans {
     uint64_t shut; /* a hint: not 0: none begin until a chunk has been given back */
     /* Of threads that settle: what they have found, and how many have. */
     uint64_t faults, odds, arrived;
-    uint64_t unused_more[12];
+    uint64_t
+        closers; /* a hint: groups that were refused without a proof, and ask again: none begin meanwhile */
+    uint64_t unused_more[11];
 };
 
 struct quarry_arenas {
@@ -198,7 +200,7 @@ SIMT_FN void quarry_arenas_init(const struct quarry_arenas *h, uint64_t thread, 
     }
     if (thread == 0) {
         h->spans->flights = h->spans->faults = h->spans->odds = h->spans->arrived = 0;
-        h->spans->shut = 0;
+        h->spans->shut = h->spans->closers = 0;
         *h->self = *h;
     }
 }

@@ -150,6 +150,7 @@ SIMT_FN uint32_t quarry_run_fresh(const struct quarry_chunks *s, uint32_t group,
     }
     first = simt_shuffle_u32(group, first, leader);
     end = simt_shuffle_u32(group, end, leader);
+    simt_sync(group); /* in transit before others give what is behind their runs */
     uint32_t begin = (first + window - 1u) & ~(window - 1u), rank = simt_rank(needs);
     uint32_t at = begin + rank * window, last = simt_popc_u32(needs) - 1u, to = at + window;
     int mine = (needs >> simt_lane() & 1u) != 0, gets = mine && at + n <= end;
@@ -198,6 +199,8 @@ SIMT_FN uint32_t quarry_run_take(const struct quarry_chunks *s, uint32_t group, 
         uint32_t some = simt_ballot(group, at != QUARRY_NO_INDEX);
         int won = at != QUARRY_NO_INDEX && simt_rank(some) < simt_popc_u32(needs) && quarry_run_try(s, at, n);
         uint32_t got = simt_ballot(group, won), order_ = simt_rank(needs);
+        if (got)
+            simt_sync(group); /* what others acquired, before it is subtracted */
         if (rank == 0 && got)
             (void)simt_sub_u64(&s->head->word, (uint64_t)simt_popc_u32(got) * n * QUARRY_CHUNKS_LEFT,
                                relaxed);

@@ -290,6 +290,8 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
         else if (mine && rank - returned < fresh)
             chunk = (uint32_t)(where >> 32) + rank - returned;
         uint32_t got = needs & simt_ballot(group, chunk != QUARRY_NO_INDEX);
+        if (returned)
+            simt_sync(group); /* what others acquired, before it is subtracted */
         if (simt_rank(group) == 0) {
             quarry_chunks_settle(s, g.claimed, simt_popc_u32(got), deals);
             if (got == 0 && !none)

@@ -40,9 +40,10 @@
  * released that, so what they gave back was there for who asked.  If after the refusal, by an addition of 0 that
  * releases, as many have begun, then whoever begins one later acquires that, and takes its pages after the refusal.
  * So from the first look to the second no span had anything, and the argument of core/arenas_take.h, or of
- * core/buddy.h, holds.  Else it sets `shut`, so that soon no others begin; closes all spans, waits until none is
- * under way, and asks again.  It asks again only because somebody has had a span meanwhile.  (2^32 spans that begin
- * during one ask aside.)
+ * core/buddy.h, holds.  Else it is a closer until it has a block or NULL, and none begin while there are closers.  It
+ * closes all spans, waits until none is under way, and asks again.  Only who looked for closers before can still begin
+ * one, so it neither waits nor asks again for long, whatever others malloc meanwhile.  (2^32 spans that begin during one
+ * ask aside.)
  *
  * Nobody waits for ever.  Who waits for a span to be made or closed holds no units, announcements, locks or read
  * sections.  Who makes one of a class may wait for who makes one of chunks; who makes one of pages waits in the
@@ -88,6 +89,7 @@ struct quarry_spans_need {
     uint32_t made;   /* the leader's: the kind of span that they are for, or QUARRY_SPANS_NOTHING */
     uint32_t page;   /* what the lane has taken, or QUARRY_NO_PAGE */
     uint32_t before; /* spans that had begun before the group asked; or one less, if some were under way */
+    uint32_t closes; /* is the group a closer? */
 };
 
 /* Blocks of a span of that kind; 0: there are no such spans. */
@@ -137,6 +139,8 @@ SIMT_FN int quarry_spans_are_due(const struct quarry_arenas *h, uint32_t order)
 SIMT_FN int quarry_spans_may_begin(const struct quarry_arenas *h, uint32_t kind)
 {
     const struct quarry_arena_list *list = h->arena[quarry_arenas_own(h)].list;
+    if (simt_load_u64(&h->spans->closers, relaxed))
+        return 0;
     if (kind >= QUARRY_ARENAS_CLASSES)
         return quarry_spans_are_due(h, kind - QUARRY_ARENAS_CLASSES);
     return simt_load_u64(&h->spans->shut, relaxed) == 0 &&
@@ -429,7 +433,7 @@ SIMT_FN void quarry_spans_ask(const struct quarry_arenas *h, volatile struct qua
                               uint32_t group)
 {
     if (h->open) {
-        if (simt_any(group, simt_load_u64(&h->spans->shut, relaxed) != 0))
+        if (n->closes || simt_any(group, simt_load_u64(&h->spans->shut, relaxed) != 0))
             quarry_spans_close_all(h, group);
         /* Full heap, acquire: spans that had ended before had given back what they had. */
         uint64_t flights = simt_load_u64(&h->spans->flights, acquire);
@@ -462,6 +466,15 @@ SIMT_FN int quarry_spans_is_proof(const struct quarry_arenas *h, uint32_t group,
     return simt_any(group, proof);
 }
 
+/* The group is a closer from now on, or no longer.  Scope: group, reconverged. */
+SIMT_FN void quarry_spans_close(const struct quarry_arenas *h, volatile struct quarry_spans_need *n,
+                                uint32_t on)
+{
+    if (simt_rank(n->group) == 0)
+        (void)simt_add_u64(&h->spans->closers, on ? 1u : ~(uint64_t)0, relaxed);
+    n->closes = on;
+}
+
 /* Goes on until all lanes of a group have a block or NULL, or it is to ask for blocks of bins, or some are to take
  * pages: n->step and n->takers.
  * Returns whether that is so.  Scope: group, reconverged. */
@@ -480,10 +493,15 @@ SIMT_NOINLINE_FN int quarry_spans_go_on(const struct quarry_arenas *h, volatile 
         n->ask.needs = simt_ballot(group, n->ask.block == SIMT_NULL);
         if (n->ask.needs && quarry_spans_is_proof(h, group, n->before))
             n->ask.needs = 0;
+        else if (n->ask.needs && !n->closes)
+            quarry_spans_close(h, n, 1u);
     }
     n->page = QUARRY_NO_PAGE;
-    if (n->ask.needs == 0)
+    if (n->ask.needs == 0) {
+        if (n->closes)
+            quarry_spans_close(h, n, 0);
         return 0;
+    }
     quarry_spans_ask(h, n, group);
     return 1;
 }
@@ -502,6 +520,7 @@ SIMT_FN void *quarry_spans_malloc(const struct quarry_arenas *h, uint32_t group,
     n.group = group;
     n.page = QUARRY_NO_PAGE;
     n.made = QUARRY_SPANS_NOTHING;
+    n.closes = 0;
     n.step = h->open && (kind < QUARRY_ARENAS_CLASSES || kind - QUARRY_ARENAS_CLASSES < h->orders)
                  ? QUARRY_SPANS_TAKES
                  : QUARRY_SPANS_BEGINS;
