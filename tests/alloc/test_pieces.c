@@ -81,7 +81,8 @@ static void usable(void)
         uint32_t alignment = (uint32_t)f.alignment, around[] = {alignment - 16, alignment - 15, alignment};
         uint64_t page_bytes = 8 * (alignment > 128 ? alignment : 128);
         /* Sanitizers are slow: there every other alignment has a seed, and the others the fast mode. */
-        const int slow = getenv("QUARRY_TEST_THREADS") && !test_on_cuda(&base_target); /* which has no seeds */
+        const int slow =
+            getenv("QUARRY_TEST_THREADS") && !test_on_cuda(&base_target); /* which has no seeds */
         const uint64_t last = slow ? f.alignment / 16 % 3 == 2 : seeds(SEEDS);
         for (uint64_t seed = slow ? last : 0; seed <= last; seed++) {
             for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

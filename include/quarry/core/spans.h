@@ -41,9 +41,9 @@
  * releases, as many have begun, then whoever begins one later acquires that, and takes its pages after the refusal.
  * So from the first look to the second no span had anything, and the argument of core/arenas_take.h, or of
  * core/buddy.h, holds.  Else it is a closer until it has a block or NULL, and none begin while there are closers.  It
- * closes all spans, waits until none is under way, and asks again.  Only who looked for closers before can still begin
- * one, so it neither waits nor asks again for long, whatever others malloc meanwhile.  (2^32 spans that begin during one
- * ask aside.)
+ * closes all spans, waits until none is under way, and asks again.  Only who looked for closers before can still
+ * begin one.  So it neither waits nor asks again for long, whatever others malloc meanwhile.  (2^32 spans that begin
+ * during one ask aside.)
  *
  * Nobody waits for ever.  Who waits for a span to be made or closed holds no units, announcements, locks or read
  * sections.  Who makes one of a class may wait for who makes one of chunks; who makes one of pages waits in the
