@@ -166,7 +166,7 @@ plant srcu 500 mutex.h 'a block locks without the barrier' '/quarry_mutex_lock_b
 
 # The queue of numbers, and the store of chunks.
 plant queue 100 index_queue.h 'a claim in vain is not given back' \
-    '/ quarry_index_queue_claim\(/,/^\}/s/\(void\)simt_add_u32\(count, n - got, relaxed\);/(void)got;/'
+    '/ quarry_index_queue_claim_likely\(/,/^\}/s/\(void\)simt_add_u32\(count, n - got, relaxed\);/(void)got;/'
 plant queue 100 index_queue.h 'a claim is granted to whoever looked in time' \
     's/before <= 0 \? 0 : \(uint32_t\)before < n \? \(uint32_t\)before : n;/n;/'
 plant queue 100 index_queue.h 'a take leaves its number in the slot' 's/simt_exchange_u32\(&q->slot\[at\], QUARRY_NO_INDEX, acquire\)/simt_load_u32(\&q->slot[at], acquire)/'

@@ -212,9 +212,11 @@ SIMT_FN struct quarry_chunks_grant quarry_chunks_first(const struct quarry_chunk
     struct quarry_chunks_grant g = {0, 0, 0, 0, 0};
     uint32_t *hint = &s->head->where, where = simt_load_u32(hint, relaxed);
     if (where == QUARRY_CHUNKS_CAME) {
-        g.returned = quarry_index_queue_grab(&s->returned, n, &g.ticket);
-        if (g.returned)
+        g.returned = quarry_index_queue_claim_likely(&s->returned, n);
+        if (g.returned) {
+            g.ticket = quarry_index_queue_front(&s->returned, g.returned);
             return g;
+        }
         where = simt_load_u32(&s->head->fresh, relaxed) < s->count ? QUARRY_CHUNKS_FRESH : QUARRY_CHUNKS_NONE;
         simt_store_u32(hint, where, relaxed);
     }
