@@ -300,11 +300,9 @@ SIMT_FN uint32_t quarry_ualloc_arena_faults(const struct quarry_arenas *x, uint3
 /* quarry_spans_close_all as a closer, out of line. */
 SIMT_NOINLINE_FN void quarry_ualloc_close(const struct quarry_arenas *x, uint32_t group)
 {
-    if (simt_rank(group) == 0)
-        (void)simt_add_u64(&x->spans->closers, 1u, relaxed);
+    quarry_spans_count_closer(x, group, 1);
     quarry_spans_close_all(x, group);
-    if (simt_rank(group) == 0)
-        (void)simt_sub_u64(&x->spans->closers, 1u, relaxed);
+    quarry_spans_count_closer(x, group, ~(uint64_t)0);
 }
 
 /* Slots while others malloc and free, as quarry_buddy_slots, from the blocks of bins on.  Spans are closed before.

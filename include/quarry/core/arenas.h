@@ -93,8 +93,7 @@ struct quarry_spans {
     uint64_t shut; /* a hint: not 0: none begin until a chunk has been given back */
     /* Of threads that settle: what they have found, and how many have. */
     uint64_t faults, odds, arrived;
-    uint64_t
-        closers; /* a hint: groups that were refused without a proof, and ask again: none begin meanwhile */
+    uint64_t closers; /* a hint: groups that close all spans, and want none to begin meanwhile */
     uint64_t unused_more[11];
 };
 

@@ -58,7 +58,8 @@ SIMT_FN uint32_t quarry_group(const void *address, enum quarry_site site)
     return simt_match_u64(simt_active(), key | (uint64_t)site << QUARRY_ADDRESS_BITS);
 }
 
-/* The same; and in *alike those of these lanes that have the same x.  Neither match waits for the other. */
+/* The same; and in *alike those of these lanes that have the same x.  Neither match waits for the other.  As
+ * `alike` is of all lanes that are active: these must be at this place. */
 SIMT_FN uint32_t quarry_group_alike(const void *address, enum quarry_site site, uint32_t x, uint32_t *alike)
 {
     uint64_t key = (uint64_t)(uintptr_t)address | (uint64_t)site << QUARRY_ADDRESS_BITS;

@@ -335,6 +335,15 @@ SIMT_FN int quarry_spans_take(const struct quarry_arenas *h, volatile struct qua
 
 /* ---- closing ---- */
 
+/* The group is a closer from now on, or no longer: no span begins while there is one.
+ *   change   1, or 1 less than 0
+ * Scope: group, reconverged. */
+SIMT_FN void quarry_spans_count_closer(const struct quarry_arenas *h, uint32_t group, uint64_t change)
+{
+    if (simt_rank(group) == 0)
+        (void)simt_add_u64(&h->spans->closers, change, relaxed);
+}
+
 /* Gives back pages of a span: all that are left, in blocks as large as can be.
  *   word   of the span */
 SIMT_FN void quarry_spans_give_pages(const struct quarry_arenas *h, uint32_t kind, uint64_t word)
@@ -466,15 +475,6 @@ SIMT_FN int quarry_spans_is_proof(const struct quarry_arenas *h, uint32_t group,
     return simt_any(group, proof);
 }
 
-/* The group is a closer from now on, or no longer.  Scope: group, reconverged. */
-SIMT_FN void quarry_spans_close(const struct quarry_arenas *h, volatile struct quarry_spans_need *n,
-                                uint32_t on)
-{
-    if (simt_rank(n->group) == 0)
-        (void)simt_add_u64(&h->spans->closers, on ? 1u : ~(uint64_t)0, relaxed);
-    n->closes = on;
-}
-
 /* Goes on until all lanes of a group have a block or NULL, or it is to ask for blocks of bins, or some are to take
  * pages: n->step and n->takers.
  * Returns whether that is so.  Scope: group, reconverged. */
@@ -493,13 +493,15 @@ SIMT_NOINLINE_FN int quarry_spans_go_on(const struct quarry_arenas *h, volatile 
         n->ask.needs = simt_ballot(group, n->ask.block == SIMT_NULL);
         if (n->ask.needs && quarry_spans_is_proof(h, group, n->before))
             n->ask.needs = 0;
-        else if (n->ask.needs && !n->closes)
-            quarry_spans_close(h, n, 1u);
+        else if (n->ask.needs && !n->closes) {
+            quarry_spans_count_closer(h, group, 1);
+            n->closes = 1;
+        }
     }
     n->page = QUARRY_NO_PAGE;
     if (n->ask.needs == 0) {
         if (n->closes)
-            quarry_spans_close(h, n, 0);
+            quarry_spans_count_closer(h, group, ~(uint64_t)0);
         return 0;
     }
     quarry_spans_ask(h, n, group);
