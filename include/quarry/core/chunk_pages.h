@@ -39,7 +39,10 @@
  * a lane between signal and count.
  *
  * While the holder tries, units are missing that nobody gets.  A malloc that is refused meanwhile would be so in
- * error; therefore all this is in transit for the store (core/chunks.h), and it looks again.
+ * error; therefore all this is in transit for the store (core/chunks.h), and it looks again.  A fence stands between
+ * the beginning of that transit and the units: so who is refused as these units are missing, and fences before its
+ * last look at the store's word (quarry_chunks_is_same), finds the transit there, or what came of it.  Without, both
+ * are relaxed, and it could find the word as it was before.
  *
  * Order.  Bits are set with release and won with acquire: what the page's last owner did happens-before what the
  * next one does.  park adds to count with release, and who makes the chunk whole acquires.  A token is put with
@@ -120,6 +123,8 @@ SIMT_FN int quarry_chunk_leave(const struct quarry_chunk_pages *p, uint32_t chun
 {
     const struct quarry_chunk_table *t = p->table;
     quarry_chunks_begin(p->store);
+    /* In transit before units are taken: pairs with the fence in quarry_chunks_is_same. */
+    simt_fence(acq_rel);
     if (!quarry_semaphore_try(p->units, p->pages)) {
         quarry_chunks_end(p->store);
         return 0;

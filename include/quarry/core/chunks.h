@@ -251,8 +251,8 @@ SIMT_FN uint32_t quarry_chunks_try(const struct quarry_chunks *s)
 SIMT_FN int quarry_chunks_is_same(const struct quarry_chunks *s, uint64_t seen)
 {
     uint64_t now;
-    /* pairs with the fences in quarry_mask_leave, quarry_chunks_return and quarry_chunks_give: whose taking of units or
-     * pages was seen is seen in transit, and so is what they returned before */
+    /* pairs with the fences in quarry_chunk_leave, quarry_mask_leave, quarry_chunks_return and quarry_chunks_give:
+     * whose taking of units or pages was seen is seen in transit, and so is what they returned before */
     simt_fence(acq_rel);
     while (((now = simt_load_u64(&s->head->word, relaxed)) & QUARRY_CHUNKS_TRANSIT) != 0)
         simt_backoff();
