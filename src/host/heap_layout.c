@@ -58,10 +58,11 @@ static uint32_t block_alignment(const struct quarry_layout *layout, uint64_t lea
     return layout->unit && alignment > QUARRY_PAGE_UNIT ? alignment : QUARRY_PAGE_UNIT;
 }
 
-/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) of the pool's sections. */
+/* Lays out `bytes` bytes (UINT64_MAX: as many as pages need) of the pool's sections.
+ *   page_bytes   0: the allocator chooses */
 static enum quarry_layout_result lay_out(const struct pool *pool, const struct quarry_heap_options *options,
-                                         uint64_t bytes, uint64_t pages, struct quarry_handle *handle,
-                                         struct quarry_layout *layout)
+                                         uint64_t page_bytes, uint64_t bytes, uint64_t pages,
+                                         struct quarry_handle *handle, struct quarry_layout *layout)
 {
     memset(layout, 0, sizeof *layout);
     layout->base = quarry_pool_sections(pool);
@@ -72,9 +73,9 @@ static enum quarry_layout_result lay_out(const struct pool *pool, const struct q
     layout->debug = quarry_heap_debugs_blocks(options);
     layout->watched = layout->debug || options->statistics;
     layout->alignment = options->alignment;
-    layout->page_bytes = options->page_bytes;
+    layout->page_bytes = page_bytes;
     /* A size that no page can have stays one, whatever is added. */
-    if (options->page_bytes && options->page_bytes <= QUARRY_MAX_PAGE_BYTES)
+    if (page_bytes && page_bytes <= QUARRY_MAX_PAGE_BYTES)
         layout->page_bytes += layout->overhead;
     layout->pages = pages;
     layout->types = options->schema ? options->schema->type_count : 0;
@@ -107,7 +108,7 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
     struct quarry_option_info option;
     struct quarry_layout needed;
     struct quarry_handle scratch = {0};
-    uint64_t pages = options->pages ? options->pages : 1;
+    uint64_t pages = options->pages ? options->pages : 1, page_bytes = options->page_bytes;
     quarry_allocator_describe(quarry_registry_index(allocator), &info);
     scratch.allocator = allocator;
     switch (result) {
@@ -146,7 +147,10 @@ static enum quarry_status fail_layout(enum quarry_layout_result result, const st
     case QUARRY_LAYOUT_POOL:
         break;
     }
-    if (lay_out(pool, options, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
+    /* An allocator may choose pages by the pool's size, which a layout of a number of pages doesn't know. */
+    if (options->pages == 0 && page_bytes == 0 && layout->page_bytes > layout->overhead)
+        page_bytes = layout->page_bytes - layout->overhead;
+    if (lay_out(pool, options, page_bytes, UINT64_MAX, pages, &scratch, &needed) != QUARRY_LAYOUT_OK)
         return quarry_fail(QUARRY_ERROR_POOL, "a pool of %" PRIu64 " bytes is too small for allocator %s",
                            pool->bytes, info.name);
     return quarry_fail(QUARRY_ERROR_POOL,
@@ -163,13 +167,14 @@ enum quarry_status quarry_heap_plan(struct pool *pool, const struct quarry_heap_
     if (pool->bytes == 0 && options->pages == 0) {
         status = quarry_pool_default_bytes(pool);
     } else if (pool->bytes == 0) {
-        enum quarry_layout_result result = lay_out(pool, options, UINT64_MAX, options->pages, handle, layout);
+        enum quarry_layout_result result =
+            lay_out(pool, options, options->page_bytes, UINT64_MAX, options->pages, handle, layout);
         pool->bytes = quarry_pool_need(pool, layout->used_bytes);
         status = fail_layout(result, pool, options, handle->allocator, layout);
     }
     if (status != QUARRY_OK)
         return status;
     enum quarry_layout_result result =
-        lay_out(pool, options, quarry_pool_room(pool), options->pages, handle, layout);
+        lay_out(pool, options, options->page_bytes, quarry_pool_room(pool), options->pages, handle, layout);
     return fail_layout(result, pool, options, handle->allocator, layout);
 }

@@ -63,6 +63,39 @@ static void smallest_pool_has_one_page(void **state)
     assert_ok(quarry_heap_destroy(heap));
 }
 
+/* The same of each allocator, which chooses its pages itself, some of them by the pool's size: what is told does, and
+ * half of it does not.  Of `quarry` a byte less does not. */
+static void smallest_pool_of_default_pages_is_told(void **state)
+{
+    struct quarry_allocator_info info;
+    (void)state;
+    for (int i = 0; i < quarry_allocator_count(); i++)
+        for (uint64_t bytes = 1; bytes <= 2048; bytes *= 2) {
+            struct quarry_heap_options options = the_options();
+            quarry_heap *heap = NULL;
+            uint64_t needed = 0;
+            assert_ok(quarry_allocator_describe(i, &info));
+            if (!info.counts_slots)
+                continue;
+            options.allocator = info.name;
+            options.pool_bytes = bytes;
+            if (quarry_heap_create(&heap, &options) == QUARRY_OK) {
+                assert_ok(quarry_heap_destroy(heap));
+                continue;
+            }
+            const char *number = strstr(quarry_error_detail(), "at least ");
+            assert_non_null(number);
+            assert_int_equal(1, sscanf(number, "at least %" SCNu64, &needed));
+            options.pool_bytes = strcmp(info.name, "quarry") == 0 ? needed - 1 : needed / 2;
+            if (quarry_heap_create(&heap, &options) != QUARRY_ERROR_POOL)
+                fail_msg("%s: %" PRIu64 " bytes do, not %" PRIu64, info.name, options.pool_bytes, needed);
+            options.pool_bytes = needed;
+            heap = create(&options);
+            fill_and_empty(heap);
+            assert_ok(quarry_heap_destroy(heap));
+        }
+}
+
 /* Off a multiple of 256, a pool loses what comes before the next, and the sentence knows. */
 static void smallest_buffer_depends_on_its_start(void **state)
 {
@@ -232,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_decide_the_pool),
         cmocka_unit_test(smallest_pool_has_one_page),
+        cmocka_unit_test(smallest_pool_of_default_pages_is_told),
         cmocka_unit_test(smallest_buffer_depends_on_its_start),
         cmocka_unit_test(every_kind_of_pool_works),
         cmocka_unit_test(host_reads_blocks_of_shared_pools),
