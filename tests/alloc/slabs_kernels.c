@@ -179,3 +179,50 @@ SIMT_KERNEL(slabs_adds, struct slabs_case, a)
             (void)simt_add_u32(a.wrong, 1, relaxed);
     }
 }
+
+/* Two lanes fill the only cursor of a class.  Returns the caller's place, or QUARRY_SLABS_NONE. */
+SIMT_FN uint64_t slabs_refill(const struct quarry_slabs *h, uint64_t bytes)
+{
+    return quarry_slabs_refill_class(h, 3u, quarry_slabs_class(h, bytes), 0, QUARRY_SLABS_PAST, 3u);
+}
+
+SIMT_KERNEL(slabs_refills, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    uint32_t narrow = quarry_slabs_class(h, 16), wide = quarry_slabs_class(h, 32), got = 0, asked = 0;
+    if (simt_block() == 0 && simt_lane() < 2) {
+        uint64_t kind, place = slabs_refill(h, 16);
+        if (place == QUARRY_SLABS_NONE) {
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+            return;
+        }
+        quarry_free(a.heap, quarry_slabs_block(h, place, narrow));
+        if (simt_lane() == 0)
+            quarry_slabs_retire(h, narrow);
+        do {
+            simt_sync(3u);
+            kind = simt_shuffle_u64(3u, quarry_slabs_kind(h, 0), 0);
+        } while (quarry_slabs_is_bound(kind, narrow) && !quarry_slabs_close(h, 3u, 0, kind));
+    } else if (simt_block() == 1 && simt_lane() < 2) {
+        uint64_t place = QUARRY_SLABS_NONE;
+        do {
+            simt_backoff();
+            uint64_t kind = quarry_slabs_kind(h, 0);
+            if (simt_any(3u,
+                         kind != 0 && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)) { /* it was closed */
+                (void)simt_add_u32(a.wrong, 0,
+                                   relaxed); /* in mode weak it has not waited, and may see what is old */
+                place = slabs_refill(h, 32);
+            }
+        } while (simt_any(3u, place == QUARRY_SLABS_NONE));
+        quarry_free(a.heap, quarry_slabs_block(h, place, wide));
+    } else if (simt_block() == 2 && simt_lane() == 0) {
+        while (got == 0) {
+            simt_backoff();
+            if (quarry_slabs_next(simt_load_u64(&h->cursor[wide], relaxed)) < 64u)
+                (void)quarry_slabs_add(&h->cursor[wide], 64u, 40u, &got, &asked);
+        }
+        while (got--)
+            quarry_free(a.heap, quarry_slabs_block(h, quarry_slabs_place(0, asked + got), wide));
+    }
+}

@@ -49,4 +49,9 @@ SIMT_KERNEL_DECLARE(slabs_full);
 /* A lane of each block adds 32 to the cursor so often, and finds nothing there. */
 SIMT_KERNEL_DECLARE(slabs_adds);
 
+/* The only chunk, of 128 units: two lanes of block 0 have it at a cursor for 16 bytes, free what they have, and close it.
+ * Two of block 1 have it then at one for 32 bytes, and a lane of block 2 takes slots of both words from that, and frees
+ * them. */
+SIMT_KERNEL_DECLARE(slabs_refills);
+
 #endif

@@ -231,6 +231,27 @@ static void who_has_a_chunk_next_knows_what_was_done_to_it(void **state)
     for_each_proof(passes);
 }
 
+/* A chunk that a cursor has, and then one of another class: its words are the other class's, and what is freed is free. */
+static void refills(void)
+{
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
+        struct slabs_case a = {0};
+        plain_options();
+        begin(1, 2 * CHUNK, 1, 0);
+        launch(&slabs_refills, &a, 3, seed);
+        if (quarry_heap_check(f.heap) != QUARRY_OK)
+            fail_msg("%s, seed %llu: %s", naming(), (unsigned long long)seed, quarry_error_detail());
+        expect_empty();
+        end();
+    }
+}
+
+static void what_a_refill_writes_is_there_before_its_slots(void **state)
+{
+    (void)state;
+    for_each_proof(refills);
+}
+
 /* A full chunk, of which two lanes free blocks of one word together: a free is over when its slot is free. */
 static void together(void)
 {
@@ -737,6 +758,7 @@ int main(void)
         cmocka_unit_test(a_heap_that_is_too_small_loses_nothing),
         cmocka_unit_test(a_chunk_that_moves_is_not_missed),
         cmocka_unit_test(who_has_a_chunk_next_knows_what_was_done_to_it),
+        cmocka_unit_test(what_a_refill_writes_is_there_before_its_slots),
         cmocka_unit_test(who_frees_with_others_has_freed),
         cmocka_unit_test(a_sweep_sees_what_was_taken_between_its_passes),
         cmocka_unit_test(a_cursor_never_overflows),
