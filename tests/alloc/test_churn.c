@@ -16,7 +16,8 @@
  * The soak is a mixture of all of it, for as long as is wanted:
  *     QUARRY_TEST_ONLY=soak QUARRY_TEST_SECONDS=3600 QUARRY_TEST_SEED=7 test_churn
  * A heap that is filled and freed as often as is wanted, by any allocator:
- *     QUARRY_TEST_ONLY=a_full_* QUARRY_TEST_TIMES=100 QUARRY_TEST_ALLOCATOR=ouro-p-va,ouro-p-vl test_churn
+ *     QUARRY_TEST_ONLY=a_full_* QUARRY_TEST_TIMES=100 QUARRY_TEST_ALLOCATOR=ouro-p-va,ualloc,tbuddy test_churn
+ * with QUARRY_TEST_MIB=2048 if its pool is to have so many MiB; QUARRY_TEST_TIMES prints what each time took, too.
  * QUARRY_TEST_SEEDS: schedules of the CPU, as elsewhere (default 60). */
 #include "alloc/churn_kernels.h"
 #include "alloc/promises.h"
@@ -341,12 +342,19 @@ static void what_is_freed_serves_each_other_size(void **state)
     for_each_proof(all_sizes_in_turn);
 }
 
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
 /* Blocks of 4 to 8192 bytes are taken until there are none, and all freed, again and again.  Nothing is lost by that. */
 static void fill_again_and_again(void)
 {
-    const char *text = getenv("QUARRY_TEST_TIMES");
+    const char *text = getenv("QUARRY_TEST_TIMES"), *mib = getenv("QUARRY_TEST_MIB");
     int cuda = test_on_cuda(&base_target);
-    uint64_t pool_bytes = cuda ? 1u << 30 : 1u << 22, blocks = 0;
+    uint64_t pool_bytes = mib ? strtoull(mib, NULL, 10) << 20 : cuda ? 1u << 30 : 1u << 22, blocks = 0;
     uint32_t threads = capped(cuda ? 1u << 20 : 256), times = text ? (uint32_t)atoi(text) : TIMES;
     double least = 1;
     plain_options();
@@ -356,7 +364,9 @@ static void fill_again_and_again(void)
     c.limit = UINT64_MAX;
     for (uint32_t again = 0; again < times; again++) {
         c.shift += 77;
+        double start = now();
         struct churn_result filled = fill();
+        double full = now();
         double share = (double)live() / (double)f.about.pool_bytes;
         expect(filled.nulls > 0);
         expect_equal(slots(filled.least), 0);
@@ -365,6 +375,13 @@ static void fill_again_and_again(void)
         if (again % 10 == 0)
             launch(&churn_verify);
         drain();
+        if (text) {
+            print_message(
+                "%s, %llu MiB, time %u: filled in %.1f ms by %llu blocks, %u NULL; freed after %.1f ms\n",
+                f.about.allocator, (unsigned long long)(pool_bytes >> 20), again, full - start,
+                (unsigned long long)filled.taken, filled.nulls, now() - full);
+            (void)fflush(stdout);
+        }
     }
     print_message("%s: filled %u times by %u threads, to %.3f and more; %llu blocks\n", f.about.allocator,
                   times, threads, least, (unsigned long long)blocks);
