@@ -6,7 +6,7 @@
 #   planted_ualloc.sh CC LIBRARY-FLAGS    the compiler, and what links a program of tests with the library
 # shellcheck source=tests/planted.sh
 . "$(dirname "$0")/../planted.sh"
-failed_seed='s/.*(ualloc|tbuddy),.*, seed ([0-9]+).*/\2/p'
+failed_seed='s/.*((ualloc|tbuddy),.*, seed |deadlock.*\(seed )([0-9]+).*/\3/p'
 export QUARRY_TEST_PATIENCE=5 # seconds for a schedule, of which most take milliseconds: some bugs make lanes wait for ever
 
 build() {
@@ -58,8 +58,9 @@ plant ualloc 60 bin.h 'two list one bin' \
     's/return next \& ~word \& \(QUARRY_BIN_LISTING/return next \& (~word | QUARRY_BIN_LISTING) \& (QUARRY_BIN_LISTING/'
 plant ualloc 60 bin.h 'who counts blocks forgets those of others' \
     's/\*n = (simt_exchange_u32\(&bin->given)/(void)\1/'
+# Where who waits asks again, hardly anybody comes there while others wait.
 plant ualloc 200 arenas_take.h 'who gets no bin gives up blocks of bins that still come' \
-    's/uint32_t stays = left \? left - blocks \+ 1u : 0;/uint32_t stays = 0;/'
+    's/ \|\| \(!a->searches && quarry_buddy_seems_full\(&h->buddy\)\)//;s/uint32_t stays = left \? left - blocks \+ 1u : 0;/uint32_t stays = 0;/'
 
 aim a_heap_of_bins_fills_to_its_last_block
 plant ualloc 60 arenas_take.h 'bins that are not made are still promised' \
@@ -119,7 +120,7 @@ plant ualloc 100 spans.h 'who is refused does not ask whether spans have begun s
     's/simt_add_u64\(&h->spans->flights, 0, release\) \/ QUARRY_ARENAS_SPAN ==/before ==/'
 begins_late='s/\(void\)simt_add_u64\(&h->spans->flights, QUARRY_ARENAS_SPAN \+ 1u, acquire\);//
     /^SIMT_FN uint32_t quarry_spans_lead/,/^}/{
-        s/^    n->order = h->span_log;/&\n    if (made != QUARRY_SPANS_NOTHING)\n        BEGIN/
+        s/^    n->order = .*h->span_log;/&\n    if (made != QUARRY_SPANS_NOTHING)\n        BEGIN/
         s/^    \} else if \(made != kind\) \{/&\n        BEGIN/
         s/^        if \(got == 1\)/&\n            BEGIN\n        if (got == 1)/
         s/BEGIN/(void)simt_add_u64(\&h->spans->flights, QUARRY_ARENAS_SPAN + 1u, acquire);/
@@ -130,10 +131,6 @@ plant ualloc 100 spans.h 'who makes a chunk keeps its first blocks, and says oth
 
 aim null_never_comes_while_pages_are_kept_open
 sound ualloc 100
-plant ualloc 100 spans.h 'who closes a span of pages loses what is left' \
-    '/^SIMT_FN void quarry_spans_give_pages/,/^}/s/at >> h->span_log == 0/at == 0/'
-plant ualloc 100 spans.h 'who closes a span of pages gives pages back that others have' \
-    '/^SIMT_FN void quarry_spans_give_pages/,/^}/s/at = \(uint32_t\)word << order;/at = ((uint32_t)word - 1u) << order;/'
 plant ualloc 100 spans.h 'pages that lanes got stay BUSY' \
     's/\(void\)simt_or_u64\(&b->word\[w\], quarry_buddy_fields\(nodes\), relaxed\);/;/'
 plant ualloc 100 spans.h 'one lane marks its page for all' \
@@ -146,8 +143,44 @@ plant ualloc 100 spans.h 'who makes a span of pages keeps its first, and says ot
     's/page \* QUARRY_ARENAS_SPAN \+ got, release/page * QUARRY_ARENAS_SPAN + 1u, release/'
 plant ualloc 100 spans.h 'a span that all of one group took is still under way' \
     '/^SIMT_FN void quarry_spans_make_pages/,/^}/s/if \(got == .*\)$/if (0)/'
-plant ualloc 100 spans.h 'who is refused does not ask whether spans of pages have begun since' \
+plant ualloc 1000 spans.h 'who is refused does not ask whether spans of pages have begun since' \
     's/simt_add_u64\(&h->spans->flights, 0, release\) \/ QUARRY_ARENAS_SPAN ==/before ==/'
+
+aim who_must_be_refused_is_while_others_malloc
+sound ualloc 1000
+plant ualloc 60 spans.h 'spans begin though somebody closes all' \
+    's/if \(simt_load_u64\(&h->spans->closers, relaxed\)\)/if (0)/'
+plant ualloc 60 spans.h 'who was refused without a proof is no closer' \
+    's/quarry_spans_count_closer\(h, group, 1\);/;/;s/n->closes = 1;/n->closes = 0;/'
+plant ualloc 60 spans.h 'a closer stays one' \
+    's/quarry_spans_count_closer\(h, group, ~\(uint64_t\)0\);/;/'
+plant ualloc 60 spans.h 'who closes a span of pages loses what is left' \
+    '/^SIMT_FN void quarry_spans_give_pages/,/^}/s/at >> h->span_log == 0/at == 0/'
+plant ualloc 60 spans.h 'who closes a span of pages gives pages back that others have' \
+    '/^SIMT_FN void quarry_spans_give_pages/,/^}/s/at = \(uint32_t\)word << order;/at = ((uint32_t)word - 1u) << order;/'
+
+aim as_many_are_refused_as_there_is_too_little_for
+sound ualloc 300
+plant ualloc 300 arenas_take.h 'who finds a full heap shares whatever refusal there was' \
+    '/^SIMT_FN uint32_t quarry_arenas_begin/,/^}/s/uint64_t since = 0;/uint64_t since = 1;/'
+plant ualloc 300 arenas_take.h 'who asks again shares a refusal of when it had a claim itself' \
+    '/^SIMT_FN uint32_t quarry_arenas_begin/,/^}/{
+         s/uint64_t since = 0;/uint64_t since = a->block ? 0 : a->since;/
+         s/^    a->searches = said/    a->since = since;\n&/
+     }
+     s/^    uint32_t searches;/    uint64_t since;\n&/;s/^    a->searches = 0;\n\}/&/;/^SIMT_FN void quarry_arenas_start/,/^}/s/^    a->searches = 0;/&\n    a->since = 0;/'
+plant ualloc 300 arenas_take.h 'a search that found blocks is one that was refused' \
+    's/refused \? QUARRY_BUDDY_NO_ORDER : 0\)/QUARRY_BUDDY_NO_ORDER)/'
+plant ualloc 300 arenas_take.h 'a search does not end' \
+    's/quarry_buddy_searched\(&h->supply\[a->class_\], .*\);/;/'
+plant ualloc 300 arenas_take.h 'who asks again leaves blocks promised' \
+    's/quarry_semaphore_leave\(units, a->owed, a->promised\);/quarry_semaphore_leave(units, a->owed, 0);/'
+plant ualloc 300 arenas_take.h 'who asks again leaves bins reserved' \
+    's/quarry_semaphore_leave\(bins, a->owed_bins, 0\);/;/'
+plant ualloc 300 arenas_take.h 'who asks again leaves blocks reserved' \
+    's/quarry_semaphore_leave\(units, a->owed, 0\);/;/'
+plant ualloc 300 buddy_take.h 'who asks again leaves larger blocks promised' \
+    's/quarry_semaphore_leave\(&b->units\[--h\], 1, QUARRY_BUDDY_BATCH\);/quarry_semaphore_leave(\&b->units[--h], 1, 0);/'
 
 of tbuddy
 aim blocks_of_any_size_fill_the_heap_and_become_one_again
@@ -156,5 +189,14 @@ plant tbuddy 1 buddy.h 'buddies that are free stay apart' \
     '/int quarry_buddy_merge\(/,/^\}/s/if \(simt_rank\(same\) == 0\)/if (0)/'
 plant tbuddy 1 buddy_take.h 'a half that is left over is not signalled' \
     's/while \(height-- > plan.order\)/while (height-- > plan.order + 1)/'
+
+export QUARRY_TEST_ALLOCATOR=tbuddy
+aim as_many_are_refused_as_there_is_too_little_for
+sound ualloc 300
+plant ualloc 300 buddy_take.h 'who gives up leaves its promise' '/uint32_t quarry_buddy_unit\(/,/^\}/s/promised = QUARRY_BUDDY_BATCH;/promised = 1;/'
+plant ualloc 300 buddy_take.h 'who asks again leaves the block reserved' \
+    's/for \(quarry_semaphore_leave\(&b->units\[h\], 1, 0\); h > order;\)/for (; h > order;)/'
+plant ualloc 300 buddy_take.h 'who asks again leaves larger blocks promised' \
+    's/quarry_semaphore_leave\(&b->units\[--h\], 1, QUARRY_BUDDY_BATCH\);/quarry_semaphore_leave(\&b->units[--h], 1, 0);/'
 
 finish

@@ -229,6 +229,50 @@ SIMT_FN void *promise_exchange(const struct promise_case *a, uint32_t box, void 
     return got;
 }
 
+/* Who has a block frees it and asks for another one, so many times; who has none asks once.  Who gets NULL stops. */
+SIMT_KERNEL(promise_renew, struct promise_case, a)
+{
+    struct quarry_context context = quarry_context_start();
+    void **block = &a.block[simt_thread()];
+    if (!promise_takes_part(&a))
+        return;
+    for (uint32_t turn = 0; turn < a.turns; turn++) {
+        int had = *block != SIMT_NULL;
+        if (had) {
+            for (uint32_t i = 0; i < a.hold; i++)
+                (void)simt_load_u32(&a.result->nulls, relaxed);
+            promise_check(&a, *block, promise_me(&a));
+            promise_release(&a, *block);
+        }
+        *block = promise_get(&a, &context, turn, a.bytes);
+        if (!had || !*block)
+            return;
+    }
+}
+
+/* Thread 0 asks for a block once.  Other warps take and free smaller ones until it has its answer, or for so many
+ * turns. */
+SIMT_KERNEL(promise_beside, struct promise_case, a)
+{
+    struct quarry_context context = quarry_context_start();
+    if (simt_thread() == 0) {
+        void *block = promise_get(&a, &context, 0, a.bytes);
+        simt_store_u32(&a.result->answered, 1, relaxed);
+        if (block)
+            promise_release(&a, block);
+    }
+    if (simt_thread() < SIMT_LANES || !promise_takes_part(&a))
+        return;
+    for (uint32_t turn = 0; turn < a.turns; turn++) {
+        void *block = promise_get(&a, &context, turn, a.count);
+        if (block)
+            promise_release(&a, block);
+        if (simt_load_u32(&a.result->answered, relaxed))
+            return;
+    }
+    simt_add_u32(&a.result->late, 1, relaxed);
+}
+
 SIMT_KERNEL(promise_play, struct promise_case, a)
 {
     struct quarry_context context = quarry_context_start();

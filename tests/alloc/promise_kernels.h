@@ -19,7 +19,9 @@ struct promise_result {
     uint32_t overlaps; /* blocks with memory that somebody else owned */
     uint32_t torn;     /* blocks whose content another thread changed */
     uint32_t misaligned;
-    uint32_t outside; /* blocks outside the pool */
+    uint32_t outside;  /* blocks outside the pool */
+    uint32_t answered; /* beside: thread 0's malloc has returned */
+    uint32_t late;     /* beside: threads that did not see this */
 };
 
 /* What is known of PROMISE_GRAIN bytes of the pool; `bytes` and `visits` of the block that begins there. */
@@ -53,7 +55,7 @@ struct promise_case {
     uint32_t boxes;   /* play */
     uint32_t program; /* play: number of the random program */
     uint32_t kept;    /* enum promise_kept; play and churn */
-    uint32_t count;   /* stride: blocks of all threads */
+    uint32_t count;   /* stride: blocks of all threads; beside: bytes of the others' blocks */
 };
 
 /* Two heaps that lanes of one warp use at once: odd threads the second. */
@@ -92,8 +94,10 @@ SIMT_KERNEL_DECLARE(
     promise_sieve); /* frees all blocks but those of threads whose number is a multiple of turns */
 /* All ask once, in vain; box[0] becomes what the slowest took, by the clock. */
 SIMT_KERNEL_DECLARE(promise_clock);
-SIMT_KERNEL_DECLARE(promise_turn);  /* who has a block frees it; who has none takes one, at the same time */
-SIMT_KERNEL_DECLARE(promise_churn); /* malloc, own, check, free, over and over */
+SIMT_KERNEL_DECLARE(promise_turn); /* who has a block frees it; who has none takes one, at the same time */
+SIMT_KERNEL_DECLARE(promise_churn);
+SIMT_KERNEL_DECLARE(promise_beside);
+SIMT_KERNEL_DECLARE(promise_renew); /* malloc, own, check, free, over and over */
 /* Each thread holds up to `held` blocks of different sizes, takes and frees them in an order of its own, and
  * exchanges some with other threads; in the end nothing lives.  At no time live more than threads * held +
  * boxes blocks, so with as many pages not one malloc of up to a page may fail, if freed space serves other sizes. */

@@ -12,6 +12,8 @@
 #define GRAIN 8u  /* of a page: the smallest block that a bin may have */
 #define MOST_PAGES 128u
 #define MOST_PAGE 8192u
+#define BESIDE_WARPS 9u
+#define BESIDE_TURNS 200u /* that others go on, for one malloc: four times what it takes at most */
 
 /* With QUARRY_TEST_PATIENCE=SECONDS a schedule that takes longer, or that ends in a bad address, is told with its seed: a
  * planted bug may make lanes wait for ever, or lead them anywhere. */
@@ -369,6 +371,95 @@ static void null_never_comes_while_pages_are_kept_open(void **state)
     for_each_proof(page_openers);
 }
 
+/* A page is taken, so nothing of the top order is there for who asks for it.  Others take and free small blocks, or
+ * pages, and keep opening what has some.  The one gets its NULL though, and the others get what they want. */
+static void beside(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 2; seed++) {
+        uint32_t pages = 128u << seed % 2;
+        choose(seed);
+        set_option("spans", 1);
+        set_option("arenas", 2 + seed % 3);
+        set_option("span_pages", 2u << seed / 3 % 2);
+        begin(pages / 4, (uint64_t)PAGE * 4, 1u << 12, seed);
+        f.device.bytes = PAGE;
+        expect_equal(run(&promise_malloc, 1).nulls, 0);
+        f.device.bytes = f.about.max_block_bytes;
+        f.device.count = seed % 5 ? PAGE << seed % 2 : 128;
+        f.device.lanes = (2u << seed % 4) - 1u;
+        f.device.turns = BESIDE_TURNS;
+        struct promise_result result = run(&promise_beside, BESIDE_WARPS * SIMT_LANES);
+        expect_equal(result.answered, 1);
+        if (seed && !test_on_cuda(&base_target)) /* else the one may not have begun when others are done */
+            expect_equal(result.late, 0);
+        expect_equal(result.nulls, 1);
+        f.device.lanes = SIMT_ALL_LANES;
+        run(&promise_free, 1);
+        expect_empty();
+        end();
+    }
+}
+
+static void who_must_be_refused_is_while_others_malloc(void **state)
+{
+    (void)state;
+    for_each_proof(beside);
+}
+
+/* All blocks are taken.  Their owners free them and ask again, while others ask once.  When somebody gets NULL all are
+ * taken, and from then on each free is followed by an ask; so in the end all are taken again, and as many have got NULL
+ * as there are more threads than blocks. */
+static void renewals(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 10; seed++) {
+        uint32_t more = 1 + (uint32_t)(seed % 40);
+        choose(seed);
+        begin(1 + seed / 3 % 3, (uint64_t)PAGE * 4, 1u << 12, seed);
+        f.device.bytes = seed % 5 ? 128u >> seed % 2 : PAGE;
+        uint32_t blocks = (uint32_t)slots(f.device.bytes);
+        expect_equal(run(&promise_malloc, blocks).nulls, 0);
+        f.device.turns = 1 + (uint32_t)(seed / 2 % 4);
+        f.device.hold = (uint32_t)(seed % 4) * 5;
+        expect_equal(run(&promise_renew, blocks + more).nulls, more);
+        expect_equal(slots(f.device.bytes), 0);
+        run(&promise_verify, blocks + more);
+        run(&promise_free, blocks + more);
+        expect_empty();
+        end();
+    }
+}
+
+static void as_many_are_refused_as_there_is_too_little_for(void **state)
+{
+    (void)state;
+    for_each_proof(renewals);
+}
+
+/* Few threads in warps of their own, and hardly more pages: buddies are joined and divided all the time, and somebody
+ * is on its way up while what it wants comes free below, and is joined and taken by others. */
+static void tights(void)
+{
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
+        uint32_t warps = 2 + (uint32_t)(seed % 3);
+        choose(seed);
+        set_option("spans", 2);
+        begin(warps + seed / 3 % 3, PAGE, 1u << 12, seed);
+        f.device.bytes = PAGE;
+        f.device.lanes = 1;
+        f.device.turns = 2 + (uint32_t)(seed / 9 % 4);
+        f.device.hold = (uint32_t)(seed / 2 % 3);
+        expect_equal(run(&promise_churn, warps * SIMT_LANES).nulls, 0);
+        expect_empty();
+        end();
+    }
+}
+
+static void null_never_comes_while_pages_are_joined_and_divided(void **state)
+{
+    (void)state;
+    for_each_proof(tights);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +474,9 @@ int main(void)
         cmocka_unit_test(what_is_kept_open_serves_all_sizes),
         cmocka_unit_test(null_never_comes_while_a_block_is_kept_open),
         cmocka_unit_test(null_never_comes_while_pages_are_kept_open),
+        cmocka_unit_test(who_must_be_refused_is_while_others_malloc),
+        cmocka_unit_test(as_many_are_refused_as_there_is_too_little_for),
+        cmocka_unit_test(null_never_comes_while_pages_are_joined_and_divided),
     };
     base_target = test_target();
     if (!getenv("QUARRY_TEST_ALLOCATOR"))

@@ -113,7 +113,7 @@ SIMT_KERNEL(buddy_divided, struct buddy_case, a)
     if (simt_lane() != 0)
         return;
     if (simt_block() == 1) {
-        while (simt_load_u64(&a.buddy.units[0].units, relaxed) != 0)
+        while (quarry_semaphore_there(simt_load_u64(&a.buddy.units[0].units, relaxed)) != 0)
             simt_backoff();
         while ((page = quarry_buddy_take(&a.buddy, &r, 1u, 0)) == QUARRY_NO_PAGE)
             simt_backoff();

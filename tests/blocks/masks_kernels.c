@@ -138,7 +138,7 @@ SIMT_KERNEL(masks_stray, struct masks_case, a)
     uint64_t word = simt_load_u64(&m.table->word[0], relaxed);
     masks_wrong(&a, quarry_mask_count(word) != 0 || quarry_chunk_class(word) != 1);
     for (uint32_t k = 0; k < 2; k++)
-        masks_wrong(&a, simt_load_u64(&m.class_[k].units.units, relaxed) != 0);
+        masks_wrong(&a, quarry_semaphore_there(simt_load_u64(&m.class_[k].units.units, relaxed)) != 0);
 }
 
 SIMT_KERNEL(masks_look, struct masks_case, a)

@@ -118,7 +118,7 @@ plant semaphore 4000 semaphore.h 'a try fails where another is in the middle of 
 plant semaphore 500 semaphore.h 'what was taken in vain is not put back' \
     's/\(void\)simt_add_u64\(&s->units, n - got, relaxed\)/(void)got/'
 plant semaphore 100 semaphore.h 'what was not taken is put back, too, as Algorithm 2 of Ouroboros has it in lines 2 to 6' \
-    's/uint32_t got = (quarry_semaphore_part\(\(int64_t\)simt_sub_u64\(&s->units, n, acquire\), n\));/uint32_t got = (int64_t)simt_load_u64(\&s->units, relaxed) >= (int64_t)n ? \1 : 0;/'
+    's/uint32_t got = (quarry_semaphore_part\(.*simt_sub_u64\(&s->units, n, acquire\)\), n\));/uint32_t got = quarry_semaphore_there(simt_load_u64(\&s->units, relaxed)) >= (int64_t)n ? \1 : 0;/'
 plant semaphore 100 semaphore.h 'what was taken in vain is put back twice' \
     's/\(void\)simt_add_u64\(&s->units, n - got, relaxed\);/{ & & }/'
 plant semaphore 1000 semaphore.h 'a try that failed is undone twice' 's/\(void\)simt_add_u64\(&s->units, n, relaxed\);/& &/'
@@ -126,7 +126,7 @@ plant semaphore 4000 semaphore.h 'gives up what is covered, too' \
     's/(uint32_t given_up = ).*/\1*owed;/'
 plant semaphore 1000 semaphore.h 'a promise too many is not withdrawn' \
     's/\(void\)simt_sub_u64\(&s->balance, \(parts - needed\) \* unit, relaxed\)/(void)balance/'
-plant semaphore 100 semaphore.h 'what the maker keeps is there for others, too' 's/n - kept, release/n, release/'
+plant semaphore 100 semaphore.h 'what the maker keeps is there for others, too' 's/\(n - kept\), release/n, release/'
 plant semaphore 4000 semaphore.h 'the first look at what is uncovered is the last' \
     '/balance = simt_add_u64\(&s->balance, parts/s/balance = /(void)/'
 plant semaphore 4000 semaphore.h 'who gets nothing reserves nothing' \
@@ -212,6 +212,8 @@ plant buddy 1000 buddy_take.h 'a refused search ends that of who came while it w
     '/uint32_t quarry_buddy_search\(/,/^\}/s/\*since = now \| 1u;/*since = now ? now - 1u : 1u;/'
 plant buddy 1000 buddy_take.h 'a search that got a unit is one that was refused' \
     '/void quarry_buddy_searched\(/,/^\}/s/if \(found == QUARRY_BUDDY_NO_ORDER\)/if (1)/'
+plant buddy 100000 buddy_take.h 'a refusal holds though something has come since' \
+    's/since % QUARRY_SEMAPHORE_CHANGES \?/0 ?/'
 plant buddy 2000 buddy.h 'what is announced is forgotten where both buddies are given' \
     's/for \(lost = g->announced & ~blocks;/for (lost = 0;/'
 plant buddy 1000 buddy_tree.h 'stale propagation: a word is not locked' \
@@ -231,7 +233,6 @@ plant buddy 1000 buddy.h 'signals of a group are of one word' 's/uint32_t units 
 plant buddy 1000 buddy_take.h 'a block that two of a warp share is had by both' 's/\(index << each\) \+ \(rank - first\)/(index << each)/'
 plant buddy 1000 buddy_take.h 'what is shared is not TAKEN in the words below' 's/if \(plan.order \/ QUARRY_BUDDY_LEVELS > order/if (0 \&\& plan.order \/ QUARRY_BUDDY_LEVELS > order/'
 plant buddy 12000 buddy_take.h 'a refusal of a large block is one of all' 's/if \(plan.units == 0 && each == 0\)/if (plan.units == 0)/'
-plant buddy 1000 buddy_take.h 'who gives up leaves its promise' '/uint32_t quarry_buddy_unit\(/,/^\}/s/promised = QUARRY_BUDDY_BATCH;/promised = 1;/'
 plant buddy 1000 buddy.h 'a shrunk block signals nothing' '/void quarry_buddy_shrink\(/,/^\}/s/while \(height-- > kept\)/while (0)/'
 
 # Queues in segments.

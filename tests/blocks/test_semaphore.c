@@ -36,12 +36,14 @@ static struct semaphore_after run_kernel(const struct simt_kernel *kernel, struc
         fail_msg("seed %llu: %u units with two holders or none", (unsigned long long)target.seed,
                  after.counts[SEMAPHORE_WRONG]);
     free = c.initial + (uint64_t)after.batches * c.batch - (c.keep ? after.counts[SEMAPHORE_GOT] : 0);
-    if (semaphore.balance != free * QUARRY_SEMAPHORE_UNIT || semaphore.units != free)
+    if (semaphore.balance != free * QUARRY_SEMAPHORE_UNIT ||
+        quarry_semaphore_there(semaphore.units) != (int64_t)free)
         fail_msg(
             "seed %llu: %llu units are free, and the semaphore says %lld free, %lld expected, %lld there",
             (unsigned long long)target.seed, (unsigned long long)free,
             (long long)quarry_semaphore_free(semaphore.balance),
-            (long long)quarry_semaphore_expected(semaphore.balance), (long long)semaphore.units);
+            (long long)quarry_semaphore_expected(semaphore.balance),
+            (long long)quarry_semaphore_there(semaphore.units));
     test_memory_free(&plain, c.semaphore, sizeof semaphore);
     test_memory_free(&plain, c.unit, bytes);
     test_memory_free(&plain, c.holders, bytes);

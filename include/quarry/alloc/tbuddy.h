@@ -109,7 +109,8 @@ SIMT_FN void quarry_tbuddy_census(const struct quarry_tbuddy *h, uint64_t bytes,
         sum->faults += quarry_buddy_is_wrong(b, w, word) != 0;
     }
     for (uint64_t k = share->thread; k <= b->top; k += share->threads) {
-        sum->odds -= simt_load_u64(&b->units[k].units, relaxed) * quarry_census_key((uint32_t)k);
+        sum->odds -= (uint64_t)quarry_semaphore_there(simt_load_u64(&b->units[k].units, relaxed)) *
+                     quarry_census_key((uint32_t)k);
         sum->faults += !quarry_semaphore_is_idle(&b->units[k]);
     }
 }

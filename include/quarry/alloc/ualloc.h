@@ -348,11 +348,13 @@ SIMT_FN void quarry_ualloc_survey(const struct quarry_ualloc *h, uint64_t bytes,
         sum->odds -= (uint32_t)simt_load_u64(&x->spans->flights, relaxed) * quarry_ualloc_span_key();
     }
     for (uint64_t i = share->thread; i <= b->top; i += share->threads) {
-        sum->odds -= simt_load_u64(&b->units[i].units, relaxed) * quarry_census_key((uint32_t)i);
+        sum->odds -= (uint64_t)quarry_semaphore_there(simt_load_u64(&b->units[i].units, relaxed)) *
+                     quarry_census_key((uint32_t)i);
         sum->faults += !quarry_semaphore_is_idle(&b->units[i]);
     }
     for (uint64_t i = share->thread; i <= x->shape.classes; i += share->threads) {
-        sum->odds -= simt_load_u64(&x->supply[i].units, relaxed) * quarry_ualloc_key((uint32_t)i);
+        sum->odds -= (uint64_t)quarry_semaphore_there(simt_load_u64(&x->supply[i].units, relaxed)) *
+                     quarry_ualloc_key((uint32_t)i);
         sum->faults += !quarry_semaphore_is_idle(&x->supply[i]);
     }
     for (uint64_t i = share->thread; i < x->count; i += share->threads) {
@@ -375,8 +377,8 @@ SIMT_FN void quarry_ualloc_census(const struct quarry_ualloc *h, uint64_t bytes,
     }
     quarry_ualloc_survey(h, bytes, share, sum);
     if (share->thread == 0) /* else quarry_ualloc_settle has found that something is wrong */
-        sum->faults +=
-            (uint32_t)simt_load_u64(&s->flights, relaxed) != 0 || simt_load_u64(&s->arrived, relaxed) != 0;
+        sum->faults += (uint32_t)simt_load_u64(&s->flights, relaxed) != 0 ||
+                       (simt_load_u64(&s->arrived, relaxed) | simt_load_u64(&s->closers, relaxed)) != 0;
 }
 
 /* Closes all spans.  Who closes one waits for others, and follows what a corrupt heap would lead anywhere.  So

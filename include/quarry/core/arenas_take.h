@@ -16,13 +16,19 @@
  * only of the last less than all; and it keeps a bin of each chunk.  No bin is listed that nobody has a block of,
  * and no chunk that nobody has a bin of.  So each has a last free, which retires it.
  *
- * NULL is exact: at some instant during the call no block of the class was free, no bin, and no chunk in the
- * buddy system, but for those that others had a claim to.  The argument is that of core/buddy.h.  A lane
- * reserves a unit at its class, then at the bins, then at the orders of a chunk and more, and gives them up in
- * the opposite order; at each there is an instant at which less units were there and expected than reserved.
- * Whoever moves memory down has promised what it makes of it before it gets it. Whoever moves memory up
- * announces it above before it takes units below, which it can't where somebody has reserved them, and puts
- * back what comes to nothing before it withdraws the announcement.  Fences stand between. */
+ * A full heap.  Lanes that wait for what others have promised would learn one after the other that there is nothing.
+ * So it is as in the buddy system: once that seems full who waits gives up what it has asked for, and if there seems
+ * to be nothing for its class one group of lanes at a time asks.  The others wait with nothing in hand, and a refusal
+ * of an ask that began after they came is theirs, too.
+ *
+ * NULL is exact: at some instant during the call no block of the class was free, no bin, and no chunk in the buddy
+ * system, but for those that others had a claim to.  The argument is that of core/buddy.h, also that a refusal holds
+ * only if nothing has come to class and bins since the leader promised there.  A lane reserves a unit at its class,
+ * then at the bins, then at the orders of a chunk and more, and gives them up in the opposite order; at each there is
+ * an instant at which less units were there and expected than reserved.  Whoever moves memory down has promised what
+ * it makes of it before it gets it.  Whoever moves memory up announces it above before it takes units below, which it
+ * can't where somebody has reserved them, and puts back what comes to nothing before it withdraws the announcement.
+ * Fences stand between. */
 #ifndef QUARRY_CORE_ARENAS_TAKE_H
 #define QUARRY_CORE_ARENAS_TAKE_H
 
@@ -52,7 +58,9 @@ struct quarry_arenas_ask {
      * of the bins that it is owed, and asks for. */
     uint32_t owed, promised;           /* blocks */
     uint32_t owed_bins, promised_bins; /* bins */
-    uint32_t kept; /* the first page of bins that the leader has kept of a chunk, or QUARRY_NO_PAGE */
+    uint32_t kept;     /* the first page of bins that the leader has kept of a chunk, or QUARRY_NO_PAGE */
+    uint32_t searches; /* is it the one who searches? */
+    uint32_t seen, seen_bins; /* quarry_semaphore_since */
 };
 
 /* What a group does next, in the lowest bits; above them, how many of it. */
@@ -62,6 +70,7 @@ enum quarry_arenas_step {
     QUARRY_ARENAS_BINS,  /* has units of bins */
     QUARRY_ARENAS_UNITS, /* has units of blocks */
     QUARRY_ARENAS_NONE,  /* lanes are refused */
+    QUARRY_ARENAS_AGAIN, /* asks again: it has given up all that it has asked for */
     QUARRY_ARENAS_STEPS = 8
 };
 
@@ -239,20 +248,51 @@ SIMT_FN void quarry_arenas_use(const struct quarry_arenas *h, volatile struct qu
     a->needs = from & ~has;
 }
 
-/* Waits until some of what the caller is owed has come, or it has promised batches.
+/* Waits until some of what the caller is owed has come, or it has promised batches; or, but for who searches, until the
+ * heap seems full.
  * Returns how many have come; *owed is what it is still owed.  Progress: as quarry_semaphore_wait. */
-SIMT_FN uint32_t quarry_arenas_wait(struct quarry_semaphore *s, uint32_t batch, volatile uint32_t *owed,
-                                    volatile uint32_t *promised)
+SIMT_FN uint32_t quarry_arenas_wait(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a,
+                                    struct quarry_semaphore *s, uint32_t batch, volatile uint32_t *owed,
+                                    volatile uint32_t *promised, volatile uint32_t *seen)
 {
-    uint32_t before = *owed, after = before, parts;
+    uint32_t before = *owed, after = before, parts, changes;
     for (;; simt_backoff()) {
-        parts = quarry_semaphore_poll(s, &after, batch);
-        if (parts || after != before)
+        parts = quarry_semaphore_look(s, &after, batch, &changes);
+        if (parts || after != before || (!a->searches && quarry_buddy_seems_full(&h->buddy)))
             break;
     }
     *owed = after;
     *promised = parts;
+    *seen = changes;
     return before - after;
+}
+
+/* Does a heap that seems full have nothing for a class that somebody could have? */
+SIMT_FN int quarry_arenas_is_scarce(const struct quarry_arenas *h, uint32_t class_)
+{
+    const struct quarry_buddy *b = &h->buddy;
+    if (!quarry_buddy_seems_full(b) ||
+        quarry_semaphore_free(simt_load_u64(&h->supply[class_].balance, relaxed)) > 0 ||
+        quarry_semaphore_free(simt_load_u64(&quarry_arenas_bins(h)->balance, relaxed)) > 0)
+        return 0;
+    SIMT_ROLLED
+    for (uint32_t k = h->shape.chunk_log; k <= b->top; k++)
+        if (quarry_semaphore_free(simt_load_u64(&b->units[k].balance, relaxed)) > 0)
+            return 0;
+    return 1;
+}
+
+/* The leader's search, if it was one, has ended.
+ *   refused   how many blocks it did not get */
+SIMT_FN void quarry_arenas_searched(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a,
+                                    uint32_t refused)
+{
+    if (!a->searches)
+        return;
+    if (!refused)
+        quarry_buddy_seem(&h->buddy, 0);
+    quarry_buddy_searched(&h->supply[a->class_], refused ? QUARRY_BUDDY_NO_ORDER : 0);
+    a->searches = 0;
 }
 
 /* The leader says what the group does next. */
@@ -261,11 +301,17 @@ SIMT_FN uint32_t quarry_arenas_next(const struct quarry_arenas *h, volatile stru
     struct quarry_semaphore *units = &h->supply[a->class_], *bins = quarry_arenas_bins(h);
     uint32_t blocks = quarry_bin_blocks(&h->shape, a->class_), got = 0;
     if (a->promised == 0) {
-        if (a->owed == 0)
+        if (a->owed == 0) {
+            quarry_arenas_searched(h, a, 0);
             return QUARRY_ARENAS_DONE;
-        got = quarry_arenas_wait(units, blocks, &a->owed, &a->promised);
+        }
+        got = quarry_arenas_wait(h, a, units, blocks, &a->owed, &a->promised, &a->seen);
         if (got)
             return got * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_UNITS;
+        if (a->promised == 0) {
+            quarry_semaphore_leave(units, a->owed, 0);
+            return QUARRY_ARENAS_AGAIN;
+        }
     }
     if (a->owed_bins == 0) {
         uint32_t n = a->promised / blocks;
@@ -274,9 +320,17 @@ SIMT_FN uint32_t quarry_arenas_next(const struct quarry_arenas *h, volatile stru
         a->owed_bins = n - got;
     }
     if (got == 0 && a->promised_bins == 0)
-        got = quarry_arenas_wait(bins, quarry_bin_count(&h->shape), &a->owed_bins, &a->promised_bins);
+        got = quarry_arenas_wait(h, a, bins, quarry_bin_count(&h->shape), &a->owed_bins, &a->promised_bins,
+                                 &a->seen_bins);
     if (got)
         return got * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_BINS;
+    if (a->promised_bins == 0) {
+        quarry_semaphore_leave(bins, a->owed_bins, 0);
+        quarry_semaphore_leave(units, a->owed, a->promised);
+        a->owed_bins = 0;
+        a->promised = 0;
+        return QUARRY_ARENAS_AGAIN;
+    }
     simt_fence(acq_rel); /* what this semaphore said comes before what the next one says */
     return QUARRY_ARENAS_CHUNK;
 }
@@ -330,14 +384,32 @@ SIMT_FN uint32_t quarry_arenas_got_chunk(const struct quarry_arenas *h, volatile
         a->owed = stays + given_up;
         a->promised = left;
     }
+    if (refused && (quarry_semaphore_since(&h->supply[a->class_], a->seen) |
+                    quarry_semaphore_since(bins, a->seen_bins)) != 0) {
+        gone = quarry_semaphore_ask(&h->supply[a->class_], refused); /* something has come since: again */
+        a->owed = a->owed + refused - gone;
+        return gone * QUARRY_ARENAS_STEPS | (uint32_t)(gone ? QUARRY_ARENAS_UNITS : QUARRY_ARENAS_NONE);
+    }
+    if (refused)
+        quarry_arenas_searched(h, a, refused);
     return refused * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_NONE;
 }
 
-/* The leader asks for blocks.
+/* The leader asks for blocks.  Of those who find nothing in a heap that seems full one at a time does so.
  * Returns what the group does next. */
 SIMT_FN uint32_t quarry_arenas_begin(const struct quarry_arenas *h, volatile struct quarry_arenas_ask *a)
 {
-    uint32_t got = quarry_semaphore_ask(&h->supply[a->class_], a->owed);
+    struct quarry_semaphore *units = &h->supply[a->class_];
+    uint64_t since = 0;
+    uint32_t said = QUARRY_BUDDY_AGAIN, owed = a->owed, got;
+    while (said == QUARRY_BUDDY_AGAIN && quarry_arenas_is_scarce(h, a->class_))
+        said = quarry_buddy_search(units, &since);
+    a->searches = said == QUARRY_BUDDY_SEARCH;
+    if (said == QUARRY_BUDDY_NO_ORDER) {
+        a->owed = 0;
+        return owed * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_NONE;
+    }
+    got = quarry_semaphore_ask(units, owed);
     a->owed = a->owed - got;
     return got ? got * QUARRY_ARENAS_STEPS | QUARRY_ARENAS_UNITS : quarry_arenas_next(h, a);
 }
@@ -359,10 +431,10 @@ SIMT_NOINLINE_FN int quarry_arenas_go_on(const struct quarry_arenas *h, volatile
         else if (step == QUARRY_ARENAS_NONE)
             a->needs = simt_ballot(group, (needs >> simt_lane() & 1u) &&
                                               simt_rank(needs) + n < simt_popc_u32(needs));
-        else
+        else if (step != QUARRY_ARENAS_AGAIN)
             return step == QUARRY_ARENAS_CHUNK;
         if (simt_rank(group) == 0)
-            said = quarry_arenas_next(h, a);
+            said = step == QUARRY_ARENAS_AGAIN ? quarry_arenas_begin(h, a) : quarry_arenas_next(h, a);
     }
 }
 
@@ -374,6 +446,7 @@ SIMT_FN void quarry_arenas_start(volatile struct quarry_arenas_ask *a)
     a->owed_bins = 0;
     a->promised_bins = 0;
     a->kept = QUARRY_NO_PAGE;
+    a->searches = 0;
 }
 
 #endif

@@ -29,6 +29,10 @@
  * search    A heap that is full is asked by many at once, and a refusal needs a way up and down through all orders.  So
  *           of those who find no supply one at a time goes it, and the others wait with nothing in hand.  A
  *           search that began after they came, and was refused, is theirs, too.
+ *           Others may have asked when there was something, and wait for what is promised to them, or promise more.  In
+ *           a heap that has become full all of this fails, but one after the other.  So who is refused at the highest
+ *           order sets a hint: until a block is divided again who waits gives up what it has asked for, but for the one
+ *           who searches, and looks again; and what is expected is no supply.
  * give(x)   Blocks that lanes of a group give back at once are taken out of the tree word by word: one lane does it for
  *           all whose blocks are in its word.  Buddies that are both given become one block at once.  If the
  *           buddy is AVAILABLE, and a unit of that order free, the lane takes both and has a block of the next order;
@@ -72,6 +76,9 @@
  *     comes to nothing is put back before its announcement is withdrawn.  A lane that goes up reserves a unit at each
  *     order and keeps it reserved until it comes down again.  So a merge below it finds no unit that is
  *     free, or had taken it before the lane went on, which then sees the announcement.
+ *   - past it: the lane may be covered at an order while it is further up.  Then what is there beside can be merged,
+ *     and who asks later gets what is left, so that the lane finds nothing on its way down.  So it is refused only if
+ *     to none of these semaphores anything has come since it promised there.  Else it asks again.
  * For that waiters must promise whole batches, also if batches fail: quarry_semaphore_withdraw.  And the changes
  * of two semaphores must be seen in their order: between them stand fences.  What a look saw decides only which way
  * a lane goes, never that it is refused.
@@ -81,9 +88,11 @@
  * call, for it began later.  "Later" is the order of changes of `searches`.  The waiter's first look at it is a
  * change, which the next search acquires: so a block that was freed before the waiter's call is there for that search,
  * though another lane goes it.  Who waits holds no unit and no lock, so nothing waits for it.  A search that got a
- * unit ends, and the next who waits begins another: each makes one of them go on.  Lanes that ask together are refused
- * together: a refusal is about a single block, and what the leader could not have they could not either.  That a
- * larger block is refused, which several lanes would have shared, ends nothing: they ask for smaller ones. */
+ * unit ends, and the next who waits begins another: each makes one of them go on.  A lane that has given up what it
+ * had asked for waits anew from then on: a search may have been refused what the lane itself had a claim to.  Lanes
+ * that ask together are refused together: a refusal is about a single block, and what the leader could not have they
+ * could not either.  That a larger block is refused, which several lanes would have shared, ends nothing: they ask for
+ * smaller ones. */
 #ifndef QUARRY_CORE_BUDDY_H
 #define QUARRY_CORE_BUDDY_H
 

@@ -66,38 +66,67 @@ SIMT_FN uint32_t quarry_buddy_claim(const struct quarry_buddy *b, struct quarry_
     }
 }
 
-/* Gets a unit of that order, or of a higher one; of those between it has promised two, and is owed one.
- * Returns the unit's order, or QUARRY_BUDDY_NO_ORDER: nothing is promised or owed. */
-SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order)
+#define QUARRY_BUDDY_AGAIN (QUARRY_BUDDY_NO_ORDER + 1u)
+#define QUARRY_BUDDY_SEARCH (QUARRY_BUDDY_NO_ORDER + 2u)
+
+/* Was the last who asked for more than was there refused?  A hint: then units that are expected mostly don't come. */
+SIMT_FN int quarry_buddy_seems_full(const struct quarry_buddy *b)
 {
-    uint32_t h = order, owed = 1u - quarry_semaphore_ask(&b->units[h], 1), promised;
+    return simt_load_u64(&b->units->full, relaxed) != 0;
+}
+
+SIMT_FN void quarry_buddy_seem(const struct quarry_buddy *b, uint64_t full)
+{
+    if (simt_load_u64(&b->units->full, relaxed) != full)
+        simt_store_u64(&b->units->full, full, relaxed);
+}
+
+/* Gets a unit of that order, or of a higher one; of those between it has promised two, and is owed one.
+ *   stays   does the caller wait for others, too, where the heap seems full?
+ * Returns the unit's order, or QUARRY_BUDDY_NO_ORDER, or QUARRY_BUDDY_AGAIN: nothing is promised or owed. */
+SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order, int stays)
+{
+    uint32_t h = order, owed = 1u - quarry_semaphore_ask(&b->units[h], 1), promised, seen;
+    uint32_t since =
+        0; /* what has come, at orders that have refused the caller, less what it had seen there before */
     for (;;) {
         for (promised = 0; owed && !promised;) {
-            promised = quarry_semaphore_poll(&b->units[h], &owed, QUARRY_BUDDY_BATCH);
-            if (owed && !promised)
-                simt_backoff();
+            promised = quarry_semaphore_look(&b->units[h], &owed, QUARRY_BUDDY_BATCH, &seen);
+            if (owed == 0 || promised)
+                break;
+            if (!stays && quarry_buddy_seems_full(b)) {
+                for (quarry_semaphore_leave(&b->units[h], 1, 0); h > order;)
+                    quarry_semaphore_leave(&b->units[--h], 1, QUARRY_BUDDY_BATCH);
+                return QUARRY_BUDDY_AGAIN;
+            }
+            simt_backoff();
         }
-        if (owed == 0)
+        if (owed == 0) {
+            if (h > order)
+                quarry_buddy_seem(b, 0);
             return h;
+        }
         if (h < b->top) {
             simt_fence(acq_rel); /* what this order's semaphore said comes before what the next one says */
+            since -= seen;
             h++;
             owed = 1u - quarry_semaphore_ask(&b->units[h], 1);
             continue;
         }
+        quarry_buddy_seem(b, 1);
+        since -= seen;
         while (quarry_semaphore_withdraw(&b->units[h], &owed, QUARRY_BUDDY_BATCH, &promised)) {
+            since += quarry_semaphore_since(&b->units[h], 0);
             if (h == order)
-                return QUARRY_BUDDY_NO_ORDER;
+                return since % QUARRY_SEMAPHORE_CHANGES ? QUARRY_BUDDY_AGAIN : QUARRY_BUDDY_NO_ORDER;
             simt_fence(acq_rel); /* likewise, on the way down */
             h--;
             owed = 1;
             promised = QUARRY_BUDDY_BATCH;
         }
+        since += quarry_semaphore_since(&b->units[h], 0); /* it promises anew there */
     }
 }
-
-#define QUARRY_BUDDY_AGAIN (QUARRY_BUDDY_NO_ORDER + 1u)
-#define QUARRY_BUDDY_SEARCH (QUARRY_BUDDY_NO_ORDER + 2u)
 
 /* Lanes that see no supply: one of them searches at a time, by quarry_buddy_unit.  The others wait, and a search that
  * began after they came, and was refused, was refused for them, too.
@@ -158,10 +187,12 @@ SIMT_FN struct quarry_buddy_plan quarry_buddy_look(const struct quarry_buddy *b,
     uint32_t size = simt_popc_u32(group), count = 0, smaller = 0;
     uint32_t largest = order + 31u - simt_clz_u32(lanes);
     int64_t supply = 0, large = 0; /* blocks of `order` that are there or expected, and not reserved */
+    int full = quarry_buddy_seems_full(b);
     largest = largest < most ? largest : most;
     for (uint32_t h = order + simt_rank(group); h <= b->top && (size > 1 || supply <= 0); h += size) {
         uint64_t balance = simt_load_u64(&b->units[h].balance, relaxed);
-        int64_t blocks = -quarry_semaphore_uncovered(balance) * ((int64_t)1 << (h - order));
+        int64_t units = full ? quarry_semaphore_free(balance) : -quarry_semaphore_uncovered(balance);
+        int64_t blocks = units * ((int64_t)1 << (h - order));
         supply += blocks;
         large += h >= largest ? blocks : 0;
         if (h <= largest)
@@ -211,9 +242,10 @@ SIMT_FN uint32_t quarry_buddy_take(const struct quarry_buddy *b, struct quarry_r
                                  : makes     ? QUARRY_BUDDY_SEARCH
                                              : QUARRY_BUDDY_AGAIN;
                 if (found == QUARRY_BUDDY_SEARCH) {
-                    found = quarry_buddy_unit(b, height);
+                    found = quarry_buddy_unit(b, height, plan.scarce);
                     if (plan.scarce)
                         quarry_buddy_searched(units, found);
+                    since = 0; /* what the leader had a claim to itself may have been refused to others */
                 }
                 height = found;
                 plan.units = height < QUARRY_BUDDY_NO_ORDER;

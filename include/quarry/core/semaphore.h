@@ -43,6 +43,11 @@
  * Nobody is served first: units go to whoever takes them, also who asks later.  Then what the other is owed is
  * not covered any more, and it promises.
  *
+ * `units` also counts how often units have come.  A lane that is owed one and goes on to another semaphore may be
+ * covered while it is away.  Then somebody may take away what is there beside, by `try`, and somebody who asks later
+ * the lane's.  When it is back nothing is there, as in the other semaphore before, and yet at no instant both had
+ * nothing.  So who refuses a lane for what several semaphores have said compares the counts: quarry_semaphore_since.
+ *
  * Order.  An addition of a signal to `units` releases, a subtraction that takes from it acquires.  All changes are
  * read-modify-writes, so each continues the release sequences of all before it: what was done before a signal
  * happens-before what is done after every take that comes later in the order of `units`.  `balance` is relaxed.
@@ -72,19 +77,36 @@ SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_EXPECTED_MOST + QUARRY_SEMAPHORE_LANES * QUA
                    "promises made together fit the field");
 SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_LANES *QUARRY_SEMAPHORE_ASK_MOST - 1u <= QUARRY_SEMAPHORE_UNITS_MOST,
                    "what all lanes reserve fits the field");
+#define QUARRY_SEMAPHORE_CHANGES_BITS 28u
+#define QUARRY_SEMAPHORE_CHANGES (1u << QUARRY_SEMAPHORE_CHANGES_BITS) /* are counted: modulo so many */
+#define QUARRY_SEMAPHORE_CHANGE ((uint64_t)1 << (64u - QUARRY_SEMAPHORE_CHANGES_BITS)) /* of units */
+SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_UNITS_MOST <= QUARRY_SEMAPHORE_CHANGE / 4, "units with a sign fit");
 SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_UNITS_MOST > (uint64_t)80 << 26, "80 GiB of blocks of 16 bytes fit");
 
 /* On an H100 words that are 256 bytes apart change at the same time, and 128 bytes apart not always. */
 struct quarry_semaphore {
-    uint64_t units; /* with a sign */
+    uint64_t units; /* 63..36: changes, modulo 2^28; 35..0: units there, with a sign */
     uint64_t unused[15];
     uint64_t searches; /* of core/buddy.h: twice the number of the last search, and 1 while it goes on */
     uint64_t refused;  /* likewise: the number of the last one that found nothing */
-    uint64_t unused_more[14];
+    uint64_t full; /* likewise, of the first order: a hint: who asked for more than was there was refused */
+    uint64_t unused_more[13];
     uint64_t balance;
     uint64_t failing; /* not 0: the last batch could not be made */
     uint64_t unused_too[30];
 };
+
+/* Units that are there; below 0: that will be put back. */
+SIMT_FN int64_t quarry_semaphore_there(uint64_t units)
+{
+    return (int64_t)(units * QUARRY_SEMAPHORE_CHANGES) >> QUARRY_SEMAPHORE_CHANGES_BITS;
+}
+
+/* How often units have come, modulo QUARRY_SEMAPHORE_CHANGES. */
+SIMT_FN uint32_t quarry_semaphore_changes(uint64_t units)
+{
+    return (uint32_t)((units + QUARRY_SEMAPHORE_CHANGE / 2) / QUARRY_SEMAPHORE_CHANGE);
+}
 
 /* Units that nobody has reserved; below 0: that are reserved and not there. */
 SIMT_FN int64_t quarry_semaphore_free(uint64_t balance)
@@ -126,14 +148,15 @@ SIMT_FN void quarry_semaphore_init(struct quarry_semaphore *s, uint64_t units)
     simt_assert(units <= QUARRY_SEMAPHORE_UNITS_MOST);
     s->units = units;
     s->failing = 0;
-    s->searches = s->refused = 0;
+    s->searches = s->refused = s->full = 0;
     s->balance = units * QUARRY_SEMAPHORE_UNIT;
 }
 
 /* Of a semaphore that nobody uses: is nothing reserved or expected, and the same number in both words? */
 SIMT_FN int quarry_semaphore_is_idle(const struct quarry_semaphore *s)
 {
-    return simt_load_u64(&s->balance, relaxed) == simt_load_u64(&s->units, relaxed) * QUARRY_SEMAPHORE_UNIT;
+    return simt_load_u64(&s->balance, relaxed) ==
+           (uint64_t)quarry_semaphore_there(simt_load_u64(&s->units, relaxed)) * QUARRY_SEMAPHORE_UNIT;
 }
 
 /* Takes up to n units that are there.  The caller has reserved them, or says so afterwards.
@@ -141,7 +164,7 @@ SIMT_FN int quarry_semaphore_is_idle(const struct quarry_semaphore *s)
 SIMT_FN uint32_t quarry_semaphore_take(struct quarry_semaphore *s, uint32_t n)
 {
     /* acquire: pairs with the release in quarry_semaphore_add */
-    uint32_t got = quarry_semaphore_part((int64_t)simt_sub_u64(&s->units, n, acquire), n);
+    uint32_t got = quarry_semaphore_part(quarry_semaphore_there(simt_sub_u64(&s->units, n, acquire)), n);
     if (got < n)
         (void)simt_add_u64(&s->units, n - got, relaxed);
     return got;
@@ -168,9 +191,9 @@ SIMT_FN int quarry_semaphore_try(struct quarry_semaphore *s, uint32_t n)
 {
     while (quarry_semaphore_free(simt_load_u64(&s->balance, relaxed)) >= (int64_t)n) {
         /* Who sees less in `units` subtracts nothing.  So of those who try one always gets on. */
-        if ((int64_t)simt_load_u64(&s->units, relaxed) >= (int64_t)n) {
+        if (quarry_semaphore_there(simt_load_u64(&s->units, relaxed)) >= (int64_t)n) {
             /* acquire: pairs with the release in quarry_semaphore_add */
-            if ((int64_t)simt_sub_u64(&s->units, n, acquire) >= (int64_t)n) {
+            if (quarry_semaphore_there(simt_sub_u64(&s->units, n, acquire)) >= (int64_t)n) {
                 (void)simt_sub_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
                 return 1;
             }
@@ -188,7 +211,7 @@ SIMT_FN void quarry_semaphore_add(struct quarry_semaphore *s, uint32_t n, uint32
 {
     (void)simt_add_u64(&s->balance, n * QUARRY_SEMAPHORE_UNIT - expected, relaxed);
     if (n > kept) /* release: pairs with the acquires of quarry_semaphore_take and quarry_semaphore_try */
-        (void)simt_add_u64(&s->units, n - kept, release);
+        (void)simt_add_u64(&s->units, QUARRY_SEMAPHORE_CHANGE + (n - kept), release);
 }
 
 /* Gives units back.
@@ -205,19 +228,20 @@ SIMT_FN void quarry_semaphore_signal(struct quarry_semaphore *s, uint32_t n)
  * Returns how many it has now. */
 SIMT_FN uint32_t quarry_semaphore_collect(struct quarry_semaphore *s, uint32_t owed)
 {
-    return (int64_t)simt_load_u64(&s->units, relaxed) > 0 ? quarry_semaphore_take(s, owed) : 0;
+    return quarry_semaphore_there(simt_load_u64(&s->units, relaxed)) > 0 ? quarry_semaphore_take(s, owed) : 0;
 }
 
-/* One look of quarry_semaphore_wait: takes what has come for the caller, and promises what nobody makes.
- *   owed, batch   as there
- * Returns how many units it has promised now, mostly 0.  Never waits.  Order: acquire. */
-SIMT_FN uint32_t quarry_semaphore_poll(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
+/* As quarry_semaphore_poll.
+ *   seen   out: how often units had come, before the caller promised: for quarry_semaphore_since */
+SIMT_FN uint32_t quarry_semaphore_look(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch,
+                                       uint32_t *seen)
 {
     simt_assert(batch - 1u < QUARRY_SEMAPHORE_PROMISE_MOST);
     /* All three are under way at once.  Each may be out of date: changes decide. */
-    int64_t units = (int64_t)simt_load_u64(&s->units, relaxed);
+    uint64_t units = simt_load_u64(&s->units, relaxed);
     uint64_t failing = simt_load_u64(&s->failing, relaxed), balance = simt_load_u64(&s->balance, relaxed);
-    if (units > 0)
+    *seen = quarry_semaphore_changes(units);
+    if (quarry_semaphore_there(units) > 0)
         *owed -= quarry_semaphore_take(s, *owed);
     if (*owed == 0)
         return 0;
@@ -236,6 +260,15 @@ SIMT_FN uint32_t quarry_semaphore_poll(struct quarry_semaphore *s, uint32_t *owe
     if (needed < parts) /* others have promised meanwhile */
         (void)simt_sub_u64(&s->balance, (parts - needed) * unit, relaxed);
     return needed * unit;
+}
+
+/* One look of quarry_semaphore_wait: takes what has come for the caller, and promises what nobody makes.
+ *   owed, batch   as there
+ * Returns how many units it has promised now, mostly 0.  Never waits.  Order: acquire. */
+SIMT_FN uint32_t quarry_semaphore_poll(struct quarry_semaphore *s, uint32_t *owed, uint32_t batch)
+{
+    uint32_t seen;
+    return quarry_semaphore_look(s, owed, batch, &seen);
 }
 
 /* Waits for what the caller is owed.
@@ -301,6 +334,24 @@ SIMT_FN uint32_t quarry_semaphore_failed(struct quarry_semaphore *s, uint32_t *o
     if (!simt_load_u64(&s->failing, relaxed))
         simt_store_u64(&s->failing, 1, relaxed);
     return quarry_semaphore_withdraw(s, owed, batch, promised);
+}
+
+/* Gives up what the caller is owed and what it has promised, though it was not refused: it must ask again.  Others may
+ * be covered by that for a moment, so it counts as if units had come.  Never waits. */
+SIMT_FN void quarry_semaphore_leave(struct quarry_semaphore *s, uint32_t owed, uint32_t promised)
+{
+    (void)simt_add_u64(&s->balance, owed * QUARRY_SEMAPHORE_UNIT - promised, relaxed);
+    (void)simt_add_u64(&s->units, QUARRY_SEMAPHORE_CHANGE, relaxed);
+}
+
+/* The caller has just given up what it was owed, by quarry_semaphore_withdraw.
+ *   seen   what quarry_semaphore_look has told when it promised
+ * Returns how often units have come since, modulo QUARRY_SEMAPHORE_CHANGES: if not 0 the caller may have missed some.
+ * Never waits. */
+SIMT_FN uint32_t quarry_semaphore_since(struct quarry_semaphore *s, uint32_t seen)
+{
+    /* A change, and after what `balance` has said: whoever took what had come changed `units` before `balance`. */
+    return (quarry_semaphore_changes(simt_add_u64(&s->units, 0, relaxed)) - seen) % QUARRY_SEMAPHORE_CHANGES;
 }
 
 /* ---- units that come without a waiter's promise ----

@@ -83,13 +83,13 @@ enum quarry_spans_step {
 struct quarry_spans_need {
     struct quarry_arenas_ask ask; /* its class is the kind: a class, or QUARRY_ARENAS_CLASSES and an order */
     uint32_t group;
-    uint32_t step;
     uint32_t takers; /* lanes that are to take pages */
-    uint32_t order;  /* of these */
     uint32_t made;   /* the leader's: the kind of span that they are for, or QUARRY_SPANS_NOTHING */
     uint32_t page;   /* what the lane has taken, or QUARRY_NO_PAGE */
     uint32_t before; /* spans that had begun before the group asked; or one less, if some were under way */
-    uint32_t closes; /* is the group a closer? */
+    uint8_t step;
+    uint8_t order;  /* of the pages that are to be taken */
+    uint8_t closes; /* is the group a closer? */
 };
 
 /* Blocks of a span of that kind; 0: there are no such spans. */
@@ -253,7 +253,7 @@ SIMT_FN uint32_t quarry_spans_lead(const struct quarry_arenas *h, volatile struc
             return got;
     }
     uint32_t log = h->shape.chunk_log, chunks = QUARRY_ARENAS_CLASSES + log;
-    n->order = h->span_log;
+    n->order = (uint8_t)h->span_log;
     n->made = kind;
     if (made == QUARRY_SPANS_NOTHING) {
         page = QUARRY_NO_PAGE;
@@ -277,7 +277,7 @@ SIMT_FN uint32_t quarry_spans_lead(const struct quarry_arenas *h, volatile struc
         got = 1;
     }
     if (kind < QUARRY_ARENAS_CLASSES) {
-        n->order = log;
+        n->order = (uint8_t)log;
         if (page == QUARRY_NO_PAGE)
             return QUARRY_SPANS_MAKE;
         if (got)
@@ -450,12 +450,12 @@ SIMT_FN void quarry_spans_ask(const struct quarry_arenas *h, volatile struct qua
         simt_sync(group); /* whichever lane asks */
     }
     n->step = QUARRY_SPANS_ASKS;
-    n->order = h->shape.chunk_log;
+    n->order = (uint8_t)h->shape.chunk_log;
     if (n->ask.class_ < QUARRY_ARENAS_CLASSES) {
         quarry_arenas_start(&n->ask);
     } else {
         n->takers = n->ask.needs;
-        n->order = n->ask.class_ - QUARRY_ARENAS_CLASSES;
+        n->order = (uint8_t)(n->ask.class_ - QUARRY_ARENAS_CLASSES);
         n->step = QUARRY_SPANS_ASKED;
     }
 }

@@ -172,7 +172,7 @@ SIMT_FN uint32_t quarry_ouro_shared_faults(enum quarry_ouro_backing backing, enu
             segments += quarry_ouro_segment_faults(payload, h, k, share, sum);
         const struct quarry_semaphore *units = quarry_ouro_units(payload, h, k);
         if (share->thread == 0)
-            faults += (int64_t)units->units < 0 || units->balance != units->units * QUARRY_SEMAPHORE_UNIT;
+            faults += quarry_semaphore_there(units->units) < 0 || !quarry_semaphore_is_idle(units);
     }
     if (share->thread == 0)
         faults += quarry_ouro_is_foreign(h, h->self) ||
