@@ -166,7 +166,7 @@ plant srcu 500 mutex.h 'a block locks without the barrier' '/quarry_mutex_lock_b
 
 # The queue of numbers, and the store of chunks.
 plant queue 100 index_queue.h 'a claim in vain is not given back' \
-    '/ quarry_index_queue_claim\(/,/^\}/s/\(void\)simt_add_u32\(count, n - got, relaxed\);/(void)got;/'
+    '/ quarry_index_queue_claim_likely\(/,/^\}/s/\(void\)simt_add_u32\(count, n - got, relaxed\);/(void)got;/'
 plant queue 100 index_queue.h 'a claim is granted to whoever looked in time' \
     's/before <= 0 \? 0 : \(uint32_t\)before < n \? \(uint32_t\)before : n;/n;/'
 plant queue 100 index_queue.h 'a take leaves its number in the slot' 's/simt_exchange_u32\(&q->slot\[at\], QUARRY_NO_INDEX, acquire\)/simt_load_u32(\&q->slot[at], acquire)/'
@@ -184,12 +184,16 @@ plant transit 100 chunks.h 'who makes something of a chunk is not in transit' \
 plant transit 1000 chunks.h 'chunks are counted before all numbers are in slots' 's/simt_sync\(group\); \/\* all numbers are in slots.*//'
 
 # Runs of chunks.
-plant windows 1000 chunk_runs.h 'a run that has lost a chunk keeps the others' '/int quarry_run_try\(/,/^\}/s/if \(done\)/if (0)/'
+plant windows 1000 chunk_runs.h 'a run that has lost a chunk keeps the others' '/int quarry_run_try\(/,/^\}/s/if \(!has && done\)/if (0)/'
 plant windows 1000 chunk_runs.h 'a run is taken without a compare-exchange' \
     '/int quarry_run_try\(/,/^\}/s/before = simt_cas_u64\(field, now, now & ~\(uint64_t\)bits, acquire\);/before = (simt_and_u64(field, ~(uint64_t)bits, acquire), now);/'
 plant windows 1000 chunk_runs.h 'who has fresh numbers in its hands is not in transit' '/ quarry_run_fresh\(/,/^\}/{
     s/quarry_chunks_begin\(s\);//;s/QUARRY_CHUNKS_VERSION - 1u -/QUARRY_CHUNKS_VERSION -/}'
-plant windows 1000 chunk_runs.h 'who gives a run changes no version' '/void quarry_run_give\(/,/^\}/s/QUARRY_CHUNKS_VERSION \+ counted/counted/'
+plant windows 4000 chunk_runs.h 'who gives a run changes no version' '/void quarry_run_give\(/,/^\}/s/QUARRY_CHUNKS_VERSION \+ counted/counted/'
+plant windows 4000 chunk_runs.h 'who gives a run is not in transit' '/void quarry_run_give\(/,/^\}/{
+    s/if \(counted\)/if (0)/;s/ - \(counted != 0\);/;/}'
+plant windows 4000 chunks.h 'who gives chunks is not in transit' '/void quarry_chunks_give\(/,/^\}/{
+    s/quarry_chunks_begin\(s\);//;s/QUARRY_CHUNKS_LEFT - 1u/QUARRY_CHUNKS_LEFT/}'
 
 # The buddy tree.
 plant buddy 1000 buddy.h 'merge with merge: a block becomes AVAILABLE beside its buddy' 's/^        ready &= ~\(\(free & .*/;/'

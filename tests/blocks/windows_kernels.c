@@ -68,3 +68,68 @@ SIMT_KERNEL(windows_rounds, struct windows_case, a)
         }
     }
 }
+
+/* Chunks that are free for sure: nobody has them, and what is being returned was not returned yet. */
+SIMT_FN uint32_t windows_free(const struct windows_case *a)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->store.count; i++)
+        n += simt_load_u32(&a->holder[i], acquire) == WINDOWS_FREE;
+    return n;
+}
+
+SIMT_FN void windows_state(const struct windows_case *a, uint32_t at, uint32_t n, uint32_t state)
+{
+    for (uint32_t i = at; i < at + n; i++)
+        simt_store_u32(&a->holder[i], state, relaxed);
+}
+
+SIMT_KERNEL(windows_beside, struct windows_case, a)
+{
+    if (simt_lane() >= a.lanes)
+        return;
+    uint32_t group = (1u << a.lanes) - 1u, begun = 0, left = 0;
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        uint64_t seen = 0;
+        uint32_t some = simt_mulhi_u32(quarry_mix_u32(a.program ^ simt_block() << 24 ^ round), a.most);
+        uint32_t n = 1u + some, at, alone = 0;
+        simt_sync(group);
+        if (simt_rank(group) == 0) { /* who sees what a take has changed sees it begun */
+            begun = simt_add_u32(&a.counts[WINDOWS_BEGUN], 1, acq_rel) + 1u;
+            simt_fence(acq_rel);
+            alone = simt_load_u32(&a.counts[WINDOWS_DONE], acquire) + 1u == begun &&
+                    simt_add_u32(&a.counts[WINDOWS_BEGUN], 0, acq_rel) == begun;
+            left = windows_free(&a);
+        }
+        simt_sync(group);
+        at = n == 1 ? quarry_chunks_take(&a.store, group, group, 0, &seen)
+                    : quarry_run_take(&a.store, group, group, n);
+        uint32_t has = simt_ballot(group, at != QUARRY_NO_INDEX);
+        if (at != QUARRY_NO_INDEX)
+            windows_state(&a, at, n, WINDOWS_HAD);
+        simt_sync(group);
+        if (simt_rank(group) == 0) {
+            simt_fence(acq_rel);
+            if (n == 1 && has != group && alone && left >= a.lanes &&
+                simt_add_u32(&a.counts[WINDOWS_BEGUN], 0, acq_rel) == begun)
+                simt_add_u32(&a.counts[WINDOWS_NULLS], 1,
+                             relaxed); /* what was free has been so all the time */
+            simt_add_u32(&a.counts[WINDOWS_DONE], 1, acq_rel);
+        }
+        if (at == QUARRY_NO_INDEX)
+            continue;
+        uint32_t returning = WINDOWS_RETURNING + round * simt_threads() + simt_thread(); /* nobody else's */
+        windows_state(&a, at, n, returning);
+        if (n > 1) {
+            quarry_run_give(&a.store, at, n, n);
+        } else if (round % 2) {
+            quarry_chunks_begin(&a.store);
+            quarry_chunks_return(&a.store, at);
+        } else {
+            simt_sync(has);
+            quarry_chunks_give(&a.store, has, at);
+        }
+        for (uint32_t i = at; i < at + n; i++) /* unless others have it by now */
+            (void)simt_cas_u32(&a.holder[i], returning, WINDOWS_FREE, release);
+    }
+}

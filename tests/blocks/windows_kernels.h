@@ -9,8 +9,13 @@
 enum windows_count {
     WINDOWS_WRONG, /* chunks that two lanes had at once, or that there are not */
     WINDOWS_NULLS, /* proofs that there is none */
+    WINDOWS_BEGUN, /* of windows_beside: takes */
+    WINDOWS_DONE,  /* and those that are over */
     WINDOWS_COUNTS
 };
+
+/* Of windows_beside: what `holder` says; from WINDOWS_RETURNING on, who is giving it back. */
+enum windows_state { WINDOWS_FREE, WINDOWS_HAD, WINDOWS_RETURNING };
 
 struct windows_case {
     struct quarry_chunks store;
@@ -28,5 +33,8 @@ struct windows_case {
 SIMT_KERNEL_DECLARE(windows_start);
 /* Each lane has at most one run, or one chunk: so a heap of as many windows as lanes is never full. */
 SIMT_KERNEL_DECLARE(windows_rounds);
+/* Lanes of a block together take 1 to `most` chunks each and give them back.  Counts NULLs of single chunks that are wrong
+ * beyond doubt: so many chunks were free all the time, and nobody else was taking any. */
+SIMT_KERNEL_DECLARE(windows_beside);
 
 #endif

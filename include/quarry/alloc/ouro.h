@@ -90,11 +90,16 @@ SIMT_FN void *quarry_ouro_malloc_here(enum quarry_ouro_backing backing, enum qua
         }
         if (backing == QUARRY_OURO_STANDARD)
             break;
-        group = simt_ballot(group, index == QUARRY_OURO_AGAIN);
-        if (index != QUARRY_OURO_AGAIN)
+        uint32_t again = simt_ballot(group, index == QUARRY_OURO_AGAIN);
+        if (index != QUARRY_OURO_AGAIN) {
+            group &= ~again;
             break;
+        }
+        group = again;
         quarry_ouro_drain(payload, h, group);
     }
+    if (payload == QUARRY_OURO_PAGES)
+        group = simt_ballot(group, index != QUARRY_NO_INDEX);
     if (index == QUARRY_NO_INDEX)
         return SIMT_NULL;
     chunk = index;
@@ -105,7 +110,7 @@ SIMT_FN void *quarry_ouro_malloc_here(enum quarry_ouro_backing backing, enum qua
         page = index & ((1u << h->table.page_bits) - 1u);
     }
     if (payload == QUARRY_OURO_PAGES && class_ != h->sizes.whole)
-        (void)quarry_ouro_mark(h, chunk, page, 1);
+        (void)quarry_ouro_mark_all(h, group, chunk, page, 1);
     return (unsigned char *)quarry_page_address(&h->chunks, chunk) +
            (uint64_t)page * quarry_class_bytes(&h->sizes, class_);
 }
@@ -156,14 +161,18 @@ SIMT_FN void quarry_ouro_free_here(enum quarry_ouro_backing backing, enum quarry
         quarry_ouro_free_run(h->self, block);
         return;
     }
-    if (live && w.class_ == h->sizes.whole)
-        live = quarry_ouro_unmark(h, w.chunk, w.class_);
-    else if (live && payload == QUARRY_OURO_PAGES)
-        live = quarry_ouro_mark(h, w.chunk, w.page, 0);
     QUARRY_ASSERT_LIVE(live);
     if (!live)
         return;
     group = quarry_group(quarry_ouro_units(payload, h, w.class_), QUARRY_SITE_OURO_FREE);
+    if (w.class_ == h->sizes.whole)
+        live = quarry_ouro_unmark(h, w.chunk, w.class_);
+    else if (payload == QUARRY_OURO_PAGES)
+        live = quarry_ouro_mark_all(h, group, w.chunk, w.page, 0);
+    group = simt_ballot(group, live);
+    QUARRY_ASSERT_LIVE(live);
+    if (!live)
+        return;
     n = simt_popc_u32(group);
     if (w.class_ == h->sizes.whole) {
         quarry_chunks_give(&h->segments.store, group, w.chunk);

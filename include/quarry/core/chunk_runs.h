@@ -62,10 +62,12 @@ SIMT_FN uint32_t quarry_run_begins(uint32_t left, uint32_t n, uint32_t order)
 }
 
 /* Chunks of a run are left again.
- *   counted   they were subtracted from `word`: n, or 0
+ *   counted   they were subtracted from `word`: n; or 0, and the caller is in transit
  * Never waits. */
 SIMT_FN void quarry_run_give(const struct quarry_chunks *s, uint32_t at, uint32_t n, uint32_t counted)
 {
+    if (counted)
+        quarry_chunks_begin(s); /* before anybody can take one */
     for (uint32_t done = 0, here = n; done < n; done += here, here = n) {
         uint32_t bits = quarry_run_bits(at, done, &here), field = (at + done) / 32u;
         /* release: pairs with the acquires of those who clear them */
@@ -77,8 +79,10 @@ SIMT_FN void quarry_run_give(const struct quarry_chunks *s, uint32_t at, uint32_
             quarry_index_queue_put(&s->returned, ticket++, field * 32u + simt_ctz_u32(puts));
         quarry_index_queue_add(&s->returned, many);
     }
+    quarry_chunks_came(s, QUARRY_CHUNKS_NONE);
     /* release: who sees them counted sees their bits; pairs with the acquire of who looks for a proof */
-    (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + counted * QUARRY_CHUNKS_LEFT, release);
+    uint64_t change = QUARRY_CHUNKS_VERSION + counted * QUARRY_CHUNKS_LEFT - (counted != 0);
+    (void)simt_add_u64(&s->head->word, change, release);
     simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
 }
 
@@ -146,6 +150,7 @@ SIMT_FN uint32_t quarry_run_fresh(const struct quarry_chunks *s, uint32_t group,
     }
     first = simt_shuffle_u32(group, first, leader);
     end = simt_shuffle_u32(group, end, leader);
+    simt_sync(group); /* in transit before others give what is behind their runs */
     uint32_t begin = (first + window - 1u) & ~(window - 1u), rank = simt_rank(needs);
     uint32_t at = begin + rank * window, last = simt_popc_u32(needs) - 1u, to = at + window;
     int mine = (needs >> simt_lane() & 1u) != 0, gets = mine && at + n <= end;
@@ -194,6 +199,8 @@ SIMT_FN uint32_t quarry_run_take(const struct quarry_chunks *s, uint32_t group, 
         uint32_t some = simt_ballot(group, at != QUARRY_NO_INDEX);
         int won = at != QUARRY_NO_INDEX && simt_rank(some) < simt_popc_u32(needs) && quarry_run_try(s, at, n);
         uint32_t got = simt_ballot(group, won), order_ = simt_rank(needs);
+        if (got)
+            simt_sync(group); /* what others acquired, before it is subtracted */
         if (rank == 0 && got)
             (void)simt_sub_u64(&s->head->word, (uint64_t)simt_popc_u32(got) * n * QUARRY_CHUNKS_LEFT,
                                relaxed);

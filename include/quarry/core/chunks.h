@@ -7,23 +7,27 @@
  *               version   | chunks left | in transit
  *     fresh     number of the next chunk that was never used; stops at the end
  *     returned  a queue with room for all
+ *     where     a hint where chunks that become blocks are looked for first; it is seldom changed, so many may read it
  *     map       of 32 chunks: 63 .. 32 | 31 .. 0        Only where runs of chunks are taken (core/chunk_runs.h)
  *                             hinted   | left
  *
  * Who wants chunks first claims them from `word`: it lowers `chunks left`, and is in transit.  If that took it below
  * 0 the claim is for less.  Then it takes numbers, as many as it can get out of the queue, the others from `fresh`.
  * When it has them it leaves the transit, and gives back what was too much.  Who returns chunks puts their
- * numbers into the queue, and then raises `chunks left` and `version`.
+ * numbers into the queue, in transit, and then raises `chunks left` and `version`.
  *
  * A claim finds its numbers: chunks left are never more than numbers in the queue and fresh ones, less those
  * that other claims will take.  Another claim may keep some for a moment: `fresh` overshoots its end and is
  * put back, the queue's count falls below 0 and is put back.  Who finds fewer then gives the rest of its claim
  * back, and asks again.
  *
- * Who wants chunks that become blocks as they are, while none has come back, takes fresh numbers first and claims
- * afterwards: mostly nobody waits for `word` then.  Until it has claimed, `chunks left` is too much, and others may
- * claim what they won't find; they give it back.  What is left is never more than `word` says while nobody is in
- * transit.
+ * Who wants chunks that become blocks as they are takes numbers first, where the hint says, and claims afterwards: so
+ * nobody waits for `word` then.  Until it has claimed, `chunks left` is too much, and others may claim what they won't
+ * find; they give it back.
+ *
+ * Who returns chunks is in transit before anybody can take them, and until they are in `word`.  For who takes one may
+ * subtract it from `word` at once: it has acquired the number, or the bit, so its subtraction comes after the
+ * beginning of that transit.  So what is left is never more than `word` says while nobody is in transit.
  *
  * With a map it says which chunks have come back and are left: who clears a bit has the chunk.  Numbers in the queue
  * are hints, as runs are taken without them.  Each such chunk has one, which `hinted` says; who has taken a hint
@@ -63,6 +67,12 @@ SIMT_STATIC_ASSERT((uint64_t)QUARRY_CHUNKS_MOST * 2u * QUARRY_CHUNKS_LEFT == QUA
 SIMT_STATIC_ASSERT(QUARRY_CHUNKS_LEFT *SIMT_LANES <= QUARRY_CHUNKS_MOST,
                    "what all lanes claim too much is told from what is left");
 
+enum quarry_chunks_where {
+    QUARRY_CHUNKS_FRESH, /* nothing came back since somebody looked in vain */
+    QUARRY_CHUNKS_CAME,  /* something came back */
+    QUARRY_CHUNKS_NONE   /* nothing is left: who asks looks at `word` at once */
+};
+
 /* What many threads change at once lies 256 bytes apart. */
 struct quarry_chunks_head {
     uint64_t word;
@@ -71,6 +81,8 @@ struct quarry_chunks_head {
     uint32_t unused_too[63];
     uint32_t runs; /* chunks that core/chunk_runs.h has begun to look at, from the end on */
     uint32_t unused_as_well[63];
+    uint32_t where; /* enum quarry_chunks_where */
+    uint32_t unused_besides[63];
     struct quarry_index_queue_ends returned;
 };
 
@@ -94,25 +106,65 @@ SIMT_FN void quarry_chunks_init(const struct quarry_chunks *s, uint64_t thread, 
         s->head->word = s->count * QUARRY_CHUNKS_LEFT;
         s->head->fresh = 0;
         s->head->runs = 0;
+        s->head->where = QUARRY_CHUNKS_FRESH;
     }
     for (uint64_t i = thread; s->map && i < quarry_chunks_fields(s->count); i += threads)
         s->map[i] = 0;
     quarry_index_queue_init(&s->returned, 0, thread, threads);
 }
 
-/* Takes the number of a claim out of the queue, and the chunk, unless that has gone: QUARRY_NO_INDEX.  Progress: as
+/* Takes the number of a claim out of the queue, and the chunk, unless that has gone: QUARRY_NO_INDEX.  Lanes whose
+ * chunks lie together, as they mostly do, change the map by one atomic.  Scope: group, reconverged.  Progress: as
  * quarry_index_queue_take. */
+SIMT_FN uint32_t quarry_chunks_hints(const struct quarry_chunks *s, uint32_t group, uint32_t ticket)
+{
+    uint32_t chunk = quarry_index_queue_take(&s->returned, ticket), leader = simt_ctz_u32(group);
+    uint32_t field = chunk / 32u, bits = 1u << chunk % 32u, bit = bits, left = 0;
+    if (!s->map)
+        return chunk;
+    int joint = simt_all(group, field == simt_shuffle_u32(group, field, leader));
+    if (joint)
+        bits = simt_reduce_or_u32(group, bit);
+    if (!joint || simt_rank(group) == 0) /* acquire: pairs with the releases of those who set them */
+        left = (uint32_t)simt_and_u64(&s->map[field], ~((uint64_t)bits << 32 | bits), acquire);
+    simt_sync(group); /* what the first lane has acquired all know */
+    if (joint)
+        left = simt_shuffle_u32(group, left, leader);
+    if (!(left & bit))
+        return QUARRY_NO_INDEX;
+    return chunk;
+}
+
+/* The same for the calling lane alone. */
 SIMT_FN uint32_t quarry_chunks_hint(const struct quarry_chunks *s, uint32_t ticket)
 {
     uint32_t chunk = quarry_index_queue_take(&s->returned, ticket);
     uint64_t bit = (uint64_t)1 << chunk % 32u;
-    /* acquire: pairs with the releases of those who set it */
+    /* acquire: as above */
     if (s->map && !(simt_and_u64(&s->map[chunk / 32u], ~(bit << 32 | bit), acquire) & bit))
         return QUARRY_NO_INDEX;
     return chunk;
 }
 
-/* A chunk is left again.  Returns whether the caller is to put its number. */
+/* A chunk of each lane of a group is left again; all others.  Returns whether the caller is to put its number.
+ * Scope: group, reconverged and synced. */
+SIMT_FN int quarry_chunks_leave_all(const struct quarry_chunks *s, uint32_t group, uint32_t chunk)
+{
+    uint32_t leader = simt_ctz_u32(group), field = chunk / 32u, bits = 1u << chunk % 32u, bit = bits,
+             hinted = 0;
+    if (!s->map)
+        return 1;
+    int joint = simt_all(group, field == simt_shuffle_u32(group, field, leader));
+    if (joint)
+        bits = simt_reduce_or_u32(group, bit);
+    if (!joint || simt_rank(group) == 0) /* release: pairs with the acquires of those who clear them */
+        hinted = (uint32_t)(simt_or_u64(&s->map[field], (uint64_t)bits << 32 | bits, release) >> 32);
+    if (joint)
+        hinted = simt_shuffle_u32(group, hinted, leader);
+    return (hinted & bit) == 0;
+}
+
+/* The calling lane's chunk is left again.  Returns whether the caller is to put its number. */
 SIMT_FN int quarry_chunks_leave(const struct quarry_chunks *s, uint32_t chunk)
 {
     uint64_t bit = (uint64_t)1 << chunk % 32u;
@@ -133,7 +185,7 @@ SIMT_FN int quarry_chunks_is_empty(uint64_t word)
     return quarry_chunks_left(word) == 0 && (word & QUARRY_CHUNKS_TRANSIT) == 0;
 }
 
-/* Takes up to n numbers that were never used.  The caller has seen that there are some.
+/* Takes up to n numbers that were never used.
  * Returns how many; *first is the first of them. */
 SIMT_FN uint32_t quarry_chunks_draw(const struct quarry_chunks *s, uint32_t n, uint32_t *first)
 {
@@ -145,15 +197,6 @@ SIMT_FN uint32_t quarry_chunks_draw(const struct quarry_chunks *s, uint32_t n, u
     return got;
 }
 
-/* The same for who has claimed nothing, if no number has come back. */
-SIMT_FN uint32_t quarry_chunks_first(const struct quarry_chunks *s, uint32_t n, uint32_t *first)
-{
-    /* Both are under way at once. */
-    uint32_t fresh = simt_load_u32(&s->head->fresh, relaxed);
-    int32_t came = (int32_t)simt_load_u32(&s->returned.ends->count, relaxed);
-    return came > 0 || fresh >= s->count ? 0 : quarry_chunks_draw(s, n, first);
-}
-
 /* Numbers that a lane has got for its group. */
 struct quarry_chunks_grant {
     uint32_t ticket; /* of the queue, for the first `returned` lanes */
@@ -161,6 +204,37 @@ struct quarry_chunks_grant {
     uint32_t returned, fresh;
     uint32_t claimed; /* chunks: the lane is in transit; 0: it is not, and has claimed nothing yet */
 };
+
+/* Numbers for who has claimed nothing, as many as are found where the hint says; or none.  quarry_chunks_settle must
+ * follow.  Never waits. */
+SIMT_FN struct quarry_chunks_grant quarry_chunks_first(const struct quarry_chunks *s, uint32_t n)
+{
+    struct quarry_chunks_grant g = {0, 0, 0, 0, 0};
+    uint32_t *hint = &s->head->where, where = simt_load_u32(hint, relaxed);
+    if (where == QUARRY_CHUNKS_CAME) {
+        g.returned = quarry_index_queue_claim_likely(&s->returned, n);
+        if (g.returned) {
+            g.ticket = quarry_index_queue_front(&s->returned, g.returned);
+            return g;
+        }
+        where = simt_load_u32(&s->head->fresh, relaxed) < s->count ? QUARRY_CHUNKS_FRESH : QUARRY_CHUNKS_NONE;
+        simt_store_u32(hint, where, relaxed);
+    }
+    if (where == QUARRY_CHUNKS_FRESH) {
+        g.fresh = quarry_chunks_draw(s, n, &g.first);
+        if (g.fresh == 0)
+            simt_store_u32(hint, QUARRY_CHUNKS_CAME, relaxed);
+    }
+    return g;
+}
+
+/* Chunks have come back: the hint says so.
+ *   where   what it says: who knows that must not wait for it */
+SIMT_FN void quarry_chunks_came(const struct quarry_chunks *s, uint32_t where)
+{
+    if (where != QUARRY_CHUNKS_CAME)
+        simt_store_u32(&s->head->where, QUARRY_CHUNKS_CAME, relaxed);
+}
 
 /* Claims up to n chunks.  quarry_chunks_settle must follow. */
 SIMT_FN struct quarry_chunks_grant quarry_chunks_claim(const struct quarry_chunks *s, uint32_t n)
@@ -199,8 +273,8 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
         struct quarry_chunks_grant g = {0, 0, 0, 0, 0};
         simt_sync(group); /* what other lanes returned is in what is read now */
         if (simt_rank(group) == 0 && !deals && vain == 0)
-            g.fresh = quarry_chunks_first(s, simt_popc_u32(needs), &g.first);
-        if (simt_rank(group) == 0 && g.fresh == 0) {
+            g = quarry_chunks_first(s, simt_popc_u32(needs));
+        if (simt_rank(group) == 0 && g.returned + g.fresh == 0) {
             /* A look first: who fails adds to no transit.  acquire: pairs with the release in quarry_chunks_end */
             *seen = simt_load_u64(&s->head->word, acquire);
             if (quarry_chunks_left(*seen) != 0)
@@ -211,20 +285,22 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
         uint64_t where = simt_shuffle_u64(group, g.ticket | (uint64_t)g.first << 32, leader);
         uint32_t many = simt_shuffle_u32(group, g.returned | g.fresh << 8 | none << 16, leader);
         uint32_t returned = many & 0xffu, fresh = many >> 8 & 0xffu, rank = simt_rank(needs);
-        if (needs >> simt_lane() & 1u) {
-            if (rank < returned)
-                chunk = quarry_chunks_hint(s, (uint32_t)where + rank);
-            else if (rank - returned < fresh)
-                chunk = (uint32_t)(where >> 32) + rank - returned;
-        }
+        int mine = (needs >> simt_lane() & 1u) != 0, takes = mine && rank < returned;
+        uint32_t takers = returned ? simt_ballot(group, takes) : 0;
+        if (takes)
+            chunk = quarry_chunks_hints(s, takers, (uint32_t)where + rank);
+        else if (mine && rank - returned < fresh)
+            chunk = (uint32_t)(where >> 32) + rank - returned;
         uint32_t got = needs & simt_ballot(group, chunk != QUARRY_NO_INDEX);
+        if (returned)
+            simt_sync(group); /* what others acquired, before it is subtracted */
         if (simt_rank(group) == 0) {
             quarry_chunks_settle(s, g.claimed, simt_popc_u32(got), deals);
             if (got == 0 && !none)
                 simt_backoff();
         }
         if (deals && s->map && returned) { /* some may have gone: the first lanes of `needs` get the others */
-            int mine = (needs >> simt_lane() & 1u) && rank < simt_popc_u32(got);
+            mine = mine && rank < simt_popc_u32(got);
             uint32_t from =
                 simt_shuffle_u32(group, chunk, mine ? quarry_kth_set_u32(got, rank + 1u) : simt_lane());
             chunk = mine ? from : QUARRY_NO_INDEX;
@@ -279,6 +355,7 @@ SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
         quarry_index_queue_put(&s->returned, quarry_index_queue_back(&s->returned, 1), chunk);
         quarry_index_queue_add(&s->returned, 1);
     }
+    quarry_chunks_came(s, QUARRY_CHUNKS_NONE); /* seldom: no look */
     /* release: who sees it counted sees its bit; pairs with the acquire of who looks for runs (core/chunk_runs.h) */
     (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + QUARRY_CHUNKS_LEFT - 1u, release);
     simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
@@ -288,7 +365,14 @@ SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
  * Never waits but for the group. */
 SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, uint32_t chunk)
 {
-    uint32_t puts = simt_ballot(group, quarry_chunks_leave(s, chunk)), n = simt_popc_u32(puts), ticket = 0;
+    uint32_t where = QUARRY_CHUNKS_NONE;
+    if (simt_rank(group) == 0) {
+        quarry_chunks_begin(s);
+        where = simt_load_u32(&s->head->where, relaxed); /* long before it is needed */
+    }
+    simt_sync(group); /* in transit before anybody can take them: their bits and numbers are released */
+    uint32_t puts = simt_ballot(group, quarry_chunks_leave_all(s, group, chunk)), n = simt_popc_u32(puts),
+             ticket = 0;
     if (simt_rank(group) == 0 && n)
         ticket = quarry_index_queue_back(&s->returned, n);
     ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group));
@@ -298,9 +382,10 @@ SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, u
     if (simt_rank(group) == 0) {
         if (n)
             quarry_index_queue_add(&s->returned, n);
+        quarry_chunks_came(s, where);
         /* release: as in quarry_chunks_return */
-        (void)simt_add_u64(&s->head->word, QUARRY_CHUNKS_VERSION + simt_popc_u32(group) * QUARRY_CHUNKS_LEFT,
-                           release);
+        (void)simt_add_u64(&s->head->word,
+                           QUARRY_CHUNKS_VERSION + simt_popc_u32(group) * QUARRY_CHUNKS_LEFT - 1u, release);
         simt_fence(acq_rel); /* as in quarry_chunks_return; the sync below passes it on */
     }
     simt_sync(group); /* and counted, before any lane asks again */

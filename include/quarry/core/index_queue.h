@@ -64,17 +64,25 @@ SIMT_FN void quarry_index_queue_init(const struct quarry_index_queue *q, uint32_
         q->slot[i] = QUARRY_NO_INDEX;
 }
 
-/* Claims up to n numbers.  Returns how many: the caller must take so many.  Never waits. */
-SIMT_FN uint32_t quarry_index_queue_claim(const struct quarry_index_queue *q, uint32_t n)
+/* Claims up to n numbers of a queue that is likely to have some.  Returns how many: the caller must take so many.  It
+ * draws its tickets afterwards: drawn before, they would leave gaps where it gets less, and others would look far for
+ * those numbers.  Never waits. */
+SIMT_FN uint32_t quarry_index_queue_claim_likely(const struct quarry_index_queue *q, uint32_t n)
 {
     uint32_t *count = &q->ends->count;
-    if ((int32_t)simt_load_u32(count, relaxed) <= 0)
-        return 0;
     int32_t before = (int32_t)simt_sub_u32(count, n, relaxed);
     uint32_t got = before <= 0 ? 0 : (uint32_t)before < n ? (uint32_t)before : n;
     if (got < n)
         (void)simt_add_u32(count, n - got, relaxed);
     return got;
+}
+
+/* The same of a queue that may have none: a look first, so that who fails changes nothing. */
+SIMT_FN uint32_t quarry_index_queue_claim(const struct quarry_index_queue *q, uint32_t n)
+{
+    if ((int32_t)simt_load_u32(&q->ends->count, relaxed) <= 0)
+        return 0;
+    return quarry_index_queue_claim_likely(q, n);
 }
 
 /* Says that n numbers more are in slots, or that so many claims are given back. */

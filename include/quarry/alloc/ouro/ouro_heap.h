@@ -146,6 +146,28 @@ SIMT_FN int quarry_ouro_mark(const struct quarry_ouro *h, uint32_t chunk, uint32
     return live != ((before & bit) != 0);
 }
 
+/* The same of a page of each lane of a group.  They are mostly neighbours, and then it is one atomic.
+ * Returns whether the caller's was what it should have been; of one that becomes a block no particular value.
+ * Scope: group, reconverged.  All marks come before what any lane does afterwards. */
+SIMT_FN int quarry_ouro_mark_all(const struct quarry_ouro *h, uint32_t group, uint32_t chunk, uint32_t page,
+                                 int live)
+{
+    uint32_t *field = quarry_chunk_field(&h->table, h->live, chunk, page);
+    uint32_t bit = 1u << page % 32u, leader = simt_ctz_u32(group),
+             number = chunk * h->table.fields + page / 32u;
+    int joint = simt_all(group, number == simt_shuffle_u32(group, number, leader)), was = 1;
+    uint32_t bits = joint ? simt_reduce_or_u32(group, bit) : bit, before = 0;
+    joint = joint && simt_popc_u32(bits) == simt_popc_u32(group); /* else two free one block */
+    if (!joint)
+        was = quarry_ouro_mark(h, chunk, page, live);
+    else if (simt_rank(group) == 0)
+        before = live ? simt_or_u32(field, bits, relaxed) : simt_and_u32(field, ~bits, relaxed);
+    simt_sync(group);
+    if (joint && !live)
+        was = (simt_shuffle_u32(group, before, leader) & bit) != 0;
+    return was;
+}
+
 /* A whole chunk, or the first one of several, is no block any more, if it was one: its class alone says that.  A bit
  * for each would be in another cache line for each.
  *   class_   what it should have been
