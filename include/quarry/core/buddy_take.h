@@ -87,11 +87,14 @@ SIMT_FN void quarry_buddy_seem(const struct quarry_buddy *b, uint64_t full)
 SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order, int stays)
 {
     uint32_t h = order, owed = 1u - quarry_semaphore_ask(&b->units[h], 1), promised, seen;
-    uint32_t since =
-        0; /* what has come, at orders that have refused the caller, less what it had seen there before */
+    /* What has come to orders that have refused the caller, less what it had seen there before.  Volatile: in memory, as
+     * the switch over all allocators would have seven registers more. */
+    volatile uint32_t since = 0;
     for (;;) {
         for (promised = 0; owed && !promised;) {
             promised = quarry_semaphore_look(&b->units[h], &owed, QUARRY_BUDDY_BATCH, &seen);
+            if (promised)
+                since -= seen;
             if (owed == 0 || promised)
                 break;
             if (!stays && quarry_buddy_seems_full(b)) {
@@ -108,15 +111,17 @@ SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order,
         }
         if (h < b->top) {
             simt_fence(acq_rel); /* what this order's semaphore said comes before what the next one says */
-            since -= seen;
             h++;
             owed = 1u - quarry_semaphore_ask(&b->units[h], 1);
             continue;
         }
         quarry_buddy_seem(b, 1);
-        since -= seen;
-        while (quarry_semaphore_withdraw(&b->units[h], &owed, QUARRY_BUDDY_BATCH, &promised)) {
+        SIMT_ROLLED
+        for (;;) {
+            uint32_t refused = quarry_semaphore_withdraw(&b->units[h], &owed, QUARRY_BUDDY_BATCH, &promised);
             since += quarry_semaphore_since(&b->units[h], 0);
+            if (!refused) /* it promises anew there */
+                break;
             if (h == order)
                 return since % QUARRY_SEMAPHORE_CHANGES ? QUARRY_BUDDY_AGAIN : QUARRY_BUDDY_NO_ORDER;
             simt_fence(acq_rel); /* likewise, on the way down */
@@ -124,7 +129,6 @@ SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order,
             owed = 1;
             promised = QUARRY_BUDDY_BATCH;
         }
-        since += quarry_semaphore_since(&b->units[h], 0); /* it promises anew there */
     }
 }
 
