@@ -194,7 +194,7 @@ SIMT_FN uint32_t blocks_ask_relaxed_once(const struct blocks_case *a, uint32_t n
 {
     uint64_t before = simt_sub_u64(&a->semaphore->units, n, relaxed);
     (void)simt_sub_u64(&a->semaphore->balance, n * QUARRY_SEMAPHORE_UNIT, relaxed);
-    return quarry_semaphore_part((int64_t)before, n);
+    return quarry_semaphore_part(quarry_semaphore_there(before), n);
 }
 
 SIMT_FN uint32_t blocks_try_once(const struct blocks_case *a, uint32_t n)

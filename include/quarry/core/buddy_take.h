@@ -94,7 +94,7 @@ SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order,
         for (promised = 0; owed && !promised;) {
             promised = quarry_semaphore_look(&b->units[h], &owed, QUARRY_BUDDY_BATCH, &seen);
             if (promised)
-                since -= seen;
+                since = since - seen; /* C++20 has no -= of what is volatile */
             if (owed == 0 || promised)
                 break;
             if (!stays && quarry_buddy_seems_full(b)) {
@@ -119,7 +119,7 @@ SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order,
         SIMT_ROLLED
         for (;;) {
             uint32_t refused = quarry_semaphore_withdraw(&b->units[h], &owed, QUARRY_BUDDY_BATCH, &promised);
-            since += quarry_semaphore_since(&b->units[h], 0);
+            since = since + quarry_semaphore_since(&b->units[h], 0);
             if (!refused) /* it promises anew there */
                 break;
             if (h == order)
