@@ -94,10 +94,10 @@ SIMT_KERNEL_DECLARE(
     promise_sieve); /* frees all blocks but those of threads whose number is a multiple of turns */
 /* All ask once, in vain; box[0] becomes what the slowest took, by the clock. */
 SIMT_KERNEL_DECLARE(promise_clock);
-SIMT_KERNEL_DECLARE(promise_turn); /* who has a block frees it; who has none takes one, at the same time */
-SIMT_KERNEL_DECLARE(promise_churn);
-SIMT_KERNEL_DECLARE(promise_beside);
-SIMT_KERNEL_DECLARE(promise_renew); /* malloc, own, check, free, over and over */
+SIMT_KERNEL_DECLARE(promise_turn);   /* who has a block frees it; who has none takes one, at the same time */
+SIMT_KERNEL_DECLARE(promise_churn);  /* malloc, own, check, free, over and over */
+SIMT_KERNEL_DECLARE(promise_beside); /* thread 0 asks once, others malloc and free until it has its answer */
+SIMT_KERNEL_DECLARE(promise_renew);  /* free and ask again, until NULL; who has nothing asks once */
 /* Each thread holds up to `held` blocks of different sizes, takes and frees them in an order of its own, and
  * exchanges some with other threads; in the end nothing lives.  At no time live more than threads * held +
  * boxes blocks, so with as many pages not one malloc of up to a page may fail, if freed space serves other sizes. */

@@ -87,8 +87,8 @@ SIMT_FN void quarry_buddy_seem(const struct quarry_buddy *b, uint64_t full)
 SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order, int stays)
 {
     uint32_t h = order, owed = 1u - quarry_semaphore_ask(&b->units[h], 1), promised, seen;
-    /* What has come to orders that have refused the caller, less what it had seen there before.  It is volatile, as the
-     * switch over all allocators has seven registers more else. */
+    /* What has come to orders that have refused the caller, less what it had seen there before.  It is volatile:
+     * in a register it costs the switch over all allocators seven. */
     volatile uint32_t since = 0;
     for (;;) {
         for (promised = 0; owed && !promised;) {
