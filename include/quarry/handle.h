@@ -15,7 +15,7 @@ struct quarry_log_event {
 };
 
 struct quarry_log {
-    uint64_t tickets; /* drawn since the host emptied the log; what is over room counts lost events */
+    uint64_t tickets; /* drawn since the host emptied the log.  More than `room`: the rest are lost events */
     uint64_t room;    /* of events */
     struct quarry_log_event *events;
 };
@@ -27,7 +27,7 @@ struct quarry_counters {
     uint64_t failed;        /* for want of space */
     uint64_t refused;       /* larger than any block */
     uint64_t last_bytes;    /* size of the last of either */
-    uint32_t misfit;        /* what a kernel that this heap does not fit is compiled for (fixed.h); 0: none */
+    uint32_t misfit;        /* not 0: a kernel that is compiled for other heaps called; its code (fixed.h) */
     struct quarry_log *log; /* NULL: the heap is not recorded */
 };
 

@@ -145,8 +145,8 @@ struct quarry_allocator_info {
     uint32_t options;    /* how many it has: quarry_allocator_option */
     uint32_t registers;  /* budget of a kernel that only mallocs, on a GPU */
 
-    /* The largest alignment option that it takes, bytes.  16: its blocks are never aligned to more, and
-     * quarry_aligned_alloc refuses that, too, but for heaps with QUARRY_DISTRIBUTION_WARP. */
+    /* The largest value of the option `alignment` that it takes, bytes.  16: no block is aligned to more, and
+     * quarry_aligned_alloc refuses more, unless the heap has QUARRY_DISTRIBUTION_WARP. */
     uint64_t max_alignment;
 
     /* NULL means that nothing which fits was free at some instant.  0: as its page says. */
@@ -165,9 +165,9 @@ struct quarry_allocator_info {
      * quarry_available_slots, no reset, no debug mode, no live blocks in statistics, no sizes. */
     int counts_slots;
 
-    /* A block is a page: larger requests are refused, also those of quarry_aligned_alloc that need more to be
-     * aligned.  0: smaller blocks may share a page, and, unless page_parts, larger ones are had up to
-     * quarry_heap_description.max_block_bytes. */
+    /* A block is a page.  Larger requests are refused.  So is a quarry_aligned_alloc that needs more than a page
+     * because of its alignment.  0: smaller blocks may share a page.  Then larger ones may have several, up to
+     * quarry_heap_description.max_block_bytes, unless page_parts is 1. */
     int whole_pages;
 
     /* An empty heap has room for `pages` blocks of page_bytes. */
@@ -312,16 +312,16 @@ struct quarry_heap_options {
      * policies that are fixed when they are compiled (quarry/policy.h) can't count, and leave the heap alone. */
     int statistics;
 
-    /* Types of objects: of allocator "objects", which it then is if there is no name.  The heap has typed objects
-     * (quarry/object.h), and its pages the bytes that the schema says.  Stays the caller's, and must stay while the
-     * heap is there.  Not with statistics, a policy or QUARRY_POOL_MALLOC; debug is one of objects then, not of blocks.
-     * NULL: none. */
+    /* Types of objects.  The heap then has typed objects (quarry/object.h).  Its allocator is "objects": name that
+     * one or none.  Its pages have the bytes that the schema says.  The schema stays the caller's, and must be there
+     * as long as the heap.  Not with statistics, a policy or QUARRY_POOL_MALLOC.  With debug the objects are checked,
+     * and blocks of malloc are not.  NULL: no typed objects. */
     const struct quarry_schema *schema;
 };
 /* The range of page_bytes.  core/layout.h has it, too; a compiler that sees both compares them. */
 #define QUARRY_MIN_PAGE_BYTES 16u
 #define QUARRY_MAX_PAGE_BYTES (1u << 20) /* the range's other end */
-#define QUARRY_DEBUG_PAGE_BYTES 64u      /* what a page of a heap in debug mode takes more */
+#define QUARRY_DEBUG_PAGE_BYTES 64u      /* by which each page of a heap in debug mode is larger */
 #define QUARRY_MAX_ALIGNMENT (1u << 20)  /* of quarry_heap_options.alignment */
 
 /* Options that are all defaults. */
@@ -444,8 +444,8 @@ struct quarry_statistics {
  * the target's stream.
  *
  * COMBINATION if a kernel that is compiled for other heaps (QUARRY_ALLOCATOR, QUARRY_OOM and so on) has called
- * malloc or free of this one since creation or reset: its mallocs gave NULL, which is counted nowhere else,
- * and its frees did nothing.  The detail says what differs.  *statistics is filled all the same. */
+ * malloc or free of this one since creation or reset.  Its mallocs gave NULL, and its frees did nothing; neither is
+ * counted anywhere else.  The detail says what differs.  *statistics is filled all the same. */
 enum quarry_status quarry_heap_statistics(quarry_heap *heap, struct quarry_statistics *statistics);
 
 /* Requests of similar size. */
@@ -598,14 +598,14 @@ struct quarry_grid {
  * CPU: has run when this returns.  DEADLOCK if nothing advanced any more, ASSERT if an assertion failed or a
  * lane ran beyond its stack; the detail says where.  Memory is then as the lanes left it: a heap that they were
  * using needs quarry_heap_reset.  MEMORY if there is none for the lanes' stacks; then no lane has run.  A lane
- * has target.stack_bytes of stack, and 64 KiB behind it belong to nobody.  A function with more than that in
- * its variables may step over these 64 KiB, unless it is compiled with -fstack-clash-protection.  Beyond some
- * 10 000 lanes at a time there are stacks without them.  While a launch runs, it has a handler for SIGSEGV, which
- * leaves other faults to the handler that was there.
+ * has target.stack_bytes of stack, and 64 KiB behind it belong to nobody: so an access there is found.  A function
+ * with more than 64 KiB of variables may step over them, unless it is compiled with -fstack-clash-protection.  With
+ * more than some 10 000 lanes at a time, some stacks have no such bytes behind them.  While a launch runs, it has a
+ * handler for SIGSEGV, which leaves other faults to the handler that was there.
  * BACKEND if the kernel was not compiled for the target's backend.
  * COMBINATION if a handle in the argument is of a heap that the kernel is not compiled for (QUARRY_ALLOCATOR,
- * QUARRY_OOM and so on); nothing runs.  A handle that the argument only points to is not seen: for it
- * quarry_heap_statistics and quarry_heap_check say so afterwards.
+ * QUARRY_OOM and so on); nothing runs.  A handle that the argument only points to is not seen here.  Then
+ * quarry_heap_statistics and quarry_heap_check of that heap tell it afterwards.
  *
  * Launches are numbered, from 1 on in each process.  Blocks of a heap in debug mode know the number of their launch.
  * It may be that of another, or 0, if launches run on the device at the same time, in several streams or threads; and

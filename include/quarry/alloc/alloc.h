@@ -43,13 +43,14 @@
  *       *context is the calling lane's own (core/context.h); quarry_step(context) with each probe.
  *
  *   void quarry_F_free(const struct quarry_F *x, void *block)
- *       block came from quarry_F_malloc of this heap, is live, and its malloc happens-before this call.
- *       It may be any address less than layout->free_reach bytes behind that (quarry_aligned_alloc).
- *       What the caller wrote before happens-before what the next owner does.  Never waits for memory, and
- *       mostly for nobody; tbuddy and ualloc wait for bounded sections of others.
- *       A debug build asserts that the block is live, as far as its structures tell.  In any build an
- *       address that is no live block's, whatever it is, leads to no write outside them and to no
- *       endless loop.
+ *       block came from quarry_F_malloc of this heap, is live, and its malloc happens-before this call.  An
+ *       address inside the block is good, too, less than layout->free_reach bytes behind its first
+ *       (quarry_aligned_alloc).
+ *       What the caller wrote before happens-before what the next owner does.  Never waits for memory.  Most
+ *       families wait for nobody; tbuddy and ualloc wait for bounded sections of others.
+ *       A debug build asserts that the block is live, as far as the heap's structures tell.  In any build
+ *       `block` may be an address of no live block: then nothing is written outside these structures, and
+ *       the call ends.
  *
  *   void quarry_F_trim(const struct quarry_F *x, void *block, void *user, uint64_t bytes)
  *       block came from quarry_F_malloc, is live and the caller's.  Gives back of it, as quarry_F_free would,
@@ -62,8 +63,8 @@
  *       Thread `thread` of `threads` finishes its share of what frees have put off, and gives back what mallocs
  *       keep for others; nothing else runs.  The library calls it before whatever the host asks of an idle heap;
  *       then find and census are exact.
- *       Before, both may take a block that was freed, or is kept, for a live one.  Malloc may not: it finds such
- *       space before it returns NULL.  The heap may be corrupt.  A family that has nothing of both has
+ *       Before that call, they may take a block that was freed, or is kept, for a live one.  Malloc may not: it
+ *       finds such space before it returns NULL.  The heap may be corrupt.  A family that does neither has
  *           #define quarry_F_settle QUARRY_NOTHING_TO_SETTLE
  *
  *   enum quarry_place quarry_F_find(const struct quarry_F *x, const void *address,
@@ -80,8 +81,8 @@
  *                        struct quarry_census *sum)
  *       Adds the calling lane's share of the heap's census to *sum; `bytes`, at least 1, is what slots are
  *       counted for.
- *       Scope: share->group, reconverged.  Unless share->idle others may malloc and free meanwhile: what
- *       they change is read by atomics, and nothing of the blocks is; and only sum->slots is asked for.
+ *       Scope: share->group, reconverged.  Unless share->idle others may malloc and free meanwhile.  Then what
+ *       they change is read by atomics, the blocks are not read, and only sum->slots is asked for.
  *
  * Callers above have already dealt with size 0, sizes over max_block, free(NULL), and count the NULLs.
  * Families never include one another; steps that two share are in core/. */

@@ -12,8 +12,8 @@ enum quarry_layout_result {
     QUARRY_LAYOUT_OK,
     QUARRY_LAYOUT_PAGE_BYTES, /* page size outside 16 .. 1 MiB or no multiple of 16 */
     QUARRY_LAYOUT_PAGES,      /* more pages than the allocator can number */
-    QUARRY_LAYOUT_OPTION,     /* option number wrong_option has a value that can't be */
-    QUARRY_LAYOUT_LOW_FREE,   /* a share so low that it would take more than QUARRY_MAX_PROBES probes */
+    QUARRY_LAYOUT_OPTION,     /* option number wrong_option has a value that it can't have */
+    QUARRY_LAYOUT_LOW_FREE,   /* a share so low that to infer it takes more than QUARRY_MAX_PROBES probes */
     QUARRY_LAYOUT_ALIGNMENT,  /* blocks would not begin at multiples of the alignment */
     QUARRY_LAYOUT_POOL        /* the pool can't hold that many pages, or not even one */
 };
@@ -30,7 +30,7 @@ struct quarry_layout {
     /* in */
     unsigned char *base;      /* of the pool, aligned to `page_align` */
     uint64_t page_align;      /* of `places`: a power of two, at least QUARRY_SECTION_ALIGN and `alignment` */
-    uint64_t bytes;           /* of the pool; UINT64_MAX with pages given asks only how much they need */
+    uint64_t bytes;           /* of the pool.  UINT64_MAX, if pages is given: say only how much they need */
     uint64_t overhead;        /* bytes of each block that are not the user's, mostly 0 */
     int debug;                /* debug mode writes into blocks that are free */
     int watched;              /* find is asked while others malloc and free: debug mode, statistics */
@@ -47,12 +47,12 @@ struct quarry_layout {
     /* in */
     uint32_t types;  /* of a schema (quarry/schema.h), for a family with QUARRY_HAS_TYPES; 0: there is none */
     uint32_t schema; /* its code */
-    uint32_t fields; /* of its types, each with those that it inherits, which debug mode fills; else 0 */
+    uint32_t fields; /* of all its types, inherited ones too, if debug mode is to fill them; else 0 */
     double low_free; /* 0: prove that the heap is full; else infer that less than this share is free */
     /* out */
-    uint32_t wrong_option;                              /* QUARRY_LAYOUT_OPTION: its number */
-    uint64_t most_pages;                                /* QUARRY_LAYOUT_PAGES: how many it takes */
-    const char *wrong_because;                          /* and half a sentence that says what it must be */
+    uint32_t wrong_option;     /* QUARRY_LAYOUT_OPTION: its number */
+    uint64_t most_pages;       /* QUARRY_LAYOUT_PAGES: how many it takes */
+    const char *wrong_because; /* QUARRY_LAYOUT_OPTION: half a sentence that says what it must be */
     struct quarry_section section[QUARRY_MAX_SECTIONS]; /* what lies where, by quarry_layout_section() */
     uint32_t section_count;
     uint64_t used_bytes; /* what the heap occupies from base */
@@ -85,12 +85,12 @@ struct quarry_census {
     uint64_t slots;
     uint64_t faults; /* structures that contradict themselves */
 
-    /* What is told in two places is added here for one and subtracted for the other, times a number of its own
-     * (quarry_census_key): modulo 2^64, 0 if the two agree. */
+    /* Something that two structures tell, such as which blocks are free: one adds it here, times a key
+     * (quarry_census_key), and the other subtracts it.  Modulo 2^64 the sum is 0 if they agree. */
     uint64_t odds;
 };
 
-/* The number of `what`, which is any number: odd, and different from those of others. */
+/* The key of number `what`, any number: it is odd, and no other number has the same. */
 SIMT_FN uint64_t quarry_census_key(uint32_t what)
 {
     return ((uint64_t)quarry_mix_u32(2u * what + 1u) << 32 | quarry_mix_u32(2u * what + 2u)) | 1u;
@@ -172,9 +172,10 @@ SIMT_HOST_FN double quarry_layout_full_pages(double low_free)
  *   probes       of l->option: 0: not given; else as the user wishes
  *   pages_each   pages that a probe looks at
  *   standard     the default when fullness is to be proven
- *   items        of the map that is probed: with few, and no wish of the user's, a sweep is soon cheaper
- * Sets *probes.  A probe of a word of w bits sees w pages, and one of a warp as many words as lanes probe;
- * what counts is pages, so S_L is divided by what a probe sees and rounded up. */
+ *   items        of the map that is probed.  If they are few, and the user has no wish, probes are fewer: a
+ *                sweep is soon cheaper
+ * Sets *probes.  What counts is pages, so S_L is divided by the pages that a probe sees, and rounded up.  A probe
+ * of a word of w bits sees w pages.  A probe of a warp sees as many words as lanes probe. */
 SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout *l, uint64_t *probes,
                                                             uint32_t pages_each, uint32_t standard,
                                                             uint32_t items)
@@ -198,15 +199,15 @@ SIMT_HOST_FN enum quarry_layout_result quarry_layout_probes(struct quarry_layout
  *
  *     void quarry_F_sections(void *heap, struct quarry_layout *l)
  *
- * It is called to measure, for many trial numbers of l->pages, and once more to place.  What it asks for
- * depends on l->pages and on options, never on an address, and does not shrink as pages grow. */
+ * It is called many times to measure, each time with another l->pages, and then once to place.  The sizes that it
+ * asks for depend on l->pages and on options, and never on an address.  More pages never make a size smaller. */
 typedef void (*quarry_layout_sections)(void *heap, struct quarry_layout *l);
 
 /* Appends a section to the pool's map.
  *   name    a literal
  *   align   a power of two, up to what l->base is aligned to
- * Returns where it begins.  One of 0 bytes is not in the map.  A section that no pool can hold, or one more than
- * QUARRY_MAX_SECTIONS, makes l->used_bytes UINT64_MAX. */
+ * Returns where it begins.  A section of 0 bytes is not in the map.  l->used_bytes becomes UINT64_MAX if no pool can
+ * hold the section, or if there are QUARRY_MAX_SECTIONS already. */
 SIMT_HOST_FN void *quarry_layout_section(struct quarry_layout *l, const char *name, uint64_t bytes,
                                          uint64_t align)
 {

@@ -80,8 +80,8 @@ SIMT_FN uint64_t quarry_bitmap_load_relaxed(const struct quarry_bitmap *h, uint3
 SIMT_FN uint64_t quarry_bitmap_load_acquire(const struct quarry_bitmap *h, uint32_t word)
 {
     if (h->word_shift == 5)
-        return simt_load_u32((uint32_t *)h->words + word, acquire) | QUARRY_BITMAP_UPPER;
-    return simt_load_u64((uint64_t *)h->words + word, acquire); /* pairs with quarry_bitmap_free */
+        return simt_load_u32((uint32_t *)h->words + word, acquire) | QUARRY_BITMAP_UPPER; /* Order: a free */
+    return simt_load_u64((uint64_t *)h->words + word, acquire);                           /* Order: a free */
 }
 
 SIMT_FN void quarry_bitmap_or(const struct quarry_bitmap *h, uint32_t word, uint64_t bits)
@@ -95,7 +95,7 @@ SIMT_FN void quarry_bitmap_or(const struct quarry_bitmap *h, uint32_t word, uint
 SIMT_FN void quarry_bitmap_and_release(const struct quarry_bitmap *h, uint32_t word, uint64_t bits)
 {
     if (h->word_shift == 5)
-        simt_and_u32((uint32_t *)h->words + word, (uint32_t)bits, release);
+        simt_and_u32((uint32_t *)h->words + word, (uint32_t)bits, release); /* Order: free */
     else
         simt_and_u64((uint64_t *)h->words + word, bits, release); /* Order: free */
 }
