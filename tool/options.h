@@ -83,7 +83,7 @@ struct result_options {
 struct method_options {
     int given; /* any of the options for a method */
     enum quarry_backend backend;
-    int two_pass;          /* count, prefix sum, write; else pages from a heap, of which the rest is */
+    int two_pass;          /* count, prefix sum, write.  0: pages from a heap, which the rest describes */
     const char *allocator; /* NULL: the library's default; groupby and join have one of their own */
     uint64_t heap_bytes;   /* 0: the command's default */
     uint64_t page_bytes;   /* to 1 MiB, a multiple of 16 */

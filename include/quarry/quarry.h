@@ -549,7 +549,7 @@ void quarry_override_unlink(struct quarry_override_unit *unit);
 /* ---- memory of a target, for programs that run unchanged on both backends ---- */
 
 /* Memory that kernels on the target can use, 256-byte aligned, not initialised.
- *   pool   of which kind; not BUFFER or MALLOC
+ *   pool   kind of memory; not BUFFER or MALLOC
  *   bytes  0 gives NULL
  *   out    receives the address; NULL after an error
  * Returns MEMORY if there is not so much, COMBINATION if the device has no such pool.

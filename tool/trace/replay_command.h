@@ -10,7 +10,7 @@ struct replay_input {
     const char *path; /* NULL: none was given */
     int lossy;
     uint64_t window;
-    uint64_t runs; /* of which times are medians */
+    uint64_t runs; /* times are medians of so many */
 };
 
 /* The options and the argument that fill a struct replay_input. */

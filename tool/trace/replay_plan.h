@@ -17,7 +17,7 @@
 #include "trace/replay_kernels.h"
 
 struct replay_batch {
-    uint64_t first;   /* of its starts, of which it has threads + 1 */
+    uint64_t first;   /* of its starts: it has threads + 1 */
     uint32_t threads; /* a multiple of 32 */
 };
 

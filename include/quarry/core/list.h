@@ -8,8 +8,8 @@
  * reused after a barrier, and it may be inserted again then; or at once, but only at the front: then a reader that
  * stands on it begins anew.
  *
- * Order.  insert: what the writer wrote to the element happens-before what is done by a reader that finds it,
- * by the release of the store that links it and the acquire of the load that follows the link.  remove: a
+ * Order.  insert: what the writer wrote to the element happens-before what a reader does that finds it.  The store
+ * that links it has release, and the load that follows the link has acquire.  remove: a
  * reader whose section begins after the barrier does not find the element (srcu.h).  One that began before may
  * find it or not, and whatever it follows from there leads to the end of the list: an element that was behind
  * the removed one is still linked, or was removed later and keeps its own `next`. */

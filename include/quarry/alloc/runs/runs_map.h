@@ -11,7 +11,7 @@
  *
  * A block is nothing but its bits: a free finds how long it is by looking for the next end bit, in words that
  * hold its own pages, and clears both.  That costs 2 bits a page, wherever blocks begin and however many
- * share a word, and a block of up to 32 pages within one word is taken, and freed, by one atomic.
+ * share a word.  A block of up to 32 pages within one word is taken by one atomic, and freed by one.
  *
  * A claim changes each word of its block by a compare-exchange: it finds the block's pages free there, or
  * leaves the word as it is.  If one word fails it clears in the others what it had set, which was clear
@@ -35,11 +35,11 @@
  * set for a moment and would make others' NULL wrong.
  *
  * A watched heap (layout.h).  Debug mode and statistics ask at any time which block an address is in, so they
- * must see where blocks begin: behind an end bit or a free page.  A claim that is about to fail could set, for
- * a moment, the word below a block at a word's beginning, whose last page would then seem to be part of that
- * block.  So there a claim goes from the block's last word to its first, and what is taken back, as what is
- * freed, from the first to the last: each step is ordered before the next, and a taken page that is no block's
- * last is followed by one of its block.
+ * must see where blocks begin: behind an end bit or a free page.  Suppose that a block begins with its word.  A
+ * claim that is about to fail could set pages of the word below for a moment, without an end bit.  These would
+ * seem to be part of that block.  So in a watched heap a claim goes from the block's last word to its first.  What
+ * is taken back or freed goes from the first to the last.  Each step is ordered before the next.  So a taken page
+ * that is not the last of its block is always followed by a page of its block.
  */
 #ifndef QUARRY_ALLOC_RUNS_MAP_H
 #define QUARRY_ALLOC_RUNS_MAP_H

@@ -198,7 +198,8 @@ SIMT_FN uint32_t quarry_runs_deal(uint32_t group, const struct quarry_runs_view 
                       : start + (k - inside) * each;
 }
 
-/* The end bits of `word` for blocks of the lanes `lanes`, of which `last` is the last page. */
+/* The end bits of `word` for blocks of the lanes `lanes`.
+ *   last   of the calling lane: the last page of its block */
 SIMT_FN uint64_t quarry_runs_ends(uint32_t group, uint32_t lanes, uint32_t last, uint32_t word)
 {
     uint32_t ends = 0;

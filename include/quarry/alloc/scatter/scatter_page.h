@@ -2,11 +2,11 @@
 /* A page that is divided into cells of one size: its word and its fields (the map: alloc/scatter.h).
  *
  * Cells.  The class of a page is how many cells it has; they are as large as that allows.  Up to 32 are in
- * the word itself; more, up to 1024, in fields of 32 at the page's end, or elsewhere in debug mode, which
- * relies on what is free to be left alone.
+ * the word itself.  More, up to 1024, are in fields of 32 at the page's end.  In debug mode, which needs what is free
+ * to be left alone, fields are elsewhere.
  *
- * Who enters a page of fields counts first and sets bits then; who leaves clears the bit first and
- * uncounts then.  So at most as many bits are set as are counted, and whoever has counted finds a clear one
+ * To enter a page of fields a lane counts first and then sets bits.  To leave it clears the bit first and then
+ * uncounts.  So at most as many bits are set as are counted, and whoever has counted finds a clear one
  * without waiting; and a page whose count is 0 has no bits and nobody in it.  A lane that counts n cells
  * where c were counted sets the bits from c to c + n - 1, all with one fetch-or, or two: in a page that
  * nobody has freed of these are clear.  For each that was set already another is looked for.  Count and class
@@ -24,8 +24,8 @@
  * page was empty in between, then of each free's uncounting (or clearing in the word), for that change of the
  * word was before the reset, which continues their release sequences.  A malloc that makes an empty page one
  * of fields holds it BUSY while it clears them, or lets its group clear them and syncs, and publishes it with
- * release; whoever counts there later acquires that, and the lanes for which he counts, of which some set
- * bits themselves, sync with him before. */
+ * release.  Whoever counts there later acquires that.  He counts for several lanes, and some of them set bits
+ * themselves: they sync with him before. */
 #ifndef QUARRY_ALLOC_SCATTER_PAGE_H
 #define QUARRY_ALLOC_SCATTER_PAGE_H
 

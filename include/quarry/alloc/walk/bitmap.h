@@ -10,8 +10,8 @@
  *               version: how often pages of these words were taken, modulo 2^32
  *
  * A malloc locks the word of its first probe without a look.  Later it does not lock a word that looks full.
- * (The paper locks each word: for a full one that is two atomics for nothing, and on a full heap everybody's,
- * on few words.)  A malloc that takes pages of a word locks it, reads it, marks what it gives away by an
+ * (The paper locks each word.  For a full word that is two atomics for nothing.  On a full heap everybody does
+ * so, on few words.)  A malloc that takes pages of a word locks it, reads it, marks what it gives away by an
  * atomic OR, and unlocks, on every path.  It does not store the word that it read: that would undo a free
  * which clears another bit meanwhile.
  *
