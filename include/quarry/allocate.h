@@ -41,8 +41,8 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
             goto asked;
     }
     if (fits) {
-        /* Not a loop, as it is entered at two places: of a loop the compiler computes what does not change once, before
-         * it.  Of the switch that is a little of every allocator, and all of it would live in registers throughout. */
+        /* A jump, and no loop.  What does not change in a loop the compiler computes before it, and keeps in registers.
+         * Of the switch that would be a little of every allocator.  This is entered at two places, so it is no loop. */
     again:
         block = quarry_dispatch_malloc(&heap, context, ask);
         if (composed) {
@@ -62,8 +62,8 @@ SIMT_FN void *quarry_malloc_unnoted(struct quarry_handle heap, struct quarry_con
     return block;
 }
 
-/* As quarry_malloc, and remembers in *context what makes the calling thread's next malloc from the same heap
- * faster, or its blocks lie closer together; with most allocators, nothing.
+/* As quarry_malloc, with a memory: what it notes in *context makes the calling thread's next malloc from the same
+ * heap faster, or lets its blocks lie closer together.  Most allocators note nothing.
  *   context   the calling thread's own, in a local variable; from quarry_context_start, and from then on used
  *             with one heap only */
 SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_context *context, size_t bytes)
@@ -77,9 +77,11 @@ SIMT_FN void *quarry_malloc_with(struct quarry_handle heap, struct quarry_contex
 /* Allocates.
  *   bytes   0 gives NULL
  * Returns a block of at least `bytes` bytes, 16-byte aligned, content unspecified, disjoint from all live
- * blocks, usable by any thread of any kernel until freed; or NULL: the heap is full (and stays usable;
- * its out-of-memory policy may do something else first), or the size is over the heap's max_block_bytes,
- * or the kernel is compiled for other heaps (fixed.h), or the handle is all zero.
+ * blocks, usable by any thread of any kernel until freed.  NULL means one of
+ *   - the heap is full.  It stays usable.  Its out-of-memory policy may do something else first
+ *   - the size is over the heap's max_block_bytes
+ *   - the kernel is compiled for other heaps (fixed.h)
+ *   - the handle is all zero
  * Scope: a lane; any subset of a warp's lanes may call, divergent, with different sizes and heaps.
  * Threads: may run at the same time as any other malloc and free of any heap.
  * Progress and order: see the allocator's header. */
@@ -91,10 +93,10 @@ SIMT_FN void *quarry_malloc(struct quarry_handle heap, size_t bytes)
 
 /* Frees.
  *   block   live, from quarry_malloc of this heap, by any thread of any kernel whose malloc
- *           happens-before this call; NULL is a no-op, and so is a free of a heap from which malloc
- *           gives NULL because of the kernel or the handle.  Anything else is a mistake: debug builds assert
- *           it; without, it is left alone where the allocator sees it, and at worst frees another block,
- *           but nothing outside the heap's pool is written.  (Not so with allocator cuda.)
+ *           happens-before this call.  NULL is a no-op.  With a handle of zeros, or of a heap that the kernel is
+ *           not compiled for, every free is a no-op.  Any other address is a mistake.  Debug builds assert it.
+ *           Other builds leave it alone if the allocator sees it.  At worst another block is freed, but nothing
+ *           outside the heap's pool is written.  (Not so with allocator cuda.)
  * Scope, threads: as quarry_malloc.  Never waits.
  * Order: what was written to the block before happens-before its reuse. */
 SIMT_FN void quarry_free(struct quarry_handle heap, void *block)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device's side of a recording: each malloc and free of a recorded heap leaves an event in a log, which
- * the host empties between launches (trace.h).  Included by device.h if QUARRY_TRACE is defined; without it
+ * the host empties between launches (trace.h).  Included by allocate.h if QUARRY_TRACE is defined; without it
  * malloc and free are what they were, to the instruction.
  *
  * The log is an array in memory of the target.  An event's place in it is its ticket, drawn from one counter:

@@ -2,21 +2,21 @@
 /* What a malloc and a free of a heap do beside the allocator's, by the heap's policies.
  * docs/reference/policies.md is for users.
  *
- * device.h calls the allocator in one place only; a heap that is not all defaults takes two steps around it:
+ * allocate.h calls the allocator in one place only.  A heap that is not all defaults takes two steps around it:
  *
  *     asks = quarry_request_begin(...)           or another lane asks for this one
  *     do  block = asks ? allocator's malloc : NULL
  *     while (quarry_request_go_on(...))          the user's block, or another try
  *
- * Policies are the heap's own, read from the pool by functions that are not inlined.  Or they are fixed when
+ * Policies are the heap's own: functions that are not inlined read them from the pool.  Or they are fixed when
  * the kernel is compiled, by any of
  *
  *     QUARRY_ALIGNMENT       a number; 16 unless defined
  *     QUARRY_DISTRIBUTION    none or warp; none unless defined
  *     QUARRY_OOM             null, wait, trap or hook; null unless defined
  *
- * and then every heap passed in must have these, all of them, and neither be in debug mode nor count (fixed.h says
- * what happens else).  That is inlined, and leaves nothing where nothing is to be done.
+ * Then every heap passed in must have exactly these policies, and neither be in debug mode nor count; fixed.h says
+ * what happens to others.  That is inlined, and leaves nothing where nothing is to be done.
  *
  * QUARRY_OOM_HOOK, if defined, names the function that a malloc calls for want of space, if the heap's policy
  * is QUARRY_OOM_CALL.  It must be declared before device.h is included (handle.h has the struct); a kernel

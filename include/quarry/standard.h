@@ -54,11 +54,13 @@ SIMT_FN void *quarry_block_align(struct quarry_handle heap, void *block, size_t 
 /* As quarry_malloc, at a multiple of `alignment`.
  *   alignment  a power of two, in bytes; else NULL
  *   bytes      any number; need not be a multiple of alignment
- * Up to handle.alignment, which is at least 16, every size that quarry_malloc gives, at its cost.  Beyond that
- * the heap needs room for one block of bytes + alignment - handle.alignment, at most max_block_bytes; what of
- * it the user's bytes don't need is free again at once, in whole pages.  An allocator that knows blocks by
- * their first address only (handle.free_reach is 0; its page says so) gives NULL, which counts as refused.
- * Freed by quarry_free. */
+ * Freed by quarry_free.
+ *
+ * With an alignment up to handle.alignment, which is at least 16, it gives every size that quarry_malloc gives, and
+ * costs the same.  With more, the heap needs room for one block of bytes + alignment - handle.alignment, at most
+ * max_block_bytes.  Whole pages of it that the user's bytes don't need are free again at once.  An allocator that
+ * knows blocks by their first address only (handle.free_reach is 0; its page says so) gives NULL then, which counts
+ * as refused. */
 SIMT_FN void *quarry_aligned_alloc(struct quarry_handle heap, size_t alignment, size_t bytes)
 {
     uint64_t more = alignment > heap.alignment ? alignment - heap.alignment : 0;
