@@ -222,6 +222,8 @@ SIMT_FN void quarry_ouro_lay_apart(enum quarry_ouro_payload payload, const struc
                                    uint32_t class_, uint32_t group, uint32_t index)
 {
     uint32_t some = simt_ballot(group, index != QUARRY_NO_INDEX), chunk = index >> h->table.page_bits;
+    if (some == 0)
+        return;
     if (payload == QUARRY_OURO_CHUNKS) {
         struct quarry_chunk_masks masks = quarry_ouro_masks(h);
         if (index != QUARRY_NO_INDEX)
@@ -231,34 +233,45 @@ SIMT_FN void quarry_ouro_lay_apart(enum quarry_ouro_payload payload, const struc
         if (index != QUARRY_NO_INDEX)
             quarry_chunk_mark(&parking, chunk, index & ((1u << h->table.page_bits) - 1u));
         simt_sync(group);
-        if (some)
-            quarry_chunk_enter(&parking, group, some, chunk);
+        quarry_chunk_enter(&parking, group, some, chunk);
     }
     simt_sync(group);
 }
 
-/* Before NULL: brings the chunks of all segments back, by laying apart all that is in queues.
+/* Before NULL: brings the chunks of all segments back, by laying apart all that is in queues.  Who finds nothing in them
+ * is in no transit: many do, and each would keep the others from a proof.
  * Scope: group, reconverged.  Progress: waits for lanes in the middle of a put, which wait for nobody. */
 SIMT_FN void quarry_ouro_drain(enum quarry_ouro_payload payload, const struct quarry_ouro *h, uint32_t group)
 {
-    uint32_t leader = simt_ctz_u32(group), some = 0;
-    if (simt_rank(group) == 0)
-        quarry_chunks_begin(&h->segments.store); /* pages in hands are chunks on their way */
+    const struct quarry_segments *q = &h->segments;
+    uint32_t leader = simt_ctz_u32(group), width = simt_popc_u32(group), rank = simt_rank(group);
+    uint32_t begun = 0;
     for (uint32_t k = 0; k < h->sizes.whole;) {
-        if (simt_rank(group) == 0)
-            some = (uint32_t)quarry_segments_has_some(&h->segments, k);
+        uint32_t some = 0, got = 0, ticket = 0;
+        if (rank == 0 && quarry_segments_has_some(q, k)) {
+            if (!begun)
+                quarry_chunks_begin(&q->store); /* pages in hands are chunks on their way */
+            some = begun = 1;
+        }
         if (!simt_shuffle_u32(group, some, leader)) {
             k++;
             continue;
         }
-        quarry_segments_shut(&h->segments, k, group);
-        uint32_t index = quarry_segments_take(&h->segments, k, group, group, payload == QUARRY_OURO_CHUNKS);
-        quarry_ouro_lay_apart(payload, h, k, group, index);
+        quarry_segments_shut(q, k, group, width * QUARRY_OURO_DRAIN);
+        if (rank == 0)
+            got = quarry_segments_claim(q, k, width * QUARRY_OURO_DRAIN, &ticket);
+        got = simt_shuffle_u32(group, got, leader);
+        ticket = simt_shuffle_u32(group, ticket, leader);
+        for (uint32_t i = 0; i < got; i += width) {
+            uint32_t index = quarry_segments_read(q, k, group, group, ticket + i, got - i,
+                                                  payload == QUARRY_OURO_CHUNKS);
+            quarry_ouro_lay_apart(payload, h, k, group, index);
+        }
     }
-    if (simt_rank(group) == 0) {
-        quarry_chunks_end(&h->segments.store);
-        simt_backoff(); /* segments that are left wait for others */
-    }
+    if (rank == 0 && begun)
+        quarry_chunks_end(&q->store);
+    for (uint32_t i = 0; rank == 0 && i < QUARRY_OURO_PATIENCE && quarry_segments_any(q->segments); i++)
+        simt_backoff(); /* what is left waits for others */
     simt_sync(group);
 }
 
