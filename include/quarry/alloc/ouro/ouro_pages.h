@@ -263,8 +263,8 @@ SIMT_FN void quarry_ouro_drain(enum quarry_ouro_payload payload, const struct qu
         got = simt_shuffle_u32(group, got, leader);
         ticket = simt_shuffle_u32(group, ticket, leader);
         for (uint32_t i = 0; i < got; i += width) {
-            uint32_t index = quarry_segments_read(q, k, group, group, ticket + i, got - i,
-                                                  payload == QUARRY_OURO_CHUNKS);
+            uint32_t index =
+                quarry_segments_read(q, k, group, group, ticket + i, got - i, payload == QUARRY_OURO_CHUNKS);
             quarry_ouro_lay_apart(payload, h, k, group, index);
         }
     }
