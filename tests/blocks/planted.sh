@@ -212,10 +212,10 @@ plant buddy 1000 buddy.h 'a merge in vain leaves its announcement' \
     '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_retract\(units \+ 1, asked - joined\);/;/'
 plant buddy 1000 buddy.h 'lanes that merge together all have the units of one' \
     '/int quarry_buddy_merge\(/,/^\}/s/if \(simt_rank\(same\) < served\)/if (served)/'
-plant buddy 1000 buddy_take.h 'a refused search ends that of who came while it went on' \
-    '/uint32_t quarry_buddy_search\(/,/^\}/s/\*since = now \| 1u;/*since = now ? now - 1u : 1u;/'
-plant buddy 1000 buddy_take.h 'a search that got a unit is one that was refused' \
-    '/void quarry_buddy_searched\(/,/^\}/s/if \(found == QUARRY_BUDDY_NO_ORDER\)/if (1)/'
+plant buddy 1000 semaphore.h 'a refused search ends that of who came while it went on' \
+    '/uint32_t quarry_semaphore_search\(/,/^\}/s/\*since = now \| 1u;/*since = now ? now - 1u : 1u;/'
+plant buddy 1000 semaphore.h 'a search that got a unit is one that was refused' \
+    '/void quarry_semaphore_searched\(/,/^\}/s/if \(refused\)/if (1)/'
 plant buddy 100000 buddy_take.h 'a refusal holds though something has come since' \
     's/since % QUARRY_SEMAPHORE_CHANGES \?/0 ?/'
 plant buddy 2000 buddy.h 'what is announced is forgotten where both buddies are given' \
