@@ -289,7 +289,8 @@ static void fills_again(void)
         for (uint32_t turn = 0; turn < (seed ? 3 : turns); turn++) {
             f.device.program = (uint32_t)seed * 1000 + turn;
             uint32_t nulls = run(&promise_mixed, ask).nulls;
-            expect(nulls > 0 && nulls < (seed ? ask : ask - ask / 8)); /* few chunks may all be whole blocks */
+            expect(nulls > 0 &&
+                   nulls < (seed ? ask : ask - ask / 8)); /* few chunks may all be whole blocks */
             expect_equal(slots(f.about.page_bytes), 0);
             run(&promise_verify, ask);
             run(&promise_free, ask);
