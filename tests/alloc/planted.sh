@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Bugs planted into copies of the headers that ouro-c-s, ouro-c-va and ouro-p-s are made of, one at a time: a test finds each within as
+# Bugs planted into copies of the headers that the ouro family is made of, one at a time: a test finds each within as
 # many seeds of the deterministic scheduler as stated here, and nothing in the copy without a bug.
 #
 #   planted.sh CC LIBRARY-FLAGS             the compiler, and what links a program of tests with the library
 #   planted.sh CC LIBRARY-FLAGS segments    of ouro-c-va
 #   planted.sh CC LIBRARY-FLAGS pages       of ouro-p-s, whose pages are parked
+#   planted.sh CC LIBRARY-FLAGS full        of ouro-p-va, in a full heap
 #   planted.sh CC LIBRARY-FLAGS runs        of blocks of several chunks, of ouro-c-s
 # shellcheck source=tests/planted.sh
 . "$(dirname "$0")/../planted.sh"
@@ -17,6 +18,12 @@ build() {
     [ "$1" = ouro ] && kernels+=(ouro_kernels.o)
     compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen && compile alloc/promise_kernels &&
         { [ "$1" != ouro ] || compile alloc/ouro_kernels; } && link "test_$1.o" promises.o chosen.o "${kernels[@]}"
+}
+
+fresh() {
+    rm -rf "$scratch/copy"
+    mkdir -p "$scratch/copy/include/quarry" "$scratch/copy/tests"
+    cp -r include/quarry/core include/quarry/alloc "$scratch/copy/include/quarry/"
 }
 
 if [ "${3:-}" = segments ]; then
@@ -42,13 +49,27 @@ if [ "${3:-}" = pages ]; then
     finish
 fi
 
+if [ "${3:-}" = full ]; then
+    aim() {
+        export QUARRY_TEST_ONLY=$1
+        sound ouro 60
+    }
+    export QUARRY_TEST_ALLOCATOR=ouro-p-va
+    aim null_never_comes_while_a_small_page_is_free
+    plant ouro 60 ouro.h 'a search that found pages is one that was refused' 's/refused != 0\)/1)/'
+    plant ouro 600 ouro_pages.h 'what is seen in a hurry is a proof' \
+        '/^SIMT_FN uint32_t quarry_ouro_grow\(/,/^}/s/!quarry_chunks_is_same\(&h->segments.store, seen\)/!(seen \& QUARRY_CHUNKS_TRANSIT) \&\& &/'
+    aim a_heap_of_small_pages_fills_to_its_last
+    plant ouro 60 ouro_pages.h 'who waits shares whatever refusal there was' '/^SIMT_FN uint32_t quarry_ouro_turn\(/,/^}/s/uint64_t since = 0;/uint64_t since = 1;/'
+    plant ouro 600 ouro.h 'a search that must be made again is one that was refused' 's/refused != 0\)/(refused | again) != 0)/'
+    aim what_lies_in_segments_comes_back_to_many
+    plant ouro 60 ouro_pages.h 'who asks for whole chunks does not look for segments' '/^SIMT_FN uint32_t quarry_ouro_whole\(/,/^}/s/!quarry_segments_any\(h->segments.segments\) &&//'
+    plant ouro 60 ouro_pages.h 'who asks for pages does not look for segments' '/^SIMT_FN uint32_t quarry_ouro_grow\(/,/^}/s/int some = .*;/int some = 0;/'
+    finish
+fi
+
 if [ "${3:-}" = runs ]; then
     export QUARRY_TEST_ONLY='*run*'
-    fresh() {
-        rm -rf "$scratch/copy"
-        mkdir -p "$scratch/copy/include/quarry" "$scratch/copy/tests"
-        cp -r include/quarry/core include/quarry/alloc "$scratch/copy/include/quarry/"
-    }
     sound ouro 20
     plant ouro 20 chunks.h 'who takes a hint has the chunk' '/^SIMT_FN uint32_t quarry_chunks_hint/,/^}/s/return QUARRY_NO_INDEX;/return chunk;/'
     plant ouro 20 chunks.h 'a claim whose hint was old is not given back' \

@@ -95,7 +95,7 @@ if [ "$mode" = weak ]; then
         '/int quarry_segments_draw\(/,/^\}/s/<< q->shift\) > 0;/<< q->shift) != 0;/'
     relaxed segments segments_install.h 'who draws a number knows of its own chance only' 'simt_add_u32\(&ends->next, 1' acq_rel
     relaxed windows chunk_runs.h 'who gives a run counts it before its bits are set' 'VERSION \+ counted' release
-    relaxed segments segments.h 'a slot is not acquired' 'quarry_segments_take\(' acquire
+    relaxed segments segments.h 'a slot is not acquired' 'quarry_segments_read\(' acquire
     relaxed segments segments_install.h 'an entry is not acquired' 'quarry_segments_chunk\(' acquire
     relaxed segments segments.h 'who looks acquires nothing' 'quarry_segments_hold\(' acquire
     relaxed segments segments_list.h 'who lets go releases nothing' 'quarry_segments_let_go\(' release
@@ -212,10 +212,10 @@ plant buddy 1000 buddy.h 'a merge in vain leaves its announcement' \
     '/int quarry_buddy_merge\(/,/^\}/s/quarry_semaphore_retract\(units \+ 1, asked - joined\);/;/'
 plant buddy 1000 buddy.h 'lanes that merge together all have the units of one' \
     '/int quarry_buddy_merge\(/,/^\}/s/if \(simt_rank\(same\) < served\)/if (served)/'
-plant buddy 1000 buddy_take.h 'a refused search ends that of who came while it went on' \
-    '/uint32_t quarry_buddy_search\(/,/^\}/s/\*since = now \| 1u;/*since = now ? now - 1u : 1u;/'
-plant buddy 1000 buddy_take.h 'a search that got a unit is one that was refused' \
-    '/void quarry_buddy_searched\(/,/^\}/s/if \(found == QUARRY_BUDDY_NO_ORDER\)/if (1)/'
+plant buddy 1000 semaphore.h 'a refused search ends that of who came while it went on' \
+    '/uint32_t quarry_semaphore_search\(/,/^\}/s/\*since = now \| 1u;/*since = now ? now - 1u : 1u;/'
+plant buddy 1000 semaphore.h 'a search that got a unit is one that was refused' \
+    '/void quarry_semaphore_searched\(/,/^\}/s/if \(refused\)/if (1)/'
 plant buddy 100000 buddy_take.h 'a refusal holds though something has come since' \
     's/since % QUARRY_SEMAPHORE_CHANGES \?/0 ?/'
 plant buddy 2000 buddy.h 'what is announced is forgotten where both buddies are given' \
@@ -241,11 +241,11 @@ plant buddy 1000 buddy.h 'a shrunk block signals nothing' '/void quarry_buddy_sh
 
 # Queues in segments.
 plant segments 100 segments.h 'a take is counted before the slot is read' \
-    '/uint32_t quarry_segments_take\(/,/^\}/{
+    '/uint32_t quarry_segments_read\(/,/^\}/{
          /while \(\(index = simt_load_u32/{N;N;h;s/.*/;/}
          /^    return index;/{x;s/^/    if (mine) { uint32_t *slot = quarry_segments_slot_of(q, chunk, ticket);/;s/$/ }/;G}
      }
-     s/^SIMT_FN uint32_t quarry_segments_take\(/SIMT_FN uint32_t *quarry_segments_slot_of(const struct quarry_segments *q, uint32_t chunk, uint32_t ticket) { return \&quarry_segments_slots(q, chunk)[ticket \& ((1u << q->shift) - 1u)]; }\n&/'
+     s/^SIMT_FN uint32_t quarry_segments_read\(/SIMT_FN uint32_t *quarry_segments_slot_of(const struct quarry_segments *q, uint32_t chunk, uint32_t ticket) { return \&quarry_segments_slots(q, chunk)[ticket \& ((1u << q->shift) - 1u)]; }\n&/'
 plant segments 100 segments.h 'takes are counted before all lanes have read' 's/simt_sync\(group\); \/\* all have read.*//'
 plant segments 100 segments.h 'a segment is retired with one slot to read' 's/n, acq_rel\) \+ n == size/n, acq_rel) + n == size - 1u/'
 plant segments 100 segments_install.h 'a segment is written over one that lives' \

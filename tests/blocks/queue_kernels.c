@@ -67,7 +67,7 @@ SIMT_KERNEL(store_rounds, struct queue_case, a)
     for (uint32_t round = 0; round < a.rounds; round++) {
         uint32_t group = simt_active();
         uint64_t seen;
-        uint32_t chunk = quarry_chunks_take(&a.store, group, group, 0, &seen);
+        uint32_t chunk = quarry_chunks_take(&a.store, group, group, 0, SIMT_NULL, &seen);
         if (chunk == QUARRY_NO_INDEX) {
             (void)simt_add_u32(&a.counts[QUEUE_NONE], 1, relaxed);
             continue;

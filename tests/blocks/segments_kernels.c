@@ -58,7 +58,7 @@ SIMT_FN uint32_t take(const struct segments_case *a, uint32_t queue, int shuts)
 {
     uint32_t group = simt_match_u32(simt_active(), queue * 2u + (uint32_t)shuts);
     if (shuts)
-        quarry_segments_shut(&a->queues, queue, group);
+        quarry_segments_shut(&a->queues, queue, group, simt_popc_u32(group));
     uint32_t number = quarry_segments_take(&a->queues, queue, group, group, a->peeks != 0);
     if (number == QUARRY_NO_INDEX)
         (void)simt_add_u32(&a->counts[SEGMENTS_NONE], 1, relaxed);
@@ -187,7 +187,7 @@ SIMT_KERNEL(segments_empty, struct segments_case, a)
     for (uint32_t k = 0; k < SEGMENTS_QUEUES; k++) {
         while (simt_any(SIMT_ALL_LANES, quarry_segments_has_some(&a.queues, k))) {
             uint32_t number;
-            quarry_segments_shut(&a.queues, k, SIMT_ALL_LANES);
+            quarry_segments_shut(&a.queues, k, SIMT_ALL_LANES, SIMT_LANES);
             number = quarry_segments_take(&a.queues, k, SIMT_ALL_LANES, SIMT_ALL_LANES, a.peeks != 0);
             if (number != QUARRY_NO_INDEX)
                 have(&a, number);

@@ -20,7 +20,7 @@ SIMT_FN uint32_t transit_take(const struct transit_case *a, int deals)
 {
     uint32_t group = 1u << simt_lane();
     uint64_t seen;
-    return quarry_chunks_take(&a->store, group, group, deals, &seen);
+    return quarry_chunks_take(&a->store, group, group, deals, SIMT_NULL, &seen);
 }
 
 SIMT_FN void transit_maker(const struct transit_case *a)

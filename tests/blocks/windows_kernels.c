@@ -18,7 +18,7 @@ SIMT_FN uint32_t windows_take(const struct windows_case *a, uint32_t group, uint
             seen = simt_load_u64(&a->store.head->word, acquire);
         simt_sync(group);
         uint32_t got = n > 1 ? quarry_run_take(&a->store, group, needs, n)
-                             : quarry_chunks_take(&a->store, group, needs, 0, &seen);
+                             : quarry_chunks_take(&a->store, group, needs, 0, SIMT_NULL, &seen);
         at = needs >> simt_lane() & 1u ? got : at;
         needs = simt_ballot(group, at == QUARRY_NO_INDEX);
         proven = needs && simt_rank(group) == 0 && quarry_chunks_is_same(&a->store, seen);
@@ -102,7 +102,7 @@ SIMT_KERNEL(windows_beside, struct windows_case, a)
             left = windows_free(&a);
         }
         simt_sync(group);
-        at = n == 1 ? quarry_chunks_take(&a.store, group, group, 0, &seen)
+        at = n == 1 ? quarry_chunks_take(&a.store, group, group, 0, SIMT_NULL, &seen)
                     : quarry_run_take(&a.store, group, group, n);
         uint32_t has = simt_ballot(group, at != QUARRY_NO_INDEX);
         if (at != QUARRY_NO_INDEX)

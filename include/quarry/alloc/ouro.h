@@ -63,7 +63,20 @@
  * That the places of two words are one instant: who returns a chunk fences before its next take, and who asks
  * between (2) and (3).  So if the refusal counts that take, (3) sees the return (docs/design/full-heap.md).  Pages
  * of other classes serve nobody here.  But C gives chunks back whose pages are all free: before (1) it has recalled
- * the late ones. */
+ * the late ones.
+ *
+ * Many who ask in a full heap of VA or VL.  A proof needs an instant with nobody in transit and no segment.  Where
+ * thousands ask, each must keep out of the others' proofs:
+ *   - who finds nothing to drain is in no transit
+ *   - who finds no chunk while there are segments can't prove NULL anyway.  It waits for no transit then, and gives
+ *     the slots back that it has reserved: while it has them their segment can't go.  What it saw is no proof, as
+ *     somebody was in transit; should the segments be gone when it looks for them, (3) tells that
+ *   - P: of those of one class who must ask again one group at a time does, and a refusal of it holds for those who
+ *     waited (core/semaphore.h).  They have given up all they asked for.  The refusal is by (1) to (3), after a drain,
+ *     and all of that lies within the search; `balance` refused what the searcher wanted besides what it had got.  So
+ *     at (2) no page of the class was there that nobody had reserved, and no chunk: for whoever asks.  Of C few come
+ *     here, as their entries need few segments.  For whole chunks there is no search: who asks for them in vain
+ *     changes no word */
 #ifndef QUARRY_ALLOC_OURO_H
 #define QUARRY_ALLOC_OURO_H
 
@@ -80,23 +93,31 @@ SIMT_FN void *quarry_ouro_malloc_here(enum quarry_ouro_backing backing, enum qua
     uint32_t class_ = quarry_class_of(&h->sizes, bytes), chunk, page = 0;
     uint32_t group = quarry_group(quarry_ouro_units(payload, h, class_), QUARRY_SITE_OURO_MALLOC);
     uint32_t index;
-    for (int reserves = 1;; reserves = 0) { /* a segment must not take what it has drained */
+    for (enum quarry_ouro_asks ask = QUARRY_OURO_FIRST;;) {
         class_ = simt_opaque_u32(class_);
         if (class_ == h->sizes.whole) {
             quarry_step(context);
             index = quarry_ouro_whole(backing, payload, h, group);
         } else {
-            index = quarry_ouro_pages(backing, payload, h, context, class_, group, reserves);
+            index = quarry_ouro_pages(backing, payload, h, context, class_, group, ask);
         }
         if (backing == QUARRY_OURO_STANDARD)
             break;
+        uint32_t refused = simt_ballot(group, index == QUARRY_NO_INDEX);
         uint32_t again = simt_ballot(group, index == QUARRY_OURO_AGAIN);
+        if (ask == QUARRY_OURO_SEARCH && simt_rank(group) == 0)
+            quarry_semaphore_searched(quarry_ouro_units(payload, h, class_), refused != 0);
         if (index != QUARRY_OURO_AGAIN) {
             group &= ~again;
             break;
         }
         group = again;
-        quarry_ouro_drain(payload, h, group);
+        uint32_t said = quarry_ouro_again(payload, h, class_, group);
+        if (said == QUARRY_SEMAPHORE_REFUSED) {
+            index = QUARRY_NO_INDEX;
+            break;
+        }
+        ask = said == QUARRY_SEMAPHORE_SEARCH ? QUARRY_OURO_SEARCH : QUARRY_OURO_ANEW;
     }
     if (payload == QUARRY_OURO_PAGES)
         group = simt_ballot(group, index != QUARRY_NO_INDEX);

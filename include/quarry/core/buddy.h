@@ -83,16 +83,9 @@
  * of two semaphores must be seen in their order: between them stand fences.  What a look saw decides only which way
  * a lane goes, never that it is refused.
  *
- * A refusal of a search holds for who waits for it.  The waiter has reserved nothing and has no claim, so what the
- * search found to be nobody's or others' was that for the waiter, too; and all of the search lies within the waiter's
- * call, for it began later.  "Later" is the order of changes of `searches`.  The waiter's first look at it is a
- * change, which the next search acquires: so a block that was freed before the waiter's call is there for that search,
- * though another lane goes it.  Who waits holds no unit and no lock, so nothing waits for it.  A search that got a
- * unit ends, and the next who waits begins another: each makes one of them go on.  A lane that has given up what it
- * had asked for waits anew from then on: a search may have been refused what the lane itself had a claim to.  Lanes
- * that ask together are refused together: a refusal is about a single block, and what the leader could not have they
- * could not either.  That a larger block is refused, which several lanes would have shared, ends nothing: they ask for
- * smaller ones. */
+ * A refusal of a search holds for who waits for it: core/semaphore.h.  Who waits holds no unit and no lock.  A refusal
+ * is about a single block.  That a larger block is refused, which several lanes would have shared, ends nothing: they
+ * ask for smaller ones. */
 #ifndef QUARRY_CORE_BUDDY_H
 #define QUARRY_CORE_BUDDY_H
 

@@ -66,8 +66,9 @@ SIMT_FN uint32_t quarry_buddy_claim(const struct quarry_buddy *b, struct quarry_
     }
 }
 
-#define QUARRY_BUDDY_AGAIN (QUARRY_BUDDY_NO_ORDER + 1u)
-#define QUARRY_BUDDY_SEARCH (QUARRY_BUDDY_NO_ORDER + 2u)
+#define QUARRY_BUDDY_AGAIN (QUARRY_BUDDY_NO_ORDER + QUARRY_SEMAPHORE_AGAIN)
+#define QUARRY_BUDDY_SEARCH (QUARRY_BUDDY_NO_ORDER + QUARRY_SEMAPHORE_SEARCH)
+SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_REFUSED == 0, "who is refused has no order");
 
 /* Was the last who asked for more than was there refused?  A hint: then units that are expected mostly don't come. */
 SIMT_FN int quarry_buddy_seems_full(const struct quarry_buddy *b)
@@ -132,38 +133,20 @@ SIMT_FN uint32_t quarry_buddy_unit(const struct quarry_buddy *b, uint32_t order,
     }
 }
 
-/* Lanes that see no supply: one of them searches at a time, by quarry_buddy_unit.  The others wait, and a search that
- * began after they came, and was refused, was refused for them, too.
- *   *since   0 at first; the number of the last search that began before the caller waited
+/* Lanes that see no supply: one of them searches at a time, by quarry_buddy_unit.
+ *   *since   as in quarry_semaphore_search
  * Returns QUARRY_BUDDY_SEARCH: the caller is to search, and to say the result to quarry_buddy_searched.
  * QUARRY_BUDDY_NO_ORDER: it is refused.  QUARRY_BUDDY_AGAIN: it is to look again. */
 SIMT_FN uint32_t quarry_buddy_search(struct quarry_semaphore *units, uint64_t *since)
 {
-    uint64_t now = *since ? simt_load_u64(&units->searches, relaxed) : 0;
-    if (*since == 0) {
-        /* release, and a change: what happened before the caller came is seen by who begins after it. */
-        now = simt_add_u64(&units->searches, 0, release);
-        *since = now | 1u;
-    }
-    /* acquire: pairs with the release above, of all who have come before this search begins */
-    if (!(now & 1u) && simt_cas_u64(&units->searches, now, now + 3u, acquire) == now)
-        return QUARRY_BUDDY_SEARCH;
-    for (;; simt_backoff()) {
-        if (simt_load_u64(&units->refused, relaxed) > *since) /* nothing but the number counts */
-            return QUARRY_BUDDY_NO_ORDER;
-        if (!(simt_load_u64(&units->searches, relaxed) & 1u))
-            return QUARRY_BUDDY_AGAIN;
-    }
+    return QUARRY_BUDDY_NO_ORDER + quarry_semaphore_search(units, since);
 }
 
 /* The caller's search has ended.
  *   found   what quarry_buddy_unit has returned */
 SIMT_FN void quarry_buddy_searched(struct quarry_semaphore *units, uint32_t found)
 {
-    if (found == QUARRY_BUDDY_NO_ORDER) /* nobody has changed the number since the caller did */
-        simt_store_u64(&units->refused, simt_load_u64(&units->searches, relaxed), relaxed);
-    /* release: pairs with the acquire in quarry_buddy_search, so numbers of refused searches only grow */
-    (void)simt_sub_u64(&units->searches, 1, release);
+    quarry_semaphore_searched(units, found == QUARRY_BUDDY_NO_ORDER);
 }
 
 /* What lanes that take together do next. */

@@ -349,7 +349,7 @@ SIMT_FN uint32_t quarry_mask_chunks(const struct quarry_chunk_masks *m, uint32_t
 {
     uint32_t chunk = QUARRY_NO_INDEX;
     for (;;) {
-        uint32_t got = quarry_chunks_take(m->store, group, needs, deals, seen), again = 0;
+        uint32_t got = quarry_chunks_take(m->store, group, needs, deals, SIMT_NULL, seen), again = 0;
         uint32_t some = simt_ballot(group, got != QUARRY_NO_INDEX);
         chunk = some >> simt_lane() & 1u ? got : chunk;
         needs &= ~some;

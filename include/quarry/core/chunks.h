@@ -262,11 +262,13 @@ SIMT_FN void quarry_chunks_settle(const struct quarry_chunks *s, uint32_t claime
 /* Takes a chunk for each lane of `needs`, a subset of group.
  *   deals  the chunks are for pages: the caller is content with some, which the first lanes of `needs` get.  If it
  *          got any, quarry_chunks_end must follow when their pages can be had
- *   seen   out, in the group's first lane and if a lane got none: the value of `word` that proves it
+ *   hurry  a word, or NULL: while it is not 0 a group that finds no chunk does not wait for others to prove it
+ *   seen   out, in the group's first lane and if a lane got none: the value of `word` that proves it.  In a hurry
+ *          somebody may be in transit: quarry_chunks_is_same says no
  * Returns the caller's chunk, or QUARRY_NO_INDEX.  Scope: group, reconverged.  Progress: waits for lanes in
  * transit, which wait for nobody. */
 SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t group, uint32_t needs, int deals,
-                                    uint64_t *seen)
+                                    const uint32_t *hurry, uint64_t *seen)
 {
     uint32_t leader = simt_ctz_u32(group), chunk = QUARRY_NO_INDEX, none = 0;
     for (uint32_t vain = 0; needs && !none; vain++) {
@@ -280,7 +282,7 @@ SIMT_FN uint32_t quarry_chunks_take(const struct quarry_chunks *s, uint32_t grou
             if (quarry_chunks_left(*seen) != 0)
                 g = quarry_chunks_claim(s, simt_popc_u32(needs));
             else
-                none = (uint32_t)quarry_chunks_is_empty(*seen);
+                none = (uint32_t)(quarry_chunks_is_empty(*seen) || (hurry && simt_load_u32(hurry, relaxed)));
         }
         uint64_t where = simt_shuffle_u64(group, g.ticket | (uint64_t)g.first << 32, leader);
         uint32_t many = simt_shuffle_u32(group, g.returned | g.fresh << 8 | none << 16, leader);

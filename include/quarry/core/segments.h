@@ -294,30 +294,29 @@ SIMT_FN void quarry_segments_add(const struct quarry_segments *q, uint32_t queue
 
 /* ---- takes ---- */
 
-/* Takes numbers for lanes of a group.
- *   takes   those lanes
- * Returns the caller's: QUARRY_NO_INDEX if there are too few at this moment, or if it was QUARRY_SEGMENTS_SKIP.
- * Scope: group, reconverged.  Progress: waits for puts that have a ticket, which wait for nobody. */
-SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t queue, uint32_t group,
-                                      uint32_t takes, int peeks)
+/* Claims up to n numbers, and draws tickets for them.  One lane calls it.
+ *   ticket   out: the first, if there are any
+ * Returns how many: the caller's group must read so many.  Never waits. */
+SIMT_FN uint32_t quarry_segments_claim(const struct quarry_segments *q, uint32_t queue, uint32_t n,
+                                       uint32_t *ticket)
 {
     struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
-    uint32_t got = 0, ticket = 0, index = QUARRY_NO_INDEX, chunk = 0, leader = simt_ctz_u32(group);
-    uint32_t rank = simt_rank(takes), size = q->size;
-    if (simt_rank(group) == 0) {
-        uint32_t n = simt_popc_u32(takes);
-        int32_t before = (int32_t)simt_sub_u32(&tickets.ends->count, n, relaxed);
-        got = before <= 0 ? 0 : (uint32_t)before < n ? (uint32_t)before : n;
-        if (got < n) /* as quarry_index_queue_claim, without a look before */
-            quarry_index_queue_add(&tickets, n - got);
-        if (got)
-            ticket = quarry_index_queue_front(&tickets, got);
-    }
-    got = simt_shuffle_u32(group, got, leader);
-    if (got == 0)
-        return index;
-    ticket = simt_shuffle_u32(group, ticket, leader) + rank;
-    int mine = (takes >> simt_lane() & 1u) && rank < got;
+    uint32_t got = quarry_index_queue_claim_likely(&tickets, n);
+    if (got)
+        *ticket = quarry_index_queue_front(&tickets, got);
+    return got;
+}
+
+/* Reads numbers that the group has claimed.
+ *   reads    lanes of the group, of which the first `got` read one each, from `ticket` on
+ * Returns the caller's: QUARRY_NO_INDEX if it reads none, or if it was QUARRY_SEGMENTS_SKIP.
+ * Scope: group, reconverged.  Progress: waits for puts that have a ticket, which wait for nobody. */
+SIMT_FN uint32_t quarry_segments_read(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                      uint32_t reads, uint32_t ticket, uint32_t got, int peeks)
+{
+    uint32_t index = QUARRY_NO_INDEX, chunk = 0, rank = simt_rank(reads), size = q->size;
+    int mine = (reads >> simt_lane() & 1u) && rank < got;
+    ticket += rank;
     if (mine) {
         uint32_t *slot = quarry_segments_slot(q, queue, ticket, &chunk);
         /* acquire: pairs with the release in quarry_segments_put */
@@ -328,7 +327,8 @@ SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t 
     simt_sync(group); /* all have read: only then it is counted */
     uint32_t at = ticket & q->slots;
     if (mine && (rank == 0 || at == 0)) { /* for all lanes with slots of this segment */
-        uint32_t n = got - rank < size - at ? got - rank : size - at;
+        uint32_t n = got - rank < size - at ? got - rank : size - at, lanes = simt_popc_u32(reads) - rank;
+        n = n < lanes ? n : lanes;
         /* acq_rel: who retires the segment has all their reads behind it */
         if (simt_add_u32(&q->taken[chunk], n, acq_rel) + n == size) {
             if (q->list)
@@ -338,6 +338,23 @@ SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t 
         }
     }
     return index;
+}
+
+/* Takes numbers for lanes of a group.
+ *   takes   those lanes
+ * Returns the caller's: QUARRY_NO_INDEX if there are too few at this moment, or if it was QUARRY_SEGMENTS_SKIP.
+ * Scope: group, reconverged.  Progress: as quarry_segments_read. */
+SIMT_FN uint32_t quarry_segments_take(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                      uint32_t takes, int peeks)
+{
+    uint32_t got = 0, ticket = 0, leader = simt_ctz_u32(group);
+    if (simt_rank(group) == 0)
+        got = quarry_segments_claim(q, queue, simt_popc_u32(takes), &ticket);
+    got = simt_shuffle_u32(group, got, leader);
+    if (got == 0)
+        return QUARRY_NO_INDEX;
+    ticket = simt_shuffle_u32(group, ticket, leader);
+    return quarry_segments_read(q, queue, group, takes, ticket, got, peeks);
 }
 
 /* The calling lane, which need not have a position of it, holds a segment: its chunk stays what it is until
@@ -413,24 +430,28 @@ SIMT_FN uint64_t quarry_segments_second(const struct quarry_segments *q, uint32_
 
 /* ---- emptying a queue ---- */
 
-/* Uses up slots that are left, as many as the group has lanes.  Whoever takes a number may meet them.
+/* Uses up slots that are left.  Whoever takes a number may meet them.
+ *   n   at most so many
  * Scope: group, reconverged. */
-SIMT_FN void quarry_segments_shut(const struct quarry_segments *q, uint32_t queue, uint32_t group)
+SIMT_FN void quarry_segments_shut(const struct quarry_segments *q, uint32_t queue, uint32_t group, uint32_t n)
 {
     struct quarry_index_queue tickets = quarry_segments_tickets(q, queue);
     uint32_t got = 0, ticket = 0, leader = simt_ctz_u32(group);
     if (simt_rank(group) == 0) {
         uint64_t word = simt_load_u64(&q->ends[queue].room, relaxed);
         if (quarry_segments_room(word) > 0)
-            got = quarry_segments_get(q, queue, simt_popc_u32(group), 0, &word);
-        (void)simt_add_u64(&q->ends[queue].room, got * QUARRY_SEGMENTS_ASKED, relaxed);
-        if (got)
+            got = quarry_segments_get(q, queue, n, 0, &word);
+        if (got) {
+            (void)simt_add_u64(&q->ends[queue].room, got * QUARRY_SEGMENTS_ASKED, relaxed);
             ticket = quarry_index_queue_back(&tickets, got);
+        }
     }
     got = simt_shuffle_u32(group, got, leader);
+    if (got == 0)
+        return;
     ticket = simt_shuffle_u32(group, ticket, leader);
-    if (simt_rank(group) < got)
-        quarry_segments_put(q, queue, ticket + simt_rank(group), QUARRY_SEGMENTS_SKIP, 0);
+    for (uint32_t i = simt_rank(group); i < got; i += simt_popc_u32(group))
+        quarry_segments_put(q, queue, ticket + i, QUARRY_SEGMENTS_SKIP, 0);
     simt_sync(group);
     if (simt_rank(group) == 0)
         quarry_segments_add(q, queue, got);

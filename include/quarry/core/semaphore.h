@@ -48,6 +48,21 @@
  * the lane's.  When it is back nothing is there, as in the other semaphore before, and yet at no instant both had
  * nothing.  So who refuses a lane for what several semaphores have said compares the counts: quarry_semaphore_since.
  *
+ * Searches.  Where a refusal costs much, and many are refused, they need not all go the way to it.  Those who see that
+ * nothing is there, and have given up what they asked for, come to `search`: of them one at a time asks, and the others
+ * wait with nothing in hand.  A search that began after they came, and was refused, is theirs, too.
+ *     Why that is exact.  The waiter has reserved nothing and has no claim, so what the search found to be nobody's or
+ * others' was that for the waiter, too.  All of the search lies within the waiter's call, for it began later.  "Later"
+ * is the order of changes of `searches`: the waiter's first look is a change, with release, and the next search begins
+ * by one that acquires.  So what was free before the waiter's call is free for that search, though another lane goes
+ * it.  `refused` has the number of the last search that found nothing; numbers only grow, as the end of a search
+ * releases and the beginning of the next one acquires.  Who waits has the number of the search that went on when it
+ * came, or went on last: only a larger one counts.
+ *     Why nobody waits in vain.  Who waits holds nothing, so nobody waits for it.  A search that found something ends,
+ * and the next who waits looks for itself, or begins another.  A lane that asked again, and gave that up, waits anew
+ * from then on: a search may have been refused what the lane itself had a claim to.  Lanes that ask together are
+ * refused together: what the leader could not have they could not either.
+ *
  * Order.  An addition of a signal to `units` releases, a subtraction that takes from it acquires.  All changes are
  * read-modify-writes, so each continues the release sequences of all before it: what was done before a signal
  * happens-before what is done after every take that comes later in the order of `units`.  `balance` is relaxed.
@@ -87,9 +102,9 @@ SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_UNITS_MOST > (uint64_t)80 << 26, "80 GiB of 
 struct quarry_semaphore {
     uint64_t units; /* 63..36: changes, modulo 2^28; 35..0: units there, with a sign */
     uint64_t unused[15];
-    uint64_t searches; /* of core/buddy.h: twice the number of the last search, and 1 while it goes on */
-    uint64_t refused;  /* likewise: the number of the last one that found nothing */
-    uint64_t full; /* likewise, of the first order: a hint: who asked for more than was there was refused */
+    uint64_t searches; /* twice the number of the last search, and 1 while it goes on */
+    uint64_t refused;  /* likewise, of the last one that found nothing: with the 1 */
+    uint64_t full; /* of core/buddy.h's first order: a hint: who asked for more than was there was refused */
     uint64_t unused_more[13];
     uint64_t balance;
     uint64_t failing; /* not 0: the last batch could not be made */
@@ -352,6 +367,44 @@ SIMT_FN uint32_t quarry_semaphore_since(struct quarry_semaphore *s, uint32_t see
 {
     /* A change, and after what `balance` has said: whoever took what had come changed `units` before `balance`. */
     return (quarry_semaphore_changes(simt_add_u64(&s->units, 0, relaxed)) - seen) % QUARRY_SEMAPHORE_CHANGES;
+}
+
+/* ---- searches ---- */
+
+enum quarry_semaphore_said { QUARRY_SEMAPHORE_REFUSED, QUARRY_SEMAPHORE_AGAIN, QUARRY_SEMAPHORE_SEARCH };
+
+/* The caller has seen that nothing is there, and has nothing: it waits for its turn to search, or for a refusal.
+ *   *since   0 at first; the number of the last search that began before the caller waited
+ * Returns QUARRY_SEMAPHORE_SEARCH: the caller is to search, and to say the result to quarry_semaphore_searched.
+ * QUARRY_SEMAPHORE_REFUSED: it is refused.  QUARRY_SEMAPHORE_AGAIN: a search has found something; the caller is to look
+ * again.  Progress: waits for who searches. */
+SIMT_FN uint32_t quarry_semaphore_search(struct quarry_semaphore *s, uint64_t *since)
+{
+    uint64_t now = *since ? simt_load_u64(&s->searches, relaxed) : 0;
+    if (*since == 0) {
+        /* release, and a change: what happened before the caller came is seen by who begins after it. */
+        now = simt_add_u64(&s->searches, 0, release);
+        *since = now | 1u;
+    }
+    /* acquire: pairs with the release above, of all who have come before this search begins */
+    if (!(now & 1u) && simt_cas_u64(&s->searches, now, now + 3u, acquire) == now)
+        return QUARRY_SEMAPHORE_SEARCH;
+    for (;; simt_backoff()) {
+        if (simt_load_u64(&s->refused, relaxed) > *since) /* nothing but the number counts */
+            return QUARRY_SEMAPHORE_REFUSED;
+        if (!(simt_load_u64(&s->searches, relaxed) & 1u))
+            return QUARRY_SEMAPHORE_AGAIN;
+    }
+}
+
+/* The caller's search has ended.
+ *   refused   it found nothing: it was refused */
+SIMT_FN void quarry_semaphore_searched(struct quarry_semaphore *s, int refused)
+{
+    if (refused) /* nobody has changed the number since the caller did */
+        simt_store_u64(&s->refused, simt_load_u64(&s->searches, relaxed), relaxed);
+    /* release: pairs with the acquire in quarry_semaphore_search, so numbers of refused searches only grow */
+    (void)simt_sub_u64(&s->searches, 1, release);
 }
 
 /* ---- units that come without a waiter's promise ----

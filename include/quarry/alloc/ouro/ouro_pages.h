@@ -73,6 +73,13 @@ SIMT_FN uint32_t quarry_ouro_find_pages(enum quarry_ouro_backing backing, enum q
     return quarry_mask_take(&masks, quarry_ouro_entries(backing, h), class_, group, has);
 }
 
+/* How a group of VA or VL asks. */
+enum quarry_ouro_asks {
+    QUARRY_OURO_FIRST, /* there may be new segments for it, and it waits for no proof */
+    QUARRY_OURO_ANEW,  /* no new segments: they would take what it has drained */
+    QUARRY_OURO_SEARCH /* nor these; and it waits for a proof, for all of its class who wait */
+};
+
 /* What the first lane of a group knows of its malloc. */
 struct quarry_ouro_ask {
     uint32_t got;      /* units that it has and no page yet */
@@ -205,12 +212,14 @@ SIMT_FN void quarry_ouro_deal(enum quarry_ouro_backing backing, enum quarry_ouro
     }
 }
 
-/* As quarry_chunks_take. */
+/* As quarry_chunks_take.
+ *   hurries   P: the caller does not wait for a proof while there are segments */
 SIMT_FN uint32_t quarry_ouro_chunks(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
-                                    uint32_t group, uint32_t needs, int deals, uint64_t *seen)
+                                    uint32_t group, uint32_t needs, int deals, int hurries, uint64_t *seen)
 {
     if (payload == QUARRY_OURO_PAGES)
-        return quarry_chunks_take(&h->segments.store, group, needs, deals, seen);
+        return quarry_chunks_take(&h->segments.store, group, needs, deals,
+                                  hurries ? h->segments.segments : SIMT_NULL, seen);
     struct quarry_chunk_masks masks = quarry_ouro_masks(h);
     return quarry_mask_chunks(&masks, group, needs, deals, seen);
 }
@@ -222,6 +231,8 @@ SIMT_FN void quarry_ouro_lay_apart(enum quarry_ouro_payload payload, const struc
                                    uint32_t class_, uint32_t group, uint32_t index)
 {
     uint32_t some = simt_ballot(group, index != QUARRY_NO_INDEX), chunk = index >> h->table.page_bits;
+    if (some == 0)
+        return;
     if (payload == QUARRY_OURO_CHUNKS) {
         struct quarry_chunk_masks masks = quarry_ouro_masks(h);
         if (index != QUARRY_NO_INDEX)
@@ -231,59 +242,111 @@ SIMT_FN void quarry_ouro_lay_apart(enum quarry_ouro_payload payload, const struc
         if (index != QUARRY_NO_INDEX)
             quarry_chunk_mark(&parking, chunk, index & ((1u << h->table.page_bits) - 1u));
         simt_sync(group);
-        if (some)
-            quarry_chunk_enter(&parking, group, some, chunk);
+        quarry_chunk_enter(&parking, group, some, chunk);
     }
     simt_sync(group);
 }
 
-/* Before NULL: brings the chunks of all segments back, by laying apart all that is in queues.
+/* Are there segments?  Scope: group, reconverged. */
+SIMT_FN int quarry_ouro_has_segments(const struct quarry_ouro *h, uint32_t group)
+{
+    uint32_t any = simt_rank(group) == 0 && quarry_segments_any(h->segments.segments);
+    return (int)simt_shuffle_u32(group, any, simt_ctz_u32(group));
+}
+
+/* Before NULL: brings the chunks of all segments back, by laying apart all that is in queues.  Who finds nothing in
+ * them is in no transit: many do, and each would keep the others from a proof.
  * Scope: group, reconverged.  Progress: waits for lanes in the middle of a put, which wait for nobody. */
 SIMT_FN void quarry_ouro_drain(enum quarry_ouro_payload payload, const struct quarry_ouro *h, uint32_t group)
 {
-    uint32_t leader = simt_ctz_u32(group), some = 0;
-    if (simt_rank(group) == 0)
-        quarry_chunks_begin(&h->segments.store); /* pages in hands are chunks on their way */
+    const struct quarry_segments *q = &h->segments;
+    uint32_t leader = simt_ctz_u32(group), width = simt_popc_u32(group), rank = simt_rank(group);
+    uint32_t begun = 0;
     for (uint32_t k = 0; k < h->sizes.whole;) {
-        if (simt_rank(group) == 0)
-            some = (uint32_t)quarry_segments_has_some(&h->segments, k);
+        uint32_t some = 0, got = 0, ticket = 0;
+        if (rank == 0 && quarry_segments_has_some(q, k)) {
+            if (!begun)
+                quarry_chunks_begin(&q->store); /* pages in hands are chunks on their way */
+            some = begun = 1;
+        }
         if (!simt_shuffle_u32(group, some, leader)) {
             k++;
             continue;
         }
-        quarry_segments_shut(&h->segments, k, group);
-        uint32_t index = quarry_segments_take(&h->segments, k, group, group, payload == QUARRY_OURO_CHUNKS);
-        quarry_ouro_lay_apart(payload, h, k, group, index);
+        quarry_segments_shut(q, k, group, width * QUARRY_OURO_DRAIN);
+        if (rank == 0)
+            got = quarry_segments_claim(q, k, width * QUARRY_OURO_DRAIN, &ticket);
+        got = simt_shuffle_u32(group, got, leader);
+        ticket = simt_shuffle_u32(group, ticket, leader);
+        for (uint32_t i = 0; i < got; i += width) {
+            uint32_t index =
+                quarry_segments_read(q, k, group, group, ticket + i, got - i, payload == QUARRY_OURO_CHUNKS);
+            quarry_ouro_lay_apart(payload, h, k, group, index);
+        }
     }
-    if (simt_rank(group) == 0) {
-        quarry_chunks_end(&h->segments.store);
-        simt_backoff(); /* segments that are left wait for others */
-    }
+    if (rank == 0 && begun)
+        quarry_chunks_end(&q->store);
     simt_sync(group);
+}
+
+/* Waits until a group whose class has nothing, and that holds nothing, may ask again.
+ * Returns as quarry_semaphore_search; QUARRY_SEMAPHORE_AGAIN: there may be something.  Scope: group, reconverged. */
+SIMT_FN uint32_t quarry_ouro_turn(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                  uint32_t class_, uint32_t group)
+{
+    struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
+    uint32_t said = QUARRY_SEMAPHORE_AGAIN;
+    uint64_t since = 0;
+    if (simt_rank(group) == 0)
+        do {
+            said = quarry_semaphore_search(units, &since);
+        } while (said == QUARRY_SEMAPHORE_AGAIN && quarry_semaphore_coming(units) == 0 &&
+                 quarry_chunks_left(simt_load_u64(&h->segments.store.head->word, relaxed)) == 0);
+    return simt_shuffle_u32(group, said, simt_ctz_u32(group));
+}
+
+/* A group was told to ask again, as there were segments, and holds nothing.  It brings these back, and then waits for
+ * its turn: but not for one of whole chunks, as who asks for these changes no word in vain.
+ * Returns as quarry_ouro_turn; of C only QUARRY_SEMAPHORE_AGAIN.  Scope: group, reconverged. */
+SIMT_FN uint32_t quarry_ouro_again(enum quarry_ouro_payload payload, const struct quarry_ouro *h,
+                                   uint32_t class_, uint32_t group)
+{
+    uint32_t said = QUARRY_SEMAPHORE_AGAIN;
+    for (uint32_t looks = 0; looks < QUARRY_OURO_PATIENCE; looks++) {
+        quarry_ouro_drain(payload, h, group);
+        if (payload == QUARRY_OURO_PAGES && looks == 0 && class_ != h->sizes.whole)
+            said = quarry_ouro_turn(payload, h, class_, group);
+        if (said == QUARRY_SEMAPHORE_REFUSED || !quarry_ouro_has_segments(h, group))
+            break;
+        simt_backoff(); /* what is left waits for others */
+    }
+    return said;
 }
 
 /* Makes of what was promised as much as it gets chunks for at once.
  *   needs   lanes of the group without a page
- *   reserves   VA, VL: there may be new segments for it
+ *   ask     VA, VL: of what kind it is
  *   a       the first lane's, with its `promised` in all, which is not 0; then less is promised
  *   index   in, out: the caller's page
  * Returns how many of `needs` are refused: the last ones; with QUARRY_OURO_UNPROVEN, as there are segments.
  * Scope: group, reconverged. */
 SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                                   const struct quarry_ouro *h, uint32_t class_, uint32_t group,
-                                  uint32_t needs, int reserves, struct quarry_ouro_ask *a, uint32_t *index)
+                                  uint32_t needs, enum quarry_ouro_asks ask, struct quarry_ouro_ask *a,
+                                  uint32_t *index)
 {
     struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t rank = simt_rank(group), each = quarry_class_pages(&h->sizes, class_), refused = 0;
     uint32_t wanted = (a->promised + each - 1u) / each, slots = 0;
     uint64_t seen = 0;
-    if (backing != QUARRY_OURO_STANDARD && payload == QUARRY_OURO_PAGES && reserves) {
+    if (backing != QUARRY_OURO_STANDARD && payload == QUARRY_OURO_PAGES && ask == QUARRY_OURO_FIRST) {
         uint32_t pages = wanted * each, kept = a->owed < pages ? a->owed : pages;
         pages -= simt_shuffle_u32(group, kept, simt_ctz_u32(group));
         if (pages)
             slots = quarry_segments_reserve(&h->segments, class_, group, pages, wanted);
     }
-    uint32_t chunk = quarry_ouro_chunks(payload, h, group, simt_ballot(group, rank < wanted), 1, &seen);
+    uint32_t chunk = quarry_ouro_chunks(payload, h, group, simt_ballot(group, rank < wanted), 1,
+                                        backing != QUARRY_OURO_STANDARD && ask != QUARRY_OURO_SEARCH, &seen);
     uint32_t made =
         simt_popc_u32(simt_ballot(group, chunk != QUARRY_NO_INDEX)); /* the first so many lanes have one */
     if (made)
@@ -310,7 +373,7 @@ SIMT_FN uint32_t quarry_ouro_grow(enum quarry_ouro_backing backing, enum quarry_
  * Progress: as the semaphore, which waits for lanes that make batches; those wait for nobody. */
 SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_backing backing, enum quarry_ouro_payload payload,
                                    const struct quarry_ouro *h, struct quarry_context *context,
-                                   uint32_t class_, uint32_t group, int reserves)
+                                   uint32_t class_, uint32_t group, enum quarry_ouro_asks ask)
 {
     struct quarry_semaphore *units = quarry_ouro_units(payload, h, class_);
     uint32_t leader = simt_ctz_u32(group), rank = simt_rank(group), needs = group, index = QUARRY_NO_INDEX;
@@ -340,8 +403,7 @@ SIMT_FN uint32_t quarry_ouro_pages(enum quarry_ouro_backing backing, enum quarry
         }
         while ((a.promised = simt_shuffle_u32(group, a.promised, leader)) != 0) {
             class_ = simt_opaque_u32(class_);
-            uint32_t refused =
-                quarry_ouro_grow(backing, payload, h, class_, group, needs, reserves, &a, &index);
+            uint32_t refused = quarry_ouro_grow(backing, payload, h, class_, group, needs, ask, &a, &index);
             needs = simt_ballot(group, (needs >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
             uint32_t left = simt_popc_u32(needs) - (refused & ~QUARRY_OURO_UNPROVEN);
             if ((refused & QUARRY_OURO_UNPROVEN) && (needs >> simt_lane() & 1u) && simt_rank(needs) >= left)
@@ -356,7 +418,7 @@ SIMT_FN uint32_t quarry_ouro_whole(enum quarry_ouro_backing backing, enum quarry
                                    const struct quarry_ouro *h, uint32_t group)
 {
     uint64_t seen = 0;
-    uint32_t chunk = quarry_ouro_chunks(payload, h, group, group, 0, &seen), proven = 0;
+    uint32_t chunk = quarry_ouro_chunks(payload, h, group, group, 0, 0, &seen), proven = 0;
     if (backing == QUARRY_OURO_STANDARD || !simt_any(group, chunk == QUARRY_NO_INDEX))
         return chunk;
     if (simt_rank(group) == 0)
