@@ -14,7 +14,7 @@
 #endif
 #define QUARRY_BLOCKS_OWN_PLACE (QUARRY_NO_BLOCK - 1u)
 /* Of a block that another has claimed, and not made yet.  In a burst that takes some microseconds, as all change few
- * words of the bitmaps.  With 6 polls so many gave up that 1.49 times the blocks needed were made; with 40 1.00 times. */
+ * words of the bitmaps.  With 6 polls so many gave up that 1.49 times the blocks needed were made; with 40 1.00. */
 #define QUARRY_BLOCKS_POLLS 40u
 #define QUARRY_BLOCKS_ROUNDS 5u /* of 8 looks for a block, before a sweep */
 
