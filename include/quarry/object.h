@@ -389,6 +389,7 @@ SIMT_FN quarry_object quarry_do_next(const struct quarry_do_work *work, struct q
         (uint32_t)sizeof(argument_type)};                                                                    \
     SIMT_KERNEL_NOTED(&name##_note, name, struct name##_call, call)                                          \
     {                                                                                                        \
+        simt_begin_early();                                                                                  \
         struct quarry_do_walk walk = quarry_do_start(&call.work);                                            \
         while (simt_any(SIMT_ALL_LANES, walk.at < walk.end)) {                                               \
             quarry_object self = quarry_do_next(&call.work, &walk);                                          \

@@ -9,6 +9,7 @@
 
 #define MAX_DEVICES 64
 #define MIN_CAPABILITY 75
+#define EARLY_CAPABILITY 90                 /* and above: kernels can wait for those in front of them */
 #define MAX_BLOCKS 0x7fffffffu              /* grid dimension x */
 #define PLAIN_SHARED_BYTES (48u << 10)      /* above, a kernel must be allowed it by name */
 #define RESERVE_BYTES ((uint64_t)512 << 20) /* left to everything else by a heap of default size */
@@ -232,6 +233,22 @@ static enum quarry_status cuda_kernel_describe(const struct simt_kernel *kernel,
     return quarry_cudart_leave(target, previous, status);
 }
 
+/* May a kernel be launched before those in front of it have ended?  If it waits for them itself: so says its note, and
+ * it was compiled for a chip that can (simt_begin_early), not translated for this one from code for an older one. */
+static int begins_early(const struct simt_kernel *kernel, const struct quarry_target *target)
+{
+    struct cudaFuncAttributes attributes;
+    enum cudaStreamCaptureStatus capture;
+    if (!kernel->note || quarry_cudart_device_of(target)->capability < EARLY_CAPABILITY)
+        return 0;
+    if (cudaFuncGetAttributes(&attributes, *kernel->cuda) != cudaSuccess ||
+        cudaStreamIsCapturing(quarry_cudart_stream_of(target), &capture) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return attributes.ptxVersion >= EARLY_CAPABILITY && capture == cudaStreamCaptureStatusNone;
+}
+
 static enum quarry_status cuda_launch(const struct simt_kernel *kernel, const struct quarry_target *target,
                                       struct quarry_grid grid, const void *argument)
 {
@@ -258,10 +275,18 @@ static enum quarry_status cuda_launch(const struct simt_kernel *kernel, const st
                                                           cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                           (int)grid.shared_bytes),
                                      "cudaFuncSetAttribute");
-    if (status == QUARRY_OK)
+    if (status == QUARRY_OK && begins_early(kernel, target)) {
+        cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                     .val.programmaticStreamSerializationAllowed = 1};
+        const cudaLaunchConfig_t config = {
+            blocks, threads, grid.shared_bytes, quarry_cudart_stream_of(target), &early, 1};
+        status = quarry_cudart_check(cudaLaunchKernelExC(&config, *kernel->cuda, arguments),
+                                     "cudaLaunchKernelExC");
+    } else if (status == QUARRY_OK) {
         status = quarry_cudart_check(cudaLaunchKernel(*kernel->cuda, blocks, threads, arguments,
                                                       grid.shared_bytes, quarry_cudart_stream_of(target)),
                                      "cudaLaunchKernel");
+    }
     return quarry_cudart_leave(target, previous, status);
 }
 

@@ -5,8 +5,11 @@
 #define WORDS 4u
 #define PARTS (WORDS * QUARRY_HIERARCHY_BITS / SIMT_LANES) /* a bit for each lane */
 
-SIMT_KERNEL(quarry_object_list_kernel, struct object_snapshot, a)
+/* With a note it may be launched early, as the do-all behind it. */
+QUARRY_SCHEMA_UNUSED static const char list_note = 0;
+SIMT_KERNEL_NOTED(&list_note, quarry_object_list_kernel, struct object_snapshot, a)
 {
+    simt_begin_early();
     const struct quarry_blocks *b = &a.objects.blocks;
     const uint32_t kind = quarry_objects_typed_kind(&a.objects, a.number, a.capacity, 0);
     const uint64_t *words = quarry_blocks_allocated(b, kind) + b->shape.leaves;

@@ -183,6 +183,7 @@ SIMT_KERNEL(simt_sync_orders, struct simt_case, a)
 
 SIMT_KERNEL(simt_bits, struct simt_case, a)
 {
+    simt_begin_early(); /* as any other kernel may: then it has nothing to wait for */
     if (simt_thread() != 0)
         return;
     a.out[0] = simt_popc_u32(0xf0f00001u);

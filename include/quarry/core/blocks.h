@@ -17,7 +17,7 @@
  *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: write all its
  *              slots but those that one takes oneself, toggle `allocated`, write its kind, toggle `active`, and look.
  *              Two warps that come at once look in one place.  Who loses a free block to the other takes of it.
- *              Who wants a quarter of a block or more claims the block just there first, if it is free.
+ *              Who wants half of a block or more claims the block just there first, if it is free.
  *              Lanes that need several blocks, when no block is in `active`, claim bits of one word of `free` by
  *              one AND, and toggle them by one XOR; each block is then made by a lane.  It is as if these lanes
  *              had claimed one after the other.

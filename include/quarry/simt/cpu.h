@@ -296,6 +296,9 @@ SIMT_FN void simt_fence_seq_cst(void)
 }
 
 /* ---- waiting, time, bits ---- */
+SIMT_FN void simt_begin_early(void)
+{
+}
 #define simt_backoff() simt_cpu_backoff(SIMT_CPU_PLACE)
 SIMT_FN uint64_t simt_clock(void)
 {

@@ -215,6 +215,12 @@ SIMT_FN void simt_fence_seq_cst(void)
 }
 
 /* ---- waiting, time, bits ---- */
+SIMT_FN void simt_begin_early(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" : : : "memory");
+#endif
+}
 #define SIMT_CUDA_BACKOFF_NS 64u
 SIMT_FN void simt_backoff(void)
 {

@@ -18,6 +18,7 @@
  *
  * SIMT_KERNEL_NOTED(note, name, type, argument) is a kernel whose record has a note, the address of something static,
  * for those who launch it.  quarry_launch refuses it: it is for functions that know the note, as quarry_object_do.
+ * It calls simt_begin_early() first: it may be launched before the kernels in front of it in its stream have ended.
  *
  * SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks) is for a kernel that waits for memory most of
  * the time: it is launched in blocks of at most `threads` threads, and on a GPU it gets so few registers that
