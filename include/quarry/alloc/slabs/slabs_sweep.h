@@ -38,8 +38,10 @@
 
 #include "quarry/alloc/slabs/slabs_map.h"
 
-#define QUARRY_SLABS_PART 256u /* items of a sweep's part: chunks, then cursors */
-#define QUARRY_SLABS_ALL 255u  /* no fewer than there are classes */
+#define QUARRY_SLABS_PART 64u         /* chunks of a part of a sweep; */
+#define QUARRY_SLABS_CURSOR_PART 256u /* or cursors */
+#define QUARRY_SLABS_BATCH 8u         /* words that a lane reads at the same time */
+#define QUARRY_SLABS_ALL 255u         /* no fewer than there are classes */
 
 /* What lanes look for, one class after the other, and what they have found: the same of all lanes, but for `place`,
  * `own`, `number`, and what is the caller's.  It is in memory, and each step that few mallocs take is a function that
@@ -70,6 +72,7 @@ struct quarry_slabs_need {
     uint32_t start;  /* the word of a chunk to look at first */
     uint32_t
         looks; /* of a sweep: the number of the pass; of a walk: how many there were, and the last one saw */
+    uint32_t vain; /* visits of a walk in a row that gave nothing */
     uint32_t own;  /* this chunk, of the calling lane, */
     uint32_t ours; /* and lanes whose chunk is of the class, and waits for a visit */
 };
@@ -81,7 +84,16 @@ enum {
     QUARRY_SLABS_SAW_TURNS = 4,    /* it has a clear bit, and a class that the turn is about; */
     QUARRY_SLABS_SAW_OURS = 8,     /* the same of a class that serves the group */
     QUARRY_SLABS_SAW_TOUCHED = 16, /* somebody has taken a slot that matters since the first pass */
-    QUARRY_SLABS_SAW_CLASS = 32    /* times its class */
+    QUARRY_SLABS_SAW_WHOLE = 32,   /* nothing yet: all its words are to be read */
+    QUARRY_SLABS_SAW_CLASS = 64    /* times its class */
+};
+
+/* What lanes saw in words of a chunk. */
+enum {
+    QUARRY_SLABS_WORD_LIVE = 1,   /* a live slot; */
+    QUARRY_SLABS_WORD_HELD = 2,   /* one in a word that nobody has touched since the first pass */
+    QUARRY_SLABS_WORD_CLEAR = 4,  /* a clear bit */
+    QUARRY_SLABS_WORD_TOUCHED = 8 /* somebody has taken a slot since the first pass */
 };
 
 /* Is a turn about slots of the class? */
@@ -108,13 +120,15 @@ SIMT_FN uint64_t quarry_slabs_read(const struct quarry_slabs_need *need, uint32_
     return seen;
 }
 
-/* Looks at a chunk.  Of the turn's classes, reads all words; else those up to the first that has a live slot.  Returns
- * what the caller saw.  It may be wrong in a moment. */
-SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chunk)
+/* Looks at a chunk.  Of a class that the turn is about, or that serves the group, all words are to be read; of others
+ * those up to the first that has a live slot, which it does.
+ *   rows   the turn is about rows: slots serve nobody
+ * Returns what the caller saw.  It may be wrong in a moment. */
+SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chunk, int rows)
 {
     const struct quarry_slabs *h = need->slabs;
     uint64_t kind = quarry_slabs_kind(h, chunk);
-    uint32_t class_ = quarry_slabs_kind_class(kind), saw = QUARRY_SLABS_SAW_VACANT, clear = 0;
+    uint32_t class_ = quarry_slabs_kind_class(kind), saw = QUARRY_SLABS_SAW_VACANT;
     quarry_slabs_count_version(need, ~chunk, (uint32_t)(kind >> 34));
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
         return QUARRY_SLABS_SAW_VACANT;
@@ -122,24 +136,88 @@ SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chun
         return QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_MOVING;
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_LARGE)
         return 0;
-    if (quarry_slabs_is_about(need->size, class_))
-        clear = QUARRY_SLABS_SAW_TURNS;
-    if (class_ - need->class_ <= need->wide)
-        clear |= QUARRY_SLABS_SAW_OURS;
+    if (!rows && (quarry_slabs_is_about(need->size, class_) || class_ - need->class_ <= need->wide))
+        return QUARRY_SLABS_SAW_WHOLE | class_ * QUARRY_SLABS_SAW_CLASS;
     uint32_t slots = quarry_slabs_slots(h, class_), word = chunk * h->stride;
     SIMT_ROLLED
-    for (uint32_t first = 0; first < slots && (clear || (saw & QUARRY_SLABS_SAW_VACANT));
+    for (uint32_t first = 0; first < slots && (saw & QUARRY_SLABS_SAW_VACANT);
          first += QUARRY_SLABS_BITS, word++) {
         uint64_t seen = quarry_slabs_read(need, word);
-        if ((seen & QUARRY_SLABS_TOUCHED) &&
-            ((clear & QUARRY_SLABS_SAW_TURNS) || (saw & QUARRY_SLABS_SAW_VACANT)))
+        if (seen & QUARRY_SLABS_TOUCHED)
             saw |= QUARRY_SLABS_SAW_TOUCHED;
         if ((uint32_t)seen & ~quarry_slabs_from(0, slots - first))
             saw &= ~(uint32_t)QUARRY_SLABS_SAW_VACANT;
-        if ((uint32_t)seen != ~0u)
-            saw |= clear;
     }
     return saw | class_ * QUARRY_SLABS_SAW_CLASS;
+}
+
+/* Reads words `at`, at + step, at + 2 * step ... of a chunk of so many slots, as many as a batch has: all loads are
+ * under way at the same time.  Returns what they have. */
+SIMT_FN uint32_t quarry_slabs_look_at(const struct quarry_slabs_need *need, uint32_t chunk, uint32_t slots,
+                                      uint32_t at, uint32_t step)
+{
+    uint64_t *word = &need->slabs->words[chunk * need->slabs->stride], seen[QUARRY_SLABS_BATCH];
+    uint32_t words = quarry_slabs_words(slots), saw = 0;
+    for (uint32_t k = 0; k < QUARRY_SLABS_BATCH; k++) {
+        seen[k] = 0;
+        if (at + k * step < words)
+            seen[k] = simt_load_u64(&word[at + k * step], relaxed);
+    }
+    for (uint32_t k = 0; k < QUARRY_SLABS_BATCH; k++) {
+        uint32_t i = at + k * step;
+        if (i >= words)
+            break;
+        uint32_t touched = (uint32_t)(seen[k] >> 32) & 1u;
+        uint32_t live = ((uint32_t)seen[k] & ~quarry_slabs_from(0, slots - i * QUARRY_SLABS_BITS)) != 0;
+        if (touched && need->looks == 0) {
+            (void)simt_and_u64(&word[i], ~QUARRY_SLABS_TOUCHED, relaxed);
+            touched = 0;
+        }
+        saw |= live * QUARRY_SLABS_WORD_LIVE | (live & ~touched) * QUARRY_SLABS_WORD_HELD |
+               ((uint32_t)seen[k] != ~0u) * QUARRY_SLABS_WORD_CLEAR | touched * QUARRY_SLABS_WORD_TOUCHED;
+    }
+    return saw;
+}
+
+/* What `words`, which quarry_slabs_look_at returned of all words of a chunk of the class, say of the chunk. */
+SIMT_FN uint32_t quarry_slabs_saw_words(const struct quarry_slabs_need *need, uint32_t class_, uint32_t words)
+{
+    uint32_t saw = class_ * QUARRY_SLABS_SAW_CLASS, turns = quarry_slabs_is_about(need->size, class_);
+    if (!(words & QUARRY_SLABS_WORD_LIVE))
+        saw |= QUARRY_SLABS_SAW_VACANT;
+    if ((words & QUARRY_SLABS_WORD_CLEAR) && class_ - need->class_ <= need->wide)
+        saw |= QUARRY_SLABS_SAW_OURS;
+    if ((words & QUARRY_SLABS_WORD_CLEAR) && turns)
+        saw |= QUARRY_SLABS_SAW_TURNS;
+    /* Of a class that the turn is not about it only matters that the chunk has a live slot. */
+    if (turns ? words & QUARRY_SLABS_WORD_TOUCHED : !(words & QUARRY_SLABS_WORD_HELD))
+        saw |= QUARRY_SLABS_SAW_TOUCHED;
+    return saw;
+}
+
+/* Looks at all words of the chunks of those lanes whose `saw` has SAW_WHOLE: a few words each lane reads, and of
+ * more all lanes read some.
+ *   chunk, saw   the caller's, and what quarry_slabs_look returned
+ * Returns what the caller saw of its chunk.  Scope: group, reconverged. */
+SIMT_FN uint32_t quarry_slabs_look_whole(const struct quarry_slabs_need *need, uint32_t chunk, uint32_t saw)
+{
+    const uint32_t group = need->group, width = simt_popc_u32(group), class_ = saw / QUARRY_SLABS_SAW_CLASS;
+    const int whole = (saw & QUARRY_SLABS_SAW_WHOLE) != 0;
+    uint32_t slots = whole ? quarry_slabs_slots(need->slabs, class_) : 0, words = 0;
+    int few = quarry_slabs_words(slots) <= QUARRY_SLABS_BATCH;
+    if (whole && few)
+        words = quarry_slabs_look_at(need, chunk, slots, 0, 1u);
+    SIMT_ROLLED
+    for (uint32_t left = simt_ballot(group, !few); left; left &= left - 1u) {
+        uint32_t owner = simt_ctz_u32(left), its = simt_shuffle_u32(group, chunk, owner), all = 0;
+        uint32_t its_slots = simt_shuffle_u32(group, slots, owner);
+        SIMT_ROLLED
+        for (uint32_t at = 0; at < quarry_slabs_words(its_slots); at += QUARRY_SLABS_BATCH * width)
+            all |= quarry_slabs_look_at(need, its, its_slots, at + simt_rank(group), width);
+        all = simt_shuffle_u32(group, quarry_share_or_u32(group, group, all), simt_ctz_u32(group));
+        words = simt_lane() == owner ? all : words;
+    }
+    return whole ? quarry_slabs_saw_words(need, class_, words) : saw;
 }
 
 /* Has a cursor's chunk a live slot, among those that the cursor has handed out?  Else a sweep may take the chunk.
@@ -211,7 +289,7 @@ SIMT_FN uint32_t quarry_slabs_run(struct quarry_slabs_need *need, uint32_t i, in
         uint32_t k = base + simt_rank(need->group), saw = QUARRY_SLABS_SAW_VACANT;
         uint64_t number = need->number;
         if (k < most)
-            saw = quarry_slabs_look(need, back ? i - k : i + 1u + k);
+            saw = quarry_slabs_look(need, back ? i - k : i + 1u + k, 1);
         uint32_t ends = simt_ballot(need->group, !(saw & QUARRY_SLABS_SAW_VACANT));
         if (simt_rank(ends)) { /* what is behind the end counts for nobody: other groups don't read it */
             need->number = number;
@@ -258,7 +336,8 @@ SIMT_NOINLINE_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, 
          base += simt_popc_u32(need->group)) {
         uint32_t group = need->group, i = base + simt_rank(group), saw = 0;
         if (i < to)
-            saw = quarry_slabs_look(need, i);
+            saw = quarry_slabs_look(need, i, 0);
+        saw = quarry_slabs_look_whole(need, i, saw);
         need->dirty |= simt_any(
             group, saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS | QUARRY_SLABS_SAW_TOUCHED));
         int fits = need->chunks == 0 && !(saw & QUARRY_SLABS_SAW_MOVING) &&
@@ -284,21 +363,23 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     struct quarry_slabs_need *need = (struct quarry_slabs_need *)heap;
     (void)r;
     (void)group;
-    uint32_t chunks = need->slabs->pages.count;
-    struct quarry_sweep_items of =
-        quarry_sweep_cut(chunks + need->slabs->classes * need->slabs->cursors, part, need->slabs->parts);
+    const struct quarry_slabs *h = need->slabs;
     need->page = *page;
     need->dirty = 0;
     need->number = 0;
     need->size = size;
     need->looks = pass;
-    if (of.end > chunks)
-        quarry_slabs_sweep_cursors(need, of.first > chunks ? of.first - chunks : 0, of.end - chunks);
-    uint32_t to = of.end < chunks ? of.end : chunks;
-    if (size > need->slabs->classes && !(size & QUARRY_SWEEP_CLASS))
-        quarry_slabs_sweep_rows(need, of.first, to, size - need->slabs->classes);
-    else
-        quarry_slabs_sweep_chunks(need, of.first, to);
+    if (part >= h->chunk_parts) {
+        struct quarry_sweep_items of =
+            quarry_sweep_cut(h->classes * h->cursors, part - h->chunk_parts, h->parts - h->chunk_parts);
+        quarry_slabs_sweep_cursors(need, of.first, of.end);
+    } else {
+        struct quarry_sweep_items of = quarry_sweep_cut(h->pages.count, part, h->chunk_parts);
+        if (size > h->classes && !(size & QUARRY_SWEEP_CLASS))
+            quarry_slabs_sweep_rows(need, of.first, of.end, size - h->classes);
+        else
+            quarry_slabs_sweep_chunks(need, of.first, of.end);
+    }
     *page = need->page;
     /* Also if the turn is about something else: the rest was not read. */
     *dirty |= need->dirty || *page != QUARRY_NO_PAGE;
