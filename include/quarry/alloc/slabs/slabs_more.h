@@ -10,10 +10,10 @@
 #include "quarry/alloc/slabs/slabs_slots.h"
 #include "quarry/alloc/slabs/slabs_sweep.h"
 
-#define QUARRY_SLABS_SAMPLES 4u   /* looks at kinds, each of as many as lanes look, for a free chunk; */
-#define QUARRY_SLABS_WALKS 4u     /* and for chunks of the class; */
-#define QUARRY_SLABS_VAIN 8u      /* of these, if so many in a row have nothing; */
-#define QUARRY_SLABS_LENDERS 256u /* and warps whose hints are tried before; */
+#define QUARRY_SLABS_SAMPLES 4u /* looks at kinds, each of as many as lanes look, for a free chunk; */
+#define QUARRY_SLABS_WALKS                                                                                   \
+    8u /* the same for chunks of the class, and visits there, in a row that give nothing; */
+#define QUARRY_SLABS_LENDERS 256u /* warps whose hints are tried before that; */
 #define QUARRY_SLABS_LOOKS 8u     /* and for chunks for single large blocks */
 #define QUARRY_SLABS_PATIENCE 64u /* backoffs until somebody else has filled a cursor, at most */
 #define QUARRY_SLABS_TIDY 32u     /* chunks that are closed together, at least, for large blocks */
@@ -373,7 +373,7 @@ SIMT_NOINLINE_FN void quarry_slabs_take_from(struct quarry_slabs_need *need)
 {
     const uint32_t class_ = need->of;
     uint32_t words = quarry_slabs_words(quarry_slabs_slots(need->slabs, class_));
-    need->vain++;
+    need->looks++;
     SIMT_ROLLED
     for (uint32_t base = 0; base < words && quarry_slabs_still(need); base += simt_popc_u32(need->group)) {
         uint32_t i = base + simt_rank(need->group), word = i + need->start;
@@ -381,7 +381,7 @@ SIMT_NOINLINE_FN void quarry_slabs_take_from(struct quarry_slabs_need *need)
         int gives =
             quarry_slabs_take_each(need, class_, (need->page << need->slabs->word_log) + word, i < words);
         if (simt_any(need->group, i < words && gives))
-            need->vain = 0;
+            need->looks = 0;
     }
 }
 
@@ -408,7 +408,7 @@ SIMT_NOINLINE_FN int quarry_slabs_look_round(struct quarry_slabs_need *need)
 {
     const uint32_t group = need->group, leader = simt_ctz_u32(group);
     SIMT_ROLLED
-    while (need->ours == 0 && need->looks < QUARRY_SLABS_WALKS && need->vain < QUARRY_SLABS_VAIN) {
+    while (need->ours == 0 && need->looks < QUARRY_SLABS_WALKS) {
         const struct quarry_slabs *h = need->slabs;
         struct quarry_random r = quarry_random_start();
         uint32_t count = h->pages.count, words = quarry_slabs_words(quarry_slabs_slots(h, need->class_));
@@ -420,7 +420,7 @@ SIMT_NOINLINE_FN int quarry_slabs_look_round(struct quarry_slabs_need *need)
             simt_ballot(group, i < count && quarry_slabs_is_bound(quarry_slabs_kind(h, i), need->class_));
         need->looks++;
     }
-    if (need->ours == 0 || need->vain >= QUARRY_SLABS_VAIN)
+    if (need->ours == 0 || need->looks >= QUARRY_SLABS_WALKS)
         return 0;
     need->page = simt_shuffle_u32(group, need->own, simt_ctz_u32(need->ours));
     need->ours &= need->ours - 1u;
@@ -430,7 +430,7 @@ SIMT_NOINLINE_FN int quarry_slabs_look_round(struct quarry_slabs_need *need)
 /* Step 4: takes slots that others' hints lead to, and slots of chunks of the class that are found at random. */
 SIMT_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
 {
-    need->looks = need->ours = need->vain = 0;
+    need->looks = need->ours = 0;
     quarry_slabs_borrow(need);
     SIMT_ROLLED
     while (quarry_slabs_still(need) && quarry_slabs_look_round(need))

@@ -40,7 +40,7 @@
 
 #define QUARRY_SLABS_PART 64u         /* chunks of a part of a sweep; */
 #define QUARRY_SLABS_CURSOR_PART 256u /* or cursors */
-#define QUARRY_SLABS_BATCH 8u         /* words that a lane reads at the same time */
+#define QUARRY_SLABS_FEW 128u         /* slots of a chunk that one lane looks at, and not all of them */
 #define QUARRY_SLABS_ALL 255u         /* no fewer than there are classes */
 
 /* What lanes look for, one class after the other, and what they have found: the same of all lanes, but for `place`,
@@ -71,8 +71,7 @@ struct quarry_slabs_need {
     uint32_t closes; /* and whether also to close chunks of other classes without a live slot */
     uint32_t start;  /* the word of a chunk to look at first */
     uint32_t
-        looks; /* of a sweep: the number of the pass; of a walk: how many there were, and the last one saw */
-    uint32_t vain; /* visits of a walk in a row that gave nothing */
+        looks; /* of a sweep: the number of the pass; of a walk: looks and visits in a row that gave nothing; last */
     uint32_t own;  /* this chunk, of the calling lane, */
     uint32_t ours; /* and lanes whose chunk is of the class, and waits for a visit */
 };
@@ -151,30 +150,29 @@ SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chun
     return saw | class_ * QUARRY_SLABS_SAW_CLASS;
 }
 
-/* Reads words `at`, at + step, at + 2 * step ... of a chunk of so many slots, as many as a batch has: all loads are
- * under way at the same time.  Returns what they have. */
-SIMT_FN uint32_t quarry_slabs_look_at(const struct quarry_slabs_need *need, uint32_t chunk, uint32_t slots,
-                                      uint32_t at, uint32_t step)
+/* Reads words of a chunk.  A function of its own: so it has few registers, beside those of all who call it.
+ *   word    the first, then the one `step` words behind it, and so on
+ *   words   of the chunk, from `word` on
+ *   last    bits of the last of these that are slots
+ *   step    of a lane
+ *   pass    of the turn, as quarry_slabs_read
+ * Returns what they have. */
+SIMT_NOINLINE_FN uint32_t quarry_slabs_look_at(uint64_t *word, int32_t words, uint32_t last, uint32_t step,
+                                               uint32_t pass)
 {
-    uint64_t *word = &need->slabs->words[chunk * need->slabs->stride], seen[QUARRY_SLABS_BATCH];
-    uint32_t words = quarry_slabs_words(slots), saw = 0;
-    for (uint32_t k = 0; k < QUARRY_SLABS_BATCH; k++) {
-        seen[k] = 0;
-        if (at + k * step < words)
-            seen[k] = simt_load_u64(&word[at + k * step], relaxed);
-    }
-    for (uint32_t k = 0; k < QUARRY_SLABS_BATCH; k++) {
-        uint32_t i = at + k * step;
-        if (i >= words)
-            break;
-        uint32_t touched = (uint32_t)(seen[k] >> 32) & 1u;
-        uint32_t live = ((uint32_t)seen[k] & ~quarry_slabs_from(0, slots - i * QUARRY_SLABS_BITS)) != 0;
-        if (touched && need->looks == 0) {
-            (void)simt_and_u64(&word[i], ~QUARRY_SLABS_TOUCHED, relaxed);
-            touched = 0;
-        }
-        saw |= live * QUARRY_SLABS_WORD_LIVE | (live & ~touched) * QUARRY_SLABS_WORD_HELD |
-               ((uint32_t)seen[k] != ~0u) * QUARRY_SLABS_WORD_CLEAR | touched * QUARRY_SLABS_WORD_TOUCHED;
+    uint32_t saw = 0;
+    SIMT_ROLLED
+    for (; words > 0; words -= (int32_t)step, word += step) {
+        uint64_t seen = simt_load_u64(word, relaxed);
+        uint32_t taken = (uint32_t)seen, touched = (uint32_t)(seen >> 32) & 1u;
+        if (taken != ~0u)
+            saw |= QUARRY_SLABS_WORD_CLEAR;
+        if (touched && pass == 0)
+            (void)simt_and_u64(word, ~QUARRY_SLABS_TOUCHED, relaxed);
+        else if (touched)
+            saw |= QUARRY_SLABS_WORD_TOUCHED;
+        if (taken & (words == 1 ? last : ~0u))
+            saw |= QUARRY_SLABS_WORD_LIVE | (touched && pass ? 0u : (uint32_t)QUARRY_SLABS_WORD_HELD);
     }
     return saw;
 }
@@ -195,29 +193,15 @@ SIMT_FN uint32_t quarry_slabs_saw_words(const struct quarry_slabs_need *need, ui
     return saw;
 }
 
-/* Looks at all words of the chunks of those lanes whose `saw` has SAW_WHOLE: a few words each lane reads, and of
- * more all lanes read some.
- *   chunk, saw   the caller's, and what quarry_slabs_look returned
- * Returns what the caller saw of its chunk.  Scope: group, reconverged. */
-SIMT_FN uint32_t quarry_slabs_look_whole(const struct quarry_slabs_need *need, uint32_t chunk, uint32_t saw)
+/* Looks at all words of a chunk of the class, or at every `step`th from number `at` on. */
+SIMT_FN uint32_t quarry_slabs_look_whole(const struct quarry_slabs_need *need, uint32_t chunk,
+                                         uint32_t class_, uint32_t at, uint32_t step)
 {
-    const uint32_t group = need->group, width = simt_popc_u32(group), class_ = saw / QUARRY_SLABS_SAW_CLASS;
-    const int whole = (saw & QUARRY_SLABS_SAW_WHOLE) != 0;
-    uint32_t slots = whole ? quarry_slabs_slots(need->slabs, class_) : 0, words = 0;
-    int few = quarry_slabs_words(slots) <= QUARRY_SLABS_BATCH;
-    if (whole && few)
-        words = quarry_slabs_look_at(need, chunk, slots, 0, 1u);
-    SIMT_ROLLED
-    for (uint32_t left = simt_ballot(group, !few); left; left &= left - 1u) {
-        uint32_t owner = simt_ctz_u32(left), its = simt_shuffle_u32(group, chunk, owner), all = 0;
-        uint32_t its_slots = simt_shuffle_u32(group, slots, owner);
-        SIMT_ROLLED
-        for (uint32_t at = 0; at < quarry_slabs_words(its_slots); at += QUARRY_SLABS_BATCH * width)
-            all |= quarry_slabs_look_at(need, its, its_slots, at + simt_rank(group), width);
-        all = simt_shuffle_u32(group, quarry_share_or_u32(group, group, all), simt_ctz_u32(group));
-        words = simt_lane() == owner ? all : words;
-    }
-    return whole ? quarry_slabs_saw_words(need, class_, words) : saw;
+    const struct quarry_slabs *h = need->slabs;
+    uint32_t slots = quarry_slabs_slots(h, class_), words = quarry_slabs_words(slots);
+    uint32_t last = ~quarry_slabs_from(0, slots - (words - 1u) * QUARRY_SLABS_BITS);
+    return quarry_slabs_look_at(&h->words[chunk * h->stride + at], (int32_t)(words - at), last, step,
+                                need->looks);
 }
 
 /* Has a cursor's chunk a live slot, among those that the cursor has handed out?  Else a sweep may take the chunk.
@@ -332,12 +316,27 @@ SIMT_FN void quarry_slabs_sweep_rows(struct quarry_slabs_need *need, uint32_t fr
 SIMT_NOINLINE_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, uint32_t from, uint32_t to)
 {
     SIMT_ROLLED
-    for (uint32_t base = from; base < to && need->page == QUARRY_NO_PAGE;
-         base += simt_popc_u32(need->group)) {
-        uint32_t group = need->group, i = base + simt_rank(group), saw = 0;
-        if (i < to)
-            saw = quarry_slabs_look(need, i, 0);
-        saw = quarry_slabs_look_whole(need, i, saw);
+    for (; from < to && need->page == QUARRY_NO_PAGE; from += simt_popc_u32(need->group)) {
+        need->own = from + simt_rank(need->group);
+        uint32_t saw = need->own < to ? quarry_slabs_look(need, need->own, 0) : 0;
+        if ((saw & QUARRY_SLABS_SAW_WHOLE) &&
+            quarry_slabs_slots(need->slabs, saw / QUARRY_SLABS_SAW_CLASS) <= QUARRY_SLABS_FEW)
+            saw = quarry_slabs_saw_words(
+                need, saw / QUARRY_SLABS_SAW_CLASS,
+                quarry_slabs_look_whole(need, need->own, saw / QUARRY_SLABS_SAW_CLASS, 0, 1u));
+        need->ours = simt_ballot(need->group, saw & QUARRY_SLABS_SAW_WHOLE);
+        SIMT_ROLLED
+        while (need->ours) { /* all lanes read a chunk together */
+            uint32_t owner = simt_ctz_u32(need->ours), its = simt_shuffle_u32(need->group, saw, owner);
+            need->ours &= need->ours - 1u;
+            its = quarry_slabs_look_whole(need, simt_shuffle_u32(need->group, need->own, owner),
+                                          its / QUARRY_SLABS_SAW_CLASS, simt_rank(need->group),
+                                          simt_popc_u32(need->group));
+            its = simt_reduce_or_u32(need->group, its);
+            if (simt_lane() == owner)
+                saw = quarry_slabs_saw_words(need, saw / QUARRY_SLABS_SAW_CLASS, its);
+        }
+        uint32_t group = need->group;
         need->dirty |= simt_any(
             group, saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS | QUARRY_SLABS_SAW_TOUCHED));
         int fits = need->chunks == 0 && !(saw & QUARRY_SLABS_SAW_MOVING) &&
@@ -349,7 +348,7 @@ SIMT_NOINLINE_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, 
         if (least == ~0u)
             continue;
         uint32_t lane = simt_ctz_u32(simt_ballot(group, more == least));
-        need->page = simt_shuffle_u32(group, i, lane);
+        need->page = simt_shuffle_u32(group, need->own, lane);
         need->of = least ? need->class_ + least : need->slabs->classes;
     }
 }
