@@ -469,7 +469,7 @@ static uint32_t touched_of(struct quarry_slabs_need *need, uint64_t words[2], ui
     for (need->looks = 0; need->looks < 2; need->looks++) {
         saw = quarry_slabs_look(need, 0, 0);
         if (saw & QUARRY_SLABS_SAW_WHOLE)
-            saw = quarry_slabs_saw_words(need, 1, quarry_slabs_look_whole(need, 0, 1, 0, 1));
+            saw = quarry_slabs_saw_words(need, 1, quarry_slabs_look_at(words, 2, ~0u, 1, need->looks));
         saw &= need->looks || !(saw & QUARRY_SLABS_SAW_VACANT) ? QUARRY_SLABS_SAW_TOUCHED : 0;
         assert_true(need->looks || !saw);
         words[taken] |= need->looks ? 0 : QUARRY_SLABS_TOUCHED;

@@ -93,9 +93,9 @@ struct quarry_slabs {
     uint32_t by;          /* and class `by - n` has n slots */
     uint32_t cursors;     /* for each class: a power of two */
     uint32_t hints;       /* likewise */
-    uint32_t parts;       /* of a sweep: */
-    uint32_t chunk_parts; /* so many of chunks, then those of cursors */
+    uint32_t parts;       /* of a sweep */
     uint32_t copies;      /* of this: a power of two */
+    uint32_t chunk_parts; /* parts of a sweep that are chunks: the first so many; then those of cursors */
 };
 
 /* ---- classes: the sizes of slots ----

@@ -38,9 +38,8 @@
 
 #include "quarry/alloc/slabs/slabs_map.h"
 
-#define QUARRY_SLABS_PART 64u         /* chunks of a part of a sweep; */
+#define QUARRY_SLABS_PART 32u         /* chunks of a part of a sweep; */
 #define QUARRY_SLABS_CURSOR_PART 256u /* or cursors */
-#define QUARRY_SLABS_FEW 128u         /* slots of a chunk that one lane looks at, and not all of them */
 #define QUARRY_SLABS_ALL 255u         /* no fewer than there are classes */
 
 /* What lanes look for, one class after the other, and what they have found: the same of all lanes, but for `place`,
@@ -70,10 +69,9 @@ struct quarry_slabs_need {
     uint32_t seen;   /* whether a chunk was free, as far as is known; */
     uint32_t closes; /* and whether also to close chunks of other classes without a live slot */
     uint32_t start;  /* the word of a chunk to look at first */
-    uint32_t
-        looks; /* of a sweep: the number of the pass; of a walk: looks and visits in a row that gave nothing; last */
-    uint32_t own;  /* this chunk, of the calling lane, */
-    uint32_t ours; /* and lanes whose chunk is of the class, and waits for a visit */
+    uint32_t looks;  /* of a sweep: the number of the pass; of a walk: how many in a row gave nothing */
+    uint32_t own;    /* of a sweep: the calling lane's chunk, */
+    uint32_t saw;    /* and what it saw there */
 };
 
 /* What a lane saw of a chunk. */
@@ -193,15 +191,25 @@ SIMT_FN uint32_t quarry_slabs_saw_words(const struct quarry_slabs_need *need, ui
     return saw;
 }
 
-/* Looks at all words of a chunk of the class, or at every `step`th from number `at` on. */
-SIMT_FN uint32_t quarry_slabs_look_whole(const struct quarry_slabs_need *need, uint32_t chunk,
-                                         uint32_t class_, uint32_t at, uint32_t step)
+/* Looks at all words of the lanes' chunks, need->own, that are to be read whole, as need->saw says, and sets that anew.
+ * Each of these chunks gets as many lanes as there are for it.  Scope: group, reconverged. */
+SIMT_FN void quarry_slabs_look_whole(struct quarry_slabs_need *need)
 {
     const struct quarry_slabs *h = need->slabs;
+    uint32_t group = need->group, whole = simt_ballot(group, need->saw & QUARRY_SLABS_SAW_WHOLE);
+    uint32_t chunks = simt_popc_u32(whole), at = quarry_divide_u32(simt_rank(group), chunks);
+    uint32_t owner = quarry_kth_set_u32(whole, simt_rank(group) - at * chunks + 1u);
+    uint32_t class_ = simt_shuffle_u32(group, need->saw, owner) / QUARRY_SLABS_SAW_CLASS;
+    uint64_t *word = &h->words[simt_shuffle_u32(group, need->own, owner) * h->stride + at];
     uint32_t slots = quarry_slabs_slots(h, class_), words = quarry_slabs_words(slots);
     uint32_t last = ~quarry_slabs_from(0, slots - (words - 1u) * QUARRY_SLABS_BITS);
-    return quarry_slabs_look_at(&h->words[chunk * h->stride + at], (int32_t)(words - at), last, step,
-                                need->looks);
+    uint32_t lanes = quarry_divide_u32(simt_popc_u32(group), chunks); /* or one more */
+    words = quarry_slabs_look_at(word, (int32_t)(words - at), last, lanes, need->looks);
+    words = quarry_share_or_u32(need->group, simt_match_u32(need->group, owner), words);
+    whole = simt_ballot(need->group, need->saw & QUARRY_SLABS_SAW_WHOLE);
+    words = simt_shuffle_u32(need->group, words, quarry_lane_of_rank(need->group, simt_rank(whole)));
+    if (need->saw & QUARRY_SLABS_SAW_WHOLE)
+        need->saw = quarry_slabs_saw_words(need, need->saw / QUARRY_SLABS_SAW_CLASS, words);
 }
 
 /* Has a cursor's chunk a live slot, among those that the cursor has handed out?  Else a sweep may take the chunk.
@@ -318,25 +326,10 @@ SIMT_NOINLINE_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, 
     SIMT_ROLLED
     for (; from < to && need->page == QUARRY_NO_PAGE; from += simt_popc_u32(need->group)) {
         need->own = from + simt_rank(need->group);
-        uint32_t saw = need->own < to ? quarry_slabs_look(need, need->own, 0) : 0;
-        if ((saw & QUARRY_SLABS_SAW_WHOLE) &&
-            quarry_slabs_slots(need->slabs, saw / QUARRY_SLABS_SAW_CLASS) <= QUARRY_SLABS_FEW)
-            saw = quarry_slabs_saw_words(
-                need, saw / QUARRY_SLABS_SAW_CLASS,
-                quarry_slabs_look_whole(need, need->own, saw / QUARRY_SLABS_SAW_CLASS, 0, 1u));
-        need->ours = simt_ballot(need->group, saw & QUARRY_SLABS_SAW_WHOLE);
-        SIMT_ROLLED
-        while (need->ours) { /* all lanes read a chunk together */
-            uint32_t owner = simt_ctz_u32(need->ours), its = simt_shuffle_u32(need->group, saw, owner);
-            need->ours &= need->ours - 1u;
-            its = quarry_slabs_look_whole(need, simt_shuffle_u32(need->group, need->own, owner),
-                                          its / QUARRY_SLABS_SAW_CLASS, simt_rank(need->group),
-                                          simt_popc_u32(need->group));
-            its = simt_reduce_or_u32(need->group, its);
-            if (simt_lane() == owner)
-                saw = quarry_slabs_saw_words(need, saw / QUARRY_SLABS_SAW_CLASS, its);
-        }
-        uint32_t group = need->group;
+        need->saw = need->own < to ? quarry_slabs_look(need, need->own, 0) : 0;
+        if (simt_any(need->group, need->saw & QUARRY_SLABS_SAW_WHOLE))
+            quarry_slabs_look_whole(need);
+        uint32_t group = need->group, saw = need->saw;
         need->dirty |= simt_any(
             group, saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS | QUARRY_SLABS_SAW_TOUCHED));
         int fits = need->chunks == 0 && !(saw & QUARRY_SLABS_SAW_MOVING) &&
