@@ -88,14 +88,13 @@ struct quarry_slabs {
     uint32_t stride;   /* words of a chunk: */
     uint32_t word_log; /* at most 2^word_log */
     uint32_t classes;
-    uint32_t stepped;     /* units of the largest slot of a stepped class, */
-    uint32_t steps;       /* how many such classes there are, */
-    uint32_t by;          /* and class `by - n` has n slots */
-    uint32_t cursors;     /* for each class: a power of two */
-    uint32_t hints;       /* likewise */
-    uint32_t parts;       /* of a sweep */
-    uint32_t copies;      /* of this: a power of two */
-    uint32_t chunk_parts; /* parts of a sweep that are chunks: the first so many; then those of cursors */
+    uint32_t stepped; /* units of the largest slot of a stepped class, */
+    uint32_t steps;   /* how many such classes there are, */
+    uint32_t by;      /* and class `by - n` has n slots */
+    uint32_t cursors; /* for each class: a power of two */
+    uint32_t hints;   /* likewise */
+    uint32_t parts;   /* of a sweep */
+    uint32_t copies;  /* of this: a power of two */
 };
 
 /* ---- classes: the sizes of slots ----

@@ -577,12 +577,11 @@ SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
 /* Steps 3 to 5 for a class, or a large block: of all lanes, those look for themselves whose place is none. */
 SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
 {
-    need->closes = need->wide = 0;
+    need->closes = need->wide = need->looks = 0;
     need->of = need->class_;
     if (need->chunks == 0) {
         uint32_t spread = simt_load_u32(&need->slabs->spread[need->class_], relaxed);
-        int walked = simt_any(need->group, spread & QUARRY_SLABS_BARREN);
-        if (walked)
+        if (simt_any(need->group, spread & QUARRY_SLABS_BARREN))
             quarry_slabs_walk(need);
         SIMT_ROLLED
         for (need->tries = 0; need->tries < QUARRY_SLABS_FILLS && quarry_slabs_still(need); need->tries++) {
@@ -595,7 +594,7 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
                 continue;
             if (need->closes)
                 break;
-            if (!walked)
+            if (need->looks == 0)
                 quarry_slabs_walk(need);
             quarry_slabs_borrow(need);
             need->closes = 1;

@@ -38,9 +38,10 @@
 
 #include "quarry/alloc/slabs/slabs_map.h"
 
-#define QUARRY_SLABS_PART 32u         /* chunks of a part of a sweep; */
-#define QUARRY_SLABS_CURSOR_PART 256u /* or cursors */
-#define QUARRY_SLABS_ALL 255u         /* no fewer than there are classes */
+#define QUARRY_SLABS_PART 32u /* items of a part of a sweep: chunks, then rows */
+#define QUARRY_SLABS_ROW 8u   /* of so many cursors, */
+#define QUARRY_SLABS_ROWS(cursors) (((cursors) + QUARRY_SLABS_ROW - 1u) / QUARRY_SLABS_ROW)
+#define QUARRY_SLABS_ALL 255u /* no fewer than there are classes */
 
 /* What lanes look for, one class after the other, and what they have found: the same of all lanes, but for `place`,
  * `own`, `number`, and what is the caller's.  It is in memory, and each step that few mallocs take is a function that
@@ -239,13 +240,16 @@ SIMT_FN int quarry_slabs_has_chunk(const struct quarry_slabs *h, uint32_t index,
             quarry_slabs_more(kind) == index - class_ * h->cursors + 1u);
 }
 
-/* Cursors of a part: one of a class that serves the group is what is looked for.  What another class's has left becomes
+/* Rows `from` to `to` of cursors: one of a class that serves the group is what is looked for.  What another class's has left becomes
  * free, if the chunk has no live slot: then it can be closed.  Other lanes need not see that yet: the turn is dirty
  * anyway. */
 SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t from, uint32_t to)
 {
+    to *= QUARRY_SLABS_ROW;
+    if (to > need->slabs->classes * need->slabs->cursors) /* the last row may be shorter */
+        to = need->slabs->classes * need->slabs->cursors;
     SIMT_ROLLED
-    for (uint32_t base = from; base < to; base += simt_popc_u32(need->group)) {
+    for (uint32_t base = from * QUARRY_SLABS_ROW; base < to; base += simt_popc_u32(need->group)) {
         const struct quarry_slabs *h = need->slabs;
         uint32_t i = base + simt_rank(need->group), class_ = i / h->cursors;
         int rest = 0, fits = 0, vacant = 0; /* it has some left; for the turn; and there are no others */
@@ -355,23 +359,21 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     struct quarry_slabs_need *need = (struct quarry_slabs_need *)heap;
     (void)r;
     (void)group;
-    const struct quarry_slabs *h = need->slabs;
     need->page = *page;
     need->dirty = 0;
     need->number = 0;
     need->size = size;
     need->looks = pass;
-    if (part >= h->chunk_parts) {
-        struct quarry_sweep_items of =
-            quarry_sweep_cut(h->classes * h->cursors, part - h->chunk_parts, h->parts - h->chunk_parts);
-        quarry_slabs_sweep_cursors(need, of.first, of.end);
-    } else {
-        struct quarry_sweep_items of = quarry_sweep_cut(h->pages.count, part, h->chunk_parts);
-        if (size > h->classes && !(size & QUARRY_SWEEP_CLASS))
-            quarry_slabs_sweep_rows(need, of.first, of.end, size - h->classes);
-        else
-            quarry_slabs_sweep_chunks(need, of.first, of.end);
-    }
+    uint32_t chunks = need->slabs->pages.count;
+    struct quarry_sweep_items of = quarry_sweep_cut(
+        chunks + QUARRY_SLABS_ROWS(need->slabs->classes * need->slabs->cursors), part, need->slabs->parts);
+    if (of.end > chunks)
+        quarry_slabs_sweep_cursors(need, of.first > chunks ? of.first - chunks : 0, of.end - chunks);
+    uint32_t to = of.end < chunks ? of.end : chunks;
+    if (size > need->slabs->classes && !(size & QUARRY_SWEEP_CLASS))
+        quarry_slabs_sweep_rows(need, of.first, to, size - need->slabs->classes);
+    else
+        quarry_slabs_sweep_chunks(need, of.first, to);
     *page = need->page;
     /* Also if the turn is about something else: the rest was not read. */
     *dirty |= need->dirty || *page != QUARRY_NO_PAGE;
