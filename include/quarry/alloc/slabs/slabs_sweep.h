@@ -106,16 +106,19 @@ SIMT_FN void quarry_slabs_count_version(struct quarry_slabs_need *need, uint32_t
     need->number += quarry_slabs_number(thing, version);
 }
 
+/* Clears the flag of a word, and returns what it holds then. */
+SIMT_FN uint64_t quarry_slabs_untouch(uint64_t *at, uint64_t seen)
+{
+    (void)simt_and_u64(at, ~QUARRY_SLABS_TOUCHED, relaxed);
+    return seen & ~QUARRY_SLABS_TOUCHED;
+}
+
 /* Reads a word that the turn relies on.  The first pass clears its flag, and whoever takes a slot sets it.  So the
  * second pass sees whether somebody has: then the turn is dirty. */
 SIMT_FN uint64_t quarry_slabs_read(const struct quarry_slabs_need *need, uint32_t word)
 {
     uint64_t *at = &need->slabs->words[word], seen = simt_load_u64(at, relaxed);
-    if ((seen & QUARRY_SLABS_TOUCHED) && need->looks == 0) {
-        (void)simt_and_u64(at, ~QUARRY_SLABS_TOUCHED, relaxed);
-        seen &= ~QUARRY_SLABS_TOUCHED;
-    }
-    return seen;
+    return (seen & QUARRY_SLABS_TOUCHED) && need->looks == 0 ? quarry_slabs_untouch(at, seen) : seen;
 }
 
 /* Looks at a chunk.  Of a class that the turn is about, or that serves the group, all words are to be read; of others
@@ -163,15 +166,15 @@ SIMT_NOINLINE_FN uint32_t quarry_slabs_look_at(uint64_t *word, int32_t words, ui
     SIMT_ROLLED
     for (; words > 0; words -= (int32_t)step, word += step) {
         uint64_t seen = simt_load_u64(word, relaxed);
-        uint32_t taken = (uint32_t)seen, touched = (uint32_t)(seen >> 32) & 1u;
-        if (taken != ~0u)
+        if ((seen & QUARRY_SLABS_TOUCHED) && pass == 0)
+            seen = quarry_slabs_untouch(word, seen);
+        if ((uint32_t)seen != ~0u)
             saw |= QUARRY_SLABS_WORD_CLEAR;
-        if (touched && pass == 0)
-            (void)simt_and_u64(word, ~QUARRY_SLABS_TOUCHED, relaxed);
-        else if (touched)
+        if (seen & QUARRY_SLABS_TOUCHED)
             saw |= QUARRY_SLABS_WORD_TOUCHED;
-        if (taken & (words == 1 ? last : ~0u))
-            saw |= QUARRY_SLABS_WORD_LIVE | (touched && pass ? 0u : (uint32_t)QUARRY_SLABS_WORD_HELD);
+        if ((uint32_t)seen & (words == 1 ? last : ~0u))
+            saw |= seen & QUARRY_SLABS_TOUCHED ? QUARRY_SLABS_WORD_LIVE
+                                               : QUARRY_SLABS_WORD_LIVE | QUARRY_SLABS_WORD_HELD;
     }
     return saw;
 }
@@ -240,9 +243,9 @@ SIMT_FN int quarry_slabs_has_chunk(const struct quarry_slabs *h, uint32_t index,
             quarry_slabs_more(kind) == index - class_ * h->cursors + 1u);
 }
 
-/* Rows `from` to `to` of cursors: one of a class that serves the group is what is looked for.  What another class's has left becomes
- * free, if the chunk has no live slot: then it can be closed.  Other lanes need not see that yet: the turn is dirty
- * anyway. */
+/* Rows `from` to `to` of cursors: one of a class that serves the group is what is looked for.  What another class's has
+ * left becomes free, if the chunk has no live slot: then it can be closed.  Other lanes need not see that yet: the turn
+ * is dirty anyway. */
 SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t from, uint32_t to)
 {
     to *= QUARRY_SLABS_ROW;
