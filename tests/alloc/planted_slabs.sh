@@ -16,7 +16,7 @@ fresh() {
 }
 
 build() {
-    compile_once "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
+    compile "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
         compile alloc/promise_kernels && compile "alloc/$1_kernels" &&
         link "test_$1.o" promises.o chosen.o promise_kernels.o "$1_kernels.o"
 }
@@ -65,6 +65,12 @@ aim a_sweep_sees_what_was_taken_between_its_passes # others never come to an end
 plant slabs 20 slabs_sweep.h 'a proof does not clear what was touched before' \
     's/\(void\)simt_and_u64\(at, ~QUARRY_SLABS_TOUCHED, relaxed\);/(void)at;/'
 aim '*'
+plant slabs 20 slabs_sweep.h 'a live slot that was just taken proves that a chunk has had one' \
+    's/seen \& QUARRY_SLABS_TOUCHED \? QUARRY_SLABS_WORD_LIVE$/0 ? QUARRY_SLABS_WORD_LIVE/'
+plant slabs 60 slabs_sweep.h 'a proof reads every other word of a chunk' \
+    's/words -= \(int32_t\)step, word \+= step/words -= 2 * (int32_t)step, word += 2 * step/'
+plant slabs 60 slabs_sweep.h 'lanes that read a chunk together each start with its first word' \
+    's/h->stride \+ at\]/h->stride + 0 * at]/'
 plant slabs 200 slabs_sweep.h 'the chunk of a cursor that has slots left seems used' \
     's/if \(quarry_slabs_is_of\(seen, class_\) \&\& .*/if (quarry_slabs_is_of(seen, class_))/'
 aim a_slot_serves_smaller_blocks_when_nothing_else_is_free

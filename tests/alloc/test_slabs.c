@@ -467,7 +467,10 @@ static uint32_t touched_of(struct quarry_slabs_need *need, uint64_t words[2], ui
 {
     uint32_t saw = 0;
     for (need->looks = 0; need->looks < 2; need->looks++) {
-        saw = quarry_slabs_look(need, 0) & QUARRY_SLABS_SAW_TOUCHED;
+        saw = quarry_slabs_look(need, 0, 0);
+        if (saw & QUARRY_SLABS_SAW_WHOLE)
+            saw = quarry_slabs_saw_words(need, 1, quarry_slabs_look_at(words, 2, ~0u, 1, need->looks));
+        saw &= need->looks || !(saw & QUARRY_SLABS_SAW_VACANT) ? QUARRY_SLABS_SAW_TOUCHED : 0;
         assert_true(need->looks || !saw);
         words[taken] |= need->looks ? 0 : QUARRY_SLABS_TOUCHED;
     }
@@ -480,20 +483,26 @@ static void a_sweep_knows_the_words_that_it_relies_on(void **state)
 {
     const struct {
         uint32_t size;
-        int turns; /* it is about class 1 */
-    } about[] = {{QUARRY_SWEEP_CLASS | 1, 1}, {QUARRY_SWEEP_CLASS, 0}, {0, 1}, {1, 1}, {2, 0}};
+        int turns;       /* it is about class 1 */
+        uint32_t class_; /* that the group wants */
+    } about[] = {{QUARRY_SWEEP_CLASS | 1, 1, 5},
+                 {QUARRY_SWEEP_CLASS, 0, 5},
+                 {0, 1, 5},
+                 {1, 1, 5},
+                 {2, 0, 5},
+                 {2, 0, 1}};
     uint64_t kind = 1u << 2 | QUARRY_SLABS_IS_BOUND, words[2];
     struct quarry_slabs h = {.units = 128, .unit_log = 4, .stride = 4, .kinds = &kind, .words = words};
     struct quarry_slabs_need need = {.slabs = &h};
     (void)state;
     quarry_slabs_set_classes(&h);
-    need.class_ = 5;
     for (uint32_t live = 0; live < 2; live++)
         for (uint32_t i = 0; i < sizeof about / sizeof *about; i++)
             for (uint32_t taken = 0; taken < 2; taken++) {
                 words[0] = quarry_slabs_of(1, live) | QUARRY_SLABS_TOUCHED;
                 words[1] = quarry_slabs_of(1, 0) | QUARRY_SLABS_TOUCHED;
                 need.size = about[i].size;
+                need.class_ = about[i].class_;
                 assert_int_equal(touched_of(&need, words, taken) != 0, taken == 0 || about[i].turns || !live);
             }
     /* Likewise of a cursor's chunk: 40 slots are handed out. */

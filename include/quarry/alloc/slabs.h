@@ -316,7 +316,8 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     h->hints =
         quarry_slabs_power(l->pages * l->page_bytes / 256u / (2u * sizeof *h->hint), QUARRY_SLABS_HINTS);
     uint64_t cursors = (uint64_t)h->classes * h->cursors;
-    h->parts = quarry_layout_parts(l->pages + cursors, QUARRY_SLABS_PART, QUARRY_SLABS_PART);
+    h->parts =
+        quarry_layout_parts(l->pages + QUARRY_SLABS_ROWS(cursors), QUARRY_SLABS_PART, QUARRY_SLABS_PART);
     h->copies = quarry_slabs_power(l->pages / 16u, QUARRY_SLABS_COPIES);
     h->self = (unsigned char *)quarry_layout_section(l, "self", h->copies * QUARRY_SLABS_COPY,
                                                      QUARRY_SECTION_ALIGN);

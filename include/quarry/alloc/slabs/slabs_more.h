@@ -10,8 +10,10 @@
 #include "quarry/alloc/slabs/slabs_slots.h"
 #include "quarry/alloc/slabs/slabs_sweep.h"
 
-#define QUARRY_SLABS_SAMPLES 4u   /* looks at kinds, each of as many as lanes look, for a free chunk; */
-#define QUARRY_SLABS_WALKS 4u     /* and for chunks of the class; */
+#define QUARRY_SLABS_SAMPLES 4u /* looks at kinds, each of as many as lanes look, for a free chunk; */
+#define QUARRY_SLABS_WALKS                                                                                   \
+    8u /* the same for chunks of the class, and visits there, in a row that give nothing; */
+#define QUARRY_SLABS_LENDERS 256u /* warps whose hints are tried; */
 #define QUARRY_SLABS_LOOKS 8u     /* and for chunks for single large blocks */
 #define QUARRY_SLABS_PATIENCE 64u /* backoffs until somebody else has filled a cursor, at most */
 #define QUARRY_SLABS_TIDY 32u     /* chunks that are closed together, at least, for large blocks */
@@ -343,67 +345,86 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
                                     need->place);
 }
 
+/* Lanes look at a word each, and take slots there for lanes that need one.
+ *   id     of the caller's word
+ *   look   has the caller one?
+ * Returns whether the caller's word has some.  Scope: group, reconverged. */
+SIMT_FN int quarry_slabs_take_each(struct quarry_slabs_need *need, uint32_t class_, uint32_t id, int look)
+{
+    const struct quarry_slabs *h = need->slabs;
+    const uint32_t group = need->group;
+    uint32_t asked = simt_popc_u32(simt_ballot(group, need->place == QUARRY_SLABS_NONE)), bits = 0;
+    uint64_t *word = quarry_slabs_hinted(h, id), seen = look ? simt_load_u64(word, relaxed) : 0;
+    uint32_t clear = look && quarry_slabs_is_of(seen, class_) ? simt_popc_u32(~(uint32_t)seen) : 0;
+    uint32_t to = quarry_scan_add_u32(group, clear), from = to - clear;
+    if (clear && from < asked)
+        bits = quarry_slabs_take(word, &seen, class_, (to < asked ? to : asked) - from);
+    if (bits && simt_popc_u32(~(uint32_t)seen) >= QUARRY_SLABS_HINT)
+        quarry_slabs_leave(h, class_, id, ~(uint32_t)seen);
+    SIMT_ROLLED
+    for (uint32_t givers = simt_ballot(group, bits); givers; givers &= givers - 1u)
+        need->place = quarry_slabs_deal(group, group, simt_ctz_u32(givers), quarry_slabs_first(h, id), bits,
+                                        0, need->place);
+    return clear != 0;
+}
+
 /* Takes slots of chunk need->page, of class need->of, from its word number need->start on, for lanes that need one. */
 SIMT_NOINLINE_FN void quarry_slabs_take_from(struct quarry_slabs_need *need)
 {
-    const struct quarry_slabs *h = need->slabs;
-    const uint32_t chunk = need->page, start = need->start;
-    const uint32_t group = need->group, class_ = need->of;
-    uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_)), width = simt_popc_u32(group);
-    uint32_t needs = simt_ballot(group, need->place == QUARRY_SLABS_NONE);
+    const uint32_t class_ = need->of;
+    uint32_t words = quarry_slabs_words(quarry_slabs_slots(need->slabs, class_));
     SIMT_ROLLED
-    for (uint32_t base = 0; base < words && needs; base += width) {
-        uint32_t i = base + simt_rank(group) + start, asked = simt_popc_u32(needs);
-        i -= i >= words ? words : 0;
-        uint64_t first = quarry_slabs_place(chunk, i * QUARRY_SLABS_BITS), seen = 0;
-        uint64_t *word = quarry_slabs_word(h, first);
-        if (base + simt_rank(group) < words)
-            seen = simt_load_u64(word, relaxed);
-        uint32_t clear = quarry_slabs_is_of(seen, class_) ? simt_popc_u32(~(uint32_t)seen) : 0;
-        uint32_t to = quarry_scan_add_u32(group, clear), from = to - clear, bits = 0;
-        if (clear && from < asked)
-            bits = quarry_slabs_take(word, &seen, class_, (to < asked ? to : asked) - from);
-        if (bits && simt_popc_u32(~(uint32_t)seen) >= QUARRY_SLABS_HINT)
-            quarry_slabs_leave(h, class_, quarry_slabs_id(h, first), ~(uint32_t)seen);
-        SIMT_ROLLED
-        for (uint32_t givers = simt_ballot(group, bits); givers; givers &= givers - 1u)
-            need->place = quarry_slabs_deal(group, group, simt_ctz_u32(givers), first, bits, 0, need->place);
-        needs = simt_ballot(group, need->place == QUARRY_SLABS_NONE);
+    for (uint32_t base = 0; base < words && quarry_slabs_still(need); base += simt_popc_u32(need->group)) {
+        uint32_t i = base + simt_rank(need->group), word = i + need->start;
+        word -= word >= words ? words : 0;
+        (void)quarry_slabs_take_each(need, class_, (need->page << need->slabs->word_log) + word, i < words);
     }
 }
 
-/* Looks at kinds at random.  Sets need->page to a chunk of the class, and need->start to one of its words.
- * Returns 0 if there is none among all that may be looked at. */
-SIMT_NOINLINE_FN int quarry_slabs_look_round(struct quarry_slabs_need *need)
+/* Takes slots that other warps' hints for the class lead to, those of the warps beside the caller's. */
+SIMT_NOINLINE_FN void quarry_slabs_borrow(struct quarry_slabs_need *need)
 {
-    const uint32_t group = need->group, leader = simt_ctz_u32(group);
     SIMT_ROLLED
-    while (need->ours == 0 && need->looks < QUARRY_SLABS_WALKS) {
+    for (uint32_t i = 0; i < QUARRY_SLABS_LENDERS && quarry_slabs_still(need);
+         i += simt_popc_u32(need->group)) {
         const struct quarry_slabs *h = need->slabs;
-        struct quarry_random r = quarry_random_start();
-        uint32_t count = h->pages.count, words = quarry_slabs_words(quarry_slabs_slots(h, need->class_));
-        uint32_t i = simt_shuffle_u32(group, quarry_random_below(&r, count), leader) + simt_rank(group);
-        need->start = simt_shuffle_u32(group, quarry_random_below(&r, words), leader);
-        i -= i >= count ? count : 0;
-        need->own = i;
-        need->ours =
-            simt_ballot(group, i < count && quarry_slabs_is_bound(quarry_slabs_kind(h, i), need->class_));
-        need->looks++;
+        uint32_t warp = simt_shuffle_u32(need->group, simt_thread() / SIMT_LANES, simt_ctz_u32(need->group));
+        uint64_t *hint = quarry_slabs_hint(h, need->class_, warp + i + simt_rank(need->group));
+        uint64_t seen = simt_load_u64(hint, relaxed);
+        int lends = (uint32_t)seen != 0;
+        if (simt_any(need->group, lends) &&
+            !quarry_slabs_take_each(need, need->class_, (uint32_t)(seen >> 32), lends) && lends)
+            simt_store_u64(hint, 0, relaxed); /* for who comes next */
     }
-    if (need->ours == 0)
-        return 0;
-    need->page = simt_shuffle_u32(group, need->own, simt_ctz_u32(need->ours));
-    need->ours &= need->ours - 1u;
-    return 1;
 }
 
-/* Step 4: takes slots of chunks of the class that are found at random. */
-SIMT_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
+/* Step 4: takes slots of chunks of the class.  Looks at as many kinds as there are lanes, which lie side by side, and at
+ * words of all chunks among them that are of the class, each lane at one; again while that gives something, and a few
+ * times more. */
+SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
 {
-    need->looks = need->ours = 0;
+    need->looks = 0;
     SIMT_ROLLED
-    while (quarry_slabs_still(need) && quarry_slabs_look_round(need))
-        quarry_slabs_take_from(need);
+    while (need->looks < QUARRY_SLABS_WALKS && quarry_slabs_still(need)) {
+        const struct quarry_slabs *h = need->slabs;
+        const uint32_t group = need->group, rank = simt_rank(group), class_ = need->class_;
+        uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_)), count = h->pages.count;
+        struct quarry_random r = quarry_random_start();
+        uint32_t i = simt_shuffle_u32(group, quarry_random_below(&r, count), simt_ctz_u32(group)) + rank;
+        uint32_t word = simt_shuffle_u32(group, quarry_random_below(&r, words), simt_ctz_u32(group));
+        i -= i >= count ? count : 0;
+        uint32_t ours =
+            simt_ballot(group, i < count && quarry_slabs_is_bound(quarry_slabs_kind(h, i), class_));
+        need->looks++;
+        if (ours == 0)
+            continue;
+        uint32_t chunks = simt_popc_u32(ours), row = quarry_divide_u32(rank, chunks);
+        i = simt_shuffle_u32(group, i, quarry_kth_set_u32(ours, rank - row * chunks + 1u));
+        word += row;
+        word -= word >= words ? words : 0;
+        if (simt_any(group, quarry_slabs_take_each(need, class_, (i << h->word_log) + word, row < words)))
+            need->looks = 0;
+    }
 }
 
 /* Step 5: closes what a sweep has found, if no slot of it is live, as it seemed; for large blocks also some behind it,
@@ -556,7 +577,7 @@ SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
 /* Steps 3 to 5 for a class, or a large block: of all lanes, those look for themselves whose place is none. */
 SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
 {
-    need->closes = need->wide = 0;
+    need->closes = need->wide = need->looks = 0;
     need->of = need->class_;
     if (need->chunks == 0) {
         uint32_t spread = simt_load_u32(&need->slabs->spread[need->class_], relaxed);
@@ -573,7 +594,9 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
                 continue;
             if (need->closes)
                 break;
-            quarry_slabs_walk(need);
+            if (need->looks == 0)
+                quarry_slabs_walk(need);
+            quarry_slabs_borrow(need);
             need->closes = 1;
         }
     } else {

@@ -38,8 +38,10 @@
 
 #include "quarry/alloc/slabs/slabs_map.h"
 
-#define QUARRY_SLABS_PART 256u /* items of a sweep's part: chunks, then cursors */
-#define QUARRY_SLABS_ALL 255u  /* no fewer than there are classes */
+#define QUARRY_SLABS_PART 32u /* items of a part of a sweep: chunks, then rows */
+#define QUARRY_SLABS_ROW 8u   /* of so many cursors, */
+#define QUARRY_SLABS_ROWS(cursors) (((cursors) + QUARRY_SLABS_ROW - 1u) / QUARRY_SLABS_ROW)
+#define QUARRY_SLABS_ALL 255u /* no fewer than there are classes */
 
 /* What lanes look for, one class after the other, and what they have found: the same of all lanes, but for `place`,
  * `own`, `number`, and what is the caller's.  It is in memory, and each step that few mallocs take is a function that
@@ -68,10 +70,9 @@ struct quarry_slabs_need {
     uint32_t seen;   /* whether a chunk was free, as far as is known; */
     uint32_t closes; /* and whether also to close chunks of other classes without a live slot */
     uint32_t start;  /* the word of a chunk to look at first */
-    uint32_t
-        looks; /* of a sweep: the number of the pass; of a walk: how many there were, and the last one saw */
-    uint32_t own;  /* this chunk, of the calling lane, */
-    uint32_t ours; /* and lanes whose chunk is of the class, and waits for a visit */
+    uint32_t looks;  /* of a sweep: the number of the pass; of a walk: how many in a row gave nothing */
+    uint32_t own;    /* of a sweep: the calling lane's chunk, */
+    uint32_t saw;    /* and what it saw there */
 };
 
 /* What a lane saw of a chunk. */
@@ -81,7 +82,16 @@ enum {
     QUARRY_SLABS_SAW_TURNS = 4,    /* it has a clear bit, and a class that the turn is about; */
     QUARRY_SLABS_SAW_OURS = 8,     /* the same of a class that serves the group */
     QUARRY_SLABS_SAW_TOUCHED = 16, /* somebody has taken a slot that matters since the first pass */
-    QUARRY_SLABS_SAW_CLASS = 32    /* times its class */
+    QUARRY_SLABS_SAW_WHOLE = 32,   /* nothing yet: all its words are to be read */
+    QUARRY_SLABS_SAW_CLASS = 64    /* times its class */
+};
+
+/* What lanes saw in words of a chunk. */
+enum {
+    QUARRY_SLABS_WORD_LIVE = 1,   /* a live slot; */
+    QUARRY_SLABS_WORD_HELD = 2,   /* one in a word that nobody has touched since the first pass */
+    QUARRY_SLABS_WORD_CLEAR = 4,  /* a clear bit */
+    QUARRY_SLABS_WORD_TOUCHED = 8 /* somebody has taken a slot since the first pass */
 };
 
 /* Is a turn about slots of the class? */
@@ -96,25 +106,30 @@ SIMT_FN void quarry_slabs_count_version(struct quarry_slabs_need *need, uint32_t
     need->number += quarry_slabs_number(thing, version);
 }
 
+/* Clears the flag of a word, and returns what it holds then. */
+SIMT_FN uint64_t quarry_slabs_untouch(uint64_t *at, uint64_t seen)
+{
+    (void)simt_and_u64(at, ~QUARRY_SLABS_TOUCHED, relaxed);
+    return seen & ~QUARRY_SLABS_TOUCHED;
+}
+
 /* Reads a word that the turn relies on.  The first pass clears its flag, and whoever takes a slot sets it.  So the
  * second pass sees whether somebody has: then the turn is dirty. */
 SIMT_FN uint64_t quarry_slabs_read(const struct quarry_slabs_need *need, uint32_t word)
 {
     uint64_t *at = &need->slabs->words[word], seen = simt_load_u64(at, relaxed);
-    if ((seen & QUARRY_SLABS_TOUCHED) && need->looks == 0) {
-        (void)simt_and_u64(at, ~QUARRY_SLABS_TOUCHED, relaxed);
-        seen &= ~QUARRY_SLABS_TOUCHED;
-    }
-    return seen;
+    return (seen & QUARRY_SLABS_TOUCHED) && need->looks == 0 ? quarry_slabs_untouch(at, seen) : seen;
 }
 
-/* Looks at a chunk.  Of the turn's classes, reads all words; else those up to the first that has a live slot.  Returns
- * what the caller saw.  It may be wrong in a moment. */
-SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chunk)
+/* Looks at a chunk.  Of a class that the turn is about, or that serves the group, all words are to be read; of others
+ * those up to the first that has a live slot, which it does.
+ *   rows   the turn is about rows: slots serve nobody
+ * Returns what the caller saw.  It may be wrong in a moment. */
+SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chunk, int rows)
 {
     const struct quarry_slabs *h = need->slabs;
     uint64_t kind = quarry_slabs_kind(h, chunk);
-    uint32_t class_ = quarry_slabs_kind_class(kind), saw = QUARRY_SLABS_SAW_VACANT, clear = 0;
+    uint32_t class_ = quarry_slabs_kind_class(kind), saw = QUARRY_SLABS_SAW_VACANT;
     quarry_slabs_count_version(need, ~chunk, (uint32_t)(kind >> 34));
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
         return QUARRY_SLABS_SAW_VACANT;
@@ -122,24 +137,83 @@ SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chun
         return QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_MOVING;
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_LARGE)
         return 0;
-    if (quarry_slabs_is_about(need->size, class_))
-        clear = QUARRY_SLABS_SAW_TURNS;
-    if (class_ - need->class_ <= need->wide)
-        clear |= QUARRY_SLABS_SAW_OURS;
+    if (!rows && (quarry_slabs_is_about(need->size, class_) || class_ - need->class_ <= need->wide))
+        return QUARRY_SLABS_SAW_WHOLE | class_ * QUARRY_SLABS_SAW_CLASS;
     uint32_t slots = quarry_slabs_slots(h, class_), word = chunk * h->stride;
     SIMT_ROLLED
-    for (uint32_t first = 0; first < slots && (clear || (saw & QUARRY_SLABS_SAW_VACANT));
+    for (uint32_t first = 0; first < slots && (saw & QUARRY_SLABS_SAW_VACANT);
          first += QUARRY_SLABS_BITS, word++) {
         uint64_t seen = quarry_slabs_read(need, word);
-        if ((seen & QUARRY_SLABS_TOUCHED) &&
-            ((clear & QUARRY_SLABS_SAW_TURNS) || (saw & QUARRY_SLABS_SAW_VACANT)))
+        if (seen & QUARRY_SLABS_TOUCHED)
             saw |= QUARRY_SLABS_SAW_TOUCHED;
         if ((uint32_t)seen & ~quarry_slabs_from(0, slots - first))
             saw &= ~(uint32_t)QUARRY_SLABS_SAW_VACANT;
-        if ((uint32_t)seen != ~0u)
-            saw |= clear;
     }
     return saw | class_ * QUARRY_SLABS_SAW_CLASS;
+}
+
+/* Reads words of a chunk.  A function of its own: so it has few registers, beside those of all who call it.
+ *   word    the first, then the one `step` words behind it, and so on
+ *   words   of the chunk, from `word` on
+ *   last    bits of the last of these that are slots
+ *   step    of a lane
+ *   pass    of the turn, as quarry_slabs_read
+ * Returns what they have. */
+SIMT_NOINLINE_FN uint32_t quarry_slabs_look_at(uint64_t *word, int32_t words, uint32_t last, uint32_t step,
+                                               uint32_t pass)
+{
+    uint32_t saw = 0;
+    SIMT_ROLLED
+    for (; words > 0; words -= (int32_t)step, word += step) {
+        uint64_t seen = simt_load_u64(word, relaxed);
+        if ((seen & QUARRY_SLABS_TOUCHED) && pass == 0)
+            seen = quarry_slabs_untouch(word, seen);
+        if ((uint32_t)seen != ~0u)
+            saw |= QUARRY_SLABS_WORD_CLEAR;
+        if (seen & QUARRY_SLABS_TOUCHED)
+            saw |= QUARRY_SLABS_WORD_TOUCHED;
+        if ((uint32_t)seen & (words == 1 ? last : ~0u))
+            saw |= seen & QUARRY_SLABS_TOUCHED ? QUARRY_SLABS_WORD_LIVE
+                                               : QUARRY_SLABS_WORD_LIVE | QUARRY_SLABS_WORD_HELD;
+    }
+    return saw;
+}
+
+/* What `words`, which quarry_slabs_look_at returned of all words of a chunk of the class, say of the chunk. */
+SIMT_FN uint32_t quarry_slabs_saw_words(const struct quarry_slabs_need *need, uint32_t class_, uint32_t words)
+{
+    uint32_t saw = class_ * QUARRY_SLABS_SAW_CLASS, turns = quarry_slabs_is_about(need->size, class_);
+    if (!(words & QUARRY_SLABS_WORD_LIVE))
+        saw |= QUARRY_SLABS_SAW_VACANT;
+    if ((words & QUARRY_SLABS_WORD_CLEAR) && class_ - need->class_ <= need->wide)
+        saw |= QUARRY_SLABS_SAW_OURS;
+    if ((words & QUARRY_SLABS_WORD_CLEAR) && turns)
+        saw |= QUARRY_SLABS_SAW_TURNS;
+    /* Of a class that the turn is not about it only matters that the chunk has a live slot. */
+    if (turns ? words & QUARRY_SLABS_WORD_TOUCHED : !(words & QUARRY_SLABS_WORD_HELD))
+        saw |= QUARRY_SLABS_SAW_TOUCHED;
+    return saw;
+}
+
+/* Looks at all words of the lanes' chunks, need->own, that are to be read whole, as need->saw says, and sets that anew.
+ * Each of these chunks gets as many lanes as there are for it.  Scope: group, reconverged. */
+SIMT_FN void quarry_slabs_look_whole(struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    uint32_t group = need->group, whole = simt_ballot(group, need->saw & QUARRY_SLABS_SAW_WHOLE);
+    uint32_t chunks = simt_popc_u32(whole), at = quarry_divide_u32(simt_rank(group), chunks);
+    uint32_t owner = quarry_kth_set_u32(whole, simt_rank(group) - at * chunks + 1u);
+    uint32_t class_ = simt_shuffle_u32(group, need->saw, owner) / QUARRY_SLABS_SAW_CLASS;
+    uint64_t *word = &h->words[simt_shuffle_u32(group, need->own, owner) * h->stride + at];
+    uint32_t slots = quarry_slabs_slots(h, class_), words = quarry_slabs_words(slots);
+    uint32_t last = ~quarry_slabs_from(0, slots - (words - 1u) * QUARRY_SLABS_BITS);
+    uint32_t lanes = quarry_divide_u32(simt_popc_u32(group), chunks); /* or one more */
+    words = quarry_slabs_look_at(word, (int32_t)(words - at), last, lanes, need->looks);
+    words = quarry_share_or_u32(need->group, simt_match_u32(need->group, owner), words);
+    whole = simt_ballot(need->group, need->saw & QUARRY_SLABS_SAW_WHOLE);
+    words = simt_shuffle_u32(need->group, words, quarry_lane_of_rank(need->group, simt_rank(whole)));
+    if (need->saw & QUARRY_SLABS_SAW_WHOLE)
+        need->saw = quarry_slabs_saw_words(need, need->saw / QUARRY_SLABS_SAW_CLASS, words);
 }
 
 /* Has a cursor's chunk a live slot, among those that the cursor has handed out?  Else a sweep may take the chunk.
@@ -169,13 +243,16 @@ SIMT_FN int quarry_slabs_has_chunk(const struct quarry_slabs *h, uint32_t index,
             quarry_slabs_more(kind) == index - class_ * h->cursors + 1u);
 }
 
-/* Cursors of a part: one of a class that serves the group is what is looked for.  What another class's has left becomes
- * free, if the chunk has no live slot: then it can be closed.  Other lanes need not see that yet: the turn is dirty
- * anyway. */
+/* Rows `from` to `to` of cursors: one of a class that serves the group is what is looked for.  What another class's has
+ * left becomes free, if the chunk has no live slot: then it can be closed.  Other lanes need not see that yet: the turn
+ * is dirty anyway. */
 SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t from, uint32_t to)
 {
+    to *= QUARRY_SLABS_ROW;
+    if (to > need->slabs->classes * need->slabs->cursors) /* the last row may be shorter */
+        to = need->slabs->classes * need->slabs->cursors;
     SIMT_ROLLED
-    for (uint32_t base = from; base < to; base += simt_popc_u32(need->group)) {
+    for (uint32_t base = from * QUARRY_SLABS_ROW; base < to; base += simt_popc_u32(need->group)) {
         const struct quarry_slabs *h = need->slabs;
         uint32_t i = base + simt_rank(need->group), class_ = i / h->cursors;
         int rest = 0, fits = 0, vacant = 0; /* it has some left; for the turn; and there are no others */
@@ -211,7 +288,7 @@ SIMT_FN uint32_t quarry_slabs_run(struct quarry_slabs_need *need, uint32_t i, in
         uint32_t k = base + simt_rank(need->group), saw = QUARRY_SLABS_SAW_VACANT;
         uint64_t number = need->number;
         if (k < most)
-            saw = quarry_slabs_look(need, back ? i - k : i + 1u + k);
+            saw = quarry_slabs_look(need, back ? i - k : i + 1u + k, 1);
         uint32_t ends = simt_ballot(need->group, !(saw & QUARRY_SLABS_SAW_VACANT));
         if (simt_rank(ends)) { /* what is behind the end counts for nobody: other groups don't read it */
             need->number = number;
@@ -254,11 +331,12 @@ SIMT_FN void quarry_slabs_sweep_rows(struct quarry_slabs_need *need, uint32_t fr
 SIMT_NOINLINE_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, uint32_t from, uint32_t to)
 {
     SIMT_ROLLED
-    for (uint32_t base = from; base < to && need->page == QUARRY_NO_PAGE;
-         base += simt_popc_u32(need->group)) {
-        uint32_t group = need->group, i = base + simt_rank(group), saw = 0;
-        if (i < to)
-            saw = quarry_slabs_look(need, i);
+    for (; from < to && need->page == QUARRY_NO_PAGE; from += simt_popc_u32(need->group)) {
+        need->own = from + simt_rank(need->group);
+        need->saw = need->own < to ? quarry_slabs_look(need, need->own, 0) : 0;
+        if (simt_any(need->group, need->saw & QUARRY_SLABS_SAW_WHOLE))
+            quarry_slabs_look_whole(need);
+        uint32_t group = need->group, saw = need->saw;
         need->dirty |= simt_any(
             group, saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS | QUARRY_SLABS_SAW_TOUCHED));
         int fits = need->chunks == 0 && !(saw & QUARRY_SLABS_SAW_MOVING) &&
@@ -270,7 +348,7 @@ SIMT_NOINLINE_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, 
         if (least == ~0u)
             continue;
         uint32_t lane = simt_ctz_u32(simt_ballot(group, more == least));
-        need->page = simt_shuffle_u32(group, i, lane);
+        need->page = simt_shuffle_u32(group, need->own, lane);
         need->of = least ? need->class_ + least : need->slabs->classes;
     }
 }
@@ -284,14 +362,14 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     struct quarry_slabs_need *need = (struct quarry_slabs_need *)heap;
     (void)r;
     (void)group;
-    uint32_t chunks = need->slabs->pages.count;
-    struct quarry_sweep_items of =
-        quarry_sweep_cut(chunks + need->slabs->classes * need->slabs->cursors, part, need->slabs->parts);
     need->page = *page;
     need->dirty = 0;
     need->number = 0;
     need->size = size;
     need->looks = pass;
+    uint32_t chunks = need->slabs->pages.count;
+    struct quarry_sweep_items of = quarry_sweep_cut(
+        chunks + QUARRY_SLABS_ROWS(need->slabs->classes * need->slabs->cursors), part, need->slabs->parts);
     if (of.end > chunks)
         quarry_slabs_sweep_cursors(need, of.first > chunks ? of.first - chunks : 0, of.end - chunks);
     uint32_t to = of.end < chunks ? of.end : chunks;
