@@ -398,9 +398,9 @@ SIMT_NOINLINE_FN void quarry_slabs_borrow(struct quarry_slabs_need *need)
     }
 }
 
-/* Step 4: takes slots of chunks of the class.  Looks at as many kinds as there are lanes, which lie side by side, and at
- * words of all chunks among them that are of the class, each lane at one; again while that gives something, and a few
- * times more. */
+/* Step 4: takes slots of chunks of the class.  Looks at as many kinds as there are lanes, which lie side by side, and
+ * at words of all chunks among them that are of the class, each lane at one.  Again while that gives something, and a
+ * few times more. */
 SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
 {
     need->looks = 0;
