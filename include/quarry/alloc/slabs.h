@@ -14,8 +14,8 @@
  *              wants one class, a short function does it in as few steps as can be, once (quarry_slabs_refill).  Of
  *              several classes each has a lane that does this, all at the same time.  From here on all lanes of the
  *              warp look for one class after the other.
- *           4. There seems to be no free chunk: look at chunks of the class, and take slots that were freed; then
- *              close one of another class without a live slot.
+ *           4. There seems to be no free chunk: look at chunks of the class, and at what other warps' hints lead to,
+ *              and take slots that were freed; then close one of another class without a live slot.
  *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
  *              cursors what they have left, or proves that there is nothing.  Then do it again, for a slot of a larger
  *              class, too.
