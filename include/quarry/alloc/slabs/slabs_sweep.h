@@ -182,7 +182,8 @@ SIMT_NOINLINE_FN uint32_t quarry_slabs_look_at(uint64_t *word, int32_t words, ui
 /* What `words`, which quarry_slabs_look_at returned of all words of a chunk of the class, say of the chunk. */
 SIMT_FN uint32_t quarry_slabs_saw_words(const struct quarry_slabs_need *need, uint32_t class_, uint32_t words)
 {
-    uint32_t saw = class_ * QUARRY_SLABS_SAW_CLASS, turns = quarry_slabs_is_about(need->size, class_);
+    uint32_t saw = class_ * QUARRY_SLABS_SAW_CLASS;
+    const int turns = quarry_slabs_is_about(need->size, class_);
     if (!(words & QUARRY_SLABS_WORD_LIVE))
         saw |= QUARRY_SLABS_SAW_VACANT;
     if ((words & QUARRY_SLABS_WORD_CLEAR) && class_ - need->class_ <= need->wide)
