@@ -10,11 +10,10 @@
 #include "quarry/alloc/slabs/slabs_slots.h"
 #include "quarry/alloc/slabs/slabs_sweep.h"
 
-#define QUARRY_SLABS_SAMPLES 4u /* looks at kinds, each of as many as lanes look, for a free chunk; */
-#define QUARRY_SLABS_WALKS                                                                                   \
-    8u /* the same for chunks of the class, and visits there, in a row that give nothing; */
+#define QUARRY_SLABS_SAMPLES 4u   /* looks at kinds, each of as many as lanes look, for a free chunk; */
+#define QUARRY_SLABS_WALKS 8u     /* and, in a row that give nothing, for chunks of the class; */
 #define QUARRY_SLABS_LENDERS 256u /* warps whose hints are tried; */
-#define QUARRY_SLABS_LOOKS 8u     /* and for chunks for single large blocks */
+#define QUARRY_SLABS_LOOKS 8u     /* looks at kinds, for chunks for single large blocks */
 #define QUARRY_SLABS_PATIENCE 64u /* backoffs until somebody else has filled a cursor, at most */
 #define QUARRY_SLABS_TIDY 32u     /* chunks that are closed together, at least, for large blocks */
 #define QUARRY_SLABS_WIDEST 10u   /* log of how many cursors more are looked at, at most */
@@ -368,16 +367,15 @@ SIMT_FN int quarry_slabs_take_each(struct quarry_slabs_need *need, uint32_t clas
     return clear != 0;
 }
 
-/* Takes slots of chunk need->page, of class need->of, from its word number need->start on, for lanes that need one. */
+/* Takes slots of chunk need->page, of class need->of, for lanes that need one. */
 SIMT_NOINLINE_FN void quarry_slabs_take_from(struct quarry_slabs_need *need)
 {
     const uint32_t class_ = need->of;
     uint32_t words = quarry_slabs_words(quarry_slabs_slots(need->slabs, class_));
     SIMT_ROLLED
     for (uint32_t base = 0; base < words && quarry_slabs_still(need); base += simt_popc_u32(need->group)) {
-        uint32_t i = base + simt_rank(need->group), word = i + need->start;
-        word -= word >= words ? words : 0;
-        (void)quarry_slabs_take_each(need, class_, (need->page << need->slabs->word_log) + word, i < words);
+        uint32_t i = base + simt_rank(need->group);
+        (void)quarry_slabs_take_each(need, class_, (need->page << need->slabs->word_log) + i, i < words);
     }
 }
 
@@ -606,7 +604,6 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
         need->page = simt_shuffle_u32(need->group, page, simt_ctz_u32(need->group));
         quarry_slabs_new_rows(need);
     }
-    need->start = 0;
     need->wide = need->chunks ? 0 : QUARRY_SLABS_ALL; /* slots of larger classes are the last resort */
     SIMT_ROLLED
     while (quarry_slabs_still(need)) {

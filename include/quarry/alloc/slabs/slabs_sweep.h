@@ -69,7 +69,6 @@ struct quarry_slabs_need {
     uint32_t tries;  /* to fill one: how many there were; */
     uint32_t seen;   /* whether a chunk was free, as far as is known; */
     uint32_t closes; /* and whether also to close chunks of other classes without a live slot */
-    uint32_t start;  /* the word of a chunk to look at first */
     uint32_t looks;  /* of a sweep: the number of the pass; of a walk: how many in a row gave nothing */
     uint32_t own;    /* of a sweep: the calling lane's chunk, */
     uint32_t saw;    /* and what it saw there */
