@@ -247,7 +247,7 @@ def one_less(text):
 
 
 def constant_places(f):
-    """Indices of tokens that the compiler must know: labels of cases, sizes of arrays, static variables."""
+    """Indices of tokens that the compiler must know: labels of cases, sizes of arrays, static variables, enums."""
     known = set()
     for i, token in enumerate(f.t):
         if token.text == "case":
@@ -257,7 +257,8 @@ def constant_places(f):
         elif token.text == "[" and i > 1 and f.t[i - 1].kind == "word" and f.t[i - 2].kind == "word" \
                 and f.t[i - 2].text not in KEYWORDS:
             known.update(range(i, f.partner[i]))
-        elif token.text in ("static", "SIMT_STATIC_ASSERT", "simt_assert"):
+        elif token.text in ("static", "SIMT_STATIC_ASSERT", "simt_assert") \
+                or (token.text == "enum" and "{" in (f.t[i + 1].text, f.t[i + 2].text)):
             known.update(range(i, f.statement_end(i)))
         elif token.text == "sizeof" and f.t[i + 1].text == "(":
             known.update(range(i, f.partner[i + 1]))
@@ -314,7 +315,7 @@ def mutants_of(source, f):
             t[i - 1].text == ":" and t[f.left(i - 1, 1) - 1].text in ("case", ";", "{", "}")) or (
             t[i - 1].text == "SIMT_ROLLED")
         first = t[i]
-        if not begins or i in within or first.text in KEYWORDS or first.text in TYPES or first.text in ";{}" \
+        if not begins or i in within or i in known or first.text in KEYWORDS or first.text in TYPES or first.text in ";{}" \
                 or first.text == "SIMT_ROLLED" or first.text.startswith("SIMT_STATIC"):
             continue
         end = f.statement_end(i)

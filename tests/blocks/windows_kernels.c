@@ -45,6 +45,20 @@ SIMT_FN void windows_use(const struct windows_case *a, uint32_t at, uint32_t n)
         simt_store_u32(&a->holder[i], 0, relaxed);
 }
 
+/* Gives back a run, or one chunk: each lane of `has` for itself, or all together. */
+SIMT_FN void windows_give(const struct windows_case *a, uint32_t has, uint32_t at, uint32_t n, uint32_t alone)
+{
+    if (n > 1) {
+        quarry_run_give(&a->store, at, n, n);
+    } else if (alone) {
+        quarry_chunks_begin(&a->store);
+        quarry_chunks_return(&a->store, at);
+    } else {
+        simt_sync(has);
+        quarry_chunks_give(&a->store, has, at);
+    }
+}
+
 SIMT_KERNEL(windows_rounds, struct windows_case, a)
 {
     if (simt_lane() >= a.lanes)
@@ -56,15 +70,7 @@ SIMT_KERNEL(windows_rounds, struct windows_case, a)
         uint32_t at = windows_take(&a, group, n), has = simt_ballot(group, at != QUARRY_NO_INDEX);
         if (at != QUARRY_NO_INDEX) {
             windows_use(&a, at, n);
-            if (n > 1) {
-                quarry_run_give(&a.store, at, n, n);
-            } else if (round % 2) {
-                quarry_chunks_begin(&a.store);
-                quarry_chunks_return(&a.store, at);
-            } else {
-                simt_sync(has);
-                quarry_chunks_give(&a.store, has, at);
-            }
+            windows_give(&a, has, at, n, round % 2);
         }
     }
 }
@@ -120,15 +126,7 @@ SIMT_KERNEL(windows_beside, struct windows_case, a)
             continue;
         uint32_t returning = WINDOWS_RETURNING + round * simt_threads() + simt_thread(); /* nobody else's */
         windows_state(&a, at, n, returning);
-        if (n > 1) {
-            quarry_run_give(&a.store, at, n, n);
-        } else if (round % 2) {
-            quarry_chunks_begin(&a.store);
-            quarry_chunks_return(&a.store, at);
-        } else {
-            simt_sync(has);
-            quarry_chunks_give(&a.store, has, at);
-        }
+        windows_give(&a, has, at, n, round % 2);
         for (uint32_t i = at; i < at + n; i++) /* unless others have it by now */
             (void)simt_cas_u32(&a.holder[i], returning, WINDOWS_FREE, release);
     }
