@@ -70,16 +70,18 @@ SIMT_FN uint32_t quarry_buddy_claim(const struct quarry_buddy *b, struct quarry_
 #define QUARRY_BUDDY_SEARCH (QUARRY_BUDDY_NO_ORDER + QUARRY_SEMAPHORE_SEARCH)
 SIMT_STATIC_ASSERT(QUARRY_SEMAPHORE_REFUSED == 0, "who is refused has no order");
 
-/* Was the last who asked for more than was there refused?  A hint: then units that are expected mostly don't come. */
+/* Was the last who asked for more than was there refused?  A hint: then units that are expected mostly don't come.  All
+ * who look read it, so it is beside the top order's units: at those of pages it would wait for all who change these. */
 SIMT_FN int quarry_buddy_seems_full(const struct quarry_buddy *b)
 {
-    return simt_load_u64(&b->units->full, relaxed) != 0;
+    return simt_load_u64(&b->units[b->top].full, relaxed) != 0;
 }
 
 SIMT_FN void quarry_buddy_seem(const struct quarry_buddy *b, uint64_t full)
 {
-    if (simt_load_u64(&b->units->full, relaxed) != full)
-        simt_store_u64(&b->units->full, full, relaxed);
+    uint64_t *hint = &b->units[b->top].full;
+    if (simt_load_u64(hint, relaxed) != full)
+        simt_store_u64(hint, full, relaxed);
 }
 
 /* Gets a unit of that order, or of a higher one; of those between it has promised two, and is owed one.
@@ -174,10 +176,10 @@ SIMT_FN struct quarry_buddy_plan quarry_buddy_look(const struct quarry_buddy *b,
     uint32_t size = simt_popc_u32(group), count = 0, smaller = 0;
     uint32_t largest = order + 31u - simt_clz_u32(lanes);
     int64_t supply = 0, large = 0; /* blocks of `order` that are there or expected, and not reserved */
-    int full = quarry_buddy_seems_full(b);
     largest = largest < most ? largest : most;
     for (uint32_t h = order + simt_rank(group); h <= b->top && (size > 1 || supply <= 0); h += size) {
         uint64_t balance = simt_load_u64(&b->units[h].balance, relaxed);
+        int full = quarry_buddy_seems_full(b); /* here, as so both loads are under way at once */
         int64_t units = full ? quarry_semaphore_free(balance) : -quarry_semaphore_uncovered(balance);
         int64_t blocks = units * ((int64_t)1 << (h - order));
         supply += blocks;

@@ -104,7 +104,7 @@ struct quarry_semaphore {
     uint64_t unused[15];
     uint64_t searches; /* twice the number of the last search, and 1 while it goes on */
     uint64_t refused;  /* likewise, of the last one that found nothing: with the 1 */
-    uint64_t full; /* of core/buddy.h's first order: a hint: who asked for more than was there was refused */
+    uint64_t full; /* of core/buddy.h's top order: a hint: who asked for more than was there was refused */
     uint64_t unused_more[13];
     uint64_t balance;
     uint64_t failing; /* not 0: the last batch could not be made */
