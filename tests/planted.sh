@@ -54,6 +54,7 @@ link() {
 # run SEEDS: the test's exit code.  What comes after its first failure goes on in what is broken, and may not end.
 run() {
     local pid
+    : >"$scratch/out" # what the run before has left tells nothing about this one
     QUARRY_TEST_BACKEND=cpu QUARRY_TEST_SEEDS=$1 timeout 300 "$scratch/test" >"$scratch/out" 2>&1 &
     pid=$!
     while kill -0 "$pid" 2>/dev/null; do
