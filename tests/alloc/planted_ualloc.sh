@@ -94,6 +94,14 @@ plant ualloc 1 bin.h 'a bin does not use its tail' \
 plant ualloc 1 arenas_take.h 'who makes bins keeps one back' \
     's/quarry_semaphore_produced\(bins, &owed, count, &promised\);/quarry_semaphore_produced(bins, \&owed, count - 1u, \&promised);/'
 
+aim what_is_kept_open_is_used
+sound ualloc 1
+plant ualloc 1 spans.h 'nobody looks into spans' \
+    's/^        if \(simt_lane\(\) == leader\)$/        if (0)/'
+aim what_is_left_of_a_span_is_free_when_it_is_closed
+sound ualloc 1
+plant ualloc 1 spans.h 'who closes a span forgets the last bin of a word' 's/i = whole \/ 32u/i = whole \/ 31u/'
+
 aim what_is_kept_open_serves_all_sizes
 sound ualloc 60
 plant ualloc 1 spans.h 'who is refused leaves spans open' \

@@ -160,6 +160,81 @@ static void a_full_heap_holds_what_the_layout_says(void **state)
     for_each_proof(utilisations);
 }
 
+/* ---- what arenas keep ---- */
+
+/* Spans of the heap: that began, and that are under way. */
+static void expect_spans(uint64_t began, uint64_t under_way)
+{
+    struct quarry_heap_section sections[QUARRY_HEAP_SECTIONS];
+    struct quarry_spans spans;
+    uint32_t i = quarry_heap_map(f.heap, sections, QUARRY_HEAP_SECTIONS);
+    while (i-- > 0 && strcmp(sections[i].name, "spans") != 0)
+        ;
+    assert_ok(quarry_memory_copy(&f.target, &spans, (unsigned char *)f.about.pool_base + sections[i].offset,
+                                 sizeof spans));
+    expect_equal(spans.flights, began * QUARRY_ARENAS_SPAN + under_way);
+}
+
+static void keep(uint32_t chunks)
+{
+    plain_options();
+    set_option("arenas", 1);
+    set_option("spans", 1);
+    set_option("span_pages", 2);
+    begin(chunks, (uint64_t)PAGE * 64, 1u << 12, 0);
+}
+
+/* Two threads of two warps malloc, one after the other: the second one has its block of what the first one keeps. */
+static void second_mallocs(void)
+{
+    keep(8);
+    f.device.lanes = 1;
+    for (uint32_t pages = 0; pages < 2; pages++) {
+        f.device.bytes = pages ? PAGE : 128;
+        for (uint32_t warps = 1; warps <= 2; warps++) {
+            expect_equal(run(&promise_malloc, warps * SIMT_LANES).nulls, 0);
+            expect_spans(1 + pages, pages && warps == 2 ? 1 : 1 + pages); /* of two pages none is left */
+        }
+        run(&promise_verify, 2 * SIMT_LANES);
+        run(&promise_free, 2 * SIMT_LANES);
+    }
+    end();
+}
+
+static void what_is_kept_open_is_used(void **state)
+{
+    (void)state;
+    for_each_proof(second_mallocs);
+}
+
+/* Whatever part of the only chunk was taken as a span, who wants blocks of another size gets all other bins of it. */
+static void rests(void)
+{
+    const uint32_t bins = 48, blocks = 4, smaller = 8;
+    for (uint32_t n = 1; n <= bins * blocks; n++) {
+        keep(1);
+        f.device.bytes = 128;
+        expect_equal(slots(128), bins * blocks);
+        expect_equal(run(&promise_malloc, n).nulls, 0);
+        expect_spans(1, n < bins * blocks);
+        f.device.bytes = 64;
+        uint32_t rest = (bins - (n + blocks - 1) / blocks) * smaller;
+        expect_equal(run(&promise_malloc, n + rest + 1).nulls, 1);
+        expect_equal(slots(64), 0);
+        expect_equal(slots(128), (blocks - n % blocks) % blocks);
+        run(&promise_verify, n + rest + 1);
+        run(&promise_free, n + rest + 1);
+        expect_empty();
+        end();
+    }
+}
+
+static void what_is_left_of_a_span_is_free_when_it_is_closed(void **state)
+{
+    (void)state;
+    for_each_proof(rests);
+}
+
 /* ---- what becomes of it ---- */
 
 /* Blocks as `bytes`, as many as there is room for: as many as threads, each of which holds at most one. */
@@ -466,6 +541,8 @@ int main(void)
         cmocka_unit_test(each_byte_is_of_one_block),
         cmocka_unit_test(chunks_are_divided_as_in_the_paper),
         cmocka_unit_test(a_full_heap_holds_what_the_layout_says),
+        cmocka_unit_test(what_is_kept_open_is_used),
+        cmocka_unit_test(what_is_left_of_a_span_is_free_when_it_is_closed),
         cmocka_unit_test(null_never_comes_while_a_small_block_is_free),
         cmocka_unit_test(a_full_heap_of_bins_loses_nothing),
         cmocka_unit_test(a_heap_of_bins_fills_to_its_last_block),
