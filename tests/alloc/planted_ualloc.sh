@@ -66,7 +66,7 @@ aim a_heap_of_bins_fills_to_its_last_block
 plant ualloc 60 arenas_take.h 'bins that are not made are still promised' \
     's/part = gone \* blocks;/part = gone * blocks - 1u;/'
 plant ualloc 60 bin.h 'who takes bits believes all are its own' \
-    's/got = pick \& ~simt_or_u32\(&bin->used\[i\], pick, acquire\);/got = (simt_or_u32(\&bin->used[i], pick, acquire), pick);/'
+    's/got = quarry_bits_take\(&bin->used\[i\], pick\);/got = (quarry_bits_take(\&bin->used[i], pick), pick);/'
 plant ualloc 60 bin.h 'the tail of another bin' \
     '/^SIMT_FN uint64_t quarry_bin_offset/,/^}/s/tail = number - s->heads/tail = (number - s->heads) \/ 2u/'
 plant ualloc 60 bin.h 'a tail lies over a head' \

@@ -20,9 +20,8 @@
  * A chunk's head is that of a bin, too: its blocks are the chunk's bins, block i is page heads + i, and its class is
  * the number of classes.
  *
- * Two stages.  Who takes blocks claims them first, and then finds as many clear bits: there are always as many clear
- * bits as are counted, and as those look for who have claimed and lowered the count.  Who gives a block clears its bit
- * first and then counts.
+ * Two stages: the bits are counted ones (core/bits.h).  Who takes blocks claims them first, lowers the count, and then
+ * finds as many clear bits.  Who gives a block clears its bit first and then counts.
  *
  * A claim is an addition to `claims`, for in a loop of compare-exchanges one lane wins in each round trip.  It gets
  * what of the count earlier claims leave.  A second addition withdraws it, and lowers the count by what it got.  In
@@ -44,10 +43,9 @@
  * Who gives blocks keeps the bin from being retired until they are counted, for not all are counted before.  Who has
  * counted some touches the bin after that only if it has set a flag.
  *
- * Order.  Clearing a bit releases and setting one acquires: what was done to a block before it was given
- * happens-before what its next owner does.  Adding to `given` releases, emptying it acquires, and adding to the count
- * releases: so who retires the bin, and acquires, knows what was done to all blocks.  Lowering it is relaxed: who does
- * not see the bits clear yet looks again. */
+ * Order.  A block goes from owner to owner by its bit.  Adding to `given` releases, emptying it acquires, and adding to
+ * the count releases: so who retires the bin, and acquires, knows what was done to all blocks.  Lowering it is relaxed:
+ * who does not see the bits clear yet looks again. */
 #ifndef QUARRY_CORE_BIN_H
 #define QUARRY_CORE_BIN_H
 
@@ -310,8 +308,7 @@ SIMT_FN uint32_t quarry_bin_take(struct quarry_bin *bin, uint32_t words, uint32_
             uint32_t taker = simt_ctz_u32(enough ? enough : some);
             if (simt_lane() == taker) {
                 uint32_t pick = quarry_bin_lowest(clear & ahead ? clear & ahead : clear, n);
-                /* acquire: pairs with the release in quarry_bin_give */
-                got = pick & ~simt_or_u32(&bin->used[i], pick, acquire);
+                got = quarry_bits_take(&bin->used[i], pick);
             }
             got = simt_shuffle_u32(group, got, taker);
             i = simt_shuffle_u32(group, i, taker);
@@ -332,9 +329,7 @@ SIMT_FN uint32_t quarry_bin_take(struct quarry_bin *bin, uint32_t words, uint32_
  * Returns whether it was set: else the block is not live.  Order: release. */
 SIMT_FN int quarry_bin_give(struct quarry_bin *bin, uint32_t index)
 {
-    uint32_t bit = 1u << index % 32u;
-    /* release: pairs with the acquire in quarry_bin_take */
-    return (simt_and_u32(&bin->used[index / 32u], ~bit, release) & bit) != 0;
+    return quarry_bits_give(&bin->used[index / 32u], 1u << index % 32u) != 0;
 }
 
 #if SIMT_HAS_HOST

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bits of a word. */
+/* Bits of a word; and bits that are counted. */
 #ifndef QUARRY_CORE_BITS_H
 #define QUARRY_CORE_BITS_H
 
@@ -81,5 +81,35 @@ SIMT_HOST_FN uint64_t quarry_inverse_u32(uint32_t d)
     return ~(uint64_t)0 / d + 1u;
 }
 #endif
+
+/* ---- counted bits ----
+ *
+ * Cells of a page, or blocks of a bin: of each a bit says that somebody has it, and somewhere else is a count of those
+ * that are taken, or free.
+ *   take   counts first, and then sets as many bits that are clear, by quarry_bits_take
+ *   give   clears the bits first, by quarry_bits_give, and then uncounts them
+ * So at every instant at most as many bits are set as are counted as taken.  Who has counted one, and has not set its
+ * bit, finds a clear one, without waiting: if not at the first look, others have got it meanwhile.  Where the count
+ * says that nothing is taken no bit is set, and nobody is about to set one.
+ *
+ * How one counts is the caller's: by a compare-exchange, where the count tells which bits are clear
+ * (alloc/scatter/scatter_page.h), or by an addition (core/bin.h).
+ *
+ * Order.  A bit goes from owner to owner: clearing it releases, setting it acquires, and all changes of a word are
+ * read-modify-writes.  So what was done to a block before it was given happens-before what its next owner does. */
+
+/* Sets bits of a word.
+ * Returns those that were clear: they are the caller's.  Order: acquire. */
+SIMT_FN uint32_t quarry_bits_take(uint32_t *word, uint32_t bits)
+{
+    return bits & ~simt_or_u32(word, bits, acquire); /* pairs with the release in quarry_bits_give */
+}
+
+/* Clears bits of a word.
+ * Returns those that were set: the others were not live.  Order: release. */
+SIMT_FN uint32_t quarry_bits_give(uint32_t *word, uint32_t bits)
+{
+    return bits & simt_and_u32(word, ~bits, release); /* pairs with the acquire in quarry_bits_take */
+}
 
 #endif

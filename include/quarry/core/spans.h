@@ -369,14 +369,13 @@ SIMT_FN void quarry_spans_give(const struct quarry_arenas *h, uint32_t class_, u
     SIMT_ROLLED
     for (uint32_t i = in / 32u; in && i * 32u < blocks; i++) {
         uint32_t left = quarry_bin_below(blocks, i) & ~quarry_bin_below(in, i);
-        /* release: pairs with the acquire in quarry_bin_take */
-        (void)simt_and_u32(&bin->used[i], ~left, release);
+        (void)quarry_bits_give(&bin->used[i], left);
     }
     bin = in ? quarry_arenas_given(h, bin, blocks - in, 0) : SIMT_NULL;
     SIMT_ROLLED
     for (uint32_t i = whole / 32u; i * 32u < bins; i++) {
         uint32_t left = quarry_bin_below(bins, i) & ~quarry_bin_below(whole, i);
-        (void)simt_and_u32(&chunk->used[i], ~left, release); /* likewise */
+        (void)quarry_bits_give(&chunk->used[i], left);
     }
     chunk = whole < bins ? quarry_arenas_given(h, chunk, bins - whole, 0) : SIMT_NULL;
     simt_assert(!bin || !chunk); /* a chunk that lacks the bin is not all free */

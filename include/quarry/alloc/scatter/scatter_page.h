@@ -6,8 +6,8 @@
  * to be left alone, fields are elsewhere.
  *
  * To enter a page of fields a lane counts first and then sets bits.  To leave it clears the bit first and then
- * uncounts.  So at most as many bits are set as are counted, and whoever has counted finds a clear one
- * without waiting; and a page whose count is 0 has no bits and nobody in it.  A lane that counts n cells
+ * uncounts.  So whoever has counted finds a clear one, and a page whose count is 0 has no bits and nobody in it
+ * (core/bits.h).  A lane that counts n cells
  * where c were counted sets the bits from c to c + n - 1, all with one fetch-or, or two: in a page that
  * nobody has freed of these are clear.  For each that was set already another is looked for.  Count and class
  * are in one word, so nobody enters a page whose class is no longer what he saw.  (mallocMC's later rule is
@@ -221,9 +221,9 @@ SIMT_FN uint32_t quarry_scatter_mark(const struct quarry_scatter_table *h, uint3
 {
     uint32_t *field = quarry_scatter_field(h, page, first / 32u), bits = ~0u >> (32u - count);
     uint32_t low = bits << first % 32u, high = first % 32u ? bits >> (32u - first % 32u) : 0;
-    uint32_t before = (simt_or_u32(field, low, acquire) & low) >> first % 32u; /* pairs with give_back */
+    uint32_t before = (low & ~quarry_bits_take(field, low)) >> first % 32u;
     if (high)
-        before |= (simt_or_u32(field - 1, high, acquire) & high) << (32u - first % 32u); /* likewise */
+        before |= (high & ~quarry_bits_take(field - 1, high)) << (32u - first % 32u);
     return before;
 }
 
@@ -241,7 +241,7 @@ SIMT_FN uint32_t quarry_scatter_mark_any(const struct quarry_scatter_table *h, u
             continue;
         }
         bit = simt_ctz_u32(behind ? behind : spare);
-        if (!(simt_or_u32(field, 1u << bit, acquire) >> bit & 1u)) /* pairs with give_back */
+        if (quarry_bits_take(field, 1u << bit))
             return 32u * i + bit;
     }
 }
@@ -389,9 +389,8 @@ SIMT_FN void quarry_scatter_clear(const struct quarry_scatter_table *h, uint32_t
 {
     uint64_t word;
     if (field) {
-        uint32_t before = simt_and_u32(field, ~bits, release); /* pairs with quarry_scatter_mark */
-        uint32_t count = simt_popc_u32(before & bits);         /* all, unless some were freed before */
-        QUARRY_ASSERT_LIVE((before & bits) == bits);
+        uint32_t given = quarry_bits_give(field, bits), count = simt_popc_u32(given);
+        QUARRY_ASSERT_LIVE(given == bits); /* all, unless some were freed before */
         if (count == 0) /* freed before: the page may be another's by now, who holds it BUSY */
             return;
         word = simt_sub_u64(&h->words[page], count, release); /* pairs with quarry_scatter_take */
