@@ -43,7 +43,7 @@ WEAKER = {("acquire", "acquire"): "relaxed", ("release", "release"): "relaxed",
 CALL = re.compile(r"\bsimt_(?:(?:load|store|exchange|cas|add|sub|and|or|xor|min|max)_u(?:32|64)|fence|sync|block_barrier)\(")
 SLOW = ("ouro", "ualloc", "scatter", "aligned", "composed", "exact")  # tests that take seconds
 # A function begins in the first column and ends its first line with its name and a parenthesis.
-FUNCTION = re.compile(r"^(?:(?:\w+_FN|static)\b[^;(]*?\b(\w+)\(|SIMT_KERNEL\((\w+))", re.M)
+FUNCTION = re.compile(r"^(?:(?:\w+_FN|static)\b[^;(]*?\b(\w+)\(|SIMT_KERNEL\w*\((?:&\w+, )?(\w+))", re.M)
 
 
 class Mutant:
