@@ -98,6 +98,9 @@ aim what_is_kept_open_is_used
 sound ualloc 1
 plant ualloc 1 spans.h 'nobody looks into spans' \
     's/^        if \(simt_lane\(\) == leader\)$/        if (0)/'
+aim what_many_arenas_keep_is_closed
+sound ualloc 60
+plant ualloc 60 spans.h 'an arena without spans of pages begins one' 's/^        arena %= h->places;/        ;/'
 aim what_is_left_of_a_span_is_free_when_it_is_closed
 sound ualloc 1
 plant ualloc 1 spans.h 'who closes a span forgets the last bin of a word' 's/i = whole \/ 32u/i = whole \/ 31u/'
