@@ -216,36 +216,23 @@ SIMT_FN uint32_t quarry_bin_below(uint32_t n, uint32_t i)
     return bits >= 32u ? ~0u : (1u << bits) - 1u;
 }
 
-#define QUARRY_BIN_PARTS (QUARRY_BIN_WORDS + 5u) /* of a head, that who makes a bin writes */
-
-/* Makes a bin whose first `kept` blocks are somebody's.  Nobody knows of it.
- *   rank, lanes   of the lanes that make it together: each writes other words, which is one access for all */
-SIMT_FN void quarry_bin_make_together(struct quarry_bin *bin, uint32_t page, uint32_t class_, uint32_t arena,
-                                      uint32_t blocks, uint32_t kept, uint32_t rank, uint32_t lanes)
-{
-    uint32_t word = (blocks - kept) * QUARRY_BIN_ONE | (blocks > kept ? QUARRY_BIN_LISTED : 0);
-    if (rank == 0)
-        quarry_list_make(&bin->link);
-    SIMT_ROLLED
-    for (uint32_t i = rank; i < QUARRY_BIN_PARTS; i += lanes) {
-        uint32_t *part = &bin->used[i], value = quarry_bin_below(kept, i) | ~quarry_bin_below(blocks, i);
-        if (i >= QUARRY_BIN_WORDS) {
-            uint32_t k = i - QUARRY_BIN_WORDS;
-            part = k == 0   ? &bin->given
-                   : k == 1 ? &bin->page
-                   : k == 2 ? &bin->word
-                   : k == 3 ? &bin->class_
-                            : &bin->arena;
-            value = k == 0 ? 0 : k == 1 ? page : k == 2 ? word : k == 3 ? class_ : arena;
-        }
-        simt_store_u32(part, value, relaxed); /* find and census may look */
-    }
-}
-
+/* Makes a bin whose first `kept` blocks are somebody's.  Nobody knows of it. */
 SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t class_, uint32_t arena,
                              uint32_t blocks, uint32_t kept)
 {
-    quarry_bin_make_together(bin, page, class_, arena, blocks, kept, 0, 1);
+    quarry_list_make(&bin->link);
+    /* Atomic: find and census may look. */
+    simt_store_u32(&bin->page, page, relaxed);
+    simt_store_u32(&bin->class_, class_, relaxed);
+    simt_store_u32(&bin->arena, arena, relaxed);
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < QUARRY_BIN_WORDS; i++) {
+        uint32_t missing = ~quarry_bin_below(blocks, i);
+        simt_store_u32(&bin->used[i], quarry_bin_below(kept, i) | missing, relaxed);
+    }
+    simt_store_u32(&bin->word, (blocks - kept) * QUARRY_BIN_ONE | (blocks > kept ? QUARRY_BIN_LISTED : 0),
+                   relaxed);
+    simt_store_u32(&bin->given, 0, relaxed);
 }
 
 /* Lowers the count by up to n.

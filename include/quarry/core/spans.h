@@ -216,12 +216,11 @@ SIMT_FN void quarry_spans_make_bins(const struct quarry_arenas *h, uint32_t grou
                                     uint64_t at, uint32_t got)
 {
     uint32_t bins = quarry_bin_count(&h->shape), blocks = quarry_bin_blocks(&h->shape, class_);
-    uint32_t own = quarry_arenas_own(h), rank = simt_rank(group), size = simt_popc_u32(group);
     simt_sync(group); /* what the leader acquired with the chunk holds for all */
     SIMT_ROLLED
-    for (uint32_t i = 0; i < bins; i++) { /* heads are far from each other */
+    for (uint32_t i = simt_rank(group); i < bins; i += simt_popc_u32(group)) {
         uint32_t page = (uint32_t)(at / QUARRY_ARENAS_SPAN) + h->shape.heads + i;
-        quarry_bin_make_together(quarry_arenas_bin(h, page), page, class_, own, blocks, blocks, rank, size);
+        quarry_bin_make(quarry_arenas_bin(h, page), page, class_, quarry_arenas_own(h), blocks, blocks);
     }
     simt_sync(group); /* bins are made */
     if (simt_rank(group) != 0)
