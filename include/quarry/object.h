@@ -367,6 +367,15 @@ SIMT_FN quarry_object quarry_do_next(const struct quarry_do_work *work, struct q
     return self;
 }
 
+/* A do-all is launched in blocks of so many threads, and mostly waits: for fields, for what it creates and deletes.  So
+ * on a GPU it gets so few registers that 5 blocks run at once on a multiprocessor, 48 a thread; gol is 4 % faster so
+ * than with 64 (docs/reference/alloc/objects.md).  A source whose functions compute much, and whose values do not fit,
+ * defines QUARRY_DO_RESIDENT before it includes this: 1 to 6. */
+#define QUARRY_DO_THREADS 256
+#ifndef QUARRY_DO_RESIDENT
+#define QUARRY_DO_RESIDENT 5
+#endif
+
 /* Defines a function that quarry_object_do runs once for each object, which one thread visits.
  *   name             of the do-all, which is a kernel, but not for quarry_launch; other files declare it by
  *                    SIMT_KERNEL_DECLARE(name)
@@ -387,7 +396,8 @@ SIMT_FN quarry_object quarry_do_next(const struct quarry_do_work *work, struct q
     QUARRY_SCHEMA_UNUSED static const struct quarry_do_note name##_note = {                                  \
         #type, (uint32_t)quarry_schema_code, (uint32_t) __builtin_offsetof(struct name##_call, arguments),   \
         (uint32_t)sizeof(argument_type)};                                                                    \
-    SIMT_KERNEL_NOTED(&name##_note, name, struct name##_call, call)                                          \
+    SIMT_KERNEL_NOTED_RESIDENT(&name##_note, name, struct name##_call, call, QUARRY_DO_THREADS,              \
+                               QUARRY_DO_RESIDENT)                                                           \
     {                                                                                                        \
         simt_begin_early();                                                                                  \
         struct quarry_do_walk walk = quarry_do_start(&call.work);                                            \

@@ -148,8 +148,8 @@ SIMT_FN void *quarry_object_field(quarry_object o, uint64_t derived, uint32_t of
     simt_assert(o.bits != 0 && "an object whose field is used is there");
     simt_assert((derived >> (quarry_object_type(o) & 63u) & 1u) && "an object has the fields of its type");
     (void)derived;
-    return quarry_object_block(o) + (uint64_t)quarry_object_capacity(o) * offset +
-           (uint64_t)quarry_object_slot(o) * size;
+    return simt_in_global(quarry_object_block(o) + (uint64_t)quarry_object_capacity(o) * offset +
+                          (uint64_t)quarry_object_slot(o) * size);
 }
 
 /* ---- what the host knows of a schema ---- */

@@ -69,6 +69,8 @@ static enum quarry_status take_snapshot(const quarry_heap *heap, const struct qu
 static struct quarry_grid do_grid(const struct pool *pool, uint64_t objects)
 {
     struct quarry_grid grid = pool->ops->service_grid(&pool->target, UINT64_MAX);
+    if (grid.threads > QUARRY_DO_THREADS)
+        grid.threads = QUARRY_DO_THREADS;
     const uint64_t useful = (objects - 1) / grid.threads + 1;
     if (pool->target.backend == QUARRY_BACKEND_CPU && pool->target.seed)
         grid.blocks = INTERLEAVED;

@@ -16,7 +16,8 @@
  *   take    n slots of a type, for lanes that come together (core/blocks_take.h):
  *           1. Find a block in `active`.  After some tries, or if there is none, claim one of `free`: write all its
  *              slots but those that one takes oneself, toggle `allocated`, write its kind, toggle `active`, and look.
- *              Two warps that come at once look in one place.  Who loses a free block to the other takes of it.
+ *              Two warps that come at once, each for half of a block, look in one place.  Who loses a free block to
+ *              the other takes of it.
  *              Who wants half of a block or more claims the block just there first, if it is free.
  *              Lanes that need several blocks, when no block is in `active`, claim bits of one word of `free` by
  *              one AND, and toggle them by one XOR; each block is then made by a lane.  It is as if these lanes

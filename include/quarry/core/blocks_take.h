@@ -312,7 +312,11 @@ SIMT_FN uint32_t quarry_blocks_new(const struct quarry_blocks *b, uint32_t group
     /* As many lanes as a block has slots share a leader, so that nobody waits for one block after the other. */
     group = simt_match_u32(needs, quarry_divide_u32(simt_rank(needs), quarry_blocks_capacity(kind)));
     needs = group;
-    uint32_t hash = quarry_blocks_near(kind, simt_popc_u32(needs));
+    /* Who takes less than half of a block looks anywhere: a warp that comes again and again for few slots has soon used
+     * up what has room near one place, and so has the other warp that begins there. */
+    uint32_t hash = quarry_random_start().state;
+    if (2u * simt_popc_u32(needs) >= quarry_blocks_capacity(kind))
+        hash = quarry_blocks_near(kind, simt_popc_u32(needs));
     SIMT_ROLLED
     while (needs != 0) {
         struct quarry_blocks_lot lot = {0, QUARRY_NO_BLOCK};

@@ -296,6 +296,10 @@ SIMT_FN void simt_fence_seq_cst(void)
 }
 
 /* ---- waiting, time, bits ---- */
+SIMT_FN void *simt_in_global(void *p)
+{
+    return p;
+}
 SIMT_FN void simt_begin_early(void)
 {
 }

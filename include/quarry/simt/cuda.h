@@ -215,6 +215,13 @@ SIMT_FN void simt_fence_seq_cst(void)
 }
 
 /* ---- waiting, time, bits ---- */
+SIMT_FN void *simt_in_global(void *p)
+{
+#ifdef __CUDA_ARCH__
+    __builtin_assume(__isGlobal(p));
+#endif
+    return p;
+}
 SIMT_FN void simt_begin_early(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

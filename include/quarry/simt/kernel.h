@@ -22,7 +22,8 @@
  *
  * SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks) is for a kernel that waits for memory most of
  * the time: it is launched in blocks of at most `threads` threads, and on a GPU it gets so few registers that
- * a multiprocessor can run `blocks` of them at once. */
+ * a multiprocessor can run `blocks` of them at once, or as many as it has room for.  SIMT_KERNEL_NOTED_RESIDENT
+ * has a note, too. */
 #ifndef QUARRY_SIMT_KERNEL_H
 #define QUARRY_SIMT_KERNEL_H
 
@@ -84,11 +85,22 @@ struct simt_kernel {
 
 #if SIMT_CUDA
 #define SIMT_KERNEL_NOTED(note, name, type, argument) SIMT_KERNEL_BOUNDED(, note, name, type, argument)
-#define SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks)                                          \
-    SIMT_KERNEL_BOUNDED(__launch_bounds__(threads, blocks), SIMT_NULL, name, type, argument)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define SIMT_KERNEL_AT_ONCE 1024 /* threads of a multiprocessor */
 #else
-#define SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks) SIMT_KERNEL(name, type, argument)
+#define SIMT_KERNEL_AT_ONCE 1536
 #endif
+#define SIMT_KERNEL_NOTED_RESIDENT(note, name, type, argument, threads, blocks)                              \
+    SIMT_KERNEL_BOUNDED(__launch_bounds__(threads, (blocks) * (threads) <= SIMT_KERNEL_AT_ONCE               \
+                                                       ? (blocks)                                            \
+                                                       : SIMT_KERNEL_AT_ONCE / (threads)),                   \
+                        note, name, type, argument)
+#else
+#define SIMT_KERNEL_NOTED_RESIDENT(note, name, type, argument, threads, blocks)                              \
+    SIMT_KERNEL_NOTED(note, name, type, argument)
+#endif
+#define SIMT_KERNEL_RESIDENT(name, type, argument, threads, blocks)                                          \
+    SIMT_KERNEL_NOTED_RESIDENT(SIMT_NULL, name, type, argument, threads, blocks)
 #define SIMT_KERNEL(name, type, argument) SIMT_KERNEL_NOTED(SIMT_NULL, name, type, argument)
 
 #endif

@@ -56,6 +56,8 @@
  *                                   another lane changes, or for simt_clock().  The CPU backend reports a
  *                                   deadlock when all lanes have backed off thousands of times (10000; in
  *                                   deterministic mode 200) without an atomic change or a look at the clock
+ *   void *simt_in_global(p)         p, of which the compiler then knows that it is in the memory that all blocks
+ *                                   share, and not on a stack: it need not look where it is at each use
  *   void simt_begin_early()         first in a kernel with a note, by all threads: waits until what was queued
  *                                   before it in its stream has ended, and sees what that did
  *   Every lane of every resident block makes progress on its own; at least as many blocks are resident
