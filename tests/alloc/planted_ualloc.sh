@@ -98,6 +98,9 @@ aim what_is_kept_open_is_used
 sound ualloc 1
 plant ualloc 1 spans.h 'nobody looks into spans' \
     's/^        if \(simt_lane\(\) == leader\)$/        if (0)/'
+aim what_many_arenas_keep_is_closed
+sound ualloc 60
+plant ualloc 60 spans.h 'an arena without spans of pages begins one' 's/^        arena %= h->places;/        ;/'
 aim what_is_left_of_a_span_is_free_when_it_is_closed
 sound ualloc 1
 plant ualloc 1 spans.h 'who closes a span forgets the last bin of a word' 's/i = whole \/ 32u/i = whole \/ 31u/'
@@ -151,13 +154,13 @@ plant ualloc 100 spans.h 'who makes a span of pages keeps its first, and says ot
     's/page \* QUARRY_ARENAS_SPAN \+ got, release/page * QUARRY_ARENAS_SPAN + 1u, release/'
 plant ualloc 100 spans.h 'a span that all of one group took is still under way' \
     '/^SIMT_FN void quarry_spans_make_pages/,/^}/s/if \(got == .*\)$/if (0)/'
-plant ualloc 1000 spans.h 'who is refused does not ask whether spans of pages have begun since' \
+plant ualloc 2000 spans.h 'who is refused does not ask whether spans of pages have begun since' \
     's/simt_add_u64\(&h->spans->flights, 0, release\) \/ QUARRY_ARENAS_SPAN ==/before ==/'
 
 aim who_must_be_refused_is_while_others_malloc
 sound ualloc 1000
 plant ualloc 60 spans.h 'spans begin though somebody closes all' \
-    's/if \(simt_load_u64\(&h->spans->closers, relaxed\)\)/if (0)/'
+    '/int quarry_spans_may_begin\(/,/^\}/s/simt_load_u64\(&h->spans->closers, relaxed\)/(uint64_t)0/'
 plant ualloc 60 spans.h 'who was refused without a proof is no closer' \
     's/quarry_spans_count_closer\(h, group, 1\);/;/;s/n->closes = 1;/n->closes = 0;/'
 plant ualloc 60 spans.h 'a closer stays one' \

@@ -207,6 +207,31 @@ static void what_is_kept_open_is_used(void **state)
     for_each_proof(second_mallocs);
 }
 
+/* More arenas than have spans of pages: those of the others are somebody's, too, and are found when they are closed. */
+static void many_arenas(void)
+{
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) / 20; seed++) {
+        choose(seed);
+        set_option("arenas", QUARRY_ARENAS_PLACES * 2 + 1);
+        set_option("spans", 1);
+        set_option("span_pages", 2);
+        begin(QUARRY_ARENAS_PLACES * 4, (uint64_t)PAGE * 4, 1u << 12, seed);
+        f.device.lanes = 1;
+        f.device.bytes = PAGE;
+        expect_equal(run(&promise_malloc, QUARRY_ARENAS_PLACES * 4 * SIMT_LANES).nulls, 0);
+        run(&promise_verify, QUARRY_ARENAS_PLACES * 4 * SIMT_LANES);
+        run(&promise_free, QUARRY_ARENAS_PLACES * 4 * SIMT_LANES);
+        expect_empty();
+        end();
+    }
+}
+
+static void what_many_arenas_keep_is_closed(void **state)
+{
+    (void)state;
+    for_each_proof(many_arenas);
+}
+
 /* Whatever part of the only chunk was taken as a span, who wants blocks of another size gets all other bins of it. */
 static void rests(void)
 {
@@ -542,6 +567,7 @@ int main(void)
         cmocka_unit_test(chunks_are_divided_as_in_the_paper),
         cmocka_unit_test(a_full_heap_holds_what_the_layout_says),
         cmocka_unit_test(what_is_kept_open_is_used),
+        cmocka_unit_test(what_many_arenas_keep_is_closed),
         cmocka_unit_test(what_is_left_of_a_span_is_free_when_it_is_closed),
         cmocka_unit_test(null_never_comes_while_a_small_block_is_free),
         cmocka_unit_test(a_full_heap_of_bins_loses_nothing),

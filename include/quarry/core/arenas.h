@@ -379,10 +379,9 @@ struct quarry_arenas_where {
 /* Is that block one of its arena's span that nobody has got yet?  Who has got a block has changed the span before, so
  * he does not see an older one. */
 SIMT_FN int quarry_arenas_is_kept(const struct quarry_arenas *h, struct quarry_arenas_where w,
-                                  uint32_t class_)
+                                  uint32_t class_, uint32_t arena)
 {
     uint32_t log = h->shape.chunk_log, first = w.page >> log << log;
-    uint32_t arena = simt_load_u32(&quarry_arenas_bin(h, w.page)->arena, relaxed);
     uint64_t word = arena < h->count ? simt_load_u64(&h->arena[arena].span[class_], relaxed) : 0;
     uint32_t number = (w.page - first - h->shape.heads) * quarry_bin_blocks(&h->shape, class_) + w.index;
     return arena < h->count && word / QUARRY_ARENAS_SPAN == first && number >= (uint32_t)word;
@@ -396,11 +395,13 @@ SIMT_FN struct quarry_arenas_where quarry_arenas_locate(const struct quarry_aren
     uint32_t offset = (uint32_t)((const unsigned char *)address -
                                  (const unsigned char *)quarry_page_address(&h->pages, page));
     quarry_bin_locate(&h->shape, &w.page, &offset);
-    if (offset != QUARRY_BIN_NOTHING && !quarry_arenas_is_spare(h, w.page)) {
-        uint32_t class_ = simt_load_u32(&quarry_arenas_bin(h, w.page)->class_, relaxed);
-        if (class_ < h->shape.classes)
+    if (offset != QUARRY_BIN_NOTHING) {
+        /* Three loads at once.  If the page is no bin the first two tell nothing. */
+        const struct quarry_bin *bin = quarry_arenas_bin(h, w.page);
+        uint32_t class_ = simt_load_u32(&bin->class_, relaxed), arena = simt_load_u32(&bin->arena, relaxed);
+        if (!quarry_arenas_is_spare(h, w.page) && class_ < h->shape.classes)
             w.index = quarry_bin_index(&h->shape, class_, offset);
-        if (w.index != QUARRY_BIN_NOTHING && h->open && quarry_arenas_is_kept(h, w, class_))
+        if (w.index != QUARRY_BIN_NOTHING && h->open && quarry_arenas_is_kept(h, w, class_, arena))
             w.index = QUARRY_BIN_NOTHING;
     }
     if (w.index == QUARRY_BIN_NOTHING)

@@ -19,9 +19,11 @@
  * is freed goes the way of all blocks.  So a chunk that a span has used up is a chunk as others, and pages are
  * pages.
  *
- * Is it worth it?  No span of a class begins where the arena has blocks of the class to spare, or many bins; nor in
- * a heap that lacks chunks, until one has come back.  None of pages begins where the buddy system has as many such
- * blocks as the spans of all places, or where few blocks are left that spans are made of.
+ * Is it worth it?  No span of a class begins where the arena has more blocks of the class to spare than a bin and a
+ * warp have, or many bins; nor in a heap that lacks chunks, until one has come back.  (With fewer none would begin for
+ * long: of the bin where a span has got to, what was given back is listed, and can't be retired before the span goes
+ * on.)  None of pages begins where the buddy system has as many such blocks as the spans of all places, or where few
+ * blocks are left that spans are made of.
  *
  * Closing.  What is left of a span can be given back: a compare-exchange of the word takes it.  Of a class, blocks
  * of a bin that was begun are freed, and bins that were not are freed as blocks of their chunk.  Of pages, the rest
@@ -139,14 +141,15 @@ SIMT_FN int quarry_spans_are_due(const struct quarry_arenas *h, uint32_t order)
 SIMT_FN int quarry_spans_may_begin(const struct quarry_arenas *h, uint32_t kind)
 {
     const struct quarry_arena_list *list = h->arena[quarry_arenas_own(h)].list;
-    if (simt_load_u64(&h->spans->closers, relaxed))
-        return 0;
     if (kind >= QUARRY_ARENAS_CLASSES)
-        return quarry_spans_are_due(h, kind - QUARRY_ARENAS_CLASSES);
-    return simt_load_u64(&h->spans->shut, relaxed) == 0 &&
-           (int64_t)simt_load_u64(&list[kind].spare, relaxed) <= 0 &&
-           (int64_t)simt_load_u64(&list[h->shape.classes].spare, relaxed) <
-               (int64_t)(QUARRY_SPANS_CHUNKS * quarry_bin_count(&h->shape));
+        return simt_load_u64(&h->spans->closers, relaxed) == 0 &&
+               quarry_spans_are_due(h, kind - QUARRY_ARENAS_CLASSES);
+    /* All are under way at once. */
+    uint64_t never = simt_load_u64(&h->spans->closers, relaxed) | simt_load_u64(&h->spans->shut, relaxed);
+    int64_t spare = (int64_t)simt_load_u64(&list[kind].spare, relaxed);
+    int64_t bins = (int64_t)simt_load_u64(&list[h->shape.classes].spare, relaxed);
+    return never == 0 && spare < (int64_t)(quarry_bin_blocks(&h->shape, kind) + SIMT_LANES) &&
+           bins < (int64_t)(QUARRY_SPANS_CHUNKS * quarry_bin_count(&h->shape));
 }
 
 /* A leader looks for n blocks of a span.
