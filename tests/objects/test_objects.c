@@ -832,6 +832,14 @@ static void what_can_not_be_is_refused(void **state)
     assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
     assert_string_equal(quarry_error_detail(),
                         "schema zoo was given, and QUARRY_POOL_MALLOC, which typed objects do not have");
+    if (test_on_cuda(&target))
+        return;
+    options.pool = QUARRY_POOL_BUFFER; /* nobody touches it */
+    options.buffer = (void *)(uintptr_t)(((uint64_t)1 << QUARRY_OBJECT_ADDRESS_BITS) - 65536u);
+    options.pool_bytes = 65536u + 64u;
+    options.pages = 0;
+    assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
+    assert_non_null(strstr(quarry_error_detail(), ", but typed objects lie below 2^48"));
 }
 
 /* In a heap without a schema, or of another one, there are no objects. */
