@@ -371,6 +371,8 @@ static void do_alls_follow_one_another(void **state)
 static void a_do_all_can_be_in_a_graph(void **state)
 {
     const struct quarry_target usual = target;
+    struct quarry_target plain = test_plain(target);
+    uint32_t times[STAMPS];
     void *stream = heap_test_stream_create();
     uint64_t visited = 0;
     (void)state;
@@ -393,6 +395,11 @@ static void a_do_all_can_be_in_a_graph(void **state)
         visited += animals;
         assert_int_equal(count_of(&f, OBJECTS_VISITED), visited);
     }
+    assert_ok(quarry_memory_copy(&plain, times, f.c.visits, sizeof times));
+    for (uint32_t i = 0; i < STAMPS; i++)
+        assert_true(times[i] == 0 || times[i] == visited / animals);
+    assert_int_equal(count_of(&f, OBJECTS_WRONG), visited - animals); /* all but the first visit of each */
+    assert_ok(quarry_memory_fill(&plain, f.c.counts, 0, OBJECTS_COUNTS * sizeof *f.c.counts));
     end(&f);
     target = usual;
     heap_test_stream_destroy(stream);
