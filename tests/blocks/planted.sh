@@ -262,20 +262,25 @@ plant segments 100 segments.h 'what was reserved too much is not given back' 's/
 plant segments 100 segments_install.h 'who makes room tells it twice' '/void quarry_segments_publish\(/,/^\}/s/\(void\)simt_add_u64\(&ends->room, .*;/& &/'
 plant segments 4000 segments_list.h 'a link is followed, wherever it is by now' 's/if \(\(\*link \^ .*\) != 0 \|\| /if (/'
 plant segments 100 segments_list.h 'a segment goes with its link open' 's/link = simt_cas_u64\(&q->link\[chunk\], open, closed, release\) == open \? closed : 0/link = closed/'
-plant segments 100 segments_list.h 'a segment of a list goes before it is finished' 's/acq_rel\) != q->size\)/acq_rel) == 0)/'
+plant segments 100 segments_list.h 'a segment of a list goes before it is finished' 's/acq_rel\) == q->size;/acq_rel) != 0;/'
+plant segments 100 segments_list.h 'a segment of a list goes as the one before it is finished' 's/acquire\) == q->size;/acquire) != 0;/'
+plant segments 100 segments_list.h 'segments that go together are counted as one' \
+    '/void quarry_segments_retire_all\(/,/^\}/s/simt_sub_u32\(q->segments, simt_popc_u32\(group\),/simt_sub_u32(q->segments, 1,/'
+plant segments 100 segments_list.h 'a segment without a hint is the last' \
+    '/void quarry_segments_leave\(/,/^\}/s/stay && after != QUARRY_NO_INDEX/stay/'
 plant segments 100 segments_list.h 'only the first finished segment goes' \
-    '/void quarry_segments_leave\(/,/^\}/s/quarry_segments_retire\(.*\);/{ & return; }/'
+    '/void quarry_segments_leave\(/,/^\}/s/^        simt_sync\(group\);$/        return;/'
 plant segments 100 segments.h 'who looks does not look again' '/uint32_t quarry_segments_hold\(/,/^\}/s/if \(simt_load_u64\(entry, relaxed\) == pair\)/if (1)/'
 plant segments 100 segments.h 'who looks holds nothing' '/uint32_t quarry_segments_hold\(/,/^\}/s/simt_add_u32\(&q->readers\[chunk\], 1,/simt_add_u32(\&q->readers[chunk], 0,/
      /uint32_t quarry_segments_peek\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/;/'
 plant segments 100 segments_list.h 'a segment that is retired is returned, whoever looks at it' \
     '/void quarry_segments_retire\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/simt_store_u32(\&q->readers[chunk], QUARRY_SEGMENTS_HELD + 1u, relaxed), &/'
 plant segments 100 segments_list.h 'a segment has an entry after it was let go' \
-    '/void quarry_segments_retire\(/,/^\}/{/\(void\)simt_cas_u64/,/relaxed\);/{H;d};/^\}/{x;G}}'
+    '/void quarry_segments_retire\(/,/^\}/{/quarry_segments_forget/{H;d};/^\}/{x;G}}'
 plant segments 100 segments.h 'the last one who looks returns nothing' \
     '/uint32_t quarry_segments_peek\(/,/^\}/s/quarry_segments_let_go\(q, chunk\);/(void)simt_sub_u32(\&q->readers[chunk], 1, acq_rel);/'
 plant segments 100 segments_list.h 'a hint of a list stays when its segment goes' \
-    '/void quarry_segments_retire\(/,/^\}/s/\(void\)simt_cas_u64/if (!q->list) &/'
+    '/void quarry_segments_forget\(/,/^\}/s/\(void\)simt_cas_u64/if (!q->list) &/'
 
 # Hierarchical bitmaps.
 plant hierarchy 100 hierarchy.h 'bits are set and cleared, not toggled' \

@@ -363,15 +363,13 @@ SIMT_FN void quarry_chunks_return(const struct quarry_chunks *s, uint32_t chunk)
     simt_fence(acq_rel); /* before the caller's next take: pairs with the fence in quarry_chunks_is_same */
 }
 
-/* Every lane of the group returns a chunk, which was in use until now.  Scope: group, reconverged and synced.
- * Never waits but for the group. */
-SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, uint32_t chunk)
+/* Every lane of the group returns a chunk, which was in use until now; its first lane has called quarry_chunks_begin.
+ * Scope: group, reconverged and synced.  Never waits but for the group. */
+SIMT_FN void quarry_chunks_give_begun(const struct quarry_chunks *s, uint32_t group, uint32_t chunk)
 {
     uint32_t where = QUARRY_CHUNKS_NONE;
-    if (simt_rank(group) == 0) {
-        quarry_chunks_begin(s);
+    if (simt_rank(group) == 0)
         where = simt_load_u32(&s->head->where, relaxed); /* long before it is needed */
-    }
     simt_sync(group); /* in transit before anybody can take them: their bits and numbers are released */
     uint32_t puts = simt_ballot(group, quarry_chunks_leave_all(s, group, chunk)), n = simt_popc_u32(puts),
              ticket = 0;
@@ -391,6 +389,14 @@ SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, u
         simt_fence(acq_rel); /* as in quarry_chunks_return; the sync below passes it on */
     }
     simt_sync(group); /* and counted, before any lane asks again */
+}
+
+/* The same, not begun. */
+SIMT_FN void quarry_chunks_give(const struct quarry_chunks *s, uint32_t group, uint32_t chunk)
+{
+    if (simt_rank(group) == 0)
+        quarry_chunks_begin(s);
+    quarry_chunks_give_begun(s, group, chunk);
 }
 
 #endif

@@ -69,9 +69,11 @@
  *     tests/models/segments.py goes through all schedules of small cases.
  *
  * The list.  A new segment is written into the link of the last one by a compare-exchange with "open", or, if there is
- * none, into head.  Who finishes a segment moves head over all finished ones at the beginning, each by a
- * compare-exchange, and returns the chunk if that was its own.  If the last of all is finished, its link is closed
- * first, so that nobody links to a segment that goes.  Who finishes a segment that is not the first leaves it: whoever
+ * none, into head.  Who finishes a segment moves head over all finished ones at the beginning.  Each lane of its group
+ * looks at one, by its hint, and one compare-exchange moves head up to the first that is not finished or has no hint.
+ * Who moved it returns their chunks together.  Until head moves they are all there, and those hints are good.  Where
+ * others look they go one by one.  If the last of all is finished, its link is closed first, so that nobody links to a
+ * segment that goes.  Who finishes a segment that is not the first leaves it: whoever
  * makes it the first looks at its count.  Each of the two changes one word and then reads the other's, both by
  * read-modify-writes that are acq_rel, so one of them sees what the other did.
  *
@@ -326,17 +328,17 @@ SIMT_FN uint32_t quarry_segments_read(const struct quarry_segments *q, uint32_t 
     }
     simt_sync(group); /* all have read: only then it is counted */
     uint32_t at = ticket & q->slots;
+    int finished = 0;
     if (mine && (rank == 0 || at == 0)) { /* for all lanes with slots of this segment */
         uint32_t n = got - rank < size - at ? got - rank : size - at, lanes = simt_popc_u32(reads) - rank;
         n = n < lanes ? n : lanes;
         /* acq_rel: who retires the segment has all their reads behind it */
-        if (simt_add_u32(&q->taken[chunk], n, acq_rel) + n == size) {
-            if (q->list)
-                quarry_segments_leave(q, queue, peeks);
-            else
-                quarry_segments_retire(q, queue, ticket >> q->shift, chunk, peeks);
-        }
+        finished = simt_add_u32(&q->taken[chunk], n, acq_rel) + n == size;
+        if (finished && !q->list)
+            quarry_segments_retire(q, queue, ticket >> q->shift, chunk, peeks);
     }
+    if (q->list && simt_any(group, finished))
+        quarry_segments_leave(q, queue, group, peeks);
     return index;
 }
 

@@ -157,10 +157,11 @@ SIMT_FN int quarry_segments_install(const struct quarry_segments *q, uint32_t qu
     }
     simt_sync(group); /* all are empty */
     int installed = quarry_segments_enter(q, queue, group, chunk);
+    /* release: who retires the segment has its hint behind it, and removes that */
+    int finished = rank == 0 && hints && simt_add_u32(&q->taken[chunk], 1, release) + 1u == q->size;
+    if (hints && simt_any(group, finished))
+        quarry_segments_leave(q, queue, group, peeks);
     if (rank == 0 && installed) {
-        /* release: who retires the segment has its hint behind it, and removes that */
-        if (hints && simt_add_u32(&q->taken[chunk], 1, release) + 1u == q->size)
-            quarry_segments_leave(q, queue, peeks);
         quarry_chunks_end(&q->store);
     } else if (rank == 0) {
         if (peeks) /* it has had no entry, so nobody looks at it */

@@ -25,19 +25,39 @@ SIMT_FN void quarry_segments_let_go(const struct quarry_segments *q, uint32_t ch
         quarry_segments_return(q, chunk);
 }
 
-/* A segment is out of its queue: its chunk goes to the store when nobody looks at it any more.
- *   peeks   here and in what calls this: a constant.  0: nobody ever calls quarry_segments_peek on these queues */
-SIMT_FN void quarry_segments_retire(const struct quarry_segments *q, uint32_t queue, uint32_t number,
-                                    uint32_t chunk, int peeks)
+/* A segment is out of its queue: nobody finds it by its hint any more, or in the array. */
+SIMT_FN void quarry_segments_forget(const struct quarry_segments *q, uint32_t queue, uint32_t number,
+                                    uint32_t chunk)
 {
     uint32_t next = quarry_segments_after(q, number, q->entries);
     /* relaxed: what lets go releases it.  A list's entry may be another's by now. */
     (void)simt_cas_u64(quarry_segments_entry(q, queue, number), quarry_segments_pair(number, chunk),
                        quarry_segments_pair(next, QUARRY_NO_INDEX), relaxed);
+}
+
+/* And its chunk goes to the store when nobody looks at it any more.
+ *   peeks   here and in what calls this: a constant.  0: nobody ever calls quarry_segments_peek on these queues */
+SIMT_FN void quarry_segments_retire(const struct quarry_segments *q, uint32_t queue, uint32_t number,
+                                    uint32_t chunk, int peeks)
+{
+    quarry_segments_forget(q, queue, number, chunk);
     if (peeks)
         quarry_segments_let_go(q, chunk);
     else
         quarry_segments_return(q, chunk);
+}
+
+/* The same, where nobody looks, for one segment of each lane of a group, reconverged and synced. */
+SIMT_FN void quarry_segments_retire_all(const struct quarry_segments *q, uint32_t queue, uint32_t group,
+                                        uint32_t number, uint32_t chunk)
+{
+    quarry_segments_forget(q, queue, number, chunk);
+    if (simt_rank(group) == 0) {
+        quarry_chunks_begin(&q->store);
+        /* release: pairs with the acquire in quarry_segments_any; the transit was begun before */
+        (void)simt_sub_u32(q->segments, simt_popc_u32(group), release);
+    }
+    quarry_chunks_give_begun(&q->store, group, chunk);
 }
 
 /* The link of a segment, to segment `number`.
@@ -108,28 +128,76 @@ SIMT_FN uint32_t quarry_segments_append(const struct quarry_segments *q, uint32_
     }
 }
 
-/* A segment of a list has been finished.  All that are so at the beginning go to the store, in their order. */
-SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t queue, int peeks)
+/* What comes after the last of the segments at a list's beginning that are finished.
+ *   last    that one
+ *   after   out: number and chunk; QUARRY_NO_INDEX: none, and nobody will link to a segment that goes
+ * Returns whether it can be told: not if it was linked, or has gone, meanwhile. */
+SIMT_FN int quarry_segments_behind(const struct quarry_segments *q, uint32_t queue, uint64_t last,
+                                   uint64_t *after)
+{
+    uint32_t chunk = (uint32_t)last, number = quarry_segments_next(q, (uint32_t)(last >> 32));
+    uint64_t closed = quarry_segments_link(queue, number, QUARRY_SEGMENTS_CLOSED), link;
+    *after = last;
+    if (quarry_segments_walk(q, queue, after, &link))
+        return 1;
+    uint64_t open = quarry_segments_link(queue, number, QUARRY_SEGMENTS_OPEN);
+    if (link == open) /* nobody links to a segment that goes; release: for who returns the chunk */
+        link = simt_cas_u64(&q->link[chunk], open, closed, release) == open ? closed : 0;
+    *after = quarry_segments_pair(number, QUARRY_NO_INDEX);
+    return link == closed;
+}
+
+/* A segment of a list has been finished.  All that are so at the beginning go to the store, in their order: as many at
+ * once as the group has lanes, or, where others look, one by one.  Scope: group, reconverged. */
+SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t queue, uint32_t group, int peeks)
 {
     for (;;) {
-        /* acq_rel, and an addition: either who finishes a segment sees that it is the first, or who makes it the
-         * first sees that it is finished. */
-        uint64_t head = simt_add_u64(&q->ends[queue].head, 0, acq_rel), after = head, link;
-        uint32_t chunk = (uint32_t)head;
-        if (chunk == QUARRY_NO_INDEX || simt_add_u32(&q->taken[chunk], 0, acq_rel) != q->size)
+        uint32_t rank = simt_rank(group), done = 0, moved = 0;
+        uint64_t head = 0;
+        /* acq_rel, and an addition, here and of its count: either who finishes a segment sees that it is the first, or
+         * who makes it the first sees that it is finished. */
+        if (rank == 0)
+            head = simt_add_u64(&q->ends[queue].head, 0, acq_rel);
+        head = simt_shuffle_u64(group, head, simt_ctz_u32(group));
+        uint32_t chunk = (uint32_t)head, number = (uint32_t)(head >> 32);
+        if (!peeks)
+            number = quarry_segments_after(q, number, rank);
+        if (chunk == QUARRY_NO_INDEX)
             return;
-        uint32_t number = quarry_segments_next(q, (uint32_t)(head >> 32));
-        uint64_t closed = quarry_segments_link(queue, number, QUARRY_SEGMENTS_CLOSED);
-        if (!quarry_segments_walk(q, queue, &after, &link)) {
-            uint64_t open = quarry_segments_link(queue, number, QUARRY_SEGMENTS_OPEN);
-            if (link == open) /* nobody links to a segment that goes; release: for who returns the chunk */
-                link = simt_cas_u64(&q->link[chunk], open, closed, release) == open ? closed : 0;
-            if (link != closed)
-                continue; /* it was linked, or has gone */
-            after = quarry_segments_pair(number, QUARRY_NO_INDEX);
+        simt_sync(group); /* what that has acquired all know */
+        if (rank == 0) {
+            done = simt_add_u32(&q->taken[chunk], 0, acq_rel) == q->size;
+        } else if (peeks) { /* few are full at once: one at a time, with fewer registers */
+            chunk = QUARRY_NO_INDEX;
+        } else {
+            /* acquire: pairs with the release of who found it; it is there as long as the head stays */
+            uint64_t pair = simt_load_u64(quarry_segments_entry(q, queue, number), acquire);
+            chunk = (uint32_t)(pair >> 32) == number ? (uint32_t)pair : QUARRY_NO_INDEX;
+            if (chunk != QUARRY_NO_INDEX) /* acquire: who returns it has all reads of its slots behind it */
+                done = simt_load_u32(&q->taken[chunk], acquire) == q->size;
         }
-        if (simt_cas_u64(&q->ends[queue].head, head, after, acq_rel) == head)
-            quarry_segments_retire(q, queue, (uint32_t)(head >> 32), chunk, peeks);
+        uint32_t stay = simt_ballot(group, !done);
+        uint32_t go =
+            stay ? group & ((stay & (0u - stay)) - 1u) : group; /* those before the first that stays */
+        if (go == 0)
+            return;
+        uint32_t last = 31u - simt_clz_u32(go); /* this lane moves the head */
+        uint32_t after = simt_shuffle_u32(group, chunk, stay ? simt_ctz_u32(stay) : last);
+        simt_sync(group); /* what the others have acquired is before what the new head releases */
+        if (simt_lane() == last) {
+            uint64_t then = quarry_segments_pair(quarry_segments_next(q, number), after);
+            if ((!peeks && stay && after != QUARRY_NO_INDEX) ||
+                quarry_segments_behind(q, queue, quarry_segments_pair(number, chunk), &then))
+                moved = simt_cas_u64(&q->ends[queue].head, head, then, acq_rel) == head;
+        }
+        if (!simt_shuffle_u32(group, moved, last))
+            continue;
+        simt_sync(group); /* what that has acquired all know */
+        if (peeks && rank == 0)
+            quarry_segments_retire(q, queue, number, chunk, peeks);
+        else if (!peeks && (go >> simt_lane() & 1u))
+            quarry_segments_retire_all(q, queue, go, number, chunk);
+        simt_sync(group);
     }
 }
 

@@ -145,7 +145,9 @@ SIMT_FN void quarry_ouro_are_put(enum quarry_ouro_backing backing, const struct 
  *   chunk   of the first `made` lanes: a new chunk
  *   kept    the first so many pages are not put
  *   slots   VA, VL: so many are reserved
- * They are not signalled.  Returns with those marked that found no place: to be counted after the signal. */
+ * They are not signalled.  Returns with those marked that found no place: to be counted after the signal.
+ *   S: tickets are drawn as they are used.  Were they drawn for all pages at once, the slots of many chunks would be
+ * empty for as long as these take, and who takes what others have put would look for it slot by slot. */
 SIMT_FN void quarry_ouro_put_new(enum quarry_ouro_backing backing, const struct quarry_ouro *h,
                                  uint32_t class_, uint32_t group, uint32_t chunk, uint32_t made,
                                  uint32_t kept, uint32_t slots)
@@ -155,7 +157,9 @@ SIMT_FN void quarry_ouro_put_new(enum quarry_ouro_backing backing, const struct 
     if (rank < made) /* `queued` may go on from an earlier life */
         (void)simt_add_u64(&h->table.word[chunk], (class_ + 1u) * QUARRY_CHUNK_CLASS, relaxed);
     uint32_t got = backing == QUARRY_OURO_STANDARD || slots > pages - kept ? pages - kept : slots;
-    struct quarry_ouro_lot lot = quarry_ouro_tickets(backing, h, class_, group, got);
+    struct quarry_ouro_lot lot = {0, got};
+    if (backing != QUARRY_OURO_STANDARD)
+        lot = quarry_ouro_tickets(backing, h, class_, group, got);
     simt_sync(group); /* the chunks have their class before their pages are put */
     if (backing != QUARRY_OURO_STANDARD && rank == 0)
         quarry_segments_spare(&h->segments, class_, slots - got);
@@ -164,6 +168,11 @@ SIMT_FN void quarry_ouro_put_new(enum quarry_ouro_backing backing, const struct 
     uint32_t chunks_on = width / each, pages_on = width % each; /* no division for each page */
     for (uint32_t place = rank, last = pages - kept; place - rank < last; place += width) {
         int mine = place < last;
+        if (backing == QUARRY_OURO_STANDARD && (place - rank) % (width * QUARRY_OURO_PORTION) == 0) {
+            uint32_t left = last - (place - rank), n = width * QUARRY_OURO_PORTION;
+            lot = quarry_ouro_tickets(backing, h, class_, group, left < n ? left : n);
+            lot.ticket -= place - rank;
+        }
         uint32_t from = simt_shuffle_u32(group, chunk, quarry_lane_of_rank(group, mine ? whose : 0));
         if (mine && quarry_ouro_put(backing, h, class_, lot, place, from, page, 1))
             (void)simt_add_u64(&h->table.word[from], QUARRY_CHUNK_MARKED, relaxed);
