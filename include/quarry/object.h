@@ -420,7 +420,9 @@ extern "C" {
 
 /* Runs a do-all for all objects of its type, and of types that derive from it: one snapshot of them all, then a launch
  * for each type, in the order of the schema.  Queued in the target's stream; on the CPU it has run when this returns.
- * While the snapshot is taken no kernel of another stream uses the heap.
+ * While the snapshot is taken no kernel of another stream uses the heap.  If the stream is being captured for a CUDA
+ * graph, the graph does all of it each time that it runs, with the objects of that time; no other do-all of the heap
+ * runs meanwhile.
  *   method     of QUARRY_DO_ALL
  *   argument   of its argument's type; copied before this returns
  * COMBINATION if the heap has no schema, or another one than the do-all's source.  Else as quarry_launch. */

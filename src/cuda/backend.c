@@ -233,6 +233,18 @@ static enum quarry_status cuda_kernel_describe(const struct simt_kernel *kernel,
     return quarry_cudart_leave(target, previous, status);
 }
 
+static int cuda_is_capturing(const struct quarry_target *target)
+{
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    int previous, is;
+    if (quarry_cudart_enter(target, &previous) != QUARRY_OK)
+        return 0;
+    is = cudaStreamIsCapturing(quarry_cudart_stream_of(target), &capture) == cudaSuccess &&
+         capture != cudaStreamCaptureStatusNone;
+    (void)quarry_cudart_leave(target, previous, QUARRY_OK);
+    return is;
+}
+
 /* May a kernel be launched before those in front of it have ended?  If it waits for them itself: so says its note, and
  * it was compiled for a chip that can (simt_begin_early), not translated for this one from code for an older one. */
 static int begins_early(const struct simt_kernel *kernel, const struct quarry_target *target)
@@ -389,6 +401,7 @@ const struct backend_ops quarry_backend_cuda = {
     .copy = quarry_cudart_copy,
     .fill = quarry_cudart_fill,
     .launch = cuda_launch,
+    .is_capturing = cuda_is_capturing,
     .kernel_describe = cuda_kernel_describe,
     .symbol_address = cuda_symbol_address,
     .service_grid = cuda_service_grid,

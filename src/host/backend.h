@@ -40,6 +40,10 @@ struct backend_ops {
     enum quarry_status (*launch)(const struct simt_kernel *kernel, const struct quarry_target *target,
                                  struct quarry_grid grid, const void *argument);
 
+    /* Does the target's stream only record what is queued, for a graph that runs it later, any number of times?  NULL:
+     * no. */
+    int (*is_capturing)(const struct quarry_target *target);
+
     enum quarry_status (*kernel_describe)(const struct simt_kernel *kernel,
                                           const struct quarry_target *target,
                                           struct quarry_kernel_info *info);

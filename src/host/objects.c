@@ -136,6 +136,20 @@ enum quarry_status quarry_object_do(quarry_heap *heap, const struct simt_kernel 
     return quarry_objects_do(heap, method, argument, 0);
 }
 
+/* Is what is queued now only recorded, for a CUDA graph? */
+static int is_capturing(const quarry_heap *heap)
+{
+    const struct pool *pool = &heap->pool;
+    return pool->ops->is_capturing && pool->ops->is_capturing(&pool->target);
+}
+
+/* Nothing is counted in either turn. */
+static enum quarry_status clear_counts(const quarry_heap *heap)
+{
+    const struct quarry_objects_typed *typed = heap->handle.as.objects.typed;
+    return quarry_pool_clear(&heap->pool, (void *)(uintptr_t)typed->count, sizeof typed->count);
+}
+
 enum quarry_status quarry_objects_do(quarry_heap *heap, const struct simt_kernel *method,
                                      const void *argument, size_t bytes)
 {
@@ -155,13 +169,19 @@ enum quarry_status quarry_objects_do(quarry_heap *heap, const struct simt_kernel
                            method->name, note->bytes);
     struct quarry_objects *objects = &heap->handle.as.objects;
     const uint32_t turn = heap->turn;
-    status = take_snapshot(heap, objects, types, turn);
+    const int captures = is_capturing(heap);
+    if (captures) /* it runs at any time, and again and again: it takes no turn, and clears what it counts itself */
+        status = clear_counts(heap);
+    if (status == QUARRY_OK)
+        status = take_snapshot(heap, objects, types, turn);
     if (status != QUARRY_OK) { /* it may have counted */
-        (void)quarry_pool_clear(&heap->pool, objects->typed->count, sizeof objects->typed->count);
+        (void)clear_counts(heap);
         return status;
     }
-    heap->turn = types ? 1 - turn : turn;
-    return run(heap, objects, types, turn, method, argument);
+    if (!captures)
+        heap->turn = types ? 1 - turn : turn;
+    status = run(heap, objects, types, turn, method, argument);
+    return captures && status == QUARRY_OK ? clear_counts(heap) : status;
 }
 
 /* ---- snapshots that stay ---- */

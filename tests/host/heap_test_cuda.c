@@ -19,6 +19,26 @@ void heap_test_stream_destroy(void *stream)
     (void)cudaStreamDestroy((cudaStream_t)stream);
 }
 
+int heap_test_capture(void *stream)
+{
+    return cudaStreamBeginCapture((cudaStream_t)stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+}
+
+int heap_test_replay(void *stream, int times)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t runs;
+    if (cudaStreamEndCapture((cudaStream_t)stream, &graph) != cudaSuccess)
+        return 0;
+    int good = cudaGraphInstantiateWithFlags(&runs, graph, 0) == cudaSuccess;
+    for (int i = 0; i < times && good; i++)
+        good = cudaGraphLaunch(runs, (cudaStream_t)stream) == cudaSuccess;
+    good = good && cudaStreamSynchronize((cudaStream_t)stream) == cudaSuccess;
+    (void)cudaGraphExecDestroy(runs);
+    (void)cudaGraphDestroy(graph);
+    return good;
+}
+
 int heap_test_plain_launch(const struct simt_kernel *kernel, void *argument)
 {
     const dim3 blocks = {1, 1, 1}, threads = {32, 1, 1};
@@ -43,6 +63,19 @@ void *heap_test_stream_create(void)
 void heap_test_stream_destroy(void *stream)
 {
     (void)stream;
+}
+
+int heap_test_capture(void *stream)
+{
+    (void)stream;
+    return 0;
+}
+
+int heap_test_replay(void *stream, int times)
+{
+    (void)stream;
+    (void)times;
+    return 0;
 }
 
 int heap_test_plain_launch(const struct simt_kernel *kernel, void *argument)

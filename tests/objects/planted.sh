@@ -27,9 +27,9 @@ part() {
 }
 
 build() {
-    compile_once objects/test_objects && compile_once objects/schema_structure && compile objects/object_kernels && part host/objects && mv "$scratch/objects.o" "$scratch/host.o" &&
+    compile_once objects/test_objects && compile_once objects/schema_structure && compile_once host/heap_test_cuda && compile objects/object_kernels && part host/objects && mv "$scratch/objects.o" "$scratch/host.o" &&
         part device/object_kernels && mv "$scratch/object_kernels.o" "$scratch/snapshot.o" && compile objects/object_kernels &&
-        link test_objects.o schema_structure.o object_kernels.o host.o snapshot.o
+        link test_objects.o schema_structure.o heap_test_cuda.o object_kernels.o host.o snapshot.o
 }
 
 sound objects 20

@@ -3,6 +3,7 @@
  * do-all visits what was there and nothing else, and once, and wrong deletes are told. */
 #include "blocks/seeds.h"
 #include "common.h"
+#include "host/heap_test_cuda.h"
 #include "objects/object_kernels.h"
 #include "objects/test_schema.h"
 
@@ -366,6 +367,37 @@ static void do_alls_follow_one_another(void **state)
 }
 
 /* A snapshot serves several do-alls, also of types that derive, and does not see what comes later. */
+/* A do-all in a CUDA graph visits what is there each time; and the do-alls before, between and behind are right. */
+static void a_do_all_can_be_in_a_graph(void **state)
+{
+    const struct quarry_target usual = target;
+    void *stream = heap_test_stream_create();
+    uint64_t visited = 0;
+    (void)state;
+    if (!test_on_cuda(&target) || !stream)
+        skip();
+    target.stream = stream;
+    struct fixture f = begin(600);
+    struct objects_visit argument = {f.c, 0, 0};
+    test_run(&objects_mixed, &target, 1, 64, 0, &f.c);
+    const uint64_t animals = live(&f, quarry_number_of_animal);
+    for (int round = 0; round < 2; round++) { /* in each turn */
+        run_visit(&f, &objects_visit_animals, 0, 0);
+        assert_true(heap_test_capture(stream));
+        assert_ok(quarry_object_do(f.heap, &objects_visit_animals, &argument));
+        assert_true(heap_test_replay(stream, round ? 0 : 3)); /* once it never runs */
+        run_visit(&f, &objects_visit_animals, 0, 0);
+        visited += animals * (round ? 2 : 5);
+        assert_int_equal(count_of(&f, OBJECTS_VISITED), visited);
+        run_visit(&f, &objects_visit_animals, 0, 0);
+        visited += animals;
+        assert_int_equal(count_of(&f, OBJECTS_VISITED), visited);
+    }
+    end(&f);
+    target = usual;
+    heap_test_stream_destroy(stream);
+}
+
 static void a_snapshot_serves_several_do_alls(void **state)
 {
     struct fixture f = begin(800);
@@ -851,6 +883,7 @@ int main(void)
         test_with_seeds(a_thread_of_a_do_all_visits_several, &target),
         cmocka_unit_test(a_do_all_is_of_its_type_and_what_derives_from_it),
         cmocka_unit_test(do_alls_follow_one_another),
+        cmocka_unit_test(a_do_all_can_be_in_a_graph),
         cmocka_unit_test(a_snapshot_serves_several_do_alls),
         cmocka_unit_test(a_snapshot_goes_after_its_heap),
         cmocka_unit_test(what_a_snapshot_lacks_is_told),
