@@ -192,7 +192,7 @@ def all_tests():
             Test("hierarchy", None, 200, 4000), Test("slots", None, 400, 20000), Test("segments", None, 100, 3000), Test("core"),
             Test("objects", None, 20, 1000), Test("slabs", None, 20, 300),
             *(Test("ouro", a, 10, 100) for a in ("ouro-p-s", "ouro-c-s", "ouro-p-va", "ouro-p-vl", "ouro-c-va")),
-            *(Test("handed", a, 20, 1000) for a in ("ualloc", "ouro-p-va", "ouro-p-vl")), Test("ualloc", None, 4, 60),
+            Test("handed", "ualloc", 20, 2000), *(Test("handed", a, 20, 1000) for a in ("ouro-p-va", "ouro-p-vl")), Test("ualloc", None, 4, 60),
             *(Test("seeds", a, 400, 2000) for a in allocators),
             Test("seeds", "rw_malloc", 200, 2000, QUARRY_TEST_DISTRIBUTION="warp"),
             Test("scatter", None, 2, 20),

@@ -6,6 +6,7 @@
 #include "host/heap.h"
 #include "host/internal.h"
 #include "host/launches.h"
+#include "quarry/schema.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -149,6 +150,18 @@ static enum quarry_status draft(quarry_heap *heap, const struct quarry_heap_opti
     return status;
 }
 
+/* The name of an object has an address of 48 bits. */
+static enum quarry_status check_names(const struct quarry_layout *layout,
+                                      const struct quarry_heap_options *options)
+{
+    const uint64_t end = (uint64_t)(uintptr_t)layout->base + layout->used_bytes;
+    if (!options->schema || end <= (uint64_t)1 << QUARRY_OBJECT_ADDRESS_BITS)
+        return QUARRY_OK;
+    return quarry_fail(QUARRY_ERROR_COMBINATION,
+                       "the pool ends at 0x%" PRIx64 ", but typed objects lie below 2^%u", end,
+                       QUARRY_OBJECT_ADDRESS_BITS);
+}
+
 static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_options *options)
 {
     struct pool *pool = &heap->pool;
@@ -162,6 +175,8 @@ static enum quarry_status create(quarry_heap *heap, const struct quarry_heap_opt
                               options->oom == QUARRY_OOM_TRAP ? sizeof *heap->policy.trap : 0);
     if (status == QUARRY_OK)
         status = quarry_heap_plan(pool, options, &heap->handle, &heap->layout);
+    if (status == QUARRY_OK)
+        status = check_names(&heap->layout, options);
     if (status != QUARRY_OK)
         return quarry_pool_fail(pool, status);
     heap->header = (struct heap_header *)(void *)quarry_pool_head(pool);

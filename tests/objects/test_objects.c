@@ -371,6 +371,8 @@ static void do_alls_follow_one_another(void **state)
 static void a_do_all_can_be_in_a_graph(void **state)
 {
     const struct quarry_target usual = target;
+    struct quarry_target plain = test_plain(target);
+    uint32_t times[STAMPS];
     void *stream = heap_test_stream_create();
     uint64_t visited = 0;
     (void)state;
@@ -393,6 +395,11 @@ static void a_do_all_can_be_in_a_graph(void **state)
         visited += animals;
         assert_int_equal(count_of(&f, OBJECTS_VISITED), visited);
     }
+    assert_ok(quarry_memory_copy(&plain, times, f.c.visits, sizeof times));
+    for (uint32_t i = 0; i < STAMPS; i++)
+        assert_true(times[i] == 0 || times[i] == visited / animals);
+    assert_int_equal(count_of(&f, OBJECTS_WRONG), visited - animals); /* all but the first visit of each */
+    assert_ok(quarry_memory_fill(&plain, f.c.counts, 0, OBJECTS_COUNTS * sizeof *f.c.counts));
     end(&f);
     target = usual;
     heap_test_stream_destroy(stream);
@@ -832,6 +839,14 @@ static void what_can_not_be_is_refused(void **state)
     assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
     assert_string_equal(quarry_error_detail(),
                         "schema zoo was given, and QUARRY_POOL_MALLOC, which typed objects do not have");
+    if (test_on_cuda(&target))
+        return;
+    options.pool = QUARRY_POOL_BUFFER; /* nobody touches it */
+    options.buffer = (void *)(uintptr_t)(((uint64_t)1 << QUARRY_OBJECT_ADDRESS_BITS) - 65536u);
+    options.pool_bytes = 65536u + 64u;
+    options.pages = 0;
+    assert_int_equal(quarry_heap_create(&heap, &options), QUARRY_ERROR_COMBINATION);
+    assert_non_null(strstr(quarry_error_detail(), ", but typed objects lie below 2^48"));
 }
 
 /* In a heap without a schema, or of another one, there are no objects. */
