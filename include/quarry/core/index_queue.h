@@ -14,6 +14,9 @@
  * who takes has claimed a number before, and who must put knows that a slot is empty.  But tickets only say where
  * to look first: nobody waits for the one who has the same slot and stands still.  A take that finds its slot
  * empty looks a few times and then at the slots around it, nearest first; a put likewise, or it gives up at once.
+ * Where puts may be late because their lanes are slow, a take looks behind itself first (quarry_index_queue_late): to
+ * take a number that has a ticket to come leaves an empty slot for that taker, and so on without an end, while the late
+ * number stays behind all of them.
  * Puts and takes have as many tickets, so mostly the ticket's own slot is the right one.  Tickets may wrap.
  *
  * No number is lost or had twice: it leaves a slot by an exchange, or by a compare-exchange that names it, and
@@ -33,6 +36,7 @@
 
 #define QUARRY_NO_INDEX 0xffffffffu
 #define QUARRY_INDEX_QUEUE_PATIENCE 8u /* looks at the ticket's own slot */
+#define QUARRY_INDEX_QUEUE_BEHIND 256u /* slots behind a ticket that are looked at before all */
 
 /* What many threads change at once lies 256 bytes apart: core/semaphore.h says why. */
 struct quarry_index_queue_ends {
@@ -108,6 +112,22 @@ SIMT_FN uint32_t quarry_index_queue_at(const struct quarry_index_queue *q, uint3
 {
     uint32_t step = vain < QUARRY_INDEX_QUEUE_PATIENCE ? 0 : vain - QUARRY_INDEX_QUEUE_PATIENCE + 1u;
     return (ticket + (step & 1u ? step / 2u + 1u : 0u - step / 2u)) & q->mask;
+}
+
+/* The same for a take whose own slot may only be late: that first, and each other time.  In between it looks at slots
+ * behind it, nearest first: a number there is one that its taker has not waited for.  Numbers before it have takers to
+ * come, and each would have to look for another.  At last it looks everywhere.
+ *   patience   looks at its own slot, at first */
+SIMT_FN uint32_t quarry_index_queue_late(const struct quarry_index_queue *q, uint32_t ticket, uint32_t vain,
+                                         uint32_t patience)
+{
+    uint32_t step = (vain - patience) / 2u + 1u;
+    if (vain < patience || (vain - patience) % 2u)
+        return ticket & q->mask;
+    if (step <= QUARRY_INDEX_QUEUE_BEHIND)
+        return (ticket - step) & q->mask;
+    return quarry_index_queue_at(q, ticket,
+                                 step - QUARRY_INDEX_QUEUE_BEHIND + QUARRY_INDEX_QUEUE_PATIENCE - 1u);
 }
 
 /* Waits a little after a look in vain, but not after each when looking around. */

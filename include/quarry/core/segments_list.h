@@ -164,7 +164,6 @@ SIMT_FN void quarry_segments_leave(const struct quarry_segments *q, uint32_t que
             number = quarry_segments_after(q, number, rank);
         if (chunk == QUARRY_NO_INDEX)
             return;
-        simt_sync(group); /* what that has acquired all know */
         if (rank == 0) {
             done = simt_add_u32(&q->taken[chunk], 0, acq_rel) == q->size;
         } else if (peeks) { /* few are full at once: one at a time, with fewer registers */

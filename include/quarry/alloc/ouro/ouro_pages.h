@@ -21,8 +21,8 @@ SIMT_FN uint32_t quarry_ouro_take_ring(const struct quarry_ouro *h, uint32_t cla
     for (uint32_t vain = 0;; vain++) {
         int looks = (has >> simt_lane() & 1u) && index == QUARRY_NO_INDEX;
         if (looks)
-            index =
-                quarry_index_queue_take_try(&queue, quarry_index_queue_at(&queue, ticket, vain), vain == 0);
+            index = quarry_index_queue_take_try(
+                &queue, quarry_index_queue_late(&queue, ticket, vain, QUARRY_OURO_WAIT), vain == 0);
         uint32_t left = simt_ballot(group, looks && index == QUARRY_NO_INDEX);
         if (left == 0)
             return index;
@@ -32,7 +32,8 @@ SIMT_FN uint32_t quarry_ouro_take_ring(const struct quarry_ouro *h, uint32_t cla
             index = parked;
         if (!simt_any(group, looks && index == QUARRY_NO_INDEX))
             return index;
-        quarry_index_queue_rest(vain);
+        if (vain < QUARRY_OURO_WAIT || vain % QUARRY_INDEX_QUEUE_PATIENCE == 0)
+            simt_backoff();
     }
 }
 
