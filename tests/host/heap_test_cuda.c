@@ -27,14 +27,15 @@ int heap_test_capture(void *stream)
 int heap_test_replay(void *stream, int times)
 {
     cudaGraph_t graph;
-    cudaGraphExec_t runs;
+    cudaGraphExec_t runs = NULL;
     if (cudaStreamEndCapture((cudaStream_t)stream, &graph) != cudaSuccess)
         return 0;
     int good = cudaGraphInstantiateWithFlags(&runs, graph, 0) == cudaSuccess;
     for (int i = 0; i < times && good; i++)
         good = cudaGraphLaunch(runs, (cudaStream_t)stream) == cudaSuccess;
     good = good && cudaStreamSynchronize((cudaStream_t)stream) == cudaSuccess;
-    (void)cudaGraphExecDestroy(runs);
+    if (runs)
+        (void)cudaGraphExecDestroy(runs);
     (void)cudaGraphDestroy(graph);
     return good;
 }

@@ -366,7 +366,6 @@ static void do_alls_follow_one_another(void **state)
     end(&f);
 }
 
-/* A snapshot serves several do-alls, also of types that derive, and does not see what comes later. */
 /* A do-all in a CUDA graph visits what is there each time; and the do-alls before, between and behind are right. */
 static void a_do_all_can_be_in_a_graph(void **state)
 {
@@ -405,6 +404,7 @@ static void a_do_all_can_be_in_a_graph(void **state)
     heap_test_stream_destroy(stream);
 }
 
+/* A snapshot serves several do-alls, also of types that derive, and does not see what comes later. */
 static void a_snapshot_serves_several_do_alls(void **state)
 {
     struct fixture f = begin(800);

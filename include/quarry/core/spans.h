@@ -148,7 +148,7 @@ SIMT_FN int quarry_spans_may_begin(const struct quarry_arenas *h, uint32_t kind)
     uint64_t never = simt_load_u64(&h->spans->closers, relaxed) | simt_load_u64(&h->spans->shut, relaxed);
     int64_t spare = (int64_t)simt_load_u64(&list[kind].spare, relaxed);
     int64_t bins = (int64_t)simt_load_u64(&list[h->shape.classes].spare, relaxed);
-    return never == 0 && spare < (int64_t)(quarry_bin_blocks(&h->shape, kind) + SIMT_LANES) &&
+    return never == 0 && spare < (int64_t)quarry_bin_blocks(&h->shape, kind) + SIMT_LANES &&
            bins < (int64_t)(QUARRY_SPANS_CHUNKS * quarry_bin_count(&h->shape));
 }
 
