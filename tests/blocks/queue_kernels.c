@@ -56,6 +56,39 @@ SIMT_KERNEL(queue_rounds, struct queue_case, a)
     }
 }
 
+/* The number in the slot of the next ticket goes to the end. */
+SIMT_FN void have_next(const struct queue_case *a)
+{
+    uint32_t ticket = quarry_index_queue_front(&a->queue, 1);
+    uint32_t number = quarry_index_queue_take_try(&a->queue, ticket & a->queue.mask, 1);
+    have(a, number);
+    if (number < a->numbers)
+        quarry_index_queue_put(&a->queue, quarry_index_queue_back(&a->queue, 1), number);
+}
+
+/* `hold` tickets of puts are not used.  All numbers move behind them, and then who takes finds nothing in its slot. */
+SIMT_KERNEL(queue_drifts, struct queue_case, a)
+{
+    uint32_t slots = a.queue.mask + 1u, wrong = 0;
+    if (simt_thread() != 0)
+        return;
+    a.queue.ends->count = a.ticket;
+    for (uint32_t round = 0; round < a.rounds; round++) {
+        uint32_t hold = a.hold % slots, old, late;
+        (void)quarry_index_queue_back(&a.queue, a.hold);
+        for (uint32_t i = 0; i < a.numbers; i++)
+            have_next(&a);
+        old = quarry_index_queue_front(&a.queue, 0);
+        late = quarry_index_queue_front(&a.queue, hold != 0);
+        wrong += quarry_index_queue_align(&a.queue, late) != (hold > 1u);
+        wrong += quarry_index_queue_front(&a.queue, 0) != old + hold;
+        wrong += hold > 1u && !quarry_index_queue_align(&a.queue, late); /* once, and others draw again */
+        for (uint32_t i = 0; i < a.numbers; i++)
+            have_next(&a);
+    }
+    (void)simt_add_u32(&a.counts[QUEUE_WRONG], wrong, relaxed);
+}
+
 SIMT_KERNEL(store_start, struct queue_case, a)
 {
     quarry_chunks_init(&a.store, simt_thread(), simt_threads());

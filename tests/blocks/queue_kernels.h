@@ -29,7 +29,8 @@ struct queue_case {
 
 SIMT_KERNEL_DECLARE(queue_start); /* one block: the queue has all numbers */
 SIMT_KERNEL_DECLARE(queue_rounds);
-SIMT_KERNEL_DECLARE(store_start); /* one block: all chunks are left */
+SIMT_KERNEL_DECLARE(queue_drifts); /* one lane */
+SIMT_KERNEL_DECLARE(store_start);  /* one block: all chunks are left */
 SIMT_KERNEL_DECLARE(store_rounds);
 
 #endif

@@ -100,6 +100,22 @@ static void no_number_is_lost_or_had_twice(void **state)
     test_for_seeds(&target, tight, 4000);
 }
 
+/* Tickets of puts that nobody used cost a way around the ring once, and not at each take. */
+static void who_finds_its_slot_empty_moves_front_on(void **state)
+{
+    (void)state;
+    for (uint32_t numbers = 1; numbers <= 8; numbers++)
+        for (uint32_t hold = 0; hold < 200; hold += hold % 64 == 48 ? 16 : 1) {
+            struct queue_case c = {0};
+            c.numbers = numbers;
+            c.rounds = 4;
+            c.hold = hold;
+            c.ticket = 0u - 3u * hold;
+            struct queue_after after = run(&queue_start, &queue_drifts, c, 64, 1, 1);
+            assert_int_equal(after.counts[QUEUE_TAKEN], 2 * c.rounds * numbers);
+        }
+}
+
 /* As many chunks as lanes: never is none left. */
 static void enough(uint64_t seed)
 {
@@ -160,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_seeds(tickets_may_wrap, &target),
         test_with_seeds(no_number_is_lost_or_had_twice, &target),
+        cmocka_unit_test(who_finds_its_slot_empty_moves_front_on),
         test_with_seeds(an_empty_store_is_proven, &target),
         test_with_seeds(no_chunk_is_lost_or_had_twice, &target),
         cmocka_unit_test(many),

@@ -164,7 +164,7 @@ SIMT_FN uint64_t quarry_chunk_place(const struct quarry_chunk_pages *p, uint32_t
         simt_store_u32(&t->place[chunk], *at, relaxed);
         if (quarry_index_queue_put_try(&p->tokens, *at, chunk))
             break;
-        quarry_index_queue_rest(vain);
+        quarry_index_queue_rest(vain, QUARRY_INDEX_QUEUE_PATIENCE);
     }
     quarry_index_queue_add(&p->tokens, 1);
     /* release: `place`, and what was done to pages.  Who is to give them away acquires, in quarry_chunk_hold */

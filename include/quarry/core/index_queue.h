@@ -6,7 +6,7 @@
  *
  *     slot    a number, or QUARRY_NO_INDEX: empty.  A ticket t belongs to slot t mod size
  *     count   numbers in slots that nobody has claimed; below 0 for a moment.  Who counts by something else,
- *             such as a bulk semaphore, leaves it alone
+ *             such as a bulk semaphore, leaves it alone, or to quarry_index_queue_align
  *     front   ticket of the next take
  *     back    ticket of the next put
  *
@@ -14,6 +14,8 @@
  * who takes has claimed a number before, and who must put knows that a slot is empty.  But tickets only say where
  * to look first: nobody waits for the one who has the same slot and stands still.  A take that finds its slot
  * empty looks a few times and then at the slots around it, nearest first; a put likewise, or it gives up at once.
+ * It goes around again and again, each time twice as far.  For a number may come to a slot that it has just seen empty:
+ * of who went on to the end, that would cost a way around the ring.
  * Where puts may be late because their lanes are slow, a take looks behind itself first (quarry_index_queue_late): to
  * take a number that has a ticket to come leaves an empty slot for that taker, and so on without an end, while the late
  * number stays behind all of them.
@@ -107,33 +109,42 @@ SIMT_FN uint32_t quarry_index_queue_back(const struct quarry_index_queue *q, uin
     return simt_add_u32(&q->ends->back, n, relaxed);
 }
 
-/* The slot of a ticket for who looks for the (vain + 1)-th time: its own, then t + 1, t - 1, t + 2, ... */
+/* How far the n-th look goes, n >= 1, of who goes around again and again, each time twice as far: 0; 0, 1; 0, 1, 2, 3;
+ * and so on. */
+SIMT_FN uint32_t quarry_index_queue_round(uint32_t n)
+{
+    return n & ~(0x80000000u >> simt_clz_u32(n));
+}
+
+/* The slot of a ticket for who looks for the (vain + 1)-th time: its own, then rounds of t, t + 1, t - 1, t + 2, ... */
 SIMT_FN uint32_t quarry_index_queue_at(const struct quarry_index_queue *q, uint32_t ticket, uint32_t vain)
 {
-    uint32_t step = vain < QUARRY_INDEX_QUEUE_PATIENCE ? 0 : vain - QUARRY_INDEX_QUEUE_PATIENCE + 1u;
+    uint32_t step = 0;
+    if (vain >= QUARRY_INDEX_QUEUE_PATIENCE)
+        step = quarry_index_queue_round(vain - QUARRY_INDEX_QUEUE_PATIENCE + 1u);
     return (ticket + (step & 1u ? step / 2u + 1u : 0u - step / 2u)) & q->mask;
 }
 
 /* The same for a take whose own slot may only be late: that first, and each other time.  In between it looks at slots
- * behind it, nearest first: a number there is one that its taker has not waited for.  Numbers before it have takers to
+ * behind it, in rounds: a number there is one that its taker has not waited for.  Numbers before it have takers to
  * come, and each would have to look for another.  At last it looks everywhere.
  *   patience   looks at its own slot, at first */
 SIMT_FN uint32_t quarry_index_queue_late(const struct quarry_index_queue *q, uint32_t ticket, uint32_t vain,
                                          uint32_t patience)
 {
-    uint32_t step = (vain - patience) / 2u + 1u;
+    uint32_t n = (vain - patience) / 2u + 1u;
     if (vain < patience || (vain - patience) % 2u)
         return ticket & q->mask;
-    if (step <= QUARRY_INDEX_QUEUE_BEHIND)
-        return (ticket - step) & q->mask;
-    return quarry_index_queue_at(q, ticket,
-                                 step - QUARRY_INDEX_QUEUE_BEHIND + QUARRY_INDEX_QUEUE_PATIENCE - 1u);
+    if (n < 2u * QUARRY_INDEX_QUEUE_BEHIND)
+        return (ticket - 1u - quarry_index_queue_round(n)) & q->mask;
+    return quarry_index_queue_at(q, ticket, n - 2u * QUARRY_INDEX_QUEUE_BEHIND + QUARRY_INDEX_QUEUE_PATIENCE);
 }
 
-/* Waits a little after a look in vain, but not after each when looking around. */
-SIMT_FN void quarry_index_queue_rest(uint32_t vain)
+/* Waits a little after a look in vain, but not after each when looking around.
+ *   patience   as above; else QUARRY_INDEX_QUEUE_PATIENCE */
+SIMT_FN void quarry_index_queue_rest(uint32_t vain, uint32_t patience)
 {
-    if (vain < QUARRY_INDEX_QUEUE_PATIENCE || vain % QUARRY_INDEX_QUEUE_PATIENCE == 0)
+    if (vain < patience || vain % QUARRY_INDEX_QUEUE_PATIENCE == 0)
         simt_backoff();
 }
 
@@ -154,7 +165,7 @@ SIMT_FN uint32_t quarry_index_queue_take(const struct quarry_index_queue *q, uin
         uint32_t index = quarry_index_queue_take_try(q, quarry_index_queue_at(q, ticket, vain), vain == 0);
         if (index != QUARRY_NO_INDEX)
             return index;
-        quarry_index_queue_rest(vain);
+        quarry_index_queue_rest(vain, QUARRY_INDEX_QUEUE_PATIENCE);
     }
 }
 
@@ -176,13 +187,61 @@ SIMT_FN void quarry_index_queue_put(const struct quarry_index_queue *q, uint32_t
 {
     for (uint32_t vain = 0; !quarry_index_queue_put_try(q, quarry_index_queue_at(q, ticket, vain), index);
          vain++)
-        quarry_index_queue_rest(vain);
+        quarry_index_queue_rest(vain, QUARRY_INDEX_QUEUE_PATIENCE);
 }
 
 /* What lies in slot `at`, as a hint: it may be gone at once. */
 SIMT_FN uint32_t quarry_index_queue_peek(const struct quarry_index_queue *q, uint32_t at)
 {
     return simt_load_u32(&q->slot[at], relaxed);
+}
+
+/* The ticket of the oldest number: the first one of those that lie together just before `back`.  A guess.
+ *   oldest   out
+ * Returns whether any was seen.  Never waits. */
+SIMT_FN int quarry_index_queue_oldest(const struct quarry_index_queue *q, uint32_t *oldest)
+{
+    uint32_t newest = simt_load_u32(&q->ends->back, relaxed), skip = 1, some = 0, none = 1;
+    while (skip <= q->mask && quarry_index_queue_peek(q, (newest - skip) & q->mask) == QUARRY_NO_INDEX)
+        skip *= 2u; /* late ones, or gone */
+    newest -= skip;
+    if (skip > q->mask)
+        return 0;
+    while (none <= q->mask && quarry_index_queue_peek(q, (newest - none) & q->mask) != QUARRY_NO_INDEX) {
+        some = none;
+        none *= 2u;
+    }
+    while (none - some > 1u) {
+        uint32_t middle = some + (none - some) / 2u;
+        if (quarry_index_queue_peek(q, (newest - middle) & q->mask) != QUARRY_NO_INDEX)
+            some = middle;
+        else
+            none = middle;
+    }
+    *oldest = newest - some;
+    return 1;
+}
+
+/* Moves `front` on to the oldest number, for who looks at its own slot in vain.  Of a queue that may be full, and whose
+ * units may be elsewhere, puts and takes draw tickets that they do not use.  So in the end all takes would look for
+ * numbers far away.  Only one of those who find that moves it.  `count` is the ticket to which it was moved last, so
+ * the queue must be one that counts by something else.
+ * Returns whether the caller is to draw another ticket.  Never waits. */
+SIMT_FN int quarry_index_queue_align(const struct quarry_index_queue *q, uint32_t ticket)
+{
+    uint32_t *aligned = &q->ends->count, *front = &q->ends->front, oldest;
+    uint32_t last = simt_load_u32(aligned, relaxed), now = simt_load_u32(front, relaxed);
+    if (last - ticket - 1u < now - ticket) /* somebody has, since */
+        return 1;
+    if (!quarry_index_queue_oldest(q, &oldest))
+        return 0;
+    now = simt_load_u32(front, relaxed);
+    uint32_t ahead = (oldest - now) & q->mask;
+    if (ahead == 0)
+        return 0;
+    if (simt_cas_u32(aligned, last, now + ahead, relaxed) == last)
+        (void)simt_add_u32(front, ahead, relaxed);
+    return 1;
 }
 
 /* Takes a number out of the middle.

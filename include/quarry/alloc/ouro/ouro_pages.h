@@ -14,26 +14,33 @@ SIMT_FN uint32_t quarry_ouro_take_ring(const struct quarry_ouro *h, uint32_t cla
                                        uint32_t has)
 {
     struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
-    uint32_t ticket = 0, index = QUARRY_NO_INDEX;
-    if (simt_rank(group) == 0)
-        ticket = quarry_index_queue_front(&queue, simt_popc_u32(has));
-    ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) + simt_rank(has);
+    uint32_t index = QUARRY_NO_INDEX, ticket = 0, drawn = 0;
     for (uint32_t vain = 0;; vain++) {
-        int looks = (has >> simt_lane() & 1u) && index == QUARRY_NO_INDEX;
-        if (looks)
+        uint32_t left = simt_ballot(group, (has >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
+        if (vain == 0) {
+            if (simt_rank(group) == 0)
+                ticket = quarry_index_queue_front(&queue, simt_popc_u32(left));
+            ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) + simt_rank(left);
+            drawn++;
+        }
+        if (left >> simt_lane() & 1u)
             index = quarry_index_queue_take_try(
                 &queue, quarry_index_queue_late(&queue, ticket, vain, QUARRY_OURO_WAIT), vain == 0);
-        uint32_t left = simt_ballot(group, looks && index == QUARRY_NO_INDEX);
+        left = simt_ballot(group, (left >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
         if (left == 0)
             return index;
         struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
         uint32_t parked = quarry_chunk_take(&parking, group, left);
         if (left >> simt_lane() & 1u)
             index = parked;
-        if (!simt_any(group, looks && index == QUARRY_NO_INDEX))
+        if (!simt_any(group, (left >> simt_lane() & 1u) && index == QUARRY_NO_INDEX))
             return index;
-        if (vain < QUARRY_OURO_WAIT || vain % QUARRY_INDEX_QUEUE_PATIENCE == 0)
-            simt_backoff();
+        quarry_index_queue_rest(vain, QUARRY_OURO_WAIT);
+        if (vain == QUARRY_OURO_WAIT && drawn < QUARRY_OURO_DRAWS) {
+            uint32_t other = simt_rank(group) == 0 && quarry_index_queue_align(&queue, ticket);
+            if (simt_shuffle_u32(group, other, simt_ctz_u32(group)))
+                vain = ~0u;
+        }
     }
 }
 
