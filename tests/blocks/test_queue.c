@@ -101,19 +101,21 @@ static void no_number_is_lost_or_had_twice(void **state)
 }
 
 /* Tickets of puts that nobody used cost a way around the ring once, and not at each take. */
+static void drifts(uint64_t seed)
+{
+    struct queue_case c = {0};
+    c.numbers = 1 + (uint32_t)(seed % 8);
+    c.rounds = 4;
+    c.hold = (uint32_t)(seed / 8 % 49 + seed / 392 % 3 * 64);
+    c.ticket = 0u - 3u * c.hold;
+    struct queue_after after = run(&queue_start, &queue_drifts, c, 64, 1, 1);
+    assert_int_equal(after.counts[QUEUE_TAKEN], 2 * c.rounds * c.numbers);
+}
+
 static void who_finds_its_slot_empty_moves_front_on(void **state)
 {
     (void)state;
-    for (uint32_t numbers = 1; numbers <= 8; numbers++)
-        for (uint32_t hold = 0; hold < 200; hold += hold % 64 == 48 ? 16 : 1) {
-            struct queue_case c = {0};
-            c.numbers = numbers;
-            c.rounds = 4;
-            c.hold = hold;
-            c.ticket = 0u - 3u * hold;
-            struct queue_after after = run(&queue_start, &queue_drifts, c, 64, 1, 1);
-            assert_int_equal(after.counts[QUEUE_TAKEN], 2 * c.rounds * numbers);
-        }
+    test_for_seeds(&target, drifts, 1200);
 }
 
 /* As many chunks as lanes: never is none left. */
@@ -176,7 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_seeds(tickets_may_wrap, &target),
         test_with_seeds(no_number_is_lost_or_had_twice, &target),
-        cmocka_unit_test(who_finds_its_slot_empty_moves_front_on),
+        test_with_seeds(who_finds_its_slot_empty_moves_front_on, &target),
         test_with_seeds(an_empty_store_is_proven, &target),
         test_with_seeds(no_chunk_is_lost_or_had_twice, &target),
         cmocka_unit_test(many),
