@@ -36,7 +36,7 @@ SIMT_FN uint32_t quarry_ouro_take_ring(const struct quarry_ouro *h, uint32_t cla
         if (!simt_any(group, (left >> simt_lane() & 1u) && index == QUARRY_NO_INDEX))
             return index;
         quarry_index_queue_rest(vain, QUARRY_OURO_WAIT);
-        if (vain == QUARRY_OURO_WAIT && drawn < QUARRY_OURO_DRAWS) {
+        if (vain == QUARRY_OURO_ALIGN && drawn < QUARRY_OURO_DRAWS) {
             uint32_t other = simt_rank(group) == 0 && quarry_index_queue_align(&queue, ticket);
             if (simt_shuffle_u32(group, other, simt_ctz_u32(group)))
                 vain = ~0u;
