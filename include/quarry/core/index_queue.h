@@ -38,7 +38,6 @@
 
 #define QUARRY_NO_INDEX 0xffffffffu
 #define QUARRY_INDEX_QUEUE_PATIENCE 8u /* looks at the ticket's own slot */
-#define QUARRY_INDEX_QUEUE_BEHIND 256u /* slots behind a ticket that are looked at before all */
 
 /* What many threads change at once lies 256 bytes apart: core/semaphore.h says why. */
 struct quarry_index_queue_ends {
@@ -127,7 +126,7 @@ SIMT_FN uint32_t quarry_index_queue_at(const struct quarry_index_queue *q, uint3
 
 /* The same for a take whose own slot may only be late: that first, and each other time.  In between it looks at slots
  * behind it, in rounds: a number there is one that its taker has not waited for.  Numbers before it have takers to
- * come, and each would have to look for another.  At last it looks everywhere.
+ * come, and each would have to look for another.  It looks there last.
  *   patience   looks at its own slot, at first */
 SIMT_FN uint32_t quarry_index_queue_late(const struct quarry_index_queue *q, uint32_t ticket, uint32_t vain,
                                          uint32_t patience)
@@ -135,9 +134,7 @@ SIMT_FN uint32_t quarry_index_queue_late(const struct quarry_index_queue *q, uin
     uint32_t n = (vain - patience) / 2u + 1u;
     if (vain < patience || (vain - patience) % 2u)
         return ticket & q->mask;
-    if (n < 2u * QUARRY_INDEX_QUEUE_BEHIND)
-        return (ticket - 1u - quarry_index_queue_round(n)) & q->mask;
-    return quarry_index_queue_at(q, ticket, n - 2u * QUARRY_INDEX_QUEUE_BEHIND + QUARRY_INDEX_QUEUE_PATIENCE);
+    return (ticket - 1u - quarry_index_queue_round(n)) & q->mask;
 }
 
 /* Waits a little after a look in vain, but not after each when looking around.

@@ -6,6 +6,24 @@
 
 #include "quarry/alloc/ouro/ouro_heap.h"
 
+/* Where lanes that have looked for long look next: all lanes of the group look at slots of their tickets and behind
+ * them, in rounds that go twice as far each time, and share what they see.
+ *   left   lanes that need a page
+ *   n      so many times they have
+ * Returns a slot in which there was a number, or QUARRY_NO_INDEX.  Scope: group, reconverged. */
+SIMT_FN uint32_t quarry_ouro_seen(const struct quarry_index_queue *queue, uint32_t group, uint32_t left,
+                                  uint32_t ticket, uint32_t n)
+{
+    uint32_t first = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) - 1u -
+                     (quarry_index_queue_round(n + 1u) - 1u) * simt_popc_u32(group);
+    uint32_t seen = quarry_index_queue_peek(queue, (first - simt_rank(group)) & queue->mask);
+    seen = simt_ballot(group, seen != QUARRY_NO_INDEX);
+    if (simt_rank(left) >= simt_popc_u32(seen))
+        return QUARRY_NO_INDEX;
+    return (first - simt_popc_u32(group & ((1u << quarry_kth_set_u32(seen, simt_rank(left) + 1u)) - 1u))) &
+           queue->mask;
+}
+
 /* Takes free pages for lanes of the group that have a unit each.
  *   has   those lanes, not none
  * Returns the caller's index, or QUARRY_NO_INDEX if it is not among them.  Scope: group, reconverged.
@@ -23,9 +41,11 @@ SIMT_FN uint32_t quarry_ouro_take_ring(const struct quarry_ouro *h, uint32_t cla
             ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) + simt_rank(left);
             drawn++;
         }
-        if (left >> simt_lane() & 1u)
-            index = quarry_index_queue_take_try(
-                &queue, quarry_index_queue_late(&queue, ticket, vain, QUARRY_OURO_WAIT), vain == 0);
+        uint32_t at = vain < QUARRY_OURO_ALIGN
+                          ? quarry_index_queue_late(&queue, ticket, vain, QUARRY_OURO_WAIT)
+                          : quarry_ouro_seen(&queue, group, left, ticket, vain - QUARRY_OURO_ALIGN);
+        if ((left >> simt_lane() & 1u) && at != QUARRY_NO_INDEX)
+            index = quarry_index_queue_take_try(&queue, at, vain == 0);
         left = simt_ballot(group, (left >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
         if (left == 0)
             return index;
