@@ -49,6 +49,12 @@
  * While somebody tries, and while it recalls, units or chunks are in its hands that nobody sees.  All this is in
  * transit for the store (core/chunks.h): who would be refused meanwhile looks again.
  *
+ * So nobody recalls in vain, over and over.  Those who have reserved the pages may be just about to ask for chunks, and
+ * wait for a proof before they look for pages again; with others always in transit they would never get it.  Who
+ * recalls looks first: if it sees as many entries as there are, all whole, and of none as many units free as it has
+ * pages, it leaves them.  That is what the semaphore would say.  A look that another disturbs may take one entry for
+ * two: but that other is in transit, or was, so the store's word is not the same at the end of a proof.
+ *
  * Where to look.  The queue is dense: entries leave at its front only.  The first look is at a random place, so that
  * warps which come together take of many chunks, and leave all entries there.  Who finds too little there takes
  * entries out at the front, as many as it needs, and at each further time twice as many.  So entries of no use are
@@ -322,13 +328,33 @@ SIMT_FN uint64_t quarry_mask_add(const struct quarry_chunk_masks *m, uint32_t ch
     return word;
 }
 
+/* Are all late chunks whole, and their pages reserved by others?  Then it is in vain to try them.  If this is not sure:
+ * no.
+ *   late   so many there are, or more */
+SIMT_FN int quarry_mask_is_in_vain(const struct quarry_chunk_masks *m, uint32_t late)
+{
+    uint32_t front = simt_load_u32(&m->late.ends->front, relaxed);
+    for (uint32_t i = 0; i < late; i++) {
+        uint32_t chunk = quarry_index_queue_peek(&m->late, (front + i) & m->late.mask);
+        if (chunk == QUARRY_NO_INDEX)
+            return 0;
+        uint64_t word = simt_load_u64(&m->table->word[chunk], relaxed);
+        uint32_t class_ = quarry_chunk_class(word) - 1u;
+        if (!quarry_mask_is_whole(m, word, class_) ||
+            quarry_semaphore_free(simt_load_u64(&m->class_[class_].units.balance, relaxed)) >=
+                (int64_t)quarry_class_pages(m->sizes, class_))
+            return 0;
+    }
+    return 1;
+}
+
 /* Tries the late chunks again.
- * Returns whether there were any. */
+ * Returns whether there were any that were not reserved by others. */
 SIMT_FN int quarry_mask_recall(const struct quarry_chunk_masks *m)
 {
     /* acquire: pairs with the fence below.  Who sees that others have some in their hands sees them in transit. */
     int32_t late = (int32_t)simt_load_u32(&m->late.ends->count, acquire);
-    if (late <= 0)
+    if (late <= 0 || quarry_mask_is_in_vain(m, (uint32_t)late))
         return 0;
     quarry_chunks_begin(m->store);
     simt_fence(acq_rel); /* the chunks are in transit before they are claimed: pairs with the acquire above */
