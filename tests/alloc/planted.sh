@@ -128,8 +128,8 @@ plant ouro 60 index_queue.h 'an entry is put over another' \
     '/^SIMT_FN int quarry_index_queue_put_try/,/^}/s/simt_cas_u32\((.*), QUARRY_NO_INDEX, index, release\) == QUARRY_NO_INDEX/simt_exchange_u32(\1, index, release) | 1/'
 plant seeds 5000 chunk_masks.h 'an entry is dropped though pages came' \
     '/^SIMT_FN uint32_t quarry_mask_keep\(/,/^}/s/if \(before == now\)/if (simt_and_u64(word, ~quarry_mask_queued(class_), relaxed) | 1u)/'
-plant ouro 300 chunk_masks.h 'late chunks are not recalled' \
-    '/^SIMT_FN int quarry_mask_recall/,/^}/s/if \(late <= 0\)/if (1)/'
+plant ouro 300 chunk_masks.h 'late chunks are not recalled' 's/if \(late <= 0 \|\| quarry_mask_is_in_vain.*\)$/if (late <= 0 || late > 0)/'
+plant ouro 300 chunk_masks.h 'late chunks are not recalled though their pages are free' '/^SIMT_FN int quarry_mask_is_in_vain/,/^}/s/quarry_semaphore_free\(.*\) >=$/0 >=/'
 plant ouro 300 chunk_masks.h 'a chunk that could not go is not late' \
     '/^SIMT_FN void quarry_mask_leave/,/^}/s/if \(!\(simt_or_u64.*/if (0) {/'
 plant seeds 5000 chunk_masks.h 'the pages that the maker keeps are counted, too' \
