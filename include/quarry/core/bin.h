@@ -257,14 +257,17 @@ SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *
  * With none it must not touch the bin any more.  Order: release. */
 SIMT_FN uint32_t quarry_bin_raise(struct quarry_bin *bin, uint32_t *n, uint32_t blocks)
 {
-    simt_fence(acq_rel); /* pairs with the exchange below */
+    simt_fence(acq_rel); /* pairs with the fence below, of who counts these blocks */
     if (simt_add_u32(&bin->given, *n, fenced) != 0) {
         *n = 0;
         return 0;
     }
     uint32_t word = simt_load_u32(&bin->word, relaxed);
-    *n = simt_exchange_u32(&bin->given, 0, acquire); /* pairs with the fence above, of all who have added */
-    simt_fence(acq_rel); /* once, and not with each try; pairs with the acquire in quarry_arenas_retire_try */
+    *n = simt_exchange_u32(&bin->given, 0, relaxed);
+    /* Once, and not with each try.  It acquires what all who have added did before the fence above, and the count
+     * then releases that; pairs with the acquire in quarry_arenas_retire_try.  Who retires the bin may have all its
+     * units from elsewhere, before those who have added signal theirs. */
+    simt_fence(acq_rel);
     for (;;) {
         uint32_t next = word + *n * QUARRY_BIN_ONE, seen;
         if (!(word & QUARRY_BIN_LISTED))
