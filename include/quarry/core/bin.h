@@ -74,9 +74,9 @@ struct quarry_bin {
     uint32_t page; /* its number */
     uint32_t word;
     uint32_t class_;
-    uint32_t arena; /* whose list has it */
-    uint32_t used[QUARRY_BIN_WORDS];
-    uint32_t given; /* blocks that are free, and which somebody is about to count */
+    uint32_t arena;                  /* whose list has it */
+    uint32_t used[QUARRY_BIN_WORDS]; /* only the words that its blocks have: quarry_bin_words */
+    uint32_t given;                  /* blocks that are free, and which somebody is about to count */
 };
 SIMT_STATIC_ASSERT(sizeof(struct quarry_bin) <= QUARRY_BIN_HEAD, "a bin's head fits");
 SIMT_STATIC_ASSERT(QUARRY_BIN_BLOCKS_MOST < QUARRY_BIN_CLAIM / QUARRY_BIN_ONE, "a count fits its field");
@@ -196,6 +196,12 @@ SIMT_FN struct quarry_bin *quarry_bin_of(struct quarry_srcu_callback *callback)
     return (struct quarry_bin *)(void *)((unsigned char *)callback - sizeof(struct quarry_link));
 }
 
+/* Words of bits that so many blocks have. */
+SIMT_FN uint32_t quarry_bin_words(uint32_t blocks)
+{
+    return (blocks + 31u) / 32u;
+}
+
 /* Its count. */
 SIMT_FN uint32_t quarry_bin_free(uint32_t word)
 {
@@ -225,8 +231,9 @@ SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t cla
     simt_store_u32(&bin->page, page, relaxed);
     simt_store_u32(&bin->class_, class_, relaxed);
     simt_store_u32(&bin->arena, arena, relaxed);
+    /* A bin of large blocks has one word.  Each store counts: a span makes 62 bins at once, in lines of their own. */
     SIMT_ROLLED
-    for (uint32_t i = 0; i < QUARRY_BIN_WORDS; i++) {
+    for (uint32_t i = 0; i < quarry_bin_words(blocks); i++) {
         uint32_t missing = ~quarry_bin_below(blocks, i);
         simt_store_u32(&bin->used[i], quarry_bin_below(kept, i) | missing, relaxed);
     }
