@@ -138,7 +138,7 @@ begins_late='s/\(void\)simt_add_u64\(&h->spans->flights, QUARRY_ARENAS_SPAN \+ 1
         s/^        if \(got == 1\)/&\n            BEGIN\n        if (got == 1)/
         s/BEGIN/(void)simt_add_u64(\&h->spans->flights, QUARRY_ARENAS_SPAN + 1u, acquire);/
     }'
-plant ualloc 300 spans.h 'a span begins after its chunk was taken' "$begins_late"
+plant ualloc 2500 spans.h 'a span begins after its chunk was taken' "$begins_late"
 plant ualloc 100 spans.h 'who makes a chunk keeps its first blocks, and says others have them' \
     's/at \+ got, release\)/at, release)/'
 
