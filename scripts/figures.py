@@ -57,8 +57,8 @@ SCALES = {
         "ouro-toolkit-threads": [("32,128,1024,8192", "1,10,100,1000,10000")],
         "ouro-blocks": "100000",
         "exhaust": ["--runs", "5"],
-        "exhaust-threads": 1 << 20,
-        "exhaust-heap": 512 << 20,
+        "exhaust-threads": 1 << 16,  # the paper's 1 << 20 and 512 << 20 take the toolkit's malloc long
+        "exhaust-heap": 32 << 20,
     },
     "cpu": {
         "bench": ["--heap", "64M"],

@@ -267,6 +267,16 @@ static int check_values(const struct set_options *set, int allocator)
     return TOOL_OK;
 }
 
+/* The standard value may lie outside of the range. */
+static int refuse_value(const struct quarry_option *pair, const struct quarry_option_info *option)
+{
+    char or_standard[32] = "";
+    if (option->standard < option->least || option->standard > option->most)
+        snprintf(or_standard, sizeof or_standard, ", or %" PRIu64, option->standard);
+    return tool_error(TOOL_USAGE, "--set: %s is %" PRIu64 ", but may be %" PRIu64 " to %" PRIu64 "%s (%s)",
+                      pair->name, pair->value, option->least, option->most, or_standard, option->help);
+}
+
 int options_check_set(const struct set_options *set, const struct list *allocators)
 {
     for (uint32_t i = 0; i < set->count; i++) {
@@ -278,9 +288,7 @@ int options_check_set(const struct set_options *set, const struct list *allocato
                 continue;
             has = 1;
             if (pair->value != option.standard && (pair->value < option.least || pair->value > option.most))
-                return tool_error(TOOL_USAGE,
-                                  "--set: %s is %" PRIu64 ", but may be %" PRIu64 " to %" PRIu64 ": %s",
-                                  pair->name, pair->value, option.least, option.most, option.help);
+                return refuse_value(pair, &option);
         }
         if (!has)
             return refuse_name(pair->name, allocators);

@@ -73,6 +73,8 @@ plant ualloc 60 bin.h 'a tail lies over a head' \
     '/^SIMT_FN uint64_t quarry_bin_offset/,/^}/s/uint64_t place = s->head_bytes;/uint64_t place = index < inside ? s->head_bytes : 0;/'
 plant ualloc 60 bin.h 'blocks that the bin has not are free' \
     's/uint32_t missing = ~quarry_bin_below\(blocks, i\);/uint32_t missing = ~quarry_bin_below(blocks + 1u, i);/'
+plant ualloc 60 bin.h 'a bin keeps bits of what was there before' \
+    '/^SIMT_FN void quarry_bin_make/,/^}/s/i < quarry_bin_words\(blocks\)/i < blocks \/ 32u/'
 
 aim sizes_may_be_mixed_in_a_heap_that_is_too_small
 # Only a lane that stands on the bin just then, and takes a block of it as one of another class, is harmed: rare.
@@ -136,7 +138,7 @@ begins_late='s/\(void\)simt_add_u64\(&h->spans->flights, QUARRY_ARENAS_SPAN \+ 1
         s/^        if \(got == 1\)/&\n            BEGIN\n        if (got == 1)/
         s/BEGIN/(void)simt_add_u64(\&h->spans->flights, QUARRY_ARENAS_SPAN + 1u, acquire);/
     }'
-plant ualloc 300 spans.h 'a span begins after its chunk was taken' "$begins_late"
+plant ualloc 2500 spans.h 'a span begins after its chunk was taken' "$begins_late"
 plant ualloc 100 spans.h 'who makes a chunk keeps its first blocks, and says others have them' \
     's/at \+ got, release\)/at, release)/'
 

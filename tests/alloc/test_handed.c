@@ -93,14 +93,67 @@ static void a_count_misses_nothing_that_retires(void **state)
     for_each_proof(counted);
 }
 
+/* A chunk of three bins, of which the first has a few live blocks.  They are freed, and who counts the last of them does
+ * so for others, too.  These have not signalled theirs.  But the other bins have as many to spare as it has blocks: so it
+ * goes, and the next who has its memory must know what they have done to it. */
+static void emptied(void)
+{
+    for (uint64_t seed = 1; is_ualloc() && seed <= seeds(SEEDS) * 5; seed++) {
+        static void *block[96], *last[96];
+        struct handed_case a;
+        uint32_t frees = 2 + (uint32_t)(seed % 5);
+        start_heap(1, PAGE, seed, &a);
+        a.bytes = f.device.bytes = 16;
+        a.large = 128;
+        a.turns = 4; /* a bin has so many of these */
+        a.taken = a.block + 128;
+        a.ready = test_memory(&f.target, sizeof *a.ready);
+        uint32_t all = (uint32_t)slots(a.bytes), each = all / 3;
+        assert_in_range(all, 1, 96);
+        expect_equal(run(&promise_malloc, all).nulls, 0);
+        assert_ok(quarry_memory_copy(&f.target, block, a.block, sizeof *block * all));
+        memset(last, 0, sizeof last);
+        for (uint32_t i = 0; i < frees; i++) { /* the first are in the bin's own page, and not in its tail */
+            last[i] = block[i];
+            block[i] = NULL;
+        }
+        for (uint32_t i = 1; i < 3; i++) {
+            last[i * each] = block[i * each];
+            block[i * each] = NULL;
+        }
+        assert_ok(quarry_memory_copy(&f.target, a.block, block, sizeof *block * all));
+        run(&promise_free, all);
+        assert_ok(quarry_memory_copy(&f.target, a.block, last, sizeof *last * all));
+        f.target.seed = seed;
+        expect_equal(run_blocks(&handed_emptied, frees, &a, a.wrong), 0);
+        f.target = base_target;
+        memset(last, 0, sizeof *last * frees);
+        assert_ok(quarry_memory_copy(&f.target, last + 2 * each + 1, a.taken, sizeof *last * a.turns));
+        assert_ok(quarry_memory_copy(&f.target, a.block, last, sizeof *last * all));
+        run(&promise_free, all);
+        test_memory_free(&f.target, a.ready, 0);
+        test_memory_free(&f.target, a.wrong, 0);
+        expect_empty();
+        end();
+    }
+}
+
+static void who_has_a_bin_next_knows_what_was_done_to_its_blocks(void **state)
+{
+    (void)state;
+    for_each_proof(emptied);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_has_a_page_next_knows_what_was_done_to_it),
         cmocka_unit_test(a_count_misses_nothing_that_retires),
+        cmocka_unit_test(who_has_a_bin_next_knows_what_was_done_to_its_blocks),
     };
     base_target = test_target();
     if (!getenv("QUARRY_TEST_ALLOCATOR"))
         setenv("QUARRY_TEST_ALLOCATOR", "ualloc,ouro-p-va,ouro-p-vl,ouro-c-s,ouro-c-va,ouro-c-vl", 1);
+    cmocka_set_test_filter(getenv("QUARRY_TEST_ONLY")); /* of this name; * and ? as in a shell */
     return cmocka_run_group_tests_name("handed", tests, NULL, NULL) != 0;
 }

@@ -218,7 +218,7 @@ plant buddy 1000 semaphore.h 'a refused search ends that of who came while it we
     '/uint32_t quarry_semaphore_search\(/,/^\}/s/\*since = now \| 1u;/*since = now ? now - 1u : 1u;/'
 plant buddy 1000 semaphore.h 'a search that got a unit is one that was refused' \
     '/void quarry_semaphore_searched\(/,/^\}/s/if \(refused\)/if (1)/'
-plant buddy 200000 buddy_take.h 'a refusal holds though something has come since' \
+plant buddy 4000 buddy_take.h 'a refusal holds though something has come since' \
     's/since % QUARRY_SEMAPHORE_CHANGES \?/0 ?/'
 plant buddy 2000 buddy.h 'what is announced is forgotten where both buddies are given' \
     's/for \(lost = g->announced & ~blocks;/for (lost = 0;/'

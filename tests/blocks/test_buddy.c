@@ -98,6 +98,24 @@ static void null_never_comes_while_a_page_is_free(void **state)
     test_for_seeds(&target, pages_for_all, 6000);
 }
 
+/* The same where each page is soon another's: a refusal that missed what has come since needs many takes and gives of
+ * others between two steps of one, which priorities make rare. */
+static void page_of_four(uint64_t seed)
+{
+    struct buddy_case c = draw(seed);
+    c.hold = 0;
+    c.together = 0;
+    c.rounds = test_on_cuda(&target) ? 200 : 8;
+    target.bug_depth = 0;
+    assert_int_equal(run(c, 4, 4, 1), 0);
+}
+
+static void null_never_comes_while_pages_change_hands(void **state)
+{
+    (void)state;
+    test_for_seeds(&target, page_of_four, 6000);
+}
+
 /* More blocks than there is room for, of several orders. */
 static void tight(uint64_t seed)
 {
@@ -234,6 +252,7 @@ int main(void)
         test_with_seeds(a_count_misses_nothing_that_merges, &target),
         test_with_seeds(what_is_divided_is_known_before_it_is_signalled, &target),
         test_with_seeds(a_refusal_of_before_is_not_mine, &target),
+        test_with_seeds(null_never_comes_while_pages_change_hands, &target),
     };
     return cmocka_run_group_tests_name("buddy", tests, NULL, NULL) != 0;
 }

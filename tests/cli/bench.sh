@@ -460,7 +460,9 @@ says "--lanes: '33'"
 run 2 bench --backend cpu --set probes=4 --set probe_lanes=3
 says "--set 'probe_lanes=3': --set is there twice; give all pairs in one"
 run 2 bench --backend cpu --set probe_lanes=33
-says '--set: probe_lanes is 33, but may be 1 to 32: lanes'
+says '--set: probe_lanes is 33, but may be 1 to 32 \(lanes'
+run 2 bench --backend cpu --allocator ualloc --set arenas=4097
+says '--set: arenas is 4097, but may be 1 to 4096, or 0 \(arenas'
 run 2 bench --backend cpu --allocator rw,corw --set probe_lanes=4,page_lanes=4
 says "--set: there is no option 'page_lanes': the allocators have probes, word_bits, probe_lanes"
 run 2 bench --backend cpu --allocator cuda --set probes=4

@@ -582,7 +582,7 @@ says "--set 'probe_lanes=2': --set is there twice; give all pairs in one"
 run 2 --synthetic 1000 --allocator ring --set probes=1
 says "--set: there is no option 'probes': allocator ring has none"
 run 2 --synthetic 1000 --set probe_lanes=33
-says '--set: probe_lanes is 33, but may be 1 to 32: lanes'
+says '--set: probe_lanes is 33, but may be 1 to 32 \(lanes'
 for option in --column=2 --delimiter=x --header; do
     run 2 --synthetic 5 $option
     says '--column, --delimiter and --header are about files: --synthetic reads none'

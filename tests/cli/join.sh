@@ -427,7 +427,7 @@ grep -q '^  in total  *[1-9]' "$err" || fail 'no table of what the heap has done
 run 2 --synthetic 1K --allocator ring --set probes=1
 says "--set: there is no option 'probes': allocator ring has none"
 run 2 --synthetic 1K --set probe_lanes=33
-says '--set: probe_lanes is 33, but may be 1 to 32: lanes'
+says '--set: probe_lanes is 33, but may be 1 to 32 \(lanes'
 for option in --on=2=1 --integers --delimiter=x --header; do
     run 2 --synthetic 1K $option
     says '--on, --integers, --delimiter and --header are about files: --synthetic reads none'

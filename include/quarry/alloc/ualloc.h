@@ -228,7 +228,7 @@ SIMT_FN void quarry_ualloc_count_page(const struct quarry_arenas *x, uint32_t pa
         return;
     }
     uint32_t blocks = quarry_bin_blocks(s, class_), clear = 0;
-    for (uint32_t i = 0; i < QUARRY_BIN_WORDS; i++)
+    for (uint32_t i = 0; i < quarry_bin_words(blocks); i++)
         clear += simt_popc_u32(~simt_load_u32(&bin->used[i], relaxed));
     clear = clear < blocks ? clear : blocks;
     /* What is all free would be retired. */

@@ -164,8 +164,8 @@ SIMT_FN uint64_t quarry_arenas_search(const struct quarry_arenas *h, uint32_t gr
             if (got) {
                 uint32_t takers = quarry_bin_lowest(same, got);
                 uint32_t start = blocks - simt_shuffle_u32(same, left, simt_ctz_u32(same));
-                uint32_t index =
-                    quarry_bin_take(quarry_arenas_bin(h, page), (blocks + 31u) / 32u, start, same, takers);
+                uint32_t index = quarry_bin_take(quarry_arenas_bin(h, page), quarry_bin_words(blocks), start,
+                                                 same, takers);
                 got = takers >> simt_lane() & 1u;
                 if (got)
                     found = (uint64_t)page << 32 | index;

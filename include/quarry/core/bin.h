@@ -74,9 +74,9 @@ struct quarry_bin {
     uint32_t page; /* its number */
     uint32_t word;
     uint32_t class_;
-    uint32_t arena; /* whose list has it */
-    uint32_t used[QUARRY_BIN_WORDS];
-    uint32_t given; /* blocks that are free, and which somebody is about to count */
+    uint32_t arena;                  /* whose list has it */
+    uint32_t used[QUARRY_BIN_WORDS]; /* only the words that its blocks have: quarry_bin_words */
+    uint32_t given;                  /* blocks that are free, and which somebody is about to count */
 };
 SIMT_STATIC_ASSERT(sizeof(struct quarry_bin) <= QUARRY_BIN_HEAD, "a bin's head fits");
 SIMT_STATIC_ASSERT(QUARRY_BIN_BLOCKS_MOST < QUARRY_BIN_CLAIM / QUARRY_BIN_ONE, "a count fits its field");
@@ -196,6 +196,12 @@ SIMT_FN struct quarry_bin *quarry_bin_of(struct quarry_srcu_callback *callback)
     return (struct quarry_bin *)(void *)((unsigned char *)callback - sizeof(struct quarry_link));
 }
 
+/* Words of bits that so many blocks have. */
+SIMT_FN uint32_t quarry_bin_words(uint32_t blocks)
+{
+    return (blocks + 31u) / 32u;
+}
+
 /* Its count. */
 SIMT_FN uint32_t quarry_bin_free(uint32_t word)
 {
@@ -225,8 +231,9 @@ SIMT_FN void quarry_bin_make(struct quarry_bin *bin, uint32_t page, uint32_t cla
     simt_store_u32(&bin->page, page, relaxed);
     simt_store_u32(&bin->class_, class_, relaxed);
     simt_store_u32(&bin->arena, arena, relaxed);
+    /* A bin of large blocks has one word.  Each store counts: a span makes 62 bins at once, in lines of their own. */
     SIMT_ROLLED
-    for (uint32_t i = 0; i < QUARRY_BIN_WORDS; i++) {
+    for (uint32_t i = 0; i < quarry_bin_words(blocks); i++) {
         uint32_t missing = ~quarry_bin_below(blocks, i);
         simt_store_u32(&bin->used[i], quarry_bin_below(kept, i) | missing, relaxed);
     }
@@ -257,14 +264,17 @@ SIMT_FN uint32_t quarry_bin_lower(struct quarry_bin *bin, uint32_t n, uint32_t *
  * With none it must not touch the bin any more.  Order: release. */
 SIMT_FN uint32_t quarry_bin_raise(struct quarry_bin *bin, uint32_t *n, uint32_t blocks)
 {
-    simt_fence(acq_rel); /* pairs with the exchange below */
+    simt_fence(acq_rel); /* pairs with the fence below, of who counts these blocks */
     if (simt_add_u32(&bin->given, *n, fenced) != 0) {
         *n = 0;
         return 0;
     }
     uint32_t word = simt_load_u32(&bin->word, relaxed);
-    *n = simt_exchange_u32(&bin->given, 0, acquire); /* pairs with the fence above, of all who have added */
-    simt_fence(acq_rel); /* once, and not with each try; pairs with the acquire in quarry_arenas_retire_try */
+    *n = simt_exchange_u32(&bin->given, 0, relaxed);
+    /* Once, and not with each try.  It acquires what all who have added did before the fence above, and the count
+     * then releases that; pairs with the acquire in quarry_arenas_retire_try.  Who retires the bin may have all its
+     * units from elsewhere, before those who have added signal theirs. */
+    simt_fence(acq_rel);
     for (;;) {
         uint32_t next = word + *n * QUARRY_BIN_ONE, seen;
         if (!(word & QUARRY_BIN_LISTED))
