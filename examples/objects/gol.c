@@ -9,37 +9,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sequential program: the next state of a world of bytes. */
-static void next(const struct settings *s, const unsigned char *now, unsigned char *then)
+/* ---- the sequential program ---- */
+
+/* It looks only at cells that are alive and at those around them, for a large world is almost empty.  So it keeps
+ * a list of those that are alive, and a sum for each cell, which is 0 between two steps. */
+struct oracle {
+    const struct settings *settings;
+    uint32_t *alive; /* the cells that are alive, `count` of them */
+    uint32_t *after; /* those after the step */
+    uint64_t count;
+    unsigned char *sums;
+};
+
+#define SELF 16u /* what a cell that is alive adds to its own sum; 1 to those of the 8 cells around it */
+
+/* A square of 3 x 3 cells, without those outside of the world. */
+struct square {
+    uint32_t left, right, top, bottom; /* right and bottom: the first one behind */
+};
+
+static struct square around(const struct settings *s, uint32_t cell)
 {
-    for (uint32_t y = 0; y < s->height; y++)
-        for (uint32_t x = 0; x < s->width; x++) {
-            uint32_t count = 0;
-            for (uint32_t v = y ? y - 1 : 0; v <= y + 1 && v < s->height; v++)
-                for (uint32_t u = x ? x - 1 : 0; u <= x + 1 && u < s->width; u++)
-                    count += now[v * s->width + u];
-            uint32_t self = now[y * s->width + x];
-            then[y * s->width + x] = count == 3 || (self && count == 4); /* it has counted itself */
-        }
+    const uint32_t x = cell % s->width, y = cell / s->width;
+    return (struct square){x ? x - 1 : 0, x + 2 < s->width ? x + 2 : s->width, y ? y - 1 : 0,
+                           y + 2 < s->height ? y + 2 : s->height};
 }
 
-/* Are just the right cells alive?
- *   places   room for all cells
- *   seen     the same: which cells an agent was found for */
-static int is_right(struct objects *o, const struct settings *s, const unsigned char *right, uint32_t *places,
-                    unsigned char *seen)
+static struct oracle make_oracle(const struct settings *s, const unsigned char *state)
 {
     const uint64_t cells = (uint64_t)s->width * s->height;
-    const uint64_t count = read_field(o, "alive", "cell", places, cells);
-    uint64_t alive = 0;
+    struct oracle o = {s, room(cells * sizeof *o.alive), room(cells * sizeof *o.after), 0, room(cells)};
     for (uint64_t i = 0; i < cells; i++)
-        alive += right[i];
-    memset(seen, 0, cells);
-    for (uint64_t i = 0; i < count && i < cells; i++)
-        if (places[i] >= cells || !right[places[i]] || seen[places[i]]++)
-            return 0; /* no agent is there, or a second one */
-    return count == alive;
+        if (state[i])
+            o.alive[o.count++] = (uint32_t)i;
+    return o;
 }
+
+static void next(struct oracle *o)
+{
+    const struct settings *s = o->settings;
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < o->count; i++) {
+        const struct square q = around(s, o->alive[i]);
+        for (uint32_t y = q.top; y < q.bottom; y++)
+            for (uint32_t x = q.left; x < q.right; x++)
+                o->sums[y * s->width + x]++;
+        o->sums[o->alive[i]] += SELF - 1u;
+    }
+    for (uint64_t i = 0; i < o->count; i++) {
+        const struct square q = around(s, o->alive[i]);
+        for (uint32_t y = q.top; y < q.bottom; y++)
+            for (uint32_t x = q.left; x < q.right; x++) {
+                const uint32_t cell = y * s->width + x, sum = o->sums[cell];
+                o->sums[cell] = 0; /* who comes here again finds nothing */
+                if (sum == 3 || sum == SELF + 2 || sum == SELF + 3)
+                    o->after[count++] = cell;
+            }
+    }
+    uint32_t *swap = o->alive;
+    o->alive = o->after;
+    o->after = swap;
+    o->count = count;
+}
+
+/* ---- the objects ---- */
 
 /* Who is alive at first: some at random, or copies of a pattern side by side.
  *   state   of all cells, 0 */
@@ -77,6 +110,29 @@ static void step(struct objects *o, const struct world *world)
     do_all(o, VIEWS(gol_die), world);
 }
 
+/* Are just the right cells alive?
+ *   places   room for all cells */
+static int is_right(struct objects *o, const struct world *world, struct oracle *oracle, uint32_t *places)
+{
+    const struct settings *s = o->settings;
+    const uint32_t none = 0;
+    uint32_t found = 0;
+    must(quarry_memory_copy(&s->target, world->seen_count, &none, sizeof none));
+    do_all(o, VIEWS(gol_look), world);
+    must(quarry_memory_copy(&s->target, &found, world->seen_count, sizeof found));
+    int right = found == oracle->count && count(o, "alive") == oracle->count;
+    if (!right)
+        return 0;
+    must(quarry_memory_copy(&s->target, places, world->seen, found * sizeof *places));
+    for (uint64_t i = 0; i < oracle->count; i++)
+        oracle->sums[oracle->alive[i]] = 1;
+    for (uint64_t i = 0; i < found; i++) {
+        right = right && oracle->sums[places[i]]; /* else no agent is there, or a second one */
+        oracle->sums[places[i]] = 0;
+    }
+    return right;
+}
+
 /* Draws those that are alive.
  *   pixels, places   room for all cells */
 static void draw_world(struct objects *o, const struct settings *s, unsigned char *pixels, uint32_t *places)
@@ -101,19 +157,27 @@ int gol(const struct settings *s)
         [quarry_number_of_candidate] = 2 * (uint64_t)cells,
     };
     const uint64_t pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(alive)) + 1024;
-    unsigned char *state = room(2 * (uint64_t)cells);
+    unsigned char *state = room(cells);
     begin(s, state);
     struct objects o = make_objects(s, &gol_schema, most, pages);
     int wrong = 0;
     unsigned char *first_state = make(&s->target, cells);
     must(quarry_memory_copy(&s->target, first_state, state, cells));
-    struct world world = {o.backing, make(&s->target, (uint64_t)cells * sizeof *world.cells), s->width,
-                          s->height, first_state};
+    struct world world = {o.backing,   make(&s->target, (uint64_t)cells * sizeof *world.cells),
+                          s->width,    s->height,
+                          first_state, SIMT_NULL,
+                          SIMT_NULL};
     launch(&o, VIEWS(gol_begin), cells < 65536 ? cells : 65536, &world);
     const uint64_t first = count(&o, "alive");
     do_all(&o, VIEWS(gol_die), &world); /* all are new: the first candidates */
 
     uint32_t *places = room(sizeof *places * (uint64_t)cells);
+    struct oracle oracle = {0};
+    if (s->check) {
+        oracle = make_oracle(s, state);
+        world.seen = make(&s->target, sizeof *world.seen * (uint64_t)cells);
+        world.seen_count = make(&s->target, sizeof *world.seen_count);
+    }
     struct stopwatch watch = start(&s->target);
     for (uint32_t i = 0; i < s->steps && !wrong; i++) {
         step(&o, &world);
@@ -121,9 +185,8 @@ int gol(const struct settings *s)
             tell_fragmentation(&o, i + 1, "agent");
         if (!s->check)
             continue;
-        next(s, state, state + cells);
-        memcpy(state, state + cells, cells);
-        if (!is_right(&o, s, state, places, state + cells)) {
+        next(&oracle);
+        if (!is_right(&o, &world, &oracle, places)) {
             printf("objects: gol is wrong after step %" PRIu32 "\n", i + 1);
             wrong = 1;
         }
@@ -140,8 +203,13 @@ int gol(const struct settings *s)
         draw_world(&o, s, state, places);
     free(state);
     free(places);
+    free(oracle.alive);
+    free(oracle.after);
+    free(oracle.sums);
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.cells));
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, first_state));
+    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.seen));
+    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.seen_count));
     free_objects(&o);
     return wrong;
 }

@@ -100,3 +100,10 @@ DO_ALL(gol_die, alive, struct world, w, self)
     }
     *alive_is_new(self) = 0;
 }
+
+DO_ALL(gol_look, alive, struct world, w, self)
+{
+    uint32_t place = simt_add_u32(w->seen_count, 1, relaxed);
+    if (place < w->width * w->height)
+        w->seen[place] = *agent_cell(self);
+}
