@@ -118,6 +118,12 @@ static void step(struct objects *o, const struct world *world)
     do_all(o, VIEWS(gol_die), world);
 }
 
+static void clear_counter(const struct objects *o, const struct world *world)
+{
+    const uint32_t none = 0;
+    must(quarry_memory_copy(&o->settings->target, world->counter, &none, sizeof none));
+}
+
 /* Are just the right cells alive?
  *   places   room for all cells */
 static int is_right(struct objects *o, const struct world *world, struct oracle *oracle, uint32_t *places)
@@ -125,9 +131,9 @@ static int is_right(struct objects *o, const struct world *world, struct oracle 
     const struct settings *s = o->settings;
     uint32_t found = 0;
     int right = 1;
-    must(quarry_memory_copy(&s->target, world->seen_count, &found, sizeof found));
+    clear_counter(o, world);
     do_all(o, VIEWS(gol_look), world);
-    must(quarry_memory_copy(&s->target, &found, world->seen_count, sizeof found));
+    must(quarry_memory_copy(&s->target, &found, world->counter, sizeof found));
     if (found != oracle->count)
         return 0;
     must(quarry_memory_copy(&s->target, places, world->seen, found * sizeof *places));
@@ -171,11 +177,17 @@ int gol(const struct settings *s)
     int wrong = 0;
     unsigned char *first_state = make(&s->target, cells);
     must(quarry_memory_copy(&s->target, first_state, state, cells));
-    struct world world = {o.backing,   make(&s->target, (uint64_t)cells * sizeof *world.cells),
-                          s->width,    s->height,
-                          first_state, SIMT_NULL,
-                          SIMT_NULL};
-    launch(&o, VIEWS(gol_begin), cells < 65536 ? cells : 65536, &world);
+    struct world world = {.backing = o.backing,
+                          .cells = make(&s->target, (uint64_t)cells * sizeof *world.cells),
+                          .width = s->width,
+                          .height = s->height,
+                          .first = first_state,
+                          .counter = make(&s->target, sizeof *world.counter)};
+    const uint32_t threads = cells < 65536 ? cells : 65536;
+    clear_counter(&o, &world);
+    launch(&o, VIEWS(gol_begin), threads, &world);
+    do_all(&o, VIEWS(gol_place), &world);
+    launch(&o, VIEWS(gol_settle), threads, &world);
     const uint64_t first = count(&o, "alive");
     do_all(&o, VIEWS(gol_die), &world); /* all are new: the first candidates */
 
@@ -184,7 +196,6 @@ int gol(const struct settings *s)
     if (s->check) {
         oracle = make_oracle(s, state);
         world.seen = make(&s->target, sizeof *world.seen * (uint64_t)cells);
-        world.seen_count = make(&s->target, sizeof *world.seen_count);
     }
     struct stopwatch watch = start(&s->target);
     for (uint32_t i = 0; i < s->steps && !wrong; i++) {
@@ -222,7 +233,7 @@ int gol(const struct settings *s)
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.cells));
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, first_state));
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.seen));
-    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.seen_count));
+    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.counter));
     free_objects(&o);
     return wrong;
 }
