@@ -42,14 +42,16 @@ static uint64_t bit_of(uint32_t cell)
     return (uint64_t)1 << cell % 64;
 }
 
-static struct oracle make_oracle(const struct settings *s, const unsigned char *state)
+static struct oracle make_oracle(const struct settings *s, const uint32_t *alive, uint64_t count)
 {
     const uint64_t cells = (uint64_t)s->width * s->height;
-    struct oracle o = {s,           room(cells * sizeof *o.alive),          room(cells * sizeof *o.after), 0,
-                       room(cells), room((cells / 64 + 1) * sizeof *o.bits)};
-    for (uint64_t i = 0; i < cells; i++)
-        if (state[i])
-            o.alive[o.count++] = (uint32_t)i;
+    struct oracle o = {.settings = s,
+                       .alive = room(cells * sizeof *o.alive),
+                       .after = room(cells * sizeof *o.after),
+                       .count = count,
+                       .sums = room(cells),
+                       .bits = room((cells / 64 + 1) * sizeof *o.bits)};
+    memcpy(o.alive, alive, count * sizeof *alive);
     return o;
 }
 
@@ -83,14 +85,17 @@ static void next(struct oracle *o)
 /* ---- the objects ---- */
 
 /* Who is alive at first: some at random, or copies of a pattern side by side.
- *   state   of all cells, 0 */
-static void begin(const struct settings *s, unsigned char *state)
+ *   alive   receives their cells; room for all
+ * Returns how many there are. */
+static uint32_t begin(const struct settings *s, uint32_t *alive)
 {
-    const uint64_t cells = (uint64_t)s->width * s->height;
+    const uint32_t cells = s->width * s->height;
+    uint32_t count = 0;
     if (!s->pattern) {
-        for (uint64_t i = 0; i < cells; i++)
-            state[i] = draw(s->seed, (uint32_t)i, 0) % 100u < s->percent;
-        return;
+        for (uint32_t i = 0; i < cells; i++)
+            if (draw(s->seed, i, 0) % 100u < s->percent)
+                alive[count++] = i;
+        return count;
     }
     struct pattern p = read_pattern(s->pattern);
     const uint32_t wide = s->width / s->copies,
@@ -105,9 +110,11 @@ static void begin(const struct settings *s, unsigned char *state)
     for (uint32_t row = 0; row < s->copies; row++)
         for (uint32_t column = 0; column < s->copies; column++)
             for (uint32_t y = 0; y < p.height; y++)
-                memcpy(state + ((uint64_t)row * high + y) * s->width + (uint64_t)column * wide,
-                       p.cells + (uint64_t)y * p.width, p.width);
+                for (uint32_t x = 0; x < p.width; x++)
+                    if (p.cells[y * p.width + x])
+                        alive[count++] = (row * high + y) * s->width + column * wide + x;
     free(p.cells);
+    return count;
 }
 
 static void step(struct objects *o, const struct world *world)
@@ -148,17 +155,18 @@ static int is_right(struct objects *o, const struct world *world, struct oracle 
 }
 
 /* Draws those that are alive.
- *   pixels, places   room for all cells */
-static void draw_world(struct objects *o, const struct settings *s, unsigned char *pixels, uint32_t *places)
+ *   places   room for all cells */
+static void draw_world(struct objects *o, const struct settings *s, uint32_t *places)
 {
     static const unsigned char colours[][3] = {{255, 255, 255}, {0, 0, 0}};
     const uint64_t cells = (uint64_t)s->width * s->height;
     const uint64_t count = read_field(o, "alive", "cell", places, cells);
-    memset(pixels, 0, cells);
+    unsigned char *pixels = room(cells);
     for (uint64_t i = 0; i < count && i < cells; i++)
         if (places[i] < cells)
             pixels[places[i]] = 1;
     draw_picture(s->picture, s->width, s->height, pixels, colours, 2);
+    free(pixels);
 }
 
 int gol(const struct settings *s)
@@ -171,30 +179,29 @@ int gol(const struct settings *s)
         [quarry_number_of_candidate] = 2 * (uint64_t)cells,
     };
     const uint64_t pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(alive)) + 1024;
-    unsigned char *state = room(cells);
-    begin(s, state);
+    uint32_t *places = room(sizeof *places * (uint64_t)cells);
+    const uint32_t first = begin(s, places);
     struct objects o = make_objects(s, &gol_schema, most, pages);
     int wrong = 0;
-    unsigned char *first_state = make(&s->target, cells);
-    must(quarry_memory_copy(&s->target, first_state, state, cells));
+    uint32_t *alive = make(&s->target, sizeof *alive * ((uint64_t)first + 1));
+    must(quarry_memory_copy(&s->target, alive, places, sizeof *alive * (uint64_t)first));
     struct world world = {.backing = o.backing,
                           .cells = make(&s->target, (uint64_t)cells * sizeof *world.cells),
                           .width = s->width,
                           .height = s->height,
-                          .first = first_state,
+                          .first = alive,
+                          .first_count = first,
                           .counter = make(&s->target, sizeof *world.counter)};
-    const uint32_t threads = cells < 65536 ? cells : 65536;
     clear_counter(&o, &world);
-    launch(&o, VIEWS(gol_begin), threads, &world);
+    launch(&o, VIEWS(gol_begin), cells < 65536 ? cells : 65536, &world);
     do_all(&o, VIEWS(gol_place), &world);
-    launch(&o, VIEWS(gol_settle), threads, &world);
-    const uint64_t first = count(&o, "alive");
+    clear_counter(&o, &world);
+    do_all(&o, VIEWS(gol_settle), &world);
     do_all(&o, VIEWS(gol_die), &world); /* all are new: the first candidates */
 
-    uint32_t *places = room(sizeof *places * (uint64_t)cells);
     struct oracle oracle = {0};
     if (s->check) {
-        oracle = make_oracle(s, state);
+        oracle = make_oracle(s, places, first);
         world.seen = make(&s->target, sizeof *world.seen * (uint64_t)cells);
     }
     struct stopwatch watch = start(&s->target);
@@ -218,20 +225,19 @@ int gol(const struct settings *s)
     }
     wrong |= was_full(&o);
     if (!wrong)
-        printf("gol: %" PRIu32 " x %" PRIu32 ", %" PRIu64 " alive, after %" PRIu32 " steps %" PRIu64
+        printf("gol: %" PRIu32 " x %" PRIu32 ", %" PRIu32 " alive, after %" PRIu32 " steps %" PRIu64
                "; %.1f us a step%s\n",
                s->width, s->height, first, s->steps, last, s->steps ? microseconds / s->steps : 0,
                s->check ? ", checks included; every step is right" : "");
     if (s->picture)
-        draw_world(&o, s, state, places);
-    free(state);
+        draw_world(&o, s, places);
     free(places);
     free(oracle.alive);
     free(oracle.after);
     free(oracle.sums);
     free(oracle.bits);
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.cells));
-    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, first_state));
+    must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, alive));
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.seen));
     must(quarry_memory_destroy(&s->target, QUARRY_POOL_DEVICE, world.counter));
     free_objects(&o);

@@ -12,7 +12,7 @@ SIMT_FN void put(const struct world *w, uint32_t cell, quarry_object agent)
     simt_store_u64(agent_of(w, cell), agent.bits, release);
 }
 
-/* An agent without a place; none if the heap is full. */
+/* An agent for a cell; none if the heap is full. */
 SIMT_FN quarry_object make_alive(const struct world *w, uint32_t cell)
 {
     quarry_object o = new_object(w->backing, alive);
@@ -70,6 +70,8 @@ KERNEL(gol_begin, struct world, w)
             *cell_agent(o) = quarry_object_null();
         w.cells[i] = quarry_object_null();
     }
+    for (uint32_t i = simt_thread(); i < w.first_count; i += simt_threads())
+        (void)make_alive(&w, 0);
 }
 
 DO_ALL(gol_place, cell, struct world, w, self)
@@ -77,11 +79,11 @@ DO_ALL(gol_place, cell, struct world, w, self)
     w->cells[count_on(w)] = self;
 }
 
-KERNEL(gol_settle, struct world, w)
+DO_ALL(gol_settle, alive, struct world, w, self)
 {
-    for (uint32_t cell = simt_thread(); cell < w.width * w.height; cell += simt_threads())
-        if (w.first[cell] && !quarry_object_is_null(w.cells[cell]))
-            put(&w, cell, make_alive(&w, cell));
+    *agent_cell(self) = w->first[count_on(w)];
+    if (!quarry_object_is_null(w->cells[*agent_cell(self)]))
+        put(w, *agent_cell(self), self);
 }
 
 DO_ALL(gol_candidates, candidate, struct world, w, self)
