@@ -24,13 +24,19 @@ struct world {
     struct backing backing;
     quarry_object *cells; /* row by row */
     uint32_t width, height;
-    const unsigned char *first; /* of each cell: is it alive at first? */
+    const uint32_t *first; /* cells that are alive at first */
+    uint32_t first_count;
+    uint32_t *seen; /* cells in which agents are alive, for the host; of --check */
+    uint32_t *counter;
 };
 
-VIEWS_DECLARE(gol_begin);      /* a thread for each cell: makes it, and some alive */
-VIEWS_DECLARE(gol_candidates); /* do-alls: candidates decide */
+VIEWS_DECLARE(gol_begin);      /* makes cells, and agents that are alive */
+VIEWS_DECLARE(gol_place);      /* do-alls: cells get their places in the order in which they lie in memory */
+VIEWS_DECLARE(gol_settle);     /* and so do agents */
+VIEWS_DECLARE(gol_candidates); /* candidates decide */
 VIEWS_DECLARE(gol_lives);      /* those that are alive decide */
 VIEWS_DECLARE(gol_spawn);      /* candidates do it */
+VIEWS_DECLARE(gol_look);       /* those that are alive tell their cells */
 VIEWS_DECLARE(gol_die);        /* those that are alive do it; new ones put candidates around */
 
 #endif

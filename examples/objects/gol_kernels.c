@@ -12,7 +12,7 @@ SIMT_FN void put(const struct world *w, uint32_t cell, quarry_object agent)
     simt_store_u64(agent_of(w, cell), agent.bits, release);
 }
 
-/* An agent without a place; none if the heap is full. */
+/* An agent for a cell; none if the heap is full. */
 SIMT_FN quarry_object make_alive(const struct world *w, uint32_t cell)
 {
     quarry_object o = new_object(w->backing, alive);
@@ -53,13 +53,37 @@ SIMT_FN uint32_t neighbours_alive(const struct world *w, uint32_t cell)
     return count;
 }
 
+/* The counter's next number.  Lanes that come together get theirs by one atomic. */
+SIMT_FN uint32_t count_on(const struct world *w)
+{
+    uint32_t group = simt_match_u64(simt_active(), (uint64_t)(uintptr_t)w->counter), number = 0;
+    if (simt_rank(group) == 0)
+        number = simt_add_u32(w->counter, simt_popc_u32(group), relaxed);
+    return simt_shuffle_u32(group, number, simt_ctz_u32(group)) + simt_rank(group);
+}
+
 KERNEL(gol_begin, struct world, w)
 {
-    for (uint32_t cell = simt_thread(); cell < w.width * w.height; cell += simt_threads()) {
-        w.cells[cell] = new_object(w.backing, cell);
-        if (!quarry_object_is_null(w.cells[cell]))
-            put(&w, cell, w.first[cell] ? make_alive(&w, cell) : quarry_object_null());
+    for (uint32_t i = simt_thread(); i < w.width * w.height; i += simt_threads()) {
+        quarry_object o = new_object(w.backing, cell);
+        if (!quarry_object_is_null(o))
+            *cell_agent(o) = quarry_object_null();
+        w.cells[i] = quarry_object_null();
     }
+    for (uint32_t i = simt_thread(); i < w.first_count; i += simt_threads())
+        (void)make_alive(&w, 0);
+}
+
+DO_ALL(gol_place, cell, struct world, w, self)
+{
+    w->cells[count_on(w)] = self;
+}
+
+DO_ALL(gol_settle, alive, struct world, w, self)
+{
+    *agent_cell(self) = w->first[count_on(w)];
+    if (!quarry_object_is_null(w->cells[*agent_cell(self)]))
+        put(w, *agent_cell(self), self);
 }
 
 DO_ALL(gol_candidates, candidate, struct world, w, self)
@@ -99,4 +123,11 @@ DO_ALL(gol_die, alive, struct world, w, self)
             delete_object(w->backing, o);
     }
     *alive_is_new(self) = 0;
+}
+
+DO_ALL(gol_look, alive, struct world, w, self)
+{
+    uint32_t place = count_on(w);
+    if (place < w->width * w->height)
+        w->seen[place] = *agent_cell(self);
 }

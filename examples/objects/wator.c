@@ -12,14 +12,25 @@
 struct oracle {
     const struct settings *settings;
     uint64_t *states;
-    uint32_t *next; /* of who lives in a cell: where it goes */
-    unsigned char (*request)[DIRECTIONS];
+    uint32_t *next;         /* of who lives in a cell: where it goes */
+    unsigned char *request; /* of a cell: bits of the directions from which one asks */
     uint32_t turn;
 };
 
-static uint32_t side(const struct oracle *o, uint32_t cell, uint32_t direction)
+/* The cells beside one.  `beside` would divide for each. */
+struct sides {
+    uint32_t cell[DIRECTIONS];
+};
+
+static struct sides sides_of(const struct settings *s, uint32_t x, uint32_t y)
 {
-    return beside(cell, direction, o->settings->width, o->settings->height);
+    const uint32_t row = y * s->width, cell = row + x;
+    return (struct sides){{
+        [LEFT] = x ? cell - 1 : cell + s->width - 1,
+        [RIGHT] = x + 1 < s->width ? cell + 1 : row,
+        [UP] = y ? cell - s->width : (s->height - 1) * s->width + x,
+        [DOWN] = y + 1 < s->height ? cell + s->width : x,
+    }};
 }
 
 static uint32_t life(uint64_t state)
@@ -37,40 +48,51 @@ static uint32_t energy(uint64_t state)
     return (uint32_t)(state >> 32);
 }
 
-/* All of one life grow older, and ask; then cells choose. */
+/* All of one life grow older, and ask. */
+static void ask(struct oracle *o, uint32_t who, uint32_t x, uint32_t y)
+{
+    const uint32_t i = y * o->settings->width + x;
+    uint32_t empty = 0, with_fish = 0;
+    o->next[i] = i;
+    if (life(o->states[i]) != who)
+        return;
+    o->states[i] = state_of(who, timer(o->states[i]) + 1, energy(o->states[i]) - (who == SHARK_STATE));
+    const struct sides sides = sides_of(o->settings, x, y);
+    for (uint32_t d = 0; d < DIRECTIONS; d++) {
+        empty |= (uint32_t)(life(o->states[sides.cell[d]]) == WATER_STATE) << d;
+        with_fish |= (uint32_t)(life(o->states[sides.cell[d]]) == FISH_STATE) << d;
+    }
+    uint32_t which = empty;
+    if (who == SHARK_STATE && with_fish)
+        which = with_fish;
+    if (who == SHARK_STATE && energy(o->states[i]) == 0)
+        which = 0;
+    if (which) {
+        uint32_t d = one_of(which, draw(o->settings->seed, i, o->turn));
+        o->request[sides.cell[d]] |= 1u << OPPOSITE(d);
+    }
+}
+
+/* Then cells choose. */
+static void choose(struct oracle *o, uint32_t x, uint32_t y)
+{
+    const uint32_t i = y * o->settings->width + x, which = o->request[i];
+    o->request[i] = 0;
+    if (which)
+        o->next[sides_of(o->settings, x, y).cell[one_of(which, draw(o->settings->seed, i, o->turn))]] = i;
+}
+
 static void decide(struct oracle *o, uint32_t who)
 {
-    const uint32_t cells = o->settings->width * o->settings->height, seed = o->settings->seed;
-    memset(o->request, 0, cells * sizeof *o->request);
+    const uint32_t width = o->settings->width, height = o->settings->height;
     o->turn++;
-    for (uint32_t i = 0; i < cells; i++) {
-        uint32_t empty = 0, with_fish = 0;
-        o->next[i] = i;
-        if (life(o->states[i]) != who)
-            continue;
-        o->states[i] = state_of(who, timer(o->states[i]) + 1, energy(o->states[i]) - (who == SHARK_STATE));
-        for (uint32_t d = 0; d < DIRECTIONS; d++) {
-            empty |= (uint32_t)(life(o->states[side(o, i, d)]) == WATER_STATE) << d;
-            with_fish |= (uint32_t)(life(o->states[side(o, i, d)]) == FISH_STATE) << d;
-        }
-        uint32_t which = empty;
-        if (who == SHARK_STATE && with_fish)
-            which = with_fish;
-        if (who == SHARK_STATE && energy(o->states[i]) == 0)
-            which = 0;
-        if (which) {
-            uint32_t d = one_of(which, draw(seed, i, o->turn));
-            o->request[side(o, i, d)][OPPOSITE(d)] = 1;
-        }
-    }
+    for (uint32_t y = 0; y < height; y++)
+        for (uint32_t x = 0; x < width; x++)
+            ask(o, who, x, y);
     o->turn++;
-    for (uint32_t i = 0; i < cells; i++) {
-        uint32_t which = 0;
-        for (uint32_t d = 0; d < DIRECTIONS; d++)
-            which |= (uint32_t)o->request[i][d] << d;
-        if (which)
-            o->next[side(o, i, one_of(which, draw(seed, i, o->turn)))] = i;
-    }
+    for (uint32_t y = 0; y < height; y++)
+        for (uint32_t x = 0; x < width; x++)
+            choose(o, x, y);
 }
 
 /* They do it.  Where one goes nobody of its life is, so nobody does it twice. */
