@@ -80,25 +80,31 @@ aim '*'
 plant slabs 20 slabs.h 'a larger slot seems to be one of the class that was asked for' \
     's/if \(need\.wide\)/if (0)/'
 plant slabs 1 slabs_sweep.h 'a sweep believes a cursor whose chunk was closed' \
-    's/rest = rest \&\& quarry_slabs_has_chunk\(h, i, now\);//'
+    's/rest = rest \&\& quarry_slabs_has_chunk\(h, index, now\);//'
 aim lanes_of_several_classes_have_slots_of_their_own
 plant slabs 20 slabs_more.h 'who fills a cursor for its class alone leaves it what it takes' \
-    '/uint64_t quarry_slabs_fill_each\(/,/^\}/s/quarry_slabs_fill_cursor\(cursor, chunk, then, got\)/quarry_slabs_fill_cursor(cursor, chunk, then, 0)/'
+    '/uint64_t quarry_slabs_fill_each\(/,/^\}/s/(quarry_slabs_fill_cursor\(cursor, chunk, .*, )got\)/\10)/'
 plant slabs 20 slabs_more.h 'who fills a cursor for its class alone does not write the words' \
     '/uint64_t quarry_slabs_fill_each\(/,/^\}/s/simt_store_u64\(&word\[i\], quarry_slabs_of\(class_, ~0u\), relaxed\);/(void)word;/'
 aim '*'
 plant slabs 60 slabs_more.h 'a refill leaves the cursor what it takes' \
-    '/uint64_t quarry_slabs_refill\(/,/^\}/s/quarry_slabs_fill_cursor\(cursor, chunk, then, got\)/quarry_slabs_fill_cursor(cursor, chunk, then, 0)/'
+    '/uint64_t quarry_slabs_refill\(/,/^\}/s/(quarry_slabs_fill_cursor\(cursor, chunk, .*, )got\)/\10)/'
 plant slabs 60 slabs_more.h 'a refill does not write the words' \
     '/uint64_t quarry_slabs_refill\(/,/^\}/s/simt_store_u64\(&word\[i\], .*relaxed\);/(void)word;/'
 plant slabs 60 slabs_more.h 'a refill fills a cursor that has slots left' \
     '/uint64_t quarry_slabs_refill\(/,/^\}/s/ \&\& next >= slots \&\&/ \&\&/'
+plant slabs 20 slabs_more.h 'a refill does not raise how many cursors the class has reached' \
+    's/if \(raise\)/if (0)/'
+aim lanes_of_several_classes_have_slots_of_their_own
+plant slabs 20 slabs_more.h 'who fills a cursor does not raise how many the class has reached' \
+    's/<= i\)$/<= i \&\& 0)/'
+aim '*'
 plant slabs 20 slabs.h 'a large block loses its second chunk' \
     's/for \(uint32_t i = chunks; i > 0; i--\)/for (uint32_t i = 1; i > 0; i--)/'
 
 # NULL though something is left, with one size, and with many.
 aim null_never_comes_of_one_size_at_any_level
-plant churn 400 slabs_sweep.h 'levels: a proof does not look at cursors' \
+plant churn 1600 slabs_sweep.h 'levels: a proof does not look at cursors' \
     's/if \(of\.end > chunks\)/if (0)/'
 plant churn 60 slabs_sweep.h 'levels: a proof does not look at the last chunk' \
     's/\? of\.end : chunks;/? of.end : chunks - 1u;/'

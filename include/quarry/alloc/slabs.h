@@ -63,8 +63,9 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
                                   size);
     *left = simt_any(all, !block);
     if (*left) {
-        uint32_t cursor =
-            spread & QUARRY_SLABS_BARREN ? QUARRY_NO_PAGE : quarry_slabs_own_cursor(h, size, spread, 0);
+        uint32_t cursor = spread & QUARRY_SLABS_BARREN
+                              ? QUARRY_NO_PAGE
+                              : quarry_slabs_own_cursor(h, size, quarry_slabs_used(spread));
         uint64_t place = quarry_slabs_draw(h, all, group, cursor, size, block ? 0 : QUARRY_SLABS_NONE, asked);
         if (!block && place != QUARRY_SLABS_NONE)
             block = quarry_slabs_block(h, place, size);
@@ -117,7 +118,7 @@ QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, ui
     need.group = all;
     need.its_size = size;
     need.its_block = block;
-    need.asked = 0;
+    need.held = 0;
     need.dense = 0;
     need.left = wants;
     SIMT_ROLLED
@@ -270,8 +271,9 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_LEAST_BYTES (1u << 10)
 #define QUARRY_SLABS_SMALL_BYTES (1u << 14) /* has 64 slots of 256 bytes, those of two warps */
 #define QUARRY_SLABS_DEBUG_UNIT 128u        /* with what debug mode adds, and 16 bytes: layout.h */
-#define QUARRY_SLABS_COPIES 128u      /* of the heap's struct, at most: a multiprocessor's warps read one */
-#define QUARRY_SLABS_CURSORS 512u     /* of a class, at most; and at most one for 64 chunks */
+#define QUARRY_SLABS_COPIES 128u   /* of the heap's struct, at most: a multiprocessor's warps read one */
+#define QUARRY_SLABS_CURSORS 2048u /* of a class, at most; and at most one for 16 chunks */
+SIMT_STATIC_ASSERT(QUARRY_SLABS_CURSORS <= QUARRY_SLABS_USED + 1u, "a spread has room");
 #define QUARRY_SLABS_HINTS (1u << 20) /* hints, at most; and at most a 256th of the heap */
 
 /* The classes of chunks of h->units units: no slot has more than half of them. */
@@ -312,12 +314,11 @@ SIMT_STATIC_ASSERT(sizeof(struct quarry_slabs) <= QUARRY_SLABS_COPY, "a copy has
 SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
 {
     struct quarry_slabs *h = (struct quarry_slabs *)heap;
-    h->cursors = quarry_slabs_power(l->pages / 64u, QUARRY_SLABS_CURSORS);
+    h->cursors = quarry_slabs_power((l->pages + l->pages / 16u) / 16u, QUARRY_SLABS_CURSORS);
     h->hints =
         quarry_slabs_power(l->pages * l->page_bytes / 256u / (2u * sizeof *h->hint), QUARRY_SLABS_HINTS);
     uint64_t cursors = (uint64_t)h->classes * h->cursors;
-    h->parts =
-        quarry_layout_parts(l->pages + QUARRY_SLABS_ROWS(cursors), QUARRY_SLABS_PART, QUARRY_SLABS_PART);
+    h->parts = quarry_layout_parts(l->pages + QUARRY_SLABS_ROWS(h), QUARRY_SLABS_PART, QUARRY_SLABS_PART);
     h->copies = quarry_slabs_power(l->pages / 16u, QUARRY_SLABS_COPIES);
     h->self = (unsigned char *)quarry_layout_section(l, "self", h->copies * QUARRY_SLABS_COPY,
                                                      QUARRY_SECTION_ALIGN);

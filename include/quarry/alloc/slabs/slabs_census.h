@@ -195,12 +195,15 @@ SIMT_FN uint32_t quarry_slabs_faults(const struct quarry_slabs *h, const struct 
         faults += quarry_slabs_copy(h, (uint32_t)i)->words != h->words;
     for (uint64_t i = share->thread; i < (uint64_t)h->classes * h->cursors; i += share->threads) {
         uint64_t now = simt_load_u64(&h->cursor[i], relaxed);
-        uint32_t class_ = (uint32_t)i / h->cursors, chunk = quarry_slabs_chunk(now);
+        uint32_t number = quarry_slabs_cursor_number(h, (uint32_t)i),
+                 class_ = (uint32_t)i - number * h->classes;
+        uint32_t chunk = quarry_slabs_chunk(now);
         faults += (now & QUARRY_SLABS_BUSY) != 0;
+        faults += quarry_slabs_next(now) < QUARRY_SLABS_PAST &&
+                  number >= quarry_slabs_reach(simt_load_u32(&h->spread[class_], relaxed));
         if (quarry_slabs_next(now) < quarry_slabs_slots(h, class_)) { /* its chunk has it */
             uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
-            faults += !quarry_slabs_is_bound(kind, class_) ||
-                      quarry_slabs_more(kind) != (uint32_t)i - class_ * h->cursors + 1u;
+            faults += !quarry_slabs_is_bound(kind, class_) || quarry_slabs_more(kind) != number + 1u;
         }
     }
     return faults;

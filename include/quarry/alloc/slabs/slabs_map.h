@@ -12,7 +12,9 @@
  *             | class + 1  | 0 | touched |   taken   |     slots that the chunk has not are taken for ever
  *     cursor   63    62     51 50       27 26       0     `cursors` for each class
  *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
- *     spread   how many of its cursors a class uses, less 1: 2^n - 1; bit 31: it is barren.  One for each class
+ *     spread   31       30    22 21    11 10     0     one for each class
+ *             | barren |    0   | reach  |  used   |   how many of its cursors a class uses, and has used at most, less 1:
+ *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them
  *     hint     63        32 31        0     one for a warp and a class
  *             | id of a word |   bits   |   that seemed clear when somebody last looked
  *
@@ -257,6 +259,19 @@ SIMT_FN uint64_t quarry_slabs_of(uint32_t class_, uint32_t taken)
 
 /* ---- cursors ---- */
 
+/* The index of a class's cursor number i.  Those of one class lie apart, as one sector of 32 bytes takes one add after
+ * the other; and cursors with one number lie side by side, for warps that ask for several sizes. */
+SIMT_FN uint32_t quarry_slabs_cursor(const struct quarry_slabs *h, uint32_t class_, uint32_t i)
+{
+    return i * h->classes + class_;
+}
+
+/* The number that the cursor of an index has in its class; and the class is index - number * h->classes. */
+SIMT_FN uint32_t quarry_slabs_cursor_number(const struct quarry_slabs *h, uint32_t index)
+{
+    return quarry_divide_u32(index, h->classes);
+}
+
 SIMT_FN uint32_t quarry_slabs_next(uint64_t cursor)
 {
     return (uint32_t)cursor & QUARRY_SLABS_NEXT;
@@ -274,7 +289,7 @@ SIMT_FN uint32_t quarry_slabs_rest(const struct quarry_slabs *h, uint32_t chunk,
     uint32_t slots = quarry_slabs_slots(h, class_);
     if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || more - 1u >= h->cursors)
         return slots;
-    uint64_t now = simt_load_u64(&h->cursor[class_ * h->cursors + more - 1u], relaxed);
+    uint64_t now = simt_load_u64(&h->cursor[quarry_slabs_cursor(h, class_, more - 1u)], relaxed);
     return quarry_slabs_chunk(now) == chunk && quarry_slabs_next(now) < slots ? quarry_slabs_next(now)
                                                                               : slots;
 }
@@ -288,12 +303,26 @@ SIMT_FN struct quarry_slabs *quarry_slabs_copy(const struct quarry_slabs *h, uin
     return (struct quarry_slabs *)(h->self + (uint64_t)(i & (h->copies - 1u)) * QUARRY_SLABS_COPY);
 }
 
-/* Where a class's cursor number i is among its cursors.  The first eight lie far apart: one sector of 32 bytes takes
- * one add after the other. */
-SIMT_FN uint32_t quarry_slabs_cursor_at(const struct quarry_slabs *h, uint32_t i)
+#define QUARRY_SLABS_BARREN ((uint32_t)1 << 31) /* of a spread */
+#define QUARRY_SLABS_REACH 11u
+#define QUARRY_SLABS_USED ((1u << QUARRY_SLABS_REACH) - 1u)
+
+/* How many cursors a class uses. */
+SIMT_FN uint32_t quarry_slabs_used(uint32_t spread)
 {
-    uint32_t apart = h->cursors / 8u;
-    return apart ? i % 8u * apart + i / 8u : i;
+    return (spread & QUARRY_SLABS_USED) + 1u;
+}
+
+/* How many it has ever used, at least. */
+SIMT_FN uint32_t quarry_slabs_reach(uint32_t spread)
+{
+    return (spread >> QUARRY_SLABS_REACH & QUARRY_SLABS_USED) + 1u;
+}
+
+/* Bits of a spread that say that it is so many: a power of two. */
+SIMT_FN uint32_t quarry_slabs_reaches(uint32_t cursors)
+{
+    return (cursors - 1u) << QUARRY_SLABS_REACH;
 }
 
 /* Thread `thread` of `threads` writes its share of a new heap.  In a heap of many chunks each class has chunks for its
@@ -301,7 +330,7 @@ SIMT_FN uint32_t quarry_slabs_cursor_at(const struct quarry_slabs *h, uint32_t i
  * are free. */
 SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
 {
-    uint32_t used = 1, apart = h->cursors / 8u;
+    uint32_t used = 1;
     while (used < h->cursors && 16u * (uint64_t)used * h->classes <= h->pages.count)
         used *= 2u;
     uint64_t bound = (uint64_t)used * h->classes;
@@ -313,7 +342,7 @@ SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, ui
         *quarry_slabs_copy(h, (uint32_t)i) = *h;
     for (uint64_t i = thread; i < h->pages.count; i += threads) {
         uint32_t chunk = (uint32_t)i, class_ = chunk / used;
-        uint32_t more = quarry_slabs_cursor_at(h, chunk % used) + 1u;
+        uint32_t more = chunk % used + 1u;
         h->kinds[i] = i < bound ? quarry_slabs_next_kind(0, QUARRY_SLABS_IS_BOUND, class_, more) : 0;
     }
     for (uint64_t i = thread; i < bound * h->stride; i += threads)
@@ -321,13 +350,12 @@ SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, ui
     for (uint64_t i = bound * h->stride + thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
         h->words[i] = ~0u; /* of no class, and full, as if its chunk had been closed */
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads) {
-        uint32_t class_ = quarry_divide_u32((uint32_t)i, h->cursors), at = (uint32_t)i - class_ * h->cursors;
-        uint32_t k = apart ? at % apart * 8u + at / apart : at;
+        uint32_t k = quarry_slabs_cursor_number(h, (uint32_t)i), class_ = (uint32_t)i - k * h->classes;
         uint64_t chunk = (uint64_t)class_ * used + k;
         h->cursor[i] = k < used && chunk < bound ? chunk << QUARRY_SLABS_CHUNK : QUARRY_SLABS_PAST;
     }
     for (uint64_t i = thread; i < h->classes; i += threads)
-        h->spread[i] = used - 1u;
+        h->spread[i] = quarry_slabs_reaches(used) | (used - 1u);
     for (uint64_t i = thread; i < h->hints; i += threads)
         h->hint[i] = 0;
 }
@@ -389,14 +417,14 @@ SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uin
  *   index   of the cursor */
 SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
 {
-    uint32_t class_ = index / h->cursors, slots = quarry_slabs_slots(h, class_);
+    uint32_t number = quarry_slabs_cursor_number(h, index), class_ = index - number * h->classes;
+    uint32_t slots = quarry_slabs_slots(h, class_);
     uint64_t now = simt_load_u64(&h->cursor[index], relaxed);
     uint32_t chunk = quarry_slabs_chunk(now), from = quarry_slabs_next(now);
     uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
     if (from >= slots || !quarry_slabs_is_bound(kind, class_) || !quarry_slabs_hold(h, chunk, kind, class_))
         return;
-    uint32_t more =
-        index - class_ * h->cursors + 1u; /* if others have added to the cursor, it stays the chunk's */
+    uint32_t more = number + 1u; /* if others have added to the cursor, it stays the chunk's */
     /* Order: a sweep that sees it sees that the chunk moves. */
     if (simt_cas_u64(&h->cursor[index], now, now - from + QUARRY_SLABS_PAST, release) == now) {
         more = 0; /* Order: the words carry what came with the chunk to who takes the slots. */

@@ -10,6 +10,7 @@
 #include "quarry/alloc/slabs/slabs_slots.h"
 #include "quarry/alloc/slabs/slabs_sweep.h"
 
+#define QUARRY_SLABS_PEEKS 6u     /* kinds that a short refill tries, one after the other */
 #define QUARRY_SLABS_SAMPLES 4u   /* looks at kinds, each of as many as lanes look, for a free chunk; */
 #define QUARRY_SLABS_WALKS 8u     /* and, in a row that give nothing, for chunks of the class; */
 #define QUARRY_SLABS_LENDERS 256u /* warps whose hints are tried; */
@@ -44,29 +45,43 @@ SIMT_FN int quarry_slabs_still(const struct quarry_slabs_need *need)
 
 /* A cursor for the warp to fill, or to wait for: the more slots were asked for of the warp's own one, in vain, the
  * farther apart the warps go.
- *   wider   as quarry_slabs_own_cursor, at least */
+ *   wider   the warp chooses from 2^wider times as many as the class uses, at least, if there are so many */
 SIMT_FN uint32_t quarry_slabs_wide_cursor(const struct quarry_slabs *h, uint32_t class_, uint32_t slots,
                                           uint32_t wider)
 {
     uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
-    uint64_t now = simt_load_u64(&h->cursor[quarry_slabs_own_cursor(h, class_, spread, 0)], relaxed);
+    uint64_t now =
+        simt_load_u64(&h->cursor[quarry_slabs_own_cursor(h, class_, quarry_slabs_used(spread))], relaxed);
     uint32_t asked = quarry_slabs_next(now);
     asked -= asked >= QUARRY_SLABS_PAST ? QUARRY_SLABS_PAST : 0;
     SIMT_ROLLED
     while (wider < QUARRY_SLABS_WIDEST && asked >> wider >= 2u * slots)
         wider++;
-    return quarry_slabs_own_cursor(h, class_, spread, wider);
+    uint32_t used = quarry_slabs_used(spread) << wider, most = quarry_slabs_few(h);
+    return quarry_slabs_own_cursor(h, class_, used < most ? used : most);
+}
+
+/* Before a cursor gets a chunk: the class has used so many.  Order: who fills the cursor stores that with release, and
+ * then the chunk's kind: so whoever sees the chunk bound sees this.
+ *   index   of the cursor */
+SIMT_FN void quarry_slabs_reached(const struct quarry_slabs *h, uint32_t class_, uint32_t index)
+{
+    uint32_t i = quarry_slabs_cursor_number(h, index);
+    if (quarry_slabs_reach(simt_load_u32(&h->spread[class_], relaxed)) <= i)
+        (void)simt_or_u32(&h->spread[class_], quarry_slabs_reaches(2u << (31u - simt_clz_u32(i))), relaxed);
 }
 
 /* Who has set `busy`, and found the cursor used up, fills it with a chunk that is held.
- *   now   what the cursor held
- *   got   of the chunk's slots the caller takes so many */
-SIMT_FN void quarry_slabs_fill_cursor(uint64_t *cursor, uint32_t chunk, uint64_t now, uint32_t got)
+ *   life   of the cursor, as that has found it: the upper 32 bits do
+ *   got    of the chunk's slots the caller takes so many
+ * Returns `next` until then: who asked in vain has moved it.  An exchange tells it, so nobody waits for a load. */
+SIMT_FN uint32_t quarry_slabs_fill_cursor(uint64_t *cursor, uint32_t chunk, uint32_t life, uint32_t got)
 {
-    uint64_t life = (now & ~QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE;
     uint64_t full =
-        ((life + 1u) << QUARRY_SLABS_LIFE & ~QUARRY_SLABS_BUSY) | (uint64_t)chunk << QUARRY_SLABS_CHUNK | got;
-    simt_store_u64(cursor, full, release); /* pairs with adds; only then the chunk moves no more */
+        (uint64_t)((life >> (QUARRY_SLABS_LIFE - 32u)) + 1u) << QUARRY_SLABS_LIFE & ~QUARRY_SLABS_BUSY;
+    /* Order: pairs with adds; only then the chunk moves no more. */
+    return quarry_slabs_next(
+        simt_exchange_u64(cursor, full | (uint64_t)chunk << QUARRY_SLABS_CHUNK | got, release));
 }
 
 /* Waits a while for who fills a cursor.  Returns what it holds then. */
@@ -115,11 +130,12 @@ SIMT_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t a
             SIMT_ROLLED
             for (uint32_t i = 0; i < words; i++) /* full: who takes slots has them from the cursor */
                 simt_store_u64(&word[i], quarry_slabs_of(class_, ~0u), relaxed);
-            uint64_t then = simt_load_u64(cursor, relaxed);
-            quarry_slabs_fill_cursor(cursor, chunk, then, got);
-            quarry_slabs_adapt(h, class_, QUARRY_SLABS_SAMPLES * 8u / look,
-                               quarry_slabs_next(then) - quarry_slabs_next(now), slots);
-            quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, index - class_ * h->cursors + 1u);
+            quarry_slabs_reached(h, class_, index);
+            asked =
+                quarry_slabs_fill_cursor(cursor, chunk, (uint32_t)(now >> 32), got) - quarry_slabs_next(now);
+            quarry_slabs_adapt(h, class_, QUARRY_SLABS_SAMPLES * 8u / look, asked, slots);
+            quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_,
+                                quarry_slabs_cursor_number(h, index) + 1u);
             index = QUARRY_NO_PAGE;
         } else if (!(now & QUARRY_SLABS_BUSY)) {
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
@@ -137,7 +153,7 @@ SIMT_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t a
 SIMT_FN uint32_t quarry_slabs_cursor_for(const struct quarry_slabs *h, uint32_t slots, uint32_t spread,
                                          uint32_t asked, uint32_t *used)
 {
-    uint32_t past = asked >= QUARRY_SLABS_PAST ? QUARRY_SLABS_PAST : slots, now = spread + 1u;
+    uint32_t past = asked >= QUARRY_SLABS_PAST ? QUARRY_SLABS_PAST : slots, now = quarry_slabs_used(spread);
     uint32_t more = asked > past ? quarry_divide_u32(asked - past, slots) : 0; /* or one more, or one less */
     more &= quarry_divide_u32(h->cursors, now) - 1u;
     *used = more ? now << (32u - simt_clz_u32(more)) : now;
@@ -152,18 +168,18 @@ SIMT_FN uint32_t quarry_slabs_cursor_for(const struct quarry_slabs *h, uint32_t 
  * wait for one another: the bit `busy`, together with the kinds; the chunk; the cursor, behind the words; and the kind.
  *   cursor, more    the warp's, and 1 + its number in the class
  *   kinds, map, count, stride   of the heap: h->kinds, h->words, h->pages.count, h->stride
- *   spread_at, spread           of the class, which is not barren
- *   used, most      how many cursors the class is to use, and can
+ *   spread_at       of the class, which is not barren
+ *   raise           bits that it gets, so that the cursor is one of those that the class uses
+ *   used            how many cursors the class is to use if many ask for more while this one is filled; 0: as before
  *   wants           lanes that want a slot
  * Returns the caller's place, if it is one of these, or QUARRY_SLABS_NONE.  Scope: `all`. */
 SIMT_NOINLINE_FN uint64_t quarry_slabs_refill(uint64_t *cursor, uint64_t *kinds, uint64_t *map,
                                               uint32_t *spread_at, uint32_t count, uint32_t slots,
-                                              uint32_t stride, uint32_t class_, uint32_t more,
-                                              uint32_t spread, uint32_t used, uint32_t most, uint32_t all,
-                                              uint32_t wants)
+                                              uint32_t stride, uint32_t class_, uint32_t more, uint32_t raise,
+                                              uint32_t used, uint32_t all, uint32_t wants)
 {
     const uint32_t leader = simt_ctz_u32(all), needs = simt_popc_u32(wants), k = simt_rank(wants);
-    uint32_t chunk = QUARRY_NO_PAGE, got = 0, next = 0;
+    uint32_t chunk = QUARRY_NO_PAGE, got = 0, next = 0, life = 0;
     uint64_t kind = 0, first = 0;
     if (simt_lane() == leader) {
         struct quarry_random r = quarry_random_start();
@@ -172,13 +188,22 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_refill(uint64_t *cursor, uint64_t *kinds,
         uint64_t others = simt_load_u64(&kinds[other], relaxed);
         uint64_t now = simt_or_u64(cursor, QUARRY_SLABS_BUSY, relaxed);
         next = quarry_slabs_next(now);
+        life = (uint32_t)(now >> 32);
         if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_FREE) {
             kind = others;
             i = other;
         }
-        if (!(now & QUARRY_SLABS_BUSY) && next >= slots && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE &&
-            quarry_slabs_hold_at(&kinds[i], kind, class_))
-            chunk = i;
+        SIMT_ROLLED
+        for (uint32_t look = 0; !(now & QUARRY_SLABS_BUSY) && next >= slots && look < QUARRY_SLABS_PEEKS;
+             look++) {
+            if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE &&
+                quarry_slabs_hold_at(&kinds[i], kind, class_)) {
+                chunk = i;
+                break;
+            }
+            i = quarry_random_below(&r, count);
+            kind = simt_load_u64(&kinds[i], relaxed);
+        }
         if (chunk == QUARRY_NO_PAGE) {
             if (now & QUARRY_SLABS_BUSY)
                 (void)quarry_slabs_wait_for(cursor);
@@ -197,18 +222,18 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_refill(uint64_t *cursor, uint64_t *kinds,
             simt_store_u64(&word[i], quarry_slabs_of(class_, ~0u), relaxed); /* full, as in fill_each */
         simt_sync(all); /* what each has written, before the cursor */
         if (simt_lane() == leader) {
-            uint64_t then = simt_load_u64(cursor, relaxed);
             first = quarry_slabs_place(chunk, 0);
             got = needs < slots ? needs : slots;
-            quarry_slabs_fill_cursor(cursor, chunk, then, got);
+            if (raise)
+                (void)simt_or_u32(spread_at, raise, relaxed); /* Order: as quarry_slabs_reached. */
+            next = quarry_slabs_fill_cursor(cursor, chunk, life, got);
+            next -= next >= QUARRY_SLABS_PAST ? QUARRY_SLABS_PAST : slots; /* so many asked in vain */
             kind =
                 quarry_slabs_next_kind(kind, QUARRY_SLABS_IS_MOVING, class_, 0); /* nobody has changed it */
             quarry_slabs_let_go_at(&kinds[chunk], kind, QUARRY_SLABS_IS_BOUND, class_, more);
             /* As quarry_slabs_adapt, but that nobody waits for the spread. */
-            if (8u * (quarry_slabs_next(then) - next) >= slots && used == spread + 1u && used < most)
-                used *= 2u;
-            if (used > spread + 1u)
-                (void)simt_max_u32(spread_at, used - 1u, relaxed);
+            if (used && 8u * next >= slots)
+                (void)simt_or_u32(spread_at, used - 1u, relaxed);
         }
     }
     first = simt_shuffle_u64(all, first, leader);
@@ -223,10 +248,14 @@ SIMT_FN uint64_t quarry_slabs_refill_class(const struct quarry_slabs *h, uint32_
 {
     uint32_t used, slots = quarry_slabs_slots(h, class_);
     uint32_t i = quarry_slabs_cursor_for(h, slots, spread, asked, &used);
-    i = quarry_slabs_cursor_at(h, simt_shuffle_u32(all, i, simt_ctz_u32(all)));
-    return quarry_slabs_refill(&h->cursor[class_ * h->cursors + i], h->kinds, h->words, &h->spread[class_],
-                               h->pages.count, slots, h->stride, class_, i + 1u, spread, used, h->cursors,
-                               all, wants);
+    i = simt_shuffle_u32(all, i, simt_ctz_u32(all));
+    uint32_t few = quarry_slabs_few(h), own = used < few ? used : few;
+    uint32_t raise = quarry_slabs_reaches(used) | (own - 1u);
+    raise = raise & ~spread ? raise : 0;
+    used = used > quarry_slabs_used(spread) || used >= few ? 0 : 2u * used;
+    return quarry_slabs_refill(&h->cursor[quarry_slabs_cursor(h, class_, i)], h->kinds, h->words,
+                               &h->spread[class_], h->pages.count, slots, h->stride, class_, i + 1u, raise,
+                               used, all, wants);
 }
 
 /* Step 3, its first part: the group is to fill the warp's cursor, which nobody else does then; or waits a while for who
@@ -256,7 +285,7 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
             fills = 0;
         }
-        need->asked = quarry_slabs_next(now);
+        need->held = now;
     }
     index = simt_shuffle_u32(group, index, leader);
     need->seen = simt_all(group, seen);
@@ -328,12 +357,13 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
     quarry_slabs_bind(h, group, chunk, class_, alone ? got : slots);
     if (simt_rank(group) == 0) {
         if (!alone) {
-            uint64_t now = simt_load_u64(&h->cursor[index], relaxed);
-            quarry_slabs_fill_cursor(&h->cursor[index], chunk, now, got);
-            quarry_slabs_adapt(h, class_, need->dense, quarry_slabs_next(now) - need->asked, slots);
+            quarry_slabs_reached(h, class_, index);
+            uint32_t then =
+                quarry_slabs_fill_cursor(&h->cursor[index], chunk, (uint32_t)(need->held >> 32), got);
+            quarry_slabs_adapt(h, class_, need->dense, then - quarry_slabs_next(need->held), slots);
         }
         quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_,
-                            alone ? 0 : index - class_ * h->cursors + 1u);
+                            alone ? 0 : quarry_slabs_cursor_number(h, index) + 1u);
         if (alone && slots - got >= QUARRY_SLABS_HINT) {
             uint32_t word = got / QUARRY_SLABS_BITS;
             uint32_t taken = ~quarry_slabs_from(word, got) | quarry_slabs_from(word, slots);
@@ -452,7 +482,7 @@ SIMT_NOINLINE_FN enum quarry_slabs_state quarry_slabs_visit(struct quarry_slabs_
     need->cursor = QUARRY_NO_PAGE;
     if (page >= h->pages.count) {
         uint32_t index = page - h->pages.count;
-        uint32_t of = quarry_divide_u32(index, h->cursors), asked;
+        uint32_t of = index - quarry_slabs_cursor_number(h, index) * h->classes, asked;
         need->place = quarry_slabs_draw(h, group, group, index, of, need->place, &asked);
         return QUARRY_SLABS_IS_MOVING;
     }

@@ -7,6 +7,8 @@
 #include "quarry/alloc/slabs/slabs_map.h"
 
 #define QUARRY_SLABS_HINT 8u /* free slots of a word from which it is worth a hint */
+#define QUARRY_SLABS_BURST                                                                                   \
+    8u /* of a class's cursors one in so many can be a warp's own; all are for bursts */
 
 /* ---- words ---- */
 
@@ -92,17 +94,19 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
     return &h->hint[(warp + class_ * apart) & (h->hints - 1u)];
 }
 
-#define QUARRY_SLABS_BARREN ((uint32_t)1 << 31)
-
-/* And which cursor, as far as the class uses them.
- *   spread   of the class
- *   wider    the class uses 2^wider as many as it did, if there are so many */
-SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t class_, uint32_t spread,
-                                         uint32_t wider)
+/* How many cursors of a class can be a warp's own.  If all could, and warps asked for many sizes, each class would have
+ * many chunks that are half used. */
+SIMT_FN uint32_t quarry_slabs_few(const struct quarry_slabs *h)
 {
-    uint32_t used = (spread & ~QUARRY_SLABS_BARREN) + 1u;
-    uint32_t i = simt_thread() / SIMT_LANES & ((used << wider) - 1u) & (h->cursors - 1u);
-    return class_ * h->cursors + quarry_slabs_cursor_at(h, i);
+    return h->cursors >= QUARRY_SLABS_BURST ? h->cursors / QUARRY_SLABS_BURST : 1u;
+}
+
+/* And which cursor.
+ *   used   of how many: a power of two */
+SIMT_FN uint32_t quarry_slabs_own_cursor(const struct quarry_slabs *h, uint32_t class_, uint32_t used)
+{
+    uint32_t i = simt_thread() / SIMT_LANES & (used - 1u);
+    return quarry_slabs_cursor(h, class_, i);
 }
 
 /* Tells how it goes with a class.  Others may at the same time: it only matters for speed and room.  A class for
@@ -114,14 +118,16 @@ SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, u
                                 uint32_t slots)
 {
     uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
-    uint32_t more = (spread & ~QUARRY_SLABS_BARREN) + 1u;
-    if (dense >= 16u && 8u * asked >= slots && more < h->cursors)
+    uint32_t more = quarry_slabs_used(spread);
+    if (dense >= 16u && 8u * asked >= slots && more < quarry_slabs_few(h))
         more *= 2u;
     if (dense < 4u && more > 1u)
         more /= 2u;
     more = (more - 1u) | (dense == 0 ? QUARRY_SLABS_BARREN : 0u);
+    more |=
+        spread & ~QUARRY_SLABS_BARREN & ~QUARRY_SLABS_USED; /* nobody takes back what the class has reached */
     if (more != spread)
-        simt_store_u32(&h->spread[class_], more, relaxed);
+        (void)simt_cas_u32(&h->spread[class_], spread, more, relaxed);
 }
 
 /* Takes up to n slots of a cursor.  Returns the place of the first; *got: how many; *asked: its `next` before. */

@@ -39,8 +39,8 @@
 #include "quarry/alloc/slabs/slabs_map.h"
 
 #define QUARRY_SLABS_PART 32u /* items of a part of a sweep: chunks, then rows */
-#define QUARRY_SLABS_ROW 8u   /* of so many cursors, */
-#define QUARRY_SLABS_ROWS(cursors) (((cursors) + QUARRY_SLABS_ROW - 1u) / QUARRY_SLABS_ROW)
+#define QUARRY_SLABS_ROW 8u   /* of so many cursors at most, of one class */
+#define QUARRY_SLABS_ROWS(h) ((h)->classes * (((h)->cursors + QUARRY_SLABS_ROW - 1u) / QUARRY_SLABS_ROW))
 #define QUARRY_SLABS_ALL 255u /* no fewer than there are classes */
 
 /* What lanes look for, one class after the other, and what they have found: the same of all lanes, but for `place`,
@@ -58,14 +58,14 @@ struct quarry_slabs_need {
     uint32_t chunks; /* of a large block */
     uint32_t size;   /* of a sweep's turn; */
     uint32_t page;   /* where to look; of a sweep: what quarry_slabs_sweep_part has found, */
-    uint32_t first;  /* chunk of a row of vacant ones, */
-    uint32_t row;    /* its length, */
+    uint32_t first;  /* chunk of a row of vacant ones, or how many cursors of a part are done, */
+    uint32_t row;    /* its length, or which rows of these are read, a bit for each lane, */
     uint32_t dirty;  /* whether something fits that the turn is about, */
     uint32_t of;     /* the class whose slots are to be taken there, or h->classes: it seems vacant, */
     uint64_t number; /* and the sum of the part's numbers */
     uint32_t cursor; /* the number of what the group is to fill, or QUARRY_NO_PAGE */
     uint32_t dense;  /* of 32 chunks that were looked at so many were free */
-    uint32_t asked;  /* of the first lane: how many lanes had asked when it began */
+    uint64_t held;   /* of the first lane: what that held when it set `busy` */
     uint32_t tries;  /* to fill one: how many there were; */
     uint32_t seen;   /* whether a chunk was free, as far as is known; */
     uint32_t closes; /* and whether also to close chunks of other classes without a live slot */
@@ -236,47 +236,65 @@ SIMT_FN uint32_t quarry_slabs_is_used(const struct quarry_slabs_need *need, uint
  *   index   of the cursor, which holds `cursor` */
 SIMT_FN int quarry_slabs_has_chunk(const struct quarry_slabs *h, uint32_t index, uint64_t cursor)
 {
-    uint32_t class_ = index / h->cursors;
+    uint32_t number = quarry_slabs_cursor_number(h, index), class_ = index - number * h->classes;
     uint64_t kind = quarry_slabs_kind(h, quarry_slabs_chunk(cursor));
     return quarry_slabs_state(kind) == QUARRY_SLABS_IS_MOVING ||
-           (quarry_slabs_is_bound(kind, class_) &&
-            quarry_slabs_more(kind) == index - class_ * h->cursors + 1u);
+           (quarry_slabs_is_bound(kind, class_) && quarry_slabs_more(kind) == number + 1u);
 }
 
-/* Rows `from` to `to` of cursors: one of a class that serves the group is what is looked for.  What another class's has
- * left becomes free, if the chunk has no live slot: then it can be closed.  Other lanes need not see that yet: the turn
- * is dirty anyway. */
+/* Rows `from` to `to`: a row has eight cursors of one class; so rows go as classes do, and then the next eight.  One of
+ * a class that serves the group is what is looked for.  What another class's has left becomes free, if the chunk has no
+ * live slot: then it can be closed.  Other lanes need not see that yet: the turn is dirty anyway.
+ *
+ * Rows that a class has never reached are not read.  If a cursor there had slots between two passes, its chunk was
+ * bound before the first of them read its kind.  Who bound it had raised the reach before, and the second pass would
+ * have read that.  So it would have read this cursor, too; and if the first one had not, the sums would differ. */
 SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t from, uint32_t to)
 {
-    to *= QUARRY_SLABS_ROW;
-    if (to > need->slabs->classes * need->slabs->cursors) /* the last row may be shorter */
-        to = need->slabs->classes * need->slabs->cursors;
     SIMT_ROLLED
-    for (uint32_t base = from * QUARRY_SLABS_ROW; base < to; base += simt_popc_u32(need->group)) {
+    for (; from < to; from += simt_popc_u32(need->group)) {
         const struct quarry_slabs *h = need->slabs;
-        uint32_t i = base + simt_rank(need->group), class_ = i / h->cursors;
-        int rest = 0, fits = 0, vacant = 0; /* it has some left; for the turn; and there are no others */
-        uint32_t used = 0;
-        if (i < to) {
-            uint64_t now = simt_load_u64(&h->cursor[i], relaxed);
-            uint32_t next = quarry_slabs_next(now), slots = quarry_slabs_slots(h, class_);
-            rest = next < slots;
-            /* Its life, and how far it is: up to 2^16 slots. */
-            quarry_slabs_count_version(need, ~(h->pages.count + i),
-                                       (uint32_t)(now >> QUARRY_SLABS_LIFE) << 20 | (rest ? next : slots));
-            rest = rest && quarry_slabs_has_chunk(h, i, now);
-            fits = rest && quarry_slabs_is_about(need->size, class_);
-            if (rest && class_ != need->class_)
-                used = quarry_slabs_is_used(need, class_, now);
-            vacant = rest && class_ != need->class_ && used == 0;
+        uint32_t row = from + simt_rank(need->group), first = quarry_divide_u32(row, h->classes), reach = 0;
+        if (row < to)
+            reach = quarry_slabs_reach(simt_load_u32(&h->spread[row - first * h->classes], relaxed));
+        need->row = simt_ballot(need->group, reach > first * QUARRY_SLABS_ROW);
+        need->first = 0;
+        SIMT_ROLLED
+        for (; need->first < simt_popc_u32(need->row) * QUARRY_SLABS_ROW;
+             need->first += simt_popc_u32(need->group)) {
+            uint32_t k = need->first + simt_rank(need->group);
+            int rest = 0, fits = 0, vacant = 0; /* it has some left; for the turn; and there are no others */
+            uint32_t used = 0, index = 0, class_ = 0;
+            h = need->slabs;
+            if (k < simt_popc_u32(need->row) * QUARRY_SLABS_ROW && k % QUARRY_SLABS_ROW < h->cursors) {
+                row = from +
+                      simt_popc_u32(need->group &
+                                    ((1u << quarry_kth_set_u32(need->row, k / QUARRY_SLABS_ROW + 1u)) - 1u));
+                first = quarry_divide_u32(row, h->classes);
+                class_ = row - first * h->classes;
+                index = quarry_slabs_cursor(h, class_, first * QUARRY_SLABS_ROW + k % QUARRY_SLABS_ROW);
+                uint64_t now = simt_load_u64(&h->cursor[index], relaxed);
+                uint32_t next = quarry_slabs_next(now), slots = quarry_slabs_slots(h, class_);
+                rest = next < slots;
+                /* Its life, and how far it is: up to 2^16 slots. */
+                quarry_slabs_count_version(need, ~(h->pages.count + index),
+                                           (uint32_t)(now >> QUARRY_SLABS_LIFE) << 20 |
+                                               (rest ? next : slots));
+                rest = rest && quarry_slabs_has_chunk(h, index, now);
+                fits = rest && quarry_slabs_is_about(need->size, class_);
+                if (rest && class_ != need->class_)
+                    used = quarry_slabs_is_used(need, class_, now);
+                vacant = rest && class_ != need->class_ && used == 0;
+            }
+            int serves = rest && !vacant && class_ - need->class_ <= need->wide;
+            uint32_t own = simt_ballot(need->group, serves);
+            need->dirty |= simt_any(need->group, fits || vacant || used > 1u);
+            if (own && need->page == QUARRY_NO_PAGE) /* the smallest class */
+                need->page =
+                    need->slabs->pages.count + simt_shuffle_u32(need->group, index, simt_ctz_u32(own));
+            if (vacant)
+                quarry_slabs_retire(need->slabs, index);
         }
-        int serves = rest && !vacant && class_ - need->class_ <= need->wide;
-        uint32_t own = simt_ballot(need->group, serves);
-        need->dirty |= simt_any(need->group, fits || vacant || used > 1u);
-        if (own && need->page == QUARRY_NO_PAGE) /* the smallest class */
-            need->page = need->slabs->pages.count + simt_shuffle_u32(need->group, i, simt_ctz_u32(own));
-        if (vacant)
-            quarry_slabs_retire(need->slabs, i);
     }
 }
 
@@ -368,8 +386,8 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     need->size = size;
     need->looks = pass;
     uint32_t chunks = need->slabs->pages.count;
-    struct quarry_sweep_items of = quarry_sweep_cut(
-        chunks + QUARRY_SLABS_ROWS(need->slabs->classes * need->slabs->cursors), part, need->slabs->parts);
+    struct quarry_sweep_items of =
+        quarry_sweep_cut(chunks + QUARRY_SLABS_ROWS(need->slabs), part, need->slabs->parts);
     if (of.end > chunks)
         quarry_slabs_sweep_cursors(need, of.first > chunks ? of.first - chunks : 0, of.end - chunks);
     uint32_t to = of.end < chunks ? of.end : chunks;
