@@ -10,10 +10,10 @@
  *              large: a block of `more` chunks begins here; 0: one goes on.
  *     word     63        56       32      31        0     `stride` words for each chunk, one for 32 slots
  *             | class + 1  | 0 | touched |   taken   |     slots that the chunk has not are taken for ever
- *     cursor   63    62     51 50       27 26       0     `cursors` for each class
+ *     cursor   63    62     51 50       27 26       0     of each class one, then of each the second, ...
  *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
  *     spread   31       30    22 21    11 10     0     one for each class
- *             | barren |    0   | reach  |  used   |   how many of its cursors a class uses, and has used at most, less 1:
+ *             | barren |    0   | reach  |  used   |   how many of its cursors a class uses, and has ever used, less 1:
  *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them
  *     hint     63        32 31        0     one for a warp and a class
  *             | id of a word |   bits   |   that seemed clear when somebody last looked

@@ -10,7 +10,6 @@
 #include "quarry/alloc/slabs/slabs_slots.h"
 #include "quarry/alloc/slabs/slabs_sweep.h"
 
-#define QUARRY_SLABS_PEEKS 6u     /* kinds that a short refill tries, one after the other */
 #define QUARRY_SLABS_SAMPLES 4u   /* looks at kinds, each of as many as lanes look, for a free chunk; */
 #define QUARRY_SLABS_WALKS 8u     /* and, in a row that give nothing, for chunks of the class; */
 #define QUARRY_SLABS_LENDERS 256u /* warps whose hints are tried; */
@@ -160,8 +159,9 @@ SIMT_FN uint32_t quarry_slabs_cursor_for(const struct quarry_slabs *h, uint32_t 
     return more * now + (simt_thread() / SIMT_LANES & (now - 1u));
 }
 
-/* Step 3 of a warp that wants one class, at its cheapest: nobody else fills the cursor, and one of two kinds is that of
- * a free chunk.  Or somebody does: then it waits a while, and takes from it.  Else the steps below go on.
+/* Step 3 of a warp that wants one class, at its cheapest: nobody else fills the cursor, and one of two kinds, or of
+ * two others, is that of a free chunk.  Or somebody does: then it waits a while, and takes from it.  Else the steps
+ * below go on.
  *
  * On a GPU this is seldom in an instruction cache, so it is short, and most is for the first lane alone.  It gets what
  * it needs of the heap's struct by value: behind each access that acquires, that would be fetched anew.  Four accesses
@@ -193,16 +193,23 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_refill(uint64_t *cursor, uint64_t *kinds,
             kind = others;
             i = other;
         }
-        SIMT_ROLLED
-        for (uint32_t look = 0; !(now & QUARRY_SLABS_BUSY) && next >= slots && look < QUARRY_SLABS_PEEKS;
-             look++) {
-            if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE &&
-                quarry_slabs_hold_at(&kinds[i], kind, class_)) {
-                chunk = i;
-                break;
-            }
-            i = quarry_random_below(&r, count);
+        const int fills = !(now & QUARRY_SLABS_BUSY) && next >= slots;
+        if (fills && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE &&
+            quarry_slabs_hold_at(&kinds[i], kind, class_))
+            chunk = i;
+        if (fills &&
+            chunk == QUARRY_NO_PAGE) { /* twice in vain is seldom: else all who wait would look themselves */
+            i = simt_mulhi_u32(r.state * 0x85ebca6bu, count);
+            other = simt_mulhi_u32(r.state * 0xc2b2ae35u, count);
             kind = simt_load_u64(&kinds[i], relaxed);
+            others = simt_load_u64(&kinds[other], relaxed);
+            if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_FREE) {
+                kind = others;
+                i = other;
+            }
+            if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE &&
+                quarry_slabs_hold_at(&kinds[i], kind, class_))
+                chunk = i;
         }
         if (chunk == QUARRY_NO_PAGE) {
             if (now & QUARRY_SLABS_BUSY)
