@@ -92,7 +92,7 @@ plant slabs 60 slabs_more.h 'a refill leaves the cursor what it takes' \
 plant slabs 60 slabs_more.h 'a refill does not write the words' \
     '/uint64_t quarry_slabs_refill\(/,/^\}/s/simt_store_u64\(&word\[i\], .*relaxed\);/(void)word;/'
 plant slabs 60 slabs_more.h 'a refill fills a cursor that has slots left' \
-    '/uint64_t quarry_slabs_refill\(/,/^\}/s/ \&\& next >= slots \&\&/ \&\&/'
+    '/uint64_t quarry_slabs_refill\(/,/^\}/s/ \&\& next >= slots;/;/'
 plant slabs 20 slabs_more.h 'a refill does not raise how many cursors the class has reached' \
     's/if \(raise\)/if (0)/'
 aim lanes_of_several_classes_have_slots_of_their_own
