@@ -105,6 +105,7 @@ static uint32_t begin(const struct settings *s, uint32_t *alive)
                 "objects: %" PRIu32 " x %" PRIu32 " copies of the pattern need --width %" PRIu64
                 " and --height %" PRIu64 " at least\n",
                 s->copies, s->copies, (uint64_t)s->copies * p.width, (uint64_t)s->copies * p.height);
+        free(p.cells);
         exit(1);
     }
     for (uint32_t row = 0; row < s->copies; row++)
