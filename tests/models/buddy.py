@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""All schedules of small buddy systems, of 2 and 4 pages: the rules of the paper (Gelado and Garland, PPoPP 2019, section
-4.1), mended as docs/reference/alloc/tbuddy.md says. One step for each atomic; a node's state and its ancestors' change in one
-step, as their locks are held.
+"""All schedules of small buddy systems, of 2 and 4 pages: the rules of the paper (Gelado and Garland, PPoPP 2019,
+section 4.1), mended as docs/reference/alloc/tbuddy.md says, but for what comes while somebody is on its way: that
+takes lanes which ask and free again (tests/blocks/test_buddy.c). One step for each atomic; a node's state and its
+ancestors' change in one step, as their locks are held.
 
 Lanes free blocks that they have at first, or ask for one. No page has two owners. NULL is right only if there was an instant
 since the lane asked at which each free block of its size, or of a larger one, was promised to somebody. Every state must lead

@@ -47,7 +47,8 @@
  *       address inside the block is good, too, less than layout->free_reach bytes behind its first
  *       (quarry_aligned_alloc).
  *       What the caller wrote before happens-before what the next owner does.  Never waits for memory.  Most
- *       families wait for nobody; tbuddy and ualloc wait for bounded sections of others.
+ *       families wait for nobody; tbuddy and ualloc wait for bounded sections of others, and ualloc for
+ *       mallocs that have a claim to a unit, which wait for no free.
  *       A debug build asserts that the block is live, as far as the heap's structures tell.  In any build
  *       `block` may be an address of no live block: then nothing is written outside these structures, and
  *       the call ends.
