@@ -57,7 +57,7 @@ plant slabs 20 slabs_sweep.h 'a proof does not look at cursors' \
     's/if \(of\.end > chunks\)/if (0)/'
 plant slabs 200 slabs_sweep.h 'a proof takes a chunk that moves for one without space' \
     's/return QUARRY_SLABS_SAW_VACANT \| QUARRY_SLABS_SAW_MOVING;/return 0;/'
-plant slabs 200 slabs_sweep.h 'a proof reads once' \
+plant slabs 1200 slabs_sweep.h 'a proof reads once' \
     's/plan\.kinds = 2;/plan.kinds = 1;/'
 plant slabs 20 slabs_sweep.h 'a proof does not look at what was touched' \
     's/saw \|= QUARRY_SLABS_SAW_TOUCHED;/saw |= 0;/'
@@ -110,7 +110,7 @@ plant churn 60 slabs_sweep.h 'levels: a proof does not look at the last chunk' \
     's/\? of\.end : chunks;/? of.end : chunks - 1u;/'
 plant churn 60 slabs_sweep.h 'levels: a proof reads every other word of a chunk' \
     's/words -= \(int32_t\)step, word \+= step/words -= 2 * (int32_t)step, word += 2 * step/'
-plant churn 60 slabs_sweep.h 'levels: lanes that read a chunk together each begin with its first word' \
+plant churn 200 slabs_sweep.h 'levels: lanes that read a chunk together each begin with its first word' \
     's/h->stride \+ at\]/h->stride + 0 * at]/'
 aim null_of_many_sizes_means_that_nothing_is_left
 plant churn 0 slabs_more.h 'levels: nobody looks for slots of larger classes' \
