@@ -276,6 +276,8 @@ SIMT_FN uint64_t quarry_line_of_object(void)
     SIMT_STATIC_ASSERT(QUARRY_OFFSET_OF(type, name) % SIMT_ALIGNOF(kind) == 0,                               \
                        "field " #name " of type " #type                                                      \
                        " must stand before fields that are aligned to less");                                \
+    SIMT_STATIC_ASSERT(SIMT_ALIGNOF(kind) <= QUARRY_SCHEMA_SLOTS,                                            \
+                       "field " #name " of type " #type " is aligned to at most 64 bytes, as blocks are");   \
     QUARRY_SCHEMA_UNUSED SIMT_FN kind *type##_##name##_at(quarry_object self, uint32_t element)              \
     {                                                                                                        \
         const uint32_t bytes = (uint32_t)sizeof(kind);                                                       \

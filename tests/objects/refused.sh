@@ -32,6 +32,10 @@ a='#define A(FIELD, T) FIELD(T, double, x) FIELD(T, char, c)'
 look '' "$a" '#define WORLD(TYPE) TYPE(a, object, A)'
 look 'field x of type a must stand before' '#define A(FIELD, T) FIELD(T, char, c) FIELD(T, double, x)' \
     '#define WORLD(TYPE) TYPE(a, object, A)'
+look '' 'struct wide { _Alignas(64) char c[64]; };' '#define A(FIELD, T) FIELD(T, struct wide, x)' \
+    '#define WORLD(TYPE) TYPE(a, object, A)'
+look 'field x of type a is aligned to at most 64 bytes' 'struct wide { _Alignas(128) char c[128]; };' \
+    '#define A(FIELD, T) FIELD(T, struct wide, x)' '#define WORLD(TYPE) TYPE(a, object, A)'
 look '' "$a" '#define B(FIELD, T) FIELD(T, double, y)' '#define WORLD(TYPE) TYPE(a, object, A) TYPE(b, a, B)'
 look 'objects of type b have at least one field' "$a" '#define B(FIELD, T)' \
     '#define WORLD(TYPE) TYPE(a, object, A) TYPE(b, object, B)'
