@@ -9,7 +9,8 @@ a live slot is free. Who says that there is no slot must have seen an instant wi
 
 A lane may also give a slot that another lane has, as who frees a block twice does: it looks while the slot is taken, and
 gives it at any time after that. Then slots are in two hands. But what is said of the end holds, and who has a slot
-that is free only frees another's.
+that is free only frees another's.  (Not of two such gives that have read a type of more slots than the block has by
+then: core/blocks.h says what is left wrong.  The case is (3, 2), 1, (a + (new(1, 2),), a, (AGAIN,), (AGAIN,)).)
 
     blocks.py             cases of few states
     blocks.py all         all

@@ -57,12 +57,17 @@
  *   Nobody waits.  A try in vain is due to another's take, give or look.
  *
  * Slots that are given twice.  Who gives a slot that it does not have may come at any time: when another has it, when
- * the block is free, or has another type.  Then another's slot is free.  Nothing else goes wrong:
+ * the block is free, or has another type.  Then another's slot is free.  Else one such give makes nothing wrong:
  *   - What a give has read of the type only tells it to look.  It looks, too, if the free slots are those from 0 on:
  *     they may be all of another type.
  *   - The bitmap that changes is the one of the type that the kind has at that moment.  Of two thieves one finds one.
  *   - A claim overwrites bits that say nothing while the block has no kind.  So nobody can take them for slots that are
  *     all free, and end the block before it has begun.
+ * One thing is left: two such gives that have read the type of a former life, which had more slots, and come in the
+ * next one.  If the first sets a bit from N on, which says nothing but stays, the second takes it for a free slot, and
+ * does not look.  Then the block may have free slots and not be on, or all free and not be put into `free`, until those
+ * who have its other slots have given all of them.  Proofs still see its slots; quarry_blocks_faults counts it.  To
+ * look at each give would mend it, and cost each a load that waits.
  * (In the paper who changes `slots` toggles `active`, of a type that was read before.  If that is wrong once, the
  * bitmap is wrong for ever.)
  * tests/models/blocks.py goes through all schedules of small cases, with slots that are given twice at any time.
