@@ -195,7 +195,7 @@ enum { quarry_number_of_object = -1 };
 #define QUARRY_OFFSET_OF(type, field)                                                                        \
     ((uint32_t) __builtin_offsetof(struct quarry_fields_of_##type, field) - QUARRY_SCHEMA_BEFORE)
 #define QUARRY_SCHEMA_BLOCK_BYTES                                                                            \
-    (QUARRY_SCHEMA_SLOTS * (QUARRY_OBJECT_MOST_BYTES + 1u - (uint32_t)sizeof(union quarry_schema_least)))
+    (QUARRY_SCHEMA_SLOTS * (QUARRY_OBJECT_MOST_BYTES + 2u - (uint32_t)sizeof(union quarry_schema_least)))
 
 /* ---- how QUARRY_SCHEMA works: a pass over all types for each thing that it defines ---- */
 
@@ -209,6 +209,7 @@ enum { quarry_number_of_object = -1 };
 #define QUARRY_SCHEMA_LEAST(...) QUARRY_SCHEMA_LEAST_(__VA_ARGS__, concrete, )
 #define QUARRY_SCHEMA_CAPACITY(...) QUARRY_SCHEMA_CAPACITY_(__VA_ARGS__, concrete, )
 #define QUARRY_SCHEMA_CODE(...) QUARRY_SCHEMA_CODE_(__VA_ARGS__, concrete, )
+#define QUARRY_SCHEMA_CODE_OF(type, ...) QUARRY_SCHEMA_CODE_OF_(type, __VA_ARGS__, 1, )
 #define QUARRY_SCHEMA_LINE(...) QUARRY_SCHEMA_LINE_(__VA_ARGS__, concrete, )
 #define QUARRY_SCHEMA_DERIVED(...) QUARRY_SCHEMA_DERIVED_(__VA_ARGS__, concrete, )
 #define QUARRY_SCHEMA_TYPE(...) QUARRY_SCHEMA_TYPE_(__VA_ARGS__, concrete, )
@@ -238,9 +239,10 @@ enum { quarry_number_of_object = -1 };
     SIMT_STATIC_ASSERT(QUARRY_BYTES_OF(type) <= QUARRY_OBJECT_MOST_BYTES,                                    \
                        "an object of type " #type " has at most 16368 bytes");
 
-/* The least of all, as the greatest of what is left to the most. */
+/* The least of all, as the greatest of what is left to the most, and one; an abstract type has none of that. */
 #define QUARRY_SCHEMA_LEAST_(type, base, FIELDS, kind, ...)                                                  \
-    char type[1u + (QUARRY_SCHEMA_CONCRETE_##kind ? QUARRY_OBJECT_MOST_BYTES - QUARRY_BYTES_OF(type) : 0u)];
+    char type[1u +                                                                                           \
+              (QUARRY_SCHEMA_CONCRETE_##kind ? QUARRY_OBJECT_MOST_BYTES + 1u - QUARRY_BYTES_OF(type) : 0u)];
 
 #define QUARRY_SCHEMA_FIT(type) (QUARRY_SCHEMA_BLOCK_BYTES / (QUARRY_BYTES_OF(type) + !QUARRY_BYTES_OF(type)))
 #define QUARRY_SCHEMA_CAPACITY_(type, base, FIELDS, kind, ...)                                               \
@@ -256,7 +258,13 @@ enum { quarry_number_of_object = -1 };
 
 #define QUARRY_SCHEMA_CODE_(type, base, FIELDS, kind, ...)                                                   \
     +((QUARRY_BYTES_OF(type) * 128u + QUARRY_CAPACITY_OF(type) * 2u + QUARRY_SCHEMA_CONCRETE_##kind) *       \
-      (0x9e3779b1u * (2u * (uint32_t)quarry_number_of_##type + 1u) ^ (uint32_t)quarry_number_of_##base))
+      (0x9e3779b1u * (2u * (uint32_t)quarry_number_of_##type + 1u) ^ (uint32_t)quarry_number_of_##base))     \
+        FIELDS(QUARRY_SCHEMA_CODE_OF, type)
+
+/* Fields differ by their sizes, and by the lengths of their names: the compiler knows no more of a text. */
+#define QUARRY_SCHEMA_CODE_OF_(type, kind, name, elements, ...)                                              \
+    +(((uint32_t)sizeof(kind) * 64u + (uint32_t)sizeof #name) * 64u + (uint32_t)sizeof #kind) *              \
+        (0x85ebca6bu * (2u * QUARRY_OFFSET_OF(type, name) + 1u) ^ (uint32_t)quarry_number_of_##type)
 
 /* The types that a type derives from, and itself, as bits; and with them those that derive from it. */
 #define QUARRY_SCHEMA_LINE_(type, base, ...)                                                                 \

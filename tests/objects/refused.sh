@@ -44,6 +44,7 @@ look 'an object of type b has at most 64 times' "$a" '#define B(FIELD, T) FIELD(
 look '' "$a" '#define B(FIELD, T) FIELD(T, double, y, 72)' '#define WORLD(TYPE) TYPE(a, object, A) TYPE(b, object, B)'
 look 'an object of type b has at most 16368 bytes' '#define A(FIELD, T) FIELD(T, double, x, 100)' \
     '#define B(FIELD, T) FIELD(T, double, y, 2047)' '#define WORLD(TYPE) TYPE(a, object, A) TYPE(b, object, B)'
+look '' '#define A(FIELD, T) FIELD(T, double, x, 2046)' '#define WORLD(TYPE) TYPE(a, object, A)'
 look 'schema world has a type that is not abstract' "$a" '#define WORLD(TYPE) TYPE(a, object, A, abstract)'
 sixteen="#define SIXTEEN(TYPE, p) $(for i in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do printf 'TYPE(p##%s, object, A) ' $i; done)"
 look '' "$a" "$sixteen" '#define WORLD(T) SIXTEEN(T, a) SIXTEEN(T, b) SIXTEEN(T, c) SIXTEEN(T, d)'
