@@ -21,7 +21,7 @@ void *room(uint64_t bytes)
 {
     void *memory = calloc(1, bytes);
     if (!memory) {
-        fputs("objects: no memory for the check\n", stderr);
+        fputs("objects: not enough memory on the host\n", stderr);
         exit(1);
     }
     return memory;

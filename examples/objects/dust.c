@@ -36,7 +36,8 @@ static double per_step(const struct settings *s, struct objects *o, const struct
                 must(quarry_launch(loop, &s->target, quarry_grid_for(all->motes), all));
             else
                 do_all(o, VIEWS(dust_move), all);
-        time = stop(watch) / (times ? times : 1);
+        const double all_times = stop(watch);
+        time = times ? all_times / times : 0;
     }
     return time;
 }

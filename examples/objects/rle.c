@@ -16,17 +16,28 @@ static _Noreturn void refuse(const char *file, const char *why)
     exit(1);
 }
 
+/* Reads what is left of a line. */
+static void skip_line(FILE *in)
+{
+    int c;
+    do
+        c = getc(in);
+    while (c != '\n' && c != EOF);
+}
+
 /* The line `x = 3, y = 3, rule = B3/S23`, behind those that begin with #. */
 static struct pattern read_head(FILE *in, const char *file)
 {
     struct pattern p = {0, 0, NULL};
     char line[1024], rule[64] = "";
-    do
+    do {
         if (!fgets(line, sizeof line, in))
             refuse(file, "it has no line such as \"x = 3, y = 3, rule = B3/S23\"");
-    while (line[0] == '#' || line[0] == '\n' || line[0] == '\r');
+        if (!strchr(line, '\n'))
+            skip_line(in);
+    } while (line[0] == '#' || line[0] == '\n' || line[0] == '\r');
     const int read =
-        sscanf(line, " x = %" SCNu32 " , y = %" SCNu32 " , rule = %63s", &p.width, &p.height, rule);
+        sscanf(line, " x = %9" SCNu32 " , y = %9" SCNu32 " , rule = %63s", &p.width, &p.height, rule);
     if (read < 2 || p.width < 1 || p.width > PATTERN_MOST || p.height < 1 || p.height > PATTERN_MOST)
         refuse(file, "it has no line such as \"x = 3, y = 3, rule = B3/S23\"");
     if (read == 3 && strcmp(rule, "B3/S23") != 0 && strcmp(rule, "b3/s23") != 0 && strcmp(rule, "23/3") != 0)
