@@ -8,6 +8,8 @@
 
 /* ---- tables ---- */
 
+#define TABLE_MOST ((uint64_t)1 << 31) /* places have numbers of 32 bits */
+
 static uint32_t table_places(uint64_t most)
 {
     uint32_t places = 64; /* so that all arrays are aligned */
@@ -57,6 +59,16 @@ static void turn(struct objects *o, int look)
 
 /* ---- all backings ---- */
 
+/* Ends the program if there are more than a heap or a table has numbers for. */
+static void must_fit(uint64_t wanted, uint64_t most, const char *what)
+{
+    if (wanted <= most)
+        return;
+    fprintf(stderr, "objects: so many objects need %" PRIu64 " %s, but there can be at most %" PRIu64 "\n",
+            wanted, what, most);
+    exit(1);
+}
+
 struct objects make_objects(const struct settings *s, const struct quarry_schema *schema,
                             const uint64_t *most, uint64_t pages)
 {
@@ -64,6 +76,7 @@ struct objects make_objects(const struct settings *s, const struct quarry_schema
     struct quarry_heap_options options = QUARRY_HEAP_OPTIONS_INIT;
     options.target = s->target;
     if (s->backing == OBJECTS) {
+        must_fit(pages, QUARRY_BLOCKS_MOST, "blocks in the heap");
         options.schema = schema;
         options.pages = pages;
     } else {
@@ -71,6 +84,7 @@ struct objects make_objects(const struct settings *s, const struct quarry_schema
         o.tables->turn = 1;
         for (uint32_t i = 0; i < schema->type_count; i++)
             if (!schema->types[i].is_abstract) {
+                must_fit(most[i], TABLE_MOST, "places in a table");
                 o.tables->of[i] = make_table(&o, i, most[i]);
                 options.pool_bytes += most[i] * (schema->types[i].bytes + 64u);
             }

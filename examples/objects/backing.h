@@ -274,7 +274,7 @@ struct objects {
     void *memory[QUARRY_SCHEMA_TYPES]; /* of each type's table */
 };
 
-/* None yet.
+/* None yet.  Ends the program with a sentence if there is no room for so many.
  *   most    of each type: so many objects can there be at a time, with those that the same launch deletes
  *   pages   of a heap of typed objects */
 struct objects make_objects(const struct settings *settings, const struct quarry_schema *schema,

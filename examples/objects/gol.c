@@ -180,9 +180,9 @@ int gol(const struct settings *s)
         [quarry_number_of_candidate] = 2 * (uint64_t)cells,
     };
     const uint64_t pages = cells / QUARRY_CAPACITY_OF(cell) + 2 * (cells / QUARRY_CAPACITY_OF(alive)) + 1024;
+    struct objects o = make_objects(s, &gol_schema, most, pages);
     uint32_t *places = room(sizeof *places * (uint64_t)cells);
     const uint32_t first = begin(s, places);
-    struct objects o = make_objects(s, &gol_schema, most, pages);
     int wrong = 0;
     uint32_t *alive = make(&s->target, sizeof *alive * ((uint64_t)first + 1));
     must(quarry_memory_copy(&s->target, alive, places, sizeof *alive * (uint64_t)first));

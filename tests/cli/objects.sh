@@ -102,6 +102,21 @@ refuses '--steps is not for linux-scalability' linux-scalability --steps 5
 refuses '--seed is not for dust' dust --seed 5
 refuses '--fragmentation is not for nbody' nbody --fragmentation
 refuses '--backend is "gpu": it must be cuda or cpu' gol --backend gpu
+# too_many SENTENCE ARGUMENT...
+too_many() {
+    local sentence=$1
+    shift
+    run 1 "$@" --backend "$backend"
+    same "$(cat "$err")" "objects: so many objects need $sentence" "too many: $*"
+}
+blocks='blocks in the heap, but there can be at most 67108863'
+places='places in a table, but there can be at most 2147483648'
+too_many "356068642 $blocks" wa-tor --width 65535 --height 65535
+too_many "352791141 $blocks" gol --width 65535 --height 65535
+too_many "536870912 $blocks" linux-scalability --threads 16777216 --objects 1024
+too_many "4294836225 $places" wa-tor --width 65535 --height 65535 --backing soa
+too_many "4294836225 $places" gol --width 65535 --height 65535 --backing aos
+too_many "17179869184 $places" linux-scalability --threads 16777216 --objects 1024 --backing aos
 # no_pattern SENTENCE TEXT: a file with that text is none.
 no_pattern() {
     # shellcheck disable=SC2059 # it is a format
