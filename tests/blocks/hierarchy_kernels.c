@@ -78,6 +78,15 @@ SIMT_KERNEL(hierarchy_look, struct hierarchy_case, a)
         (void)simt_add_u32(&a.counts[HIERARCHY_IN], 1, relaxed);
     }
     wrong(&a, a.counts[HIERARCHY_IN] != expected);
+    for (uint32_t i = 0; i < a.shape.count; i += i / 64u + 1u) { /* all of small ones, some of large ones */
+        uint32_t first = i / QUARRY_HIERARCHY_BITS * QUARRY_HIERARCHY_BITS, turn = 0;
+        while (turn < QUARRY_HIERARCHY_BITS && (first + (i + turn) % QUARRY_HIERARCHY_BITS >= a.shape.count ||
+                                                a.parity[first + (i + turn) % QUARRY_HIERARCHY_BITS] == 0))
+            turn++;
+        wrong(&a, quarry_hierarchy_beside(&a.shape, a.words, i) !=
+                      (turn < QUARRY_HIERARCHY_BITS ? first + (i + turn) % QUARRY_HIERARCHY_BITS
+                                                    : QUARRY_NO_NUMBER));
+    }
     for (uint32_t i = 0; i < expected; i++) { /* and none of them twice */
         uint32_t number = quarry_hierarchy_find(&a.shape, a.words, quarry_mix_u32(i));
         if (number == QUARRY_NO_NUMBER || a.parity[number] != 1 ||

@@ -291,6 +291,8 @@ plant hierarchy 100 hierarchy.h 'the level above the second is not toggled' '/qu
 plant hierarchy 100 hierarchy.h 'a claim does not toggle the level above' '/quarry_hierarchy_claim_some\(/,/^\}/s/quarry_hierarchy_carry\(.*/;/'
 plant hierarchy 100 hierarchy.h 'a claim has what another has taken' '/quarry_hierarchy_claim_some\(/,/^\}/s/return before \& bits/return bits/'
 plant hierarchy 100 hierarchy.h 'the next number is looked for in one word' '/quarry_hierarchy_next\(/,/^\}/s/\} else if \(QUARRY_HIERARCHY_FLAT \? .*\) \{/} else if (1) {/'
+plant hierarchy 100 hierarchy.h 'what is beside is looked for from the first on' \
+    '/ quarry_hierarchy_beside\(/,/^\}/s/quarry_hierarchy_bit\(word, .*\);/quarry_hierarchy_bit(word, 0);/'
 
 # Blocks of slots.  Not here, as no few schedules come to them: a type that is read before slots are got, slots of
 # another type that are not announced, slots behind the last that count, and a block that is given whole and stays
@@ -325,6 +327,7 @@ plant slots 100 blocks.h 'a block that is given whole stays in allocated' \
     '/int quarry_blocks_end\(/,/^\}/s/quarry_hierarchy_flip\(.*bits\)/bits/'
 plant slots 20 blocks_take.h 'who comes claims a block, whatever has room' \
     '/ quarry_blocks_take\(/,/^\}/{s/int fresh = .*/int fresh = 1;/;s/fresh = \(other.*/fresh = 1;/}'
+plant slots 20 blocks_take.h 'who has used up its place leaves half of each block' 's/far = other\.near == 0;/far = 0;/'
 plant slots 4000 flights.h 'nobody waits for flights' 's/while \(land && /while (0 \&\& /'
 plant slots 4000 flights.h 'flights that began since are not counted' '/quarry_flights_begun\(/,/^\}/s/sum \+= /sum += 0 */'
 

@@ -192,6 +192,16 @@ SIMT_KERNEL(slots_fill, struct slots_case, a)
     a.kept[simt_thread()] = take(&a, a.type);
 }
 
+SIMT_KERNEL(slots_many, struct slots_case, a)
+{
+    const uint32_t all = ~(uint32_t)0;
+    for (uint32_t i = 0; i < a.rounds; i++) {
+        simt_sync(all);
+        uint32_t slot = quarry_blocks_new(&a.blocks, all, quarry_blocks_kind(a.type, a.capacity[a.type]));
+        a.kept[i * simt_threads() + simt_thread()] = took(&a, slot, a.type);
+    }
+}
+
 SIMT_KERNEL(slots_drain, struct slots_case, a)
 {
     uint32_t slot = a.kept[simt_threads() - 1u - simt_thread()];

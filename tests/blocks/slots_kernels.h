@@ -44,7 +44,8 @@ SIMT_KERNEL_DECLARE(slots_again);
 SIMT_KERNEL_DECLARE(slots_foreign);
 SIMT_KERNEL_DECLARE(slots_twice); /* slots are given twice, while others take them and give them */
 SIMT_KERNEL_DECLARE(slots_fill);  /* each lane takes one slot of a type */
-SIMT_KERNEL_DECLARE(slots_drain); /* and gives back what another took */
+SIMT_KERNEL_DECLARE(slots_many);  /* full warps: all lanes of each take one together, `rounds` times */
+SIMT_KERNEL_DECLARE(slots_drain); /* each gives back what another took */
 /* One lane: who takes all slots of the only block has them, though one was given when the block was free. */
 SIMT_KERNEL_DECLARE(slots_free);
 /* One lane, and one block: who looks for another type in a sweep about type 1 has not read all of the part. */

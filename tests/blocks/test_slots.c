@@ -296,6 +296,18 @@ static void many(void **state)
     }
 }
 
+/* How many blocks have a type. */
+static uint32_t made(const struct slots_case *c)
+{
+    struct quarry_target p = test_plain(target);
+    uint32_t count = 0, kind;
+    for (uint32_t block = 0; block < c->blocks.shape.count; block++) {
+        assert_ok(quarry_memory_copy(&p, &kind, quarry_blocks_word(&c->blocks, block), sizeof kind));
+        count += kind != 0;
+    }
+    return count;
+}
+
 /* Lanes that come all at once to blocks that are all free: how many blocks they take, and how many they need. */
 static uint32_t used, needed;
 static void burst(uint64_t seed)
@@ -309,11 +321,7 @@ static void burst(uint64_t seed)
     all.bug_depth = 0; /* by priorities they would come one after the other */
     begin(&c, count, threads);
     test_run(&slots_fill, &all, threads / 128, 128, 0, &c);
-    for (uint32_t block = 0; block < count; block++) {
-        uint32_t kind;
-        assert_ok(quarry_memory_copy(&p, &kind, quarry_blocks_word(&c.blocks, block), sizeof kind));
-        used += kind != 0;
-    }
+    used += made(&c);
     needed += least;
     test_run(&slots_drain, &p, threads / 128, 128, 0, &c);
     assert_int_equal(end(&c), 0);
@@ -337,6 +345,37 @@ static void a_cold_burst_takes_few_blocks(void **state)
     target.seed = 0;
 }
 
+/* Warps whose lanes take slots together, again and again: more than the blocks near the warps' own places have. */
+static void few_warps(uint64_t seed, uint32_t warps, uint32_t capacity)
+{
+    struct slots_case c = {.capacity = {capacity, 1, 1}, .rounds = 400};
+    const uint32_t lanes = warps * SIMT_LANES, slots = lanes * c.rounds, least = (slots - 1u) / capacity + 1u;
+    struct quarry_target p = test_plain(target);
+    begin(&c, 3 * least, slots);
+    target.seed = seed; /* without bug_depth: by priorities warps would come one after the other */
+    test_run(&slots_many, &target, 1, lanes, 0, &c);
+    const uint32_t count = made(&c);
+    print_message("%" PRIu32 " warps, %" PRIu32 " slots a block, seed %" PRIu64 ": %" PRIu32
+                  " blocks, of which %" PRIu32 " are needed\n",
+                  warps, capacity, seed, count, least);
+    assert_in_range(4 * count, 4 * least, 5 * least);
+    test_run(&slots_drain, &p, c.rounds, lanes, 0, &c);
+    assert_int_equal(end(&c), 0);
+    target.seed = 0;
+}
+
+static void many_of_few_warps_lie_in_few_blocks(void **state)
+{
+    static const uint32_t capacities[] = {64, 60, 46, 33};
+    (void)state;
+    if (QUARRY_HIERARCHY_ROTATION != QUARRY_ROTATION_HASHED || getenv("QUARRY_WEAK")) /* as above */
+        skip();
+    for (uint32_t i = 0; i < sizeof capacities / sizeof *capacities; i++)
+        for (uint32_t warps = 1; warps <= 4; warps++)
+            for (uint32_t seeds = 2; seeds-- > 0;)
+                few_warps(test_on_cuda(&target) ? 0 : seeds, warps, capacities[i]); /* 0: the fast mode */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +389,7 @@ int main(void)
         test_with_seeds(all_slots_are_had_and_no_more, &target),
         cmocka_unit_test(many),
         test_with_seeds(a_cold_burst_takes_few_blocks, &target),
+        test_with_seeds(many_of_few_warps_lie_in_few_blocks, &target),
     };
     target = test_target();
     return cmocka_run_group_tests_name("slots", tests, NULL, NULL) != 0;

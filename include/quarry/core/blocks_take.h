@@ -189,6 +189,7 @@ SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *
     for (uint32_t i = 0; i < QUARRY_BLOCKS_ROUNDS * 8u && lot.slots == 0; i++) {
         int own = tried == ~(uint32_t)0; /* the first look is at the warp's own place */
         int fresh = !own && tried >= tries;
+        int far = 0; /* no block near the warp's own place is free */
         uint64_t left = 0;
         if (lot.block != QUARRY_NO_BLOCK) {
             fresh = quarry_hierarchy_has(&b->shape, spare, lot.block);
@@ -203,12 +204,20 @@ SIMT_FN struct quarry_blocks_lot quarry_blocks_take(const struct quarry_blocks *
             if (QUARRY_HIERARCHY_ROTATION == QUARRY_ROTATION_HASHED && much && own && other.top != 0) {
                 hint.top = hint.near;
                 fresh = (other.near & quarry_hierarchy_own(simt_mulhi_u32(hash, b->shape.count))) != 0;
+                far = other.near == 0;
             }
             if (!fresh)
                 lot.block = quarry_hierarchy_find_by(&b->shape, active, hash, hint, &word);
             if (lot.block == QUARRY_NO_BLOCK) {
                 fresh = 1;
                 lot.block = quarry_hierarchy_find_by(&b->shape, spare, hash, other, &word);
+                /* Who comes there again finds the rest of what it made there, as near its place.  Else a warp that
+                 * has used up its place would leave a part of each block. */
+                if (far && lot.block != QUARRY_NO_BLOCK) {
+                    uint32_t beside = quarry_hierarchy_beside(&b->shape, active, lot.block);
+                    fresh = beside == QUARRY_NO_BLOCK;
+                    lot.block = fresh ? lot.block : beside;
+                }
             }
         }
         if (lot.block != QUARRY_NO_BLOCK && fresh)

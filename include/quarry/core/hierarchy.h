@@ -200,6 +200,17 @@ SIMT_FN int quarry_hierarchy_has(const struct quarry_hierarchy *h, const uint64_
     return (word & quarry_hierarchy_own(number)) != 0;
 }
 
+/* A number of the same word of level 0 that seems to be in, the first from that one on, around; or QUARRY_NO_NUMBER. */
+SIMT_FN uint32_t quarry_hierarchy_beside(const struct quarry_hierarchy *h, const uint64_t *words,
+                                         uint32_t number)
+{
+    uint64_t word = simt_load_u64(&words[h->leaves + number / QUARRY_HIERARCHY_BITS], relaxed);
+    if (word == 0)
+        return QUARRY_NO_NUMBER;
+    return number / QUARRY_HIERARCHY_BITS * QUARRY_HIERARCHY_BITS +
+           quarry_hierarchy_bit(word, number % QUARRY_HIERARCHY_BITS);
+}
+
 /* The smallest number from `number` on that is in, or QUARRY_NO_NUMBER.  Exact while nobody changes the bitmap. */
 SIMT_FN uint32_t quarry_hierarchy_next(const struct quarry_hierarchy *h, const uint64_t *words,
                                        uint32_t number)
