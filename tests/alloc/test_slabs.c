@@ -675,7 +675,20 @@ static void null_never_comes_of_a_larger_slot_that_moves(void **state)
     for_each_proof(borrows);
 }
 
-/* As many threads as slots, each of which holds at most one: then all slots are taken, by one class after another. */
+/* Clears all hints of the heap. */
+static void forget_hints(void)
+{
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    static const uint64_t none[64];
+    assert_in_range(h->hints, 1, 64);
+    assert_ok(quarry_memory_copy(&f.target, h->hint, none, h->hints * sizeof *none));
+}
+
+/* As many threads as slots, each of which holds at most one: then all slots are taken, by one class after another.
+ *
+ * A hint that the class before has left leads into a chunk of that class, and who goes there has a slot by mistake, for
+ * a moment.  Meanwhile the chunk can't be closed, so NULL may come although each thread would have a slot:
+ * docs/reference/alloc/slabs.md.  (Seed 13673 shows it.)  So where such hints are kept that is not judged. */
 static void churns(void)
 {
     static const uint64_t bytes[] = {16, 48, 16, 100, 31, 512};
@@ -688,7 +701,12 @@ static void churns(void)
             expect_equal(threads, (1 + seed % 2) * (CHUNK / quarry_round_up(f.device.bytes, 16)));
             f.device.turns = seed ? 3 : 100;
             f.device.hold = (uint32_t)(seed % 4) * 3;
-            expect_equal(run(&promise_churn, threads).nulls, 0);
+            const int keeps = i > 0 && seed / 2 % 4 == 3;
+            if (!keeps)
+                forget_hints();
+            const uint64_t nulls = run(&promise_churn, threads).nulls;
+            if (!keeps)
+                expect_equal(nulls, 0);
             expect_empty();
             expect_equal(run(&promise_malloc, threads).nulls, 0);
             expect_equal(slots(f.device.bytes), 0);
