@@ -25,8 +25,8 @@
  *   A cursor that both saw equally far, in one life, gave nothing between them: so a slot that it had given before, and
  *   that the second pass saw taken, was live between them, and its chunk was not empty.
  *   So whatever there was between the passes was in one of the words, and no chunk was on its way.
- * A slot that a malloc under way has taken by a stale hint, and is about to give back, counts as taken: a lane that has
- * no block yet holds one at most.
+ * A slot that a malloc under way has taken by a stale hint, and is about to give back, counts as taken, and its chunk
+ * as one that has a live slot: a lane that has no block yet holds one at most, of whatever class.
  *
  * Order.  Kinds are stored with release, words and cursors that make a chunk closed or retired are changed with
  * release, and a pass ends with a fence.  So if the first pass sees a step of somebody's change, the second sees the
