@@ -47,7 +47,7 @@ if [ "${3:-}" = pages ]; then
     plant ouro 60 chunk_pages.h 'who parks the first page makes no token' '/^SIMT_FN void quarry_chunk_enter\(/,/^}/s/quarry_chunk_count\(before\) == 0 \|\|/0 ||/'
     plant ouro 60 chunk_pages.h 'a token is lost though pages are left' '/^SIMT_FN uint32_t quarry_chunk_take\(/,/^}/s/\(void\)quarry_chunk_place\(p, chunk, &ticket\);/;/'
     plant ouro 60 ouro_pages.h 'a take waits for its own slot' \
-        's/vain < QUARRY_OURO_ALIGN$/1/;s/quarry_index_queue_late\(&queue, ticket, vain, QUARRY_OURO_WAIT\)/(ticket \& queue.mask)/'
+        's/int around = vain >= QUARRY_OURO_WAIT/int around = 0/'
     finish
 fi
 

@@ -176,6 +176,7 @@ plant queue 100 index_queue.h 'a number is taken out of the middle, whatever is 
     's/simt_cas_u32\(&q->slot\[at\], index, QUARRY_NO_INDEX, acquire\) != index/simt_exchange_u32(\&q->slot[at], QUARRY_NO_INDEX, acquire) == QUARRY_NO_INDEX/'
 plant queue 100 index_queue.h 'who takes out of the middle draws no ticket' '/\(void\)quarry_index_queue_front\(q, 1\);/d'
 plant queue 100 index_queue.h 'each who finds the oldest number moves the front' 's/if \(last - ticket - 1u < now - ticket\)/if (0)/'
+plant queue 100 index_queue.h 'front is moved for numbers that are near' 's/!quarry_index_queue_apart\(q, oldest, now\)/ahead == 0/'
 plant queue 100 index_queue.h 'the oldest number is the first that was seen' '/^SIMT_FN int quarry_index_queue_oldest/,/^}/s/\*oldest = newest - some;/*oldest = newest;/'
 plant queue 4000 chunks.h 'a fresh number in vain is not given back' 's/\(void\)simt_sub_u32\(fresh, n - got, relaxed\);/(void)got;/'
 plant transit 100 chunks.h 'the store is empty though others are in transit' 's/ && \(word & QUARRY_CHUNKS_TRANSIT\) == 0;/;/'

@@ -74,15 +74,18 @@ SIMT_KERNEL(queue_drifts, struct queue_case, a)
         return;
     a.queue.ends->count = a.ticket;
     for (uint32_t round = 0; round < a.rounds; round++) {
-        uint32_t hold = a.hold % slots, old, late;
+        uint32_t hold = a.hold % slots, near = slots / 64u, old, late, far;
+        far = hold > near && slots - hold + 1u >= near;
         (void)quarry_index_queue_back(&a.queue, a.hold);
         for (uint32_t i = 0; i < a.numbers; i++)
             have_next(&a);
         old = quarry_index_queue_front(&a.queue, 0);
         late = quarry_index_queue_front(&a.queue, hold != 0);
-        wrong += quarry_index_queue_align(&a.queue, late) != (hold > 1u);
+        wrong += (uint32_t)quarry_index_queue_align(&a.queue, late) != far;
+        if (!far)
+            (void)quarry_index_queue_front(&a.queue, hold - (hold != 0)); /* near ones: nobody moved it */
         wrong += quarry_index_queue_front(&a.queue, 0) != old + hold;
-        wrong += hold > 1u && !quarry_index_queue_align(&a.queue, late); /* once, and others draw again */
+        wrong += far && !quarry_index_queue_align(&a.queue, late); /* once, and others know */
         for (uint32_t i = 0; i < a.numbers; i++)
             have_next(&a);
     }

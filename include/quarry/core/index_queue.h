@@ -16,9 +16,9 @@
  * empty looks a few times and then at the slots around it, nearest first; a put likewise, or it gives up at once.
  * It goes around again and again, each time twice as far.  For a number may come to a slot that it has just seen empty:
  * of who went on to the end, that would cost a way around the ring.
- * Where puts may be late because their lanes are slow, a take looks behind itself first (quarry_index_queue_late): to
- * take a number that has a ticket to come leaves an empty slot for that taker, and so on without an end, while the late
- * number stays behind all of them.
+ * Where puts may be late because their lanes are slow, a take should look behind itself first, as quarry_ouro_take_ring
+ * does: to take a number that has a ticket to come leaves an empty slot for that taker, and so on without an end, while
+ * the late number stays behind all of them.
  * Puts and takes have as many tickets, so mostly the ticket's own slot is the right one.  Tickets may wrap.
  *
  * No number is lost or had twice: it leaves a slot by an exchange, or by a compare-exchange that names it, and
@@ -124,19 +124,6 @@ SIMT_FN uint32_t quarry_index_queue_at(const struct quarry_index_queue *q, uint3
     return (ticket + (step & 1u ? step / 2u + 1u : 0u - step / 2u)) & q->mask;
 }
 
-/* The same for a take whose own slot may only be late: that first, and each other time.  In between it looks at slots
- * behind it, in rounds: a number there is one that its taker has not waited for.  Numbers before it have takers to
- * come, and each would have to look for another.  It looks there last.
- *   patience   looks at its own slot, at first */
-SIMT_FN uint32_t quarry_index_queue_late(const struct quarry_index_queue *q, uint32_t ticket, uint32_t vain,
-                                         uint32_t patience)
-{
-    uint32_t n = (vain - patience) / 2u + 1u;
-    if (vain < patience || (vain - patience) % 2u)
-        return ticket & q->mask;
-    return (ticket - 1u - quarry_index_queue_round(n)) & q->mask;
-}
-
 /* Waits a little after a look in vain, but not after each when looking around.
  *   patience   as above; else QUARRY_INDEX_QUEUE_PATIENCE */
 SIMT_FN void quarry_index_queue_rest(uint32_t vain, uint32_t patience)
@@ -219,22 +206,33 @@ SIMT_FN int quarry_index_queue_oldest(const struct quarry_index_queue *q, uint32
     return 1;
 }
 
-/* Moves `front` on to the oldest number, for who looks at its own slot in vain.  Of a queue that may be full, and whose
- * units may be elsewhere, puts and takes draw tickets that they do not use.  So in the end all takes would look for
- * numbers far away.  Only one of those who find that moves it.  `count` is the ticket to which it was moved last, so
- * the queue must be one that counts by something else.
- * Returns whether the caller is to draw another ticket.  Never waits. */
+/* Do two slots, or the slots of two tickets, lie farther apart than late puts and takes can explain?  That is a 64th of
+ * the ring, either way around. */
+SIMT_FN int quarry_index_queue_apart(const struct quarry_index_queue *q, uint32_t one, uint32_t other)
+{
+    uint32_t far = q->mask / 64u;
+    return ((one - other) & q->mask) > far && ((other - one) & q->mask) > far;
+}
+
+/* Moves `front` on to the oldest number if that is far away, for who has found its number far from its own slot.  Of a
+ * queue that may be full, and whose units may be elsewhere, puts and takes draw tickets that they do not use.  So in
+ * the end all takes would look for numbers far away.  For numbers that are near nothing is moved: of many who come at
+ * once some are always late, and who moved `front` for these would send all after them to the wrong slots.
+ * Only one of those who find it so moves it.  `count` is the ticket to which it was moved last, so the queue must be
+ * one that counts by something else.
+ *   ticket   the caller's
+ * Returns whether it was moved, since the caller drew its ticket.  Never waits. */
 SIMT_FN int quarry_index_queue_align(const struct quarry_index_queue *q, uint32_t ticket)
 {
     uint32_t *aligned = &q->ends->count, *front = &q->ends->front, oldest;
     uint32_t last = simt_load_u32(aligned, relaxed), now = simt_load_u32(front, relaxed);
-    if (last - ticket - 1u < now - ticket) /* somebody has, since */
+    if (last - ticket - 1u < now - ticket)
         return 1;
     if (!quarry_index_queue_oldest(q, &oldest))
         return 0;
     now = simt_load_u32(front, relaxed);
     uint32_t ahead = (oldest - now) & q->mask;
-    if (ahead == 0)
+    if (!quarry_index_queue_apart(q, oldest, now))
         return 0;
     if (simt_cas_u32(aligned, last, now + ahead, relaxed) == last)
         (void)simt_add_u32(front, ahead, relaxed);

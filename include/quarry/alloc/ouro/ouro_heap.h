@@ -23,8 +23,7 @@ enum quarry_ouro_payload { QUARRY_OURO_PAGES, QUARRY_OURO_CHUNKS };
 #define QUARRY_OURO_QUEUE_LEAST 32u  /* slots */
 #define QUARRY_OURO_PORTION 4u       /* pages of each lane that are put with tickets drawn at once */
 #define QUARRY_OURO_WAIT 32u         /* looks at the slot of a ticket */
-#define QUARRY_OURO_ALIGN 1024u      /* looks until one moves the queue's front */
-#define QUARRY_OURO_DRAWS 3u         /* tickets that are drawn, at most, before one looks everywhere */
+#define QUARRY_OURO_NEAR 512u        /* looks behind a ticket until one looks before the queue's back, too */
 #define QUARRY_OURO_DRAIN 32u        /* slots for each lane of who drains, at a time */
 #define QUARRY_OURO_PATIENCE 8u      /* looks at segments that others are to leave */
 #define QUARRY_OURO_UNPROVEN 0x80000000u

@@ -6,16 +6,23 @@
 
 #include "quarry/alloc/ouro/ouro_heap.h"
 
-/* Where lanes that have looked for long look next: all lanes of the group look at slots of their tickets and behind
- * them, in rounds that go twice as far each time, and share what they see.
+/* Where lanes look whose own slots are empty: all lanes of the group look at these and at slots behind them, in rounds
+ * that go twice as far each time, and share what they see.  A number there is one that its taker has not waited for, or
+ * whose put was late; one before them has a taker to come, which would have to look for another.  Of who has seen none
+ * for long the tickets of puts and takes may lie far apart.  So it also looks at the newest numbers, just before back.
  *   left   lanes that need a page
  *   n      so many times they have
  * Returns a slot in which there was a number, or QUARRY_NO_INDEX.  Scope: group, reconverged. */
 SIMT_FN uint32_t quarry_ouro_seen(const struct quarry_index_queue *queue, uint32_t group, uint32_t left,
                                   uint32_t ticket, uint32_t n)
 {
-    uint32_t first = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) - 1u -
-                     (quarry_index_queue_round(n + 1u) - 1u) * simt_popc_u32(group);
+    uint32_t width = simt_popc_u32(group), from = ticket + width,
+             late = n < QUARRY_OURO_NEAR ? 0 : n - QUARRY_OURO_NEAR;
+    if (late % 2u)
+        from = simt_load_u32(&queue->ends->back, relaxed);
+    n = late % 2u ? late / 2u : n - (late + 1u) / 2u;
+    uint32_t first =
+        simt_shuffle_u32(group, from, simt_ctz_u32(group)) - 1u - quarry_index_queue_round(n + 1u) * width;
     uint32_t seen = quarry_index_queue_peek(queue, (first - simt_rank(group)) & queue->mask);
     seen = simt_ballot(group, seen != QUARRY_NO_INDEX);
     if (simt_rank(left) >= simt_popc_u32(seen))
@@ -32,35 +39,34 @@ SIMT_FN uint32_t quarry_ouro_take_ring(const struct quarry_ouro *h, uint32_t cla
                                        uint32_t has)
 {
     struct quarry_index_queue queue = quarry_ouro_queue(h, class_);
-    uint32_t index = QUARRY_NO_INDEX, ticket = 0, drawn = 0;
+    uint32_t index = QUARRY_NO_INDEX, ticket = 0, left = has;
+    if (simt_rank(group) == 0)
+        ticket = quarry_index_queue_front(&queue, simt_popc_u32(has));
+    ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) + simt_rank(has);
     for (uint32_t vain = 0;; vain++) {
-        uint32_t left = simt_ballot(group, (has >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
-        if (vain == 0) {
-            if (simt_rank(group) == 0)
-                ticket = quarry_index_queue_front(&queue, simt_popc_u32(left));
-            ticket = simt_shuffle_u32(group, ticket, simt_ctz_u32(group)) + simt_rank(left);
-            drawn++;
-        }
-        uint32_t at = vain < QUARRY_OURO_ALIGN
-                          ? quarry_index_queue_late(&queue, ticket, vain, QUARRY_OURO_WAIT)
-                          : quarry_ouro_seen(&queue, group, left, ticket, vain - QUARRY_OURO_ALIGN);
+        uint32_t at = ticket & queue.mask;
+        int around = vain >= QUARRY_OURO_WAIT && vain % 2u == 0; /* its own slot may still be late */
+        if (around)
+            at = quarry_ouro_seen(&queue, group, left, ticket, (vain - QUARRY_OURO_WAIT) / 2u);
         if ((left >> simt_lane() & 1u) && at != QUARRY_NO_INDEX)
             index = quarry_index_queue_take_try(&queue, at, vain == 0);
+        uint32_t found = left;
         left = simt_ballot(group, (left >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
+        found &= ~left;
+        if (around &&
+            simt_any(group, (found >> simt_lane() & 1u) && quarry_index_queue_apart(&queue, at, ticket)) &&
+            simt_rank(group) == 0)
+            (void)quarry_index_queue_align(&queue, ticket);
         if (left == 0)
             return index;
         struct quarry_chunk_pages parking = quarry_ouro_parking(h, class_);
         uint32_t parked = quarry_chunk_take(&parking, group, left);
         if (left >> simt_lane() & 1u)
             index = parked;
-        if (!simt_any(group, (left >> simt_lane() & 1u) && index == QUARRY_NO_INDEX))
+        left = simt_ballot(group, (left >> simt_lane() & 1u) && index == QUARRY_NO_INDEX);
+        if (left == 0)
             return index;
         quarry_index_queue_rest(vain, QUARRY_OURO_WAIT);
-        if (vain == QUARRY_OURO_ALIGN && drawn < QUARRY_OURO_DRAWS) {
-            uint32_t other = simt_rank(group) == 0 && quarry_index_queue_align(&queue, ticket);
-            if (simt_shuffle_u32(group, other, simt_ctz_u32(group)))
-                vain = ~0u;
-        }
     }
 }
 
