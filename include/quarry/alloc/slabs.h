@@ -221,7 +221,9 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
 /* Progress: lanes of a warp that free slots of a word together wait for each other, and for nobody else. */
 SIMT_FN void quarry_slabs_free(const struct quarry_slabs *h, void *block)
 {
-    struct quarry_slabs_where w = quarry_slabs_locate(h, block);
+    uint32_t page = quarry_page_index(&h->pages, block);
+    uint64_t kind = page == QUARRY_NO_PAGE ? 0 : simt_load_u64(&h->kinds[page], cached);
+    struct quarry_slabs_where w = quarry_slabs_place_of(h, block, page, kind);
     if (w.page != QUARRY_NO_PAGE && quarry_slabs_state(w.kind) == QUARRY_SLABS_IS_LARGE) {
         quarry_slabs_free_row(h, w.page, w.kind);
         return;

@@ -232,6 +232,11 @@ SIMT_CPU_OWN SIMT_FN void simt_cpu_point(void)
         simt_cpu_point();                                                                                    \
         return __atomic_load_n(pointer, __ATOMIC_RELAXED);                                                   \
     }                                                                                                        \
+    SIMT_FN type simt_load_##T##_cached(const type *pointer)                                                 \
+    {                                                                                                        \
+        simt_cpu_point();                                                                                    \
+        return __atomic_load_n(pointer, __ATOMIC_RELAXED);                                                   \
+    }                                                                                                        \
     SIMT_FN type simt_load_##T##_acquire(const type *pointer)                                                \
     {                                                                                                        \
         simt_cpu_point();                                                                                    \

@@ -170,11 +170,11 @@ SIMT_FN void *simt_shared(void)
                      : "memory");                                                                            \
         return before;                                                                                       \
     }
-#define SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, order, ORDER)                                                \
+#define SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, order, ORDER, SCOPE)                                         \
     SIMT_FN type simt_load_##T##_##order(const type *pointer)                                                \
     {                                                                                                        \
         type value;                                                                                          \
-        asm volatile("ld." ORDER ".gpu" WHERE ".b" BITS " %0, [%1];"                                         \
+        asm volatile("ld." ORDER "." SCOPE WHERE ".b" BITS " %0, [%1];"                                      \
                      : "=" C(value)                                                                          \
                      : "l"(pointer)                                                                          \
                      : "memory");                                                                            \
@@ -186,8 +186,9 @@ SIMT_FN void *simt_shared(void)
         asm volatile("st." ORDER ".gpu" WHERE ".b" BITS " [%0], %1;" : : "l"(pointer), C(value) : "memory"); \
     }
 #define SIMT_CUDA_ATOMICS(T, type, C, WHERE, BITS)                                                           \
-    SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, relaxed, "relaxed")                                              \
-    SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, acquire, "acquire")                                              \
+    SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, relaxed, "relaxed", "gpu")                                       \
+    SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, cached, "relaxed", "cta")                                        \
+    SIMT_CUDA_LOAD(T, type, C, WHERE, BITS, acquire, "acquire", "gpu")                                       \
     SIMT_CUDA_STORE(T, type, C, WHERE, BITS, relaxed, "relaxed")                                             \
     SIMT_CUDA_STORE(T, type, C, WHERE, BITS, release, "release")                                             \
     SIMT_CUDA_STORE(T, type, C, WHERE, BITS, fenced, "relaxed")                                              \

@@ -42,7 +42,11 @@
  * does not wait for it.  `order` is one of the bare words relaxed, acquire, release, acq_rel, and, for what
  * writes, fenced: a release that relies on a simt_fence(acq_rel) of the caller between it and what it
  * releases.  Several may rely on one.
- *   T    simt_load_T(pointer, order)                relaxed, acquire
+ *   T    simt_load_T(pointer, order)                relaxed, acquire, and cached: as relaxed, but a GPU may answer
+ *                                                   from the multiprocessor's own cache.  What is read is not older
+ *                                                   than what happens-before the load, but may stay old until the
+ *                                                   lane acquires something: no loop waits for it.  It may be mixed,
+ *                                                   byte by byte, of values that lanes of other blocks store meanwhile
  *   void simt_store_T(pointer, value, order)        relaxed, release
  *   T    simt_exchange_T, simt_add_T, simt_sub_T, simt_and_T, simt_or_T, simt_xor_T, simt_min_T,
  *        simt_max_T (pointer, value, order)         return the value before

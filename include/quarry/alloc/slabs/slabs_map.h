@@ -40,7 +40,13 @@
  * that on: it is stored as free with release, and claimed with acquire.  Who binds a chunk carries it to who takes the
  * slots: words that have free slots are written behind a fence, and a cursor is stored with release, and added to with
  * acquire.  Before that those words are full, from the beginning on.  For an OR by a stale hint may take effect before
- * they are written, and what it gives back after that: if it had set a bit, it would clear somebody else's. */
+ * they are written, and what it gives back after that: if it had set a bit, it would clear somebody else's.
+ *   A free loads its chunk's kind from the cache of its multiprocessor, if it is there: else all warps that free slots
+ * of few chunks would go to one place of the second cache.  Who bound the chunk had made it moving, with its class,
+ * before anybody had the slot; so that happens-before the free, and the load sees that kind or a later one.  Until the
+ * free has cleared the bit nobody closes the chunk: so all these kinds have the class, and are bound or moving.  Also a
+ * mixture of two of them is, as the state and a part of the class are in one byte, and the rest of the class is in the
+ * next.  Of a large block nobody changes the kind before it is freed. */
 #ifndef QUARRY_ALLOC_SLABS_MAP_H
 #define QUARRY_ALLOC_SLABS_MAP_H
 
