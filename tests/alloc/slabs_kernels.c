@@ -226,3 +226,53 @@ SIMT_KERNEL(slabs_refills, struct slabs_case, a)
             quarry_free(a.heap, quarry_slabs_block(h, quarry_slabs_place(0, asked + got), wide));
     }
 }
+
+/* One block writes to narrow slots, and closes their chunk.  The next fills a cursor with it, and gives its rest back at
+ * once.  The third takes one of these slots by its word, and writes to it. */
+SIMT_KERNEL(slabs_rests, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    uint32_t narrow = quarry_slabs_class(h, 16), wide = quarry_slabs_class(h, 32), got = 0, asked = 0;
+    uint64_t place = QUARRY_SLABS_NONE, kind;
+    if (simt_block() == 0 && simt_lane() < 2) {
+        place = slabs_refill(h, 16);
+        if (simt_lane() == 0)
+            (void)quarry_slabs_add(&h->cursor[narrow], 128u, 32u, &got, &asked);
+        while (got--) {
+            unsigned char *block =
+                (unsigned char *)quarry_slabs_block(h, quarry_slabs_place(0, asked + got), narrow);
+            *block = 1;
+            quarry_free(a.heap, block);
+        }
+        quarry_free(a.heap, quarry_slabs_block(h, place, narrow));
+        if (simt_lane() == 0)
+            quarry_slabs_retire(h, narrow);
+        do {
+            simt_sync(3u);
+            kind = simt_shuffle_u64(3u, quarry_slabs_kind(h, 0), 0);
+        } while (quarry_slabs_is_bound(kind, narrow) && !quarry_slabs_close(h, 3u, 0, kind));
+    } else if (simt_block() == 1 && simt_lane() < 2) {
+        do {
+            simt_backoff();
+            kind = quarry_slabs_kind(h, 0);
+            (void)simt_add_u32(a.wrong, 0, relaxed); /* as in slabs_refills */
+            if (simt_any(3u, kind != 0 && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE))
+                place = slabs_refill(h, 32);
+        } while (simt_any(3u, place == QUARRY_SLABS_NONE));
+        if (simt_lane() == 0)
+            quarry_slabs_retire(h, wide);
+        simt_sync(3u);
+        quarry_free(a.heap, quarry_slabs_block(h, place, wide));
+    } else if (simt_block() == 2 && simt_lane() == 0) {
+        uint32_t bits = 0;
+        do {
+            simt_backoff();
+            uint64_t seen = simt_load_u64(h->words, relaxed);
+            bits = quarry_slabs_take(h->words, &seen, wide, 1);
+        } while (bits == 0);
+        unsigned char *block = (unsigned char *)quarry_slabs_slot(h, 0, simt_ctz_u32(bits), wide);
+        simt_note_block(block, 32);
+        *block = 2;
+        quarry_free(a.heap, block);
+    }
+}

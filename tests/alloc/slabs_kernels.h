@@ -53,5 +53,6 @@ SIMT_KERNEL_DECLARE(slabs_adds);
  * Two of block 1 have it then at one for 32 bytes, and a lane of block 2 takes slots of both words from that, and frees
  * them. */
 SIMT_KERNEL_DECLARE(slabs_refills);
+SIMT_KERNEL_DECLARE(slabs_rests);
 
 #endif

@@ -252,6 +252,26 @@ static void what_a_refill_writes_is_there_before_its_slots(void **state)
     for_each_proof(refills);
 }
 
+static void rests(void)
+{
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
+        struct slabs_case a = {0};
+        plain_options();
+        begin(1, 2 * CHUNK, 1, 0);
+        launch(&slabs_rests, &a, 3, seed);
+        if (quarry_heap_check(f.heap) != QUARRY_OK)
+            fail_msg("%s, seed %llu: %s", naming(), (unsigned long long)seed, quarry_error_detail());
+        expect_empty();
+        end();
+    }
+}
+
+static void what_a_cursor_gives_back_carries_what_was_done_before(void **state)
+{
+    (void)state;
+    for_each_proof(rests);
+}
+
 /* A full chunk, of which two lanes free blocks of one word together: a free is over when its slot is free. */
 static void together(void)
 {
@@ -786,6 +806,7 @@ int main(void)
         cmocka_unit_test(a_chunk_that_moves_is_not_missed),
         cmocka_unit_test(who_has_a_chunk_next_knows_what_was_done_to_it),
         cmocka_unit_test(what_a_refill_writes_is_there_before_its_slots),
+        cmocka_unit_test(what_a_cursor_gives_back_carries_what_was_done_before),
         cmocka_unit_test(who_frees_with_others_has_freed),
         cmocka_unit_test(a_sweep_sees_what_was_taken_between_its_passes),
         cmocka_unit_test(a_cursor_never_overflows),

@@ -433,13 +433,15 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
     uint32_t more = number + 1u; /* if others have added to the cursor, it stays the chunk's */
     /* Order: a sweep that sees it sees that the chunk moves. */
     if (simt_cas_u64(&h->cursor[index], now, now - from + QUARRY_SLABS_PAST, release) == now) {
-        more = 0; /* Order: the words carry what came with the chunk to who takes the slots. */
+        /* Order: release, of what came with the chunk, to who takes the slots.  A refill has written the words relaxed,
+         * as only the cursor gave slots then. */
+        more = 0;
         SIMT_ROLLED
         for (; from < slots; from = (from / QUARRY_SLABS_BITS + 1u) * QUARRY_SLABS_BITS) {
             uint32_t word = from / QUARRY_SLABS_BITS;
             uint32_t rest = quarry_slabs_from(word, from) & ~quarry_slabs_from(word, slots);
             (void)simt_and_u64(quarry_slabs_word(h, quarry_slabs_place(chunk, from)), ~(uint64_t)rest,
-                               relaxed);
+                               release);
         }
     }
     quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, more);
