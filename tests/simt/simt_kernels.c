@@ -158,6 +158,21 @@ SIMT_KERNEL(simt_atomic_order, struct simt_case, a)
     }
 }
 
+/* Threads of the first half publish a word, those of the second wait for it, and load it cached, which they have before. */
+SIMT_KERNEL(simt_cached_order, struct simt_case, a)
+{
+    uint32_t t = simt_thread(), half = simt_threads() / 2;
+    if (t < half) {
+        simt_store_u32(&a.out[t], t + 1, relaxed);
+        simt_store_u32(&a.out[t + half], 1, release);
+    } else {
+        a.seen[t].max = simt_load_u32(&a.out[t - half], cached);
+        while (simt_load_u32(&a.out[t], acquire) == 0)
+            simt_backoff();
+        a.seen[t].sum = simt_load_u32(&a.out[t - half], cached);
+    }
+}
+
 /* Lanes of one warp take turns with a lock: each makes progress while its siblings spin. */
 SIMT_KERNEL(simt_lane_lock, struct simt_case, a)
 {

@@ -32,6 +32,7 @@ SIMT_KERNEL_DECLARE(simt_shared_reverse);
 SIMT_KERNEL_DECLARE(simt_barrier_after_exit);
 SIMT_KERNEL_DECLARE(simt_atomics);
 SIMT_KERNEL_DECLARE(simt_atomic_order);
+SIMT_KERNEL_DECLARE(simt_cached_order);
 SIMT_KERNEL_DECLARE(simt_lane_lock);
 SIMT_KERNEL_DECLARE(simt_sync_orders);
 SIMT_KERNEL_DECLARE(simt_bits);

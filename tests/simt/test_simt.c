@@ -267,6 +267,15 @@ static void atomic_order(void)
         assert_int_equal(f.seen[pair].max, pair + 78);
 }
 
+static void cached_order(void)
+{
+    run(&simt_cached_order, BLOCKS, BLOCK_THREADS);
+    for (uint32_t t = THREADS / 2; t < THREADS; t++) {
+        assert_int_equal(f.seen[t].sum, t - THREADS / 2 + 1);
+        assert_true(f.seen[t].max == 0 || f.seen[t].max == f.seen[t].sum);
+    }
+}
+
 static void lane_lock(void)
 {
     f.device.turns = 3;
@@ -296,6 +305,12 @@ static void acquire_sees_what_was_released(void **state)
 {
     (void)state;
     in_every_mode(atomic_order);
+}
+
+static void a_cached_load_sees_what_happened_before(void **state)
+{
+    (void)state;
+    in_every_mode(cached_order);
 }
 
 static void each_lane_makes_progress_while_siblings_spin(void **state)
@@ -553,6 +568,7 @@ int main(void)
         cmocka_unit_test(the_barrier_does_not_wait_for_lanes_that_returned),
         cmocka_unit_test(atomics_lose_nothing),
         cmocka_unit_test(acquire_sees_what_was_released),
+        cmocka_unit_test(a_cached_load_sees_what_happened_before),
         cmocka_unit_test(each_lane_makes_progress_while_siblings_spin),
         cmocka_unit_test(sync_orders_memory_within_a_warp),
         cmocka_unit_test(bits_and_products),
