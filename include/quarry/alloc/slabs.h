@@ -221,7 +221,7 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
 /* Progress: lanes of a warp that free slots of a word together wait for each other, and for nobody else. */
 SIMT_FN void quarry_slabs_free(const struct quarry_slabs *h, void *block)
 {
-    uint32_t page = quarry_page_index(&h->pages, block);
+    uint32_t page = quarry_slabs_page(h, block);
     uint64_t kind = page == QUARRY_NO_PAGE ? 0 : simt_load_u64(&h->kinds[page], cached);
     struct quarry_slabs_where w = quarry_slabs_place_of(h, block, page, kind);
     if (w.page != QUARRY_NO_PAGE && quarry_slabs_state(w.kind) == QUARRY_SLABS_IS_LARGE) {
@@ -336,6 +336,10 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     h->words = (uint64_t *)quarry_layout_section(l, "words", l->pages * h->stride * sizeof *h->words,
                                                  QUARRY_SECTION_ALIGN);
     h->pages = quarry_layout_pages(l);
+    h->page_log = 0;
+    for (uint32_t i = 1; i < 32u; i++)
+        if (h->pages.page_bytes == 1u << i)
+            h->page_log = i;
 }
 
 SIMT_HOST_FN enum quarry_layout_result quarry_slabs_layout(struct quarry_slabs *h, struct quarry_layout *l)

@@ -25,7 +25,7 @@ SIMT_FN struct quarry_slabs_where quarry_slabs_place_of(const struct quarry_slab
         uint32_t unit = (uint32_t)((const unsigned char *)address - begin) >> h->unit_log;
         uint32_t units = quarry_slabs_units(h, class_);
         w.slot = quarry_divide_u32(unit, units);
-        w.is_slot = w.slot < quarry_divide_u32(h->units, units);
+        w.is_slot = (w.slot + 1u) * units <= h->units;
     }
     return w;
 }

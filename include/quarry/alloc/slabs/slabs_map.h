@@ -96,13 +96,14 @@ struct quarry_slabs {
     uint32_t stride;   /* words of a chunk: */
     uint32_t word_log; /* at most 2^word_log */
     uint32_t classes;
-    uint32_t stepped; /* units of the largest slot of a stepped class, */
-    uint32_t steps;   /* how many such classes there are, */
-    uint32_t by;      /* and class `by - n` has n slots */
-    uint32_t cursors; /* for each class: a power of two */
-    uint32_t hints;   /* likewise */
-    uint32_t parts;   /* of a sweep */
-    uint32_t copies;  /* of this: a power of two */
+    uint32_t stepped;  /* units of the largest slot of a stepped class, */
+    uint32_t steps;    /* how many such classes there are, */
+    uint32_t by;       /* and class `by - n` has n slots */
+    uint32_t cursors;  /* for each class: a power of two */
+    uint32_t hints;    /* likewise */
+    uint32_t parts;    /* of a sweep */
+    uint32_t copies;   /* of this: a power of two */
+    uint32_t page_log; /* of a chunk's bytes, or 0: they are no power of two */
 };
 
 /* ---- classes: the sizes of slots ----
@@ -158,6 +159,15 @@ SIMT_FN void *quarry_slabs_slot(const struct quarry_slabs *h, uint32_t chunk, ui
 SIMT_FN void *quarry_slabs_block(const struct quarry_slabs *h, uint64_t place, uint32_t class_)
 {
     return quarry_slabs_slot(h, (uint32_t)(place >> 16), (uint32_t)place & 0xffffu, class_);
+}
+
+/* The chunk of an address, or QUARRY_NO_PAGE. */
+SIMT_FN uint32_t quarry_slabs_page(const struct quarry_slabs *h, const void *address)
+{
+    if (h->page_log == 0)
+        return quarry_page_index(&h->pages, address);
+    uint64_t page = ((uint64_t)(uintptr_t)address - (uint64_t)(uintptr_t)h->pages.base) >> h->page_log;
+    return page < h->pages.count ? (uint32_t)page : QUARRY_NO_PAGE;
 }
 
 /* ---- kinds ---- */
