@@ -19,6 +19,8 @@
  *              Two warps that come at once, each for half of a block, look in one place.  Who loses a free block to
  *              the other takes of it.
  *              Who wants half of a block or more claims the block just there first, if it is free.
+ *              Who wants that much, and finds no free block near its place, looks beside the one that it is about to
+ *              claim: there is the rest of what it claimed before.
  *              Lanes that need several blocks, when no block is in `active`, claim bits of one word of `free` by
  *              one AND, and toggle them by one XOR; each block is then made by a lane.  It is as if these lanes
  *              had claimed one after the other.
