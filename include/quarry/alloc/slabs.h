@@ -155,7 +155,7 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
     uint32_t asked = 0;
     int left;
     if (size < h->classes)
-        spread = simt_load_u32(&h->spread[size], relaxed);
+        spread = simt_load_u32(&h->spread[size], cached); /* an old one does no harm */
     all = quarry_group_alike(h->kinds, QUARRY_SITE_SLABS_MALLOC, size, &group);
     if (all == SIMT_ALL_LANES) /* a mask that the compiler knows: another has 5 instructions more */
         block = quarry_slabs_new(h, SIMT_ALL_LANES, group, size, hint, seen, spread, &left, &asked);
