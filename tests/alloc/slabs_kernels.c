@@ -186,23 +186,30 @@ SIMT_FN uint64_t slabs_refill(const struct quarry_slabs *h, uint64_t bytes)
     return quarry_slabs_refill_class(h, 3u, quarry_slabs_class(h, bytes), 0, QUARRY_SLABS_PAST, 3u);
 }
 
+/* Two lanes give the rest of the class's first cursor back, and close its chunk, 0. */
+SIMT_FN void slabs_shut(const struct quarry_slabs *h, uint32_t class_)
+{
+    uint64_t kind;
+    if (simt_lane() == 0)
+        quarry_slabs_retire(h, class_);
+    do {
+        simt_sync(3u);
+        kind = simt_shuffle_u64(3u, quarry_slabs_kind(h, 0), 0);
+    } while (quarry_slabs_is_bound(kind, class_) && !quarry_slabs_close(h, 3u, 0, kind));
+}
+
 SIMT_KERNEL(slabs_refills, struct slabs_case, a)
 {
     const struct quarry_slabs *h = &a.heap.as.slabs;
     uint32_t narrow = quarry_slabs_class(h, 16), wide = quarry_slabs_class(h, 32), got = 0, asked = 0;
     if (simt_block() == 0 && simt_lane() < 2) {
-        uint64_t kind, place = slabs_refill(h, 16);
+        uint64_t place = slabs_refill(h, 16);
         if (place == QUARRY_SLABS_NONE) {
             (void)simt_add_u32(a.wrong, 1, relaxed);
             return;
         }
         quarry_free(a.heap, quarry_slabs_block(h, place, narrow));
-        if (simt_lane() == 0)
-            quarry_slabs_retire(h, narrow);
-        do {
-            simt_sync(3u);
-            kind = simt_shuffle_u64(3u, quarry_slabs_kind(h, 0), 0);
-        } while (quarry_slabs_is_bound(kind, narrow) && !quarry_slabs_close(h, 3u, 0, kind));
+        slabs_shut(h, narrow);
     } else if (simt_block() == 1 && simt_lane() < 2) {
         uint64_t place = QUARRY_SLABS_NONE;
         do {
@@ -245,12 +252,7 @@ SIMT_KERNEL(slabs_rests, struct slabs_case, a)
             quarry_free(a.heap, block);
         }
         quarry_free(a.heap, quarry_slabs_block(h, place, narrow));
-        if (simt_lane() == 0)
-            quarry_slabs_retire(h, narrow);
-        do {
-            simt_sync(3u);
-            kind = simt_shuffle_u64(3u, quarry_slabs_kind(h, 0), 0);
-        } while (quarry_slabs_is_bound(kind, narrow) && !quarry_slabs_close(h, 3u, 0, kind));
+        slabs_shut(h, narrow);
     } else if (simt_block() == 1 && simt_lane() < 2) {
         do {
             simt_backoff();

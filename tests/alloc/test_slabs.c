@@ -231,19 +231,25 @@ static void who_has_a_chunk_next_knows_what_was_done_to_it(void **state)
     for_each_proof(passes);
 }
 
-/* A chunk that a cursor has, and then one of another class: its words are the other class's, and what is freed is free. */
-static void refills(void)
+/* One chunk in three blocks' hands, one after the other: nothing is left of it, and nothing is broken. */
+static void hand_on(const struct simt_kernel *kernel)
 {
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
         struct slabs_case a = {0};
         plain_options();
         begin(1, 2 * CHUNK, 1, 0);
-        launch(&slabs_refills, &a, 3, seed);
+        launch(kernel, &a, 3, seed);
         if (quarry_heap_check(f.heap) != QUARRY_OK)
             fail_msg("%s, seed %llu: %s", naming(), (unsigned long long)seed, quarry_error_detail());
         expect_empty();
         end();
     }
+}
+
+/* A chunk that a cursor has, and then one of another class: its words are the other class's, and what is freed is free. */
+static void refills(void)
+{
+    hand_on(&slabs_refills);
 }
 
 static void what_a_refill_writes_is_there_before_its_slots(void **state)
@@ -254,16 +260,7 @@ static void what_a_refill_writes_is_there_before_its_slots(void **state)
 
 static void rests(void)
 {
-    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
-        struct slabs_case a = {0};
-        plain_options();
-        begin(1, 2 * CHUNK, 1, 0);
-        launch(&slabs_rests, &a, 3, seed);
-        if (quarry_heap_check(f.heap) != QUARRY_OK)
-            fail_msg("%s, seed %llu: %s", naming(), (unsigned long long)seed, quarry_error_detail());
-        expect_empty();
-        end();
-    }
+    hand_on(&slabs_rests);
 }
 
 static void what_a_cursor_gives_back_carries_what_was_done_before(void **state)

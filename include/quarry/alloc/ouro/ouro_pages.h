@@ -10,8 +10,10 @@
  * that go twice as far each time, and share what they see.  A number there is one that its taker has not waited for, or
  * whose put was late; one before them has a taker to come, which would have to look for another.  Of who has seen none
  * for long the tickets of puts and takes may lie far apart.  So it also looks at the newest numbers, just before back.
- *   left   lanes that need a page
- *   n      so many times they have
+ *   ticket   the first lane's is the first one of those that were drawn: where others of the group have none, slots of
+ *            tickets to come are looked at, too
+ *   left     lanes that need a page
+ *   n        so many times they have
  * Returns a slot in which there was a number, or QUARRY_NO_INDEX.  Scope: group, reconverged. */
 SIMT_FN uint32_t quarry_ouro_seen(const struct quarry_index_queue *queue, uint32_t group, uint32_t left,
                                   uint32_t ticket, uint32_t n)
