@@ -34,6 +34,11 @@
  * (release) and loaded after `state` (acquire).  It is 0 while full_size changes, and loaded once more after
  * full_size (release, acquire): so both are of one verdict.
  *
+ * Progress.  What one group looks for another may not be able to use: they want other sizes.  So a turn may be dirty
+ * although nobody finds anything in it: of what its leader looks for, all is in a part that another group has swept.
+ * Lanes of one warp may run in step, and then this could go on for ever.  Therefore a leader's next turn begins with a
+ * part that was dirty in its last one, and it sweeps that part itself: it is taken when the turn begins.
+ *
  * A straggler may take a part of a later pass than the one that it saw open: it learns which from the
  * value that it got, and kind cannot change before that part is done. */
 #ifndef QUARRY_CORE_SWEEP_H
@@ -56,9 +61,9 @@ struct quarry_sweep {
     uint64_t sum;
     uint64_t first_sum; /* of the turn's first pass */
     uint32_t done;
-    uint32_t dirty;
+    uint32_t dirty; /* 1 + the number of a part that was, or 0 */
     uint32_t kind;
-    uint32_t first; /* part 0 of a pass is this one of the heap: where the last turn stopped, or 0 */
+    uint32_t first; /* part 0 of a pass is this one of the heap */
     uint32_t size;  /* in pages */
     uint32_t full_size;
 };
@@ -81,7 +86,7 @@ struct quarry_sweep_plan {
     uint32_t parts; /* at least 1 */
     uint32_t kinds; /* passes of a turn, at least 2 */
     uint32_t size;  /* pages that the calling lane needs together: lanes may differ */
-    int in_order;   /* turns that the group leads begin with part 0, not where the last one stopped */
+    int in_order; /* the first turn that the group leads begins with part 0, not where the last one stopped */
 };
 
 /* Nobody sweeps, and no verdict is known.  One thread, while nothing else runs. */
@@ -130,26 +135,31 @@ SIMT_FN uint64_t quarry_sweep_register(struct quarry_sweep *s, uint32_t group)
     return simt_shuffle_u64(group, goal, simt_ctz_u32(group));
 }
 
-/* The leader's first lane opens a pass. */
-SIMT_FN void quarry_sweep_open(struct quarry_sweep *s, uint32_t kind)
+/* The leader's first lane opens a pass.
+ *   taken   so many of its parts are the leader's */
+SIMT_FN void quarry_sweep_open(struct quarry_sweep *s, uint32_t kind, uint32_t taken)
 {
     uint64_t pass = simt_load_u64(&s->next, relaxed) / QUARRY_SWEEP_PASS + 1u;
     simt_store_u64(&s->sum, 0, relaxed);
     simt_store_u32(&s->done, 0, relaxed);
     simt_store_u32(&s->dirty, 0, relaxed);
     simt_store_u32(&s->kind, kind, relaxed);
-    simt_store_u64(&s->next, pass * QUARRY_SWEEP_PASS, release); /* pairs with who takes a part */
+    simt_store_u64(&s->next, pass * QUARRY_SWEEP_PASS + taken, release); /* pairs with who takes a part */
 }
 
-/* Takes and sweeps one part of the pass that runs.  Returns 0 if none was left. */
+/* Takes and sweeps one part of the pass that runs.
+ *   begins   the group has just begun the turn, and has its part 0
+ * Returns 0 if none was left. */
 SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarry_random *r, uint32_t group,
-                              uint32_t *page)
+                              int begins, uint32_t *page)
 {
     struct quarry_sweep *s = plan->sweep;
     uint32_t leader = simt_ctz_u32(group), part = plan->parts, kind = 0, size = 0;
     int dirty = 0;
-    if (simt_rank(group) == 0 && (uint32_t)simt_load_u64(&s->next, relaxed) < plan->parts) {
-        part = (uint32_t)simt_add_u64(&s->next, 1, acquire); /* pairs with the release that opened the pass */
+    if (simt_rank(group) == 0 && (begins || (uint32_t)simt_load_u64(&s->next, relaxed) < plan->parts)) {
+        part = 0;
+        if (!begins) /* pairs with the release that opened the pass */
+            part = (uint32_t)simt_add_u64(&s->next, 1, acquire);
         if (part < plan->parts) {
             kind = simt_load_u32(&s->kind, relaxed);
             size = simt_load_u32(&s->size, relaxed);
@@ -171,7 +181,7 @@ SIMT_FN int quarry_sweep_help(const struct quarry_sweep_plan *plan, struct quarr
     if (simt_rank(group) == 0) {
         simt_add_u64(&s->sum, number, relaxed);
         if (dirty)
-            simt_store_u32(&s->dirty, 1, relaxed);
+            simt_store_u32(&s->dirty, part + 1u, relaxed);
         simt_add_u32(&s->done, 1, release); /* pairs with the load in quarry_sweep_close */
     }
     return 1;
@@ -197,25 +207,28 @@ SIMT_FN int quarry_sweep_is_full(const struct quarry_sweep *s, uint64_t goal, ui
            simt_load_u64(&s->full, relaxed) == full;
 }
 
-/* The group begins a turn that it leads, about the smallest size that a lane of it needs. */
-SIMT_FN void quarry_sweep_begin(const struct quarry_sweep_plan *plan, uint32_t group, uint32_t page)
+/* The group begins a turn that it leads, about the smallest size that a lane of it needs, and has its part 0.
+ *   again   as quarry_sweep_close has left it, or 0 */
+SIMT_FN void quarry_sweep_begin(const struct quarry_sweep_plan *plan, uint32_t group, uint32_t page,
+                                uint32_t again)
 {
     struct quarry_sweep *s = plan->sweep;
     uint32_t size = quarry_sweep_size(plan, group, page);
     if (simt_rank(group) != 0)
         return;
-    if (plan->in_order)
-        simt_store_u32(&s->first, 0, relaxed);
+    if (again || plan->in_order)
+        simt_store_u32(&s->first, again ? again - 1u : 0, relaxed);
     simt_store_u32(&s->size, size, relaxed);
-    quarry_sweep_open(s, 0);
+    quarry_sweep_open(s, 0, 1u);
 }
 
 enum quarry_sweep_verdict { QUARRY_SWEEP_OPEN, QUARRY_SWEEP_FULL, QUARRY_SWEEP_NOT_FULL };
 
 /* Ends the pass of the turn that the group leads, when no part of it is left or none of its lanes needs a
- * page any more.  The next pass is open then, or the turn is at its end with the verdict that is returned. */
+ * page any more.  The next pass is open then, or the turn is at its end with the verdict that is returned.
+ *   *again   of the first lane: 1 + the number of a part that was dirty, or 0 */
 SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_plan *plan, uint32_t group,
-                                                     uint32_t page)
+                                                     uint32_t page, uint32_t *again)
 {
     struct quarry_sweep *s = plan->sweep;
     uint32_t verdict = QUARRY_SWEEP_OPEN;
@@ -231,12 +244,13 @@ SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_p
         uint32_t kind = simt_load_u32(&s->kind, relaxed);
         if (kind == 0)
             simt_store_u64(&s->first_sum, sum, relaxed);
-        if (satisfied || simt_load_u32(&s->dirty, relaxed)) {
+        *again = simt_load_u32(&s->dirty, relaxed);
+        if (satisfied || *again) {
             uint32_t stop = simt_load_u32(&s->first, relaxed) + taken;
             simt_store_u32(&s->first, stop >= plan->parts ? stop - plan->parts : stop, relaxed);
             verdict = QUARRY_SWEEP_NOT_FULL;
         } else if (kind + 1 < plan->kinds) {
-            quarry_sweep_open(s, kind + 1);
+            quarry_sweep_open(s, kind + 1u, 0);
         } else {
             verdict = QUARRY_SWEEP_NOT_FULL;
             if (sum == simt_load_u64(&s->first_sum, relaxed)) {
@@ -264,8 +278,9 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
     enum { FULL, LEAD, HELP };
     struct quarry_sweep *s = plan->sweep;
     volatile uint64_t goal = quarry_sweep_register(s, group); /* in memory: registers are the kernel's */
-    uint32_t role = HELP, idle = 1;
+    uint32_t role = HELP, idle = 1, again = 0;
     while (role == LEAD || simt_any(group, page == QUARRY_NO_PAGE)) {
+        int begins = 0;
         if (role != LEAD) {
             uint32_t size = quarry_sweep_size(plan, group, page);
             if (simt_rank(group) == 0) {
@@ -278,15 +293,16 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
             role = simt_shuffle_u32(group, role, simt_ctz_u32(group));
             if (role == FULL)
                 break;
-            if (role == LEAD)
-                quarry_sweep_begin(plan, group, page);
+            begins = role == LEAD;
+            if (begins)
+                quarry_sweep_begin(plan, group, page, again);
         }
-        if (simt_any(group, page == QUARRY_NO_PAGE) && quarry_sweep_help(plan, r, group, &page)) {
+        if (simt_any(group, page == QUARRY_NO_PAGE) && quarry_sweep_help(plan, r, group, begins, &page)) {
             idle = 1;
             continue;
         }
         if (role == LEAD) {
-            enum quarry_sweep_verdict verdict = quarry_sweep_close(plan, group, page);
+            enum quarry_sweep_verdict verdict = quarry_sweep_close(plan, group, page, &again);
             if (verdict == QUARRY_SWEEP_OPEN)
                 continue;
             if (verdict == QUARRY_SWEEP_FULL || !simt_any(group, page == QUARRY_NO_PAGE))
