@@ -115,6 +115,44 @@ SIMT_FN uint64_t core_note_part(const void *heap, struct quarry_random *r, uint3
     return sum;
 }
 
+/* The leader finds something in the last part alone.  Whenever it sweeps another one, somebody who has no use for that
+ * takes all parts that are left, as a lane of the same warp may who runs in step with it. */
+SIMT_FN uint64_t core_stolen_part(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
+                                  uint32_t part, uint32_t size, uint32_t *page, int *dirty)
+{
+    const struct core_case *a = (const struct core_case *)heap;
+    (void)r;
+    (void)group;
+    (void)kind;
+    (void)size;
+    a->out[0]++;
+    if (part == CORE_PARTS - 1u || a->out[0] == CORE_PATIENCE) {
+        *page = part;
+        *dirty = 1;
+        return 0;
+    }
+    while ((uint32_t)simt_add_u64(&a->sweep->next, 1, acquire) < CORE_PARTS) {
+        simt_store_u32(&a->sweep->dirty, CORE_PARTS, relaxed);
+        simt_add_u32(&a->sweep->done, 1, release);
+    }
+    return 0;
+}
+
+/* One thread. */
+SIMT_KERNEL(core_thief, struct core_case, a)
+{
+    struct quarry_random r = quarry_random_start();
+    struct quarry_sweep_plan plan;
+    plan.sweep = a.sweep;
+    plan.heap = &a;
+    plan.sweep_part = core_stolen_part;
+    plan.parts = CORE_PARTS;
+    plan.kinds = 2;
+    plan.size = 1;
+    plan.in_order = (int)a.n;
+    a.out[1] = quarry_sweep_search(&plan, &r, simt_active(), QUARRY_NO_PAGE);
+}
+
 /* Each thread says in in[t] how far it is and then asks for a verdict, which must rest on a first pass that
  * read that, and was about no larger blocks than the thread's.  In every second turn a warp's lanes ask
  * together whatever their sizes, and some, among them the first ones, have what they need. */

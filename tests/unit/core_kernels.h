@@ -27,6 +27,7 @@ struct core_case {
 #define CORE_BUCKETS 64u
 #define CORE_PARTS 7u
 #define CORE_SIZES 3u
+#define CORE_PATIENCE 100u
 
 SIMT_KERNEL_DECLARE(core_kth_set); /* out[t*33 + k] for word in[t], by either way, or ~0 */
 SIMT_KERNEL_DECLARE(core_divide);  /* out[t]: wrong quotients by t + 1, t + 1 + n, ... */
@@ -38,5 +39,6 @@ SIMT_KERNEL_DECLARE(core_is_worth);   /* out[t]: is word t of the map; + 2: is i
 SIMT_KERNEL_DECLARE(core_random);     /* histogram of n draws a thread in out[0..63] */
 SIMT_KERNEL_DECLARE(core_start);      /* out[w]: word at which warp w begins in a bitmap of n words */
 SIMT_KERNEL_DECLARE(core_sweep);      /* out[0]: verdicts that missed what came before them; out[2]: reads */
+SIMT_KERNEL_DECLARE(core_thief);      /* out[0]: parts that a leader has swept; out[1]: the page it got */
 
 #endif

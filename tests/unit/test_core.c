@@ -258,6 +258,29 @@ static void a_shared_verdict_is_about_an_instant_after_the_question(void **state
     }
 }
 
+/* Else two lanes of a warp that run in step can lead turns for ever, and each has what the other looks for. */
+static void a_leader_sweeps_itself_what_was_dirty_in_its_last_turn(void **state)
+{
+    (void)state;
+    for (uint32_t in_order = 0; in_order < 2; in_order++) {
+        uint32_t out[2] = {0};
+        struct quarry_sweep empty = {0};
+        struct core_case c = {0};
+        c.n = in_order;
+        c.out = test_memory(&base_target, sizeof out);
+        c.sweep = test_memory(&base_target, sizeof *c.sweep);
+        empty.next = QUARRY_SWEEP_CLOSED;
+        to_device(c.sweep, &empty, sizeof empty);
+        to_device(c.out, out, sizeof out);
+        test_run(&core_thief, &base_target, 1, 1, 0, &c);
+        from_device(out, c.out, sizeof out);
+        assert_int_equal(out[0], 2);
+        assert_int_equal(out[1], CORE_PARTS - 1u);
+        test_memory_free(&base_target, c.out, sizeof out);
+        test_memory_free(&base_target, c.sweep, sizeof *c.sweep);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +293,7 @@ int main(void)
         cmocka_unit_test(random_numbers_are_uniform_across_threads_and_draws),
         cmocka_unit_test(warps_begin_at_words_of_their_own),
         cmocka_unit_test(a_shared_verdict_is_about_an_instant_after_the_question),
+        cmocka_unit_test(a_leader_sweeps_itself_what_was_dirty_in_its_last_turn),
     };
     base_target = test_target();
     return cmocka_run_group_tests_name("core", tests, NULL, NULL) != 0;
