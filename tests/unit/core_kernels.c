@@ -115,6 +115,21 @@ SIMT_FN uint64_t core_note_part(const void *heap, struct quarry_random *r, uint3
     return sum;
 }
 
+/* A plan of two passes over CORE_PARTS parts. */
+SIMT_FN struct quarry_sweep_plan core_plan(const struct core_case *a, quarry_sweep_part sweep_part,
+                                           uint32_t size, int in_order)
+{
+    struct quarry_sweep_plan plan;
+    plan.sweep = a->sweep;
+    plan.heap = a;
+    plan.sweep_part = sweep_part;
+    plan.parts = CORE_PARTS;
+    plan.kinds = 2;
+    plan.size = size;
+    plan.in_order = in_order;
+    return plan;
+}
+
 /* The leader finds something in the last part alone.  Whenever it sweeps another one, somebody who has no use for that
  * takes all parts that are left, as a lane of the same warp may who runs in step with it. */
 SIMT_FN uint64_t core_stolen_part(const void *heap, struct quarry_random *r, uint32_t group, uint32_t kind,
@@ -142,14 +157,7 @@ SIMT_FN uint64_t core_stolen_part(const void *heap, struct quarry_random *r, uin
 SIMT_KERNEL(core_thief, struct core_case, a)
 {
     struct quarry_random r = quarry_random_start();
-    struct quarry_sweep_plan plan;
-    plan.sweep = a.sweep;
-    plan.heap = &a;
-    plan.sweep_part = core_stolen_part;
-    plan.parts = CORE_PARTS;
-    plan.kinds = 2;
-    plan.size = 1;
-    plan.in_order = (int)a.n;
+    struct quarry_sweep_plan plan = core_plan(&a, core_stolen_part, 1, (int)a.n);
     a.out[1] = quarry_sweep_search(&plan, &r, simt_active(), QUARRY_NO_PAGE);
 }
 
@@ -159,14 +167,8 @@ SIMT_KERNEL(core_thief, struct core_case, a)
 SIMT_KERNEL(core_sweep, struct core_case, a)
 {
     struct quarry_random r = quarry_random_start();
-    struct quarry_sweep_plan plan;
-    plan.sweep = a.sweep;
-    plan.heap = &a;
-    plan.sweep_part = core_note_part;
-    plan.parts = CORE_PARTS;
-    plan.kinds = 2;
-    plan.size = 1 + quarry_mix_u32(simt_thread()) % CORE_SIZES;
-    plan.in_order = plan.size % 2 == 0;
+    uint32_t its_size = 1 + quarry_mix_u32(simt_thread()) % CORE_SIZES;
+    struct quarry_sweep_plan plan = core_plan(&a, core_note_part, its_size, its_size % 2 == 0);
     for (uint32_t turn = 1; turn <= a.turns; turn++) {
         int mixed = turn % 2 == 0, has = mixed && simt_lane() % 4 == 0;
         uint32_t group = simt_match_u32(simt_active(), mixed ? 0 : plan.size);

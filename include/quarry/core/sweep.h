@@ -37,7 +37,8 @@
  * Progress.  What one group looks for another may not be able to use: they want other sizes.  So a turn may be dirty
  * although nobody finds anything in it: of what its leader looks for, all is in a part that another group has swept.
  * Lanes of one warp may run in step, and then this could go on for ever.  Therefore a leader's next turn begins with a
- * part that was dirty in its last one, and it sweeps that part itself: it is taken when the turn begins.
+ * part that was dirty in its last one, and it sweeps that part itself: it is taken when the turn begins.  If that was
+ * the leader's own and gave it nothing, something moved or was taken there: so others have gone on.
  *
  * A straggler may take a part of a later pass than the one that it saw open: it learns which from the
  * value that it got, and kind cannot change before that part is done. */
