@@ -10,15 +10,15 @@
  * that go twice as far each time, and share what they see.  A number there is one that its taker has not waited for, or
  * whose put was late; one before them has a taker to come, which would have to look for another.  Of who has seen none
  * for long the tickets of puts and takes may lie far apart.  So it also looks at the newest numbers, just before back.
- *   ticket   the first lane's is the first one of those that were drawn: where others of the group have none, slots of
- *            tickets to come are looked at, too
+ *   ticket   of the group's first lane: the first of those that were drawn,
+ *   drawn    and how many these are
  *   left     lanes that need a page
  *   n        so many times they have
  * Returns a slot in which there was a number, or QUARRY_NO_INDEX.  Scope: group, reconverged. */
 SIMT_FN uint32_t quarry_ouro_seen(const struct quarry_index_queue *queue, uint32_t group, uint32_t left,
-                                  uint32_t ticket, uint32_t n)
+                                  uint32_t ticket, uint32_t drawn, uint32_t n)
 {
-    uint32_t width = simt_popc_u32(group), from = ticket + width,
+    uint32_t width = simt_popc_u32(group), from = ticket + drawn,
              late = n < QUARRY_OURO_NEAR ? 0 : n - QUARRY_OURO_NEAR;
     if (late % 2u)
         from = simt_load_u32(&queue->ends->back, relaxed);
@@ -49,7 +49,8 @@ SIMT_FN uint32_t quarry_ouro_take_ring(const struct quarry_ouro *h, uint32_t cla
         uint32_t at = ticket & queue.mask;
         int around = vain >= QUARRY_OURO_WAIT && vain % 2u == 0; /* its own slot may still be late */
         if (around)
-            at = quarry_ouro_seen(&queue, group, left, ticket, (vain - QUARRY_OURO_WAIT) / 2u);
+            at = quarry_ouro_seen(&queue, group, left, ticket, simt_popc_u32(has),
+                                  (vain - QUARRY_OURO_WAIT) / 2u);
         if ((left >> simt_lane() & 1u) && at != QUARRY_NO_INDEX)
             index = quarry_index_queue_take_try(&queue, at, vain == 0);
         uint32_t found = left;
