@@ -98,6 +98,15 @@ plant slabs 20 slabs_more.h 'a refill does not raise how many cursors the class 
 aim lanes_of_several_classes_have_slots_of_their_own
 plant slabs 20 slabs_more.h 'who fills a cursor does not raise how many the class has reached' \
     's/<= i\)$/<= i \&\& 0)/'
+# Slots that are gathered, and hints that are kept.
+aim a_warp_gathers_slots_of_several_classes
+plant slabs 0 slabs_more.h 'who gathers has also what others have' \
+    '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/bits = quarry_slabs_take\(.*;/bits = quarry_slabs_lowest(~(uint32_t)seen, needs);/'
+plant slabs 0 slabs_more.h 'what is gathered of a cursor is lost' \
+    '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/(first = quarry_slabs_add\(.*;)/\1 got = 0;/'
+aim sizes_that_change_keep_to_their_chunks
+plant slabs 0 slabs_slots.h 'all classes of a warp have one hint' \
+    's/\(warp \+ class_ \* apart\)/(warp + 0u * apart)/'
 aim '*'
 plant slabs 20 slabs.h 'a large block loses its second chunk' \
     's/for \(uint32_t i = chunks; i > 0; i--\)/for (uint32_t i = 1; i > 0; i--)/'

@@ -157,6 +157,33 @@ SIMT_KERNEL(slabs_classes, struct slabs_case, a)
     }
 }
 
+SIMT_KERNEL(slabs_gathers, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    uint32_t class_ = quarry_slabs_class(h, 16u + 16u * (simt_lane() & 1u));
+    if (a.rounds)
+        quarry_free(a.heap, a.block[simt_lane()]);
+    else if (simt_lane() < 2u)
+        (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
+    simt_sync(SIMT_ALL_LANES);
+    if (!a.rounds)
+        a.block[simt_lane()] = quarry_slabs_gather(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+}
+
+SIMT_KERNEL(slabs_changes, struct slabs_case, a)
+{
+    void **mine = &a.block[simt_thread()];
+    uint32_t drawn = quarry_mix_u32(quarry_mix_u32(simt_thread() + 1u) + a.rounds) >> 16;
+    if (*mine) {
+        quarry_free(a.heap, *mine);
+        *mine = SIMT_NULL;
+    } else {
+        *mine = quarry_malloc(a.heap, 16u + 16u * (drawn % 32u));
+        if (!*mine)
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+    }
+}
+
 SIMT_KERNEL(slabs_full, struct slabs_case, a)
 {
     uint32_t class_ = quarry_slabs_class(&a.heap.as.slabs, a.bytes);

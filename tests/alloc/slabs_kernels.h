@@ -16,7 +16,9 @@ struct slabs_case {
         threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left; of slabs_classes:
                        * how many sizes there are */
     uint64_t *cursor; /* of slabs_adds */
-    uint32_t rounds;  /* of slabs_adds, slabs_together, slabs_touches, slabs_borrows and slabs_classes */
+    void **block;     /* of slabs_gathers and slabs_changes: one for each thread */
+    uint32_t
+        rounds; /* of slabs_gathers and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows and slabs_classes */
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
@@ -42,6 +44,13 @@ SIMT_KERNEL_DECLARE(slabs_borrows);
 
 /* The lanes of each warp take two blocks each, of several sizes, and find in them what they wrote; so often. */
 SIMT_KERNEL_DECLARE(slabs_classes);
+
+/* A warp whose lanes want blocks of 16 and of 32 bytes in turn gathers them, as if both classes were barren; in the second
+ * round it frees what it got. */
+SIMT_KERNEL_DECLARE(slabs_gathers);
+
+/* Each thread frees its block, if it has one, or else takes one of 16 to 512 bytes, which it draws for the round. */
+SIMT_KERNEL_DECLARE(slabs_changes);
 
 /* Each part of a sweep about the bytes sees nothing that fits. */
 SIMT_KERNEL_DECLARE(slabs_full);

@@ -764,6 +764,98 @@ static void lanes_of_several_classes_have_slots_of_their_own(void **state)
     for_each_proof(classes);
 }
 
+/* One chunk of 16 bytes and one of 32, in which nothing lives.  A warp gathers 16 blocks of each.  If the chunk that is
+ * known of 16 bytes is that of 32, nothing is taken of it for these; a gather may find the other.
+ *   blocks   so many of each have lived: a few, so that cursors have the rest, or all that fit */
+static void gathers_of(const uint32_t blocks[2], int known)
+{
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    struct slabs_case a = {0};
+    uint64_t kinds[2];
+    void *got[SIMT_LANES];
+    uint32_t n = 0;
+    plain_options();
+    begin(2, CHUNK, CHUNK / 16, 0);
+    for (uint32_t k = 0; k < 2; k++) {
+        f.device.bytes = 16 << k;
+        expect_equal(run(&promise_malloc, blocks[k]).nulls, 0);
+        run(&promise_free, blocks[k]);
+    }
+    assert_int_equal(h->knows, 1);
+    assert_ok(quarry_memory_copy(&f.target, kinds, h->kinds, sizeof kinds));
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t class_ = quarry_slabs_class(h, 16 << k);
+        uint32_t chunk = !quarry_slabs_is_bound(kinds[0], known ? class_ : quarry_slabs_class(h, 32));
+        assert_ok(quarry_memory_copy(&f.target, &h->known[class_], &chunk, sizeof chunk));
+    }
+    a.block = test_memory(&f.target, sizeof got);
+    launch(&slabs_gathers, &a, 1, 0);
+    assert_ok(quarry_memory_copy(&f.target, got, a.block, sizeof got));
+    for (uint32_t i = 0; i < SIMT_LANES; i++) {
+        expect(got[i] || (i % 2 == 0 && !known));
+        if (!got[i])
+            continue;
+        n++;
+        uint64_t kind = kinds[quarry_page_index(&h->pages, got[i])];
+        expect(quarry_slabs_is_bound(kind, quarry_slabs_class(h, 16 << i % 2)));
+        for (uint32_t k = 0; k < i; k++)
+            expect(got[i] != got[k]);
+    }
+    expect_equal(statistics().live_blocks, n);
+    a.rounds = 1;
+    launch(&slabs_gathers, &a, 1, 0);
+    test_memory_free(&f.target, a.block, 0);
+    expect_empty();
+    end();
+}
+
+static void gathers(void)
+{
+    const uint32_t few[2] = {20, 8}, all[2] = {CHUNK / 16, CHUNK / 32};
+    gathers_of(few, 1);
+    gathers_of(all, 1);
+    gathers_of(all, 0);
+}
+
+static void a_warp_gathers_slots_of_several_classes(void **state)
+{
+    (void)state;
+    for_each_proof(gathers);
+}
+
+/* Chunks that are in use. */
+static uint32_t chunks_in_use(void)
+{
+    return (uint32_t)f.about.pages - chunks_that_are(QUARRY_SLABS_IS_FREE);
+}
+
+/* Threads take blocks of sizes that change each round, and free all.  After some rounds each warp has had each size.  Then
+ * hints lead to what was freed, and hardly any chunk is bound. */
+static void changes(void)
+{
+    enum { THREADS = 4096, ROUNDS = 30 };
+    struct slabs_case a = {0};
+    uint32_t before = 0;
+    plain_options();
+    begin(2048, 1u << 14, 1, 0);
+    a.block = test_memory(&f.target, THREADS * sizeof *a.block);
+    for (a.rounds = 0; a.rounds < 2 * ROUNDS; a.rounds++) {
+        before = a.rounds == ROUNDS ? chunks_in_use() : before;
+        launch(&slabs_changes, &a, THREADS / 32, 0);
+        launch(&slabs_changes, &a, THREADS / 32, 0);
+    }
+    expect(chunks_in_use() <= before + 8);
+    test_memory_free(&f.target, a.block, 0);
+    expect_empty();
+    end();
+}
+
+static void sizes_that_change_keep_to_their_chunks(void **state)
+{
+    (void)state;
+    for_each_proof(changes);
+}
+
 /* What the page says of a heap of 1 MiB. */
 static void small_heap(void)
 {
@@ -817,6 +909,8 @@ int main(void)
         cmocka_unit_test(a_slot_serves_smaller_blocks_when_nothing_else_is_free),
         cmocka_unit_test(null_never_comes_of_a_larger_slot_that_moves),
         cmocka_unit_test(lanes_of_several_classes_have_slots_of_their_own),
+        cmocka_unit_test(a_warp_gathers_slots_of_several_classes),
+        cmocka_unit_test(sizes_that_change_keep_to_their_chunks),
         cmocka_unit_test(every_slot_can_be_had_in_each_class),
         cmocka_unit_test(a_small_heap_has_small_chunks),
     };

@@ -99,6 +99,7 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
 QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size,
                                                 void *block)
 {
+    block = quarry_slabs_gather(h, all, size, block);
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
     uint32_t group = simt_match_u32(all, size), wants = simt_ballot(all, !block), before = 0;
     SIMT_ROLLED
@@ -110,7 +111,9 @@ QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, ui
     }
     if (!block && place != QUARRY_SLABS_NONE)
         block = quarry_slabs_block(h, place, size);
-    simt_sync(all); /* what one acquired, each has */
+    simt_sync(all);            /* what one acquired, each has */
+    if (simt_any(all, !block)) /* as some classes may be barren now */
+        block = quarry_slabs_gather(h, all, size, block);
     if (!simt_any(all, !block))
         return block;
     struct quarry_slabs_need need;
@@ -120,7 +123,7 @@ QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, ui
     need.its_block = block;
     need.held = 0;
     need.dense = 0;
-    need.left = wants;
+    need.left = simt_ballot(all, !block);
     SIMT_ROLLED
     while (need.left) {
         uint32_t its = need.left >> simt_lane() & 1u ? need.its_size : ~0u;
@@ -276,7 +279,8 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_COPIES 128u   /* of the heap's struct, at most: a multiprocessor's warps read one */
 #define QUARRY_SLABS_CURSORS 2048u /* of a class, at most; and at most one for 16 chunks */
 SIMT_STATIC_ASSERT(QUARRY_SLABS_CURSORS <= QUARRY_SLABS_USED + 1u, "a spread has room");
-#define QUARRY_SLABS_HINTS (1u << 20) /* hints, at most; and at most a 256th of the heap */
+#define QUARRY_SLABS_HINTS (1u << 22) /* hints, at most; and at most about a 256th of the heap */
+#define QUARRY_SLABS_KNOWS 256u /* chunks that are known of a class, at most; and at most a 16th of all */
 
 /* The classes of chunks of h->units units: no slot has more than half of them. */
 SIMT_HOST_FN void quarry_slabs_set_classes(struct quarry_slabs *h)
@@ -316,10 +320,11 @@ SIMT_STATIC_ASSERT(sizeof(struct quarry_slabs) <= QUARRY_SLABS_COPY, "a copy has
 SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
 {
     struct quarry_slabs *h = (struct quarry_slabs *)heap;
-    h->cursors = quarry_slabs_power((l->pages + l->pages / 16u) / 16u, QUARRY_SLABS_CURSORS);
-    h->hints =
-        quarry_slabs_power(l->pages * l->page_bytes / 256u / (2u * sizeof *h->hint), QUARRY_SLABS_HINTS);
-    uint64_t cursors = (uint64_t)h->classes * h->cursors;
+    uint64_t pages = l->pages + l->pages / 16u; /* a power of two, if the pool has as many bytes */
+    h->cursors = quarry_slabs_power(pages / 16u, QUARRY_SLABS_CURSORS);
+    h->hints = quarry_slabs_power(pages * l->page_bytes / 256u / sizeof *h->hint, QUARRY_SLABS_HINTS);
+    h->knows = quarry_slabs_power(pages / 16u, QUARRY_SLABS_KNOWS);
+    uint64_t cursors = (uint64_t)h->classes * h->cursors, known = (uint64_t)h->classes * h->knows;
     h->parts = quarry_layout_parts(l->pages + QUARRY_SLABS_ROWS(h), QUARRY_SLABS_PART, QUARRY_SLABS_PART);
     h->copies = quarry_slabs_power(l->pages / 16u, QUARRY_SLABS_COPIES);
     h->self = (unsigned char *)quarry_layout_section(l, "self", h->copies * QUARRY_SLABS_COPY,
@@ -333,6 +338,7 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     h->spread =
         (uint32_t *)quarry_layout_section(l, "spread", h->classes * sizeof *h->spread, QUARRY_SECTION_ALIGN);
     h->hint = (uint64_t *)quarry_layout_section(l, "hints", h->hints * sizeof *h->hint, QUARRY_SECTION_ALIGN);
+    h->known = (uint32_t *)quarry_layout_section(l, "known", known * sizeof *h->known, QUARRY_SECTION_ALIGN);
     h->words = (uint64_t *)quarry_layout_section(l, "words", l->pages * h->stride * sizeof *h->words,
                                                  QUARRY_SECTION_ALIGN);
     h->pages = quarry_layout_pages(l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chunks of slots: what alloc/slabs.h is made of.
  *
- *     pool     | self | sweep | kinds | cursors | spread | hints | words | chunk 0 | chunk 1 | ...
+ *     pool     | self | sweep | kinds | cursors | spread | hints | known | words | chunk 0 | chunk 1 | ...
  *
  *     kind     63        34 33         10 9      2 1     0     one for each chunk
  *             |  version   |    more     |  class  | state |
@@ -17,6 +17,7 @@
  *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them
  *     hint     63        32 31        0     one for a warp and a class
  *             | id of a word |   bits   |   that seemed clear when somebody last looked
+ *     known    `knows` chunks for each class, which were of that class when somebody last looked
  *
  * The version of a kind counts every change, the life of a cursor how often it was filled.  They start anew after 2^30
  * and 2^12.  Whoever takes slots of a word makes it touched; what for, alloc/slabs/slabs_sweep.h says.
@@ -104,6 +105,8 @@ struct quarry_slabs {
     uint32_t parts;    /* of a sweep */
     uint32_t copies;   /* of this: a power of two */
     uint32_t page_log; /* of a chunk's bytes, or 0: they are no power of two */
+    uint32_t knows;    /* for each class: a power of two */
+    uint32_t *known;
 };
 
 /* ---- classes: the sizes of slots ----
@@ -374,6 +377,8 @@ SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, ui
         h->spread[i] = quarry_slabs_reaches(used) | (used - 1u);
     for (uint64_t i = thread; i < h->hints; i += threads)
         h->hint[i] = 0;
+    for (uint64_t i = thread; i < (uint64_t)h->classes * h->knows; i += threads)
+        h->known[i] = 0;
 }
 
 /* ---- chunks that move ---- */

@@ -18,6 +18,8 @@
 #define QUARRY_SLABS_TIDY 32u     /* chunks that are closed together, at least, for large blocks */
 #define QUARRY_SLABS_WIDEST 10u   /* log of how many cursors more are looked at, at most */
 #define QUARRY_SLABS_FILLS 12u    /* tries to fill a cursor, the more the wider; */
+#define QUARRY_SLABS_GATHERS 3u   /* looks at two known chunks each; */
+#define QUARRY_SLABS_TELLS 4u     /* of so many one looks at a kind besides; */
 #define QUARRY_SLABS_TRIES 4u     /* and rows of free chunks that others take at the same time */
 
 /* ---- a class ---- */
@@ -97,8 +99,16 @@ SIMT_FN uint64_t quarry_slabs_wait_for(const uint64_t *cursor)
     return now;
 }
 
+/* Makes a chunk known, which is or was of the class.
+ *   random   which one is forgotten for it */
+SIMT_FN void quarry_slabs_tell(const struct quarry_slabs *h, uint32_t class_, uint32_t chunk, uint32_t random)
+{
+    simt_store_u32(&h->known[class_ * h->knows + (random & (h->knows - 1u))], chunk, relaxed);
+}
+
 /* Step 3 of a warp that wants several classes: the first lane of each fills its cursor, or waits for who does, all at
- * the same time.  It takes a free chunk that it finds in a few looks.  If it finds none, the steps below go on.
+ * the same time.  It takes a free chunk that it finds in a few looks.  If it finds none the class is barren, and the
+ * steps below go on.
  *   group   lanes of `all` that want the same class */
 SIMT_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t all, uint32_t group,
                                         uint32_t class_, uint32_t tries, uint64_t place)
@@ -135,13 +145,82 @@ SIMT_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t a
             quarry_slabs_adapt(h, class_, QUARRY_SLABS_SAMPLES * 8u / look, asked, slots);
             quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_,
                                 quarry_slabs_cursor_number(h, index) + 1u);
+            quarry_slabs_tell(h, class_, chunk, quarry_mix_u32(chunk));
             index = QUARRY_NO_PAGE;
         } else if (!(now & QUARRY_SLABS_BUSY)) {
+            if (look) /* it uses as many cursors as before: others may find a free chunk */
+                (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
         }
     }
     place = quarry_slabs_deal(all, group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got, place);
     return quarry_slabs_draw(h, all, group, index, class_, place, &asked);
+}
+
+/* The first lane of each class that is barren looks at words of two known chunks, all at the same time, and takes slots
+ * of the one that has more.  Or its cursor has some.  What is known grows old.  So now and then it looks at any other
+ * chunk, and tells of that; if it is free, the class is no longer barren.
+ *   group   lanes of `all` that want the same class
+ * Returns the caller's place. */
+SIMT_FN uint64_t quarry_slabs_gather_once(const struct quarry_slabs *h, uint32_t all, uint32_t group,
+                                          uint32_t class_, uint64_t place)
+{
+    uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0, bits = 0;
+    uint32_t spread = 0;
+    uint64_t first = 0;
+    if (simt_rank(group) == 0 && needs && class_ < h->classes)
+        spread = simt_load_u32(&h->spread[class_], relaxed);
+    if (spread & QUARRY_SLABS_BARREN) {
+        struct quarry_random r = quarry_random_start();
+        uint32_t slots = quarry_slabs_slots(h, class_), x = quarry_mix_u32(r.state), asked;
+        uint64_t *cursor = &h->cursor[quarry_slabs_own_cursor(h, class_, quarry_slabs_used(spread))];
+        uint64_t now = simt_load_u64(cursor, relaxed);
+        const uint32_t *known = &h->known[class_ * h->knows];
+        uint32_t one = simt_load_u32(&known[x >> 8 & (h->knows - 1u)], relaxed);
+        uint32_t other = simt_load_u32(&known[x >> 16 & (h->knows - 1u)], relaxed);
+        uint32_t word = quarry_random_below(&r, quarry_slabs_words(slots));
+        if (x % QUARRY_SLABS_TELLS == 0) {
+            uint32_t chunk = quarry_random_below(&r, h->pages.count);
+            uint64_t kind = quarry_slabs_kind(h, chunk);
+            if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND)
+                quarry_slabs_tell(h, quarry_slabs_kind_class(kind), chunk, x >> 24);
+            else if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
+                (void)simt_and_u32(&h->spread[class_], ~QUARRY_SLABS_BARREN, relaxed);
+        }
+        if (quarry_slabs_next(now) < slots) {
+            first = quarry_slabs_add(cursor, slots, needs, &got, &asked);
+        } else {
+            uint64_t second = quarry_slabs_place(other, word * QUARRY_SLABS_BITS);
+            first = quarry_slabs_place(one, word * QUARRY_SLABS_BITS);
+            uint64_t seen = simt_load_u64(quarry_slabs_word(h, first), relaxed);
+            uint64_t also = simt_load_u64(quarry_slabs_word(h, second), relaxed);
+            uint32_t taken = quarry_slabs_is_of(seen, class_) ? simt_popc_u32((uint32_t)seen) : 32u;
+            if (quarry_slabs_is_of(also, class_) && simt_popc_u32((uint32_t)also) < taken) {
+                first = second;
+                seen = also;
+            }
+            bits = quarry_slabs_take(quarry_slabs_word(h, first), &seen, class_, needs);
+        }
+    }
+    return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, bits, got, place);
+}
+
+/* Step 4 at its cheapest, for all classes that a warp wants.
+ *   size    as quarry_slabs_more_of
+ *   block   what the caller has, or NULL
+ * Returns the caller's block. */
+SIMT_NOINLINE_FN void *quarry_slabs_gather(const struct quarry_slabs *h, uint32_t all, uint32_t size,
+                                           void *block)
+{
+    uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
+    uint32_t group = simt_match_u32(all, size);
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < QUARRY_SLABS_GATHERS; i++)
+        place = quarry_slabs_gather_once(h, all, group, size, place);
+    if (!block && place != QUARRY_SLABS_NONE)
+        block = quarry_slabs_block(h, place, size);
+    simt_sync(all); /* what one acquired, each has */
+    return block;
 }
 
 /* Which of its cursors a class fills for the caller's warp.  Those who asked for slots of the warp's own one in vain
@@ -369,6 +448,7 @@ SIMT_NOINLINE_FN void quarry_slabs_fill(struct quarry_slabs_need *need)
                 quarry_slabs_fill_cursor(&h->cursor[index], chunk, (uint32_t)(need->held >> 32), got);
             quarry_slabs_adapt(h, class_, need->dense, then - quarry_slabs_next(need->held), slots);
         }
+        quarry_slabs_tell(h, class_, chunk, quarry_mix_u32(chunk));
         quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_,
                             alone ? 0 : quarry_slabs_cursor_number(h, index) + 1u);
         if (alone && slots - got >= QUARRY_SLABS_HINT) {
@@ -448,8 +528,10 @@ SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
         uint32_t i = simt_shuffle_u32(group, quarry_random_below(&r, count), simt_ctz_u32(group)) + rank;
         uint32_t word = simt_shuffle_u32(group, quarry_random_below(&r, words), simt_ctz_u32(group));
         i -= i >= count ? count : 0;
-        uint32_t ours =
-            simt_ballot(group, i < count && quarry_slabs_is_bound(quarry_slabs_kind(h, i), class_));
+        uint64_t kind = i < count ? quarry_slabs_kind(h, i) : (uint64_t)QUARRY_SLABS_IS_LARGE;
+        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND)
+            quarry_slabs_tell(h, quarry_slabs_kind_class(kind), i, r.state >> 8);
+        uint32_t ours = simt_ballot(group, quarry_slabs_is_bound(kind, class_));
         need->looks++;
         if (ours == 0)
             continue;
