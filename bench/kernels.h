@@ -36,6 +36,7 @@ struct bench_cell {
     uint32_t lanes;     /* of each warp: the others of the threads do nothing */
     uint32_t alignment; /* bench_check: a power of two */
     uint32_t rounds;    /* bench_churn, bench_exchange: mallocs of a thread; bench_thin_half: which one */
+    uint64_t drawn;     /* another number: other sizes from `least` on */
     uint32_t step;      /* bench_shuffle: prime to threads */
     void **others;      /* as many as pointers[] */
     char *packed;       /* bench_pack...: memory in which blocks lie one behind the other */
@@ -77,8 +78,8 @@ SIMT_FN uint64_t bench_size(const struct bench_cell *a, uint64_t i)
     if (!a->least)
         return a->bytes;
     if (a->octaves)
-        return bench_size_of_octave(a, bench_mix(~i));
-    return a->least + ((bench_mix(~i) >> 40) * (a->bytes - a->least + 1) >> 24);
+        return bench_size_of_octave(a, bench_mix(~i + a->drawn));
+    return a->least + ((bench_mix(~i + a->drawn) >> 40) * (a->bytes - a->least + 1) >> 24);
 }
 
 /* Writes a pattern of its own over every byte of block i: 8-byte words, word w being key(i) + w, and the

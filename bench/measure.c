@@ -35,6 +35,12 @@ static enum quarry_status queue_reset(void *context)
     return quarry_heap_reset(((struct run *)context)->heap);
 }
 
+static enum quarry_status queue_draw(void *context)
+{
+    ((struct run *)context)->blocks.drawn += (uint64_t)1 << 32;
+    return QUARRY_OK;
+}
+
 static enum quarry_status queue_clear(void *context)
 {
     const struct run *run = context;
@@ -76,6 +82,9 @@ static struct timing_step make_step(struct run *run, enum bench_action action)
         break;
     case ACTION_RESET:
         step.queue = queue_reset;
+        break;
+    case ACTION_DRAW:
+        step.queue = queue_draw;
         break;
     case ACTION_CLEAR:
         step.queue = queue_clear;
@@ -230,6 +239,7 @@ static enum quarry_status check_step(struct run *run, enum bench_action action)
     case ACTION_PREFIX_SUM:
         return check_blocks(run, &run->others, &nulls);
     case ACTION_END:
+    case ACTION_DRAW:
     case ACTION_CLEAR:
     case ACTION_SHUFFLE:
     case ACTION_PACK:
@@ -278,7 +288,10 @@ static enum quarry_status time_steps(struct run *run)
         timed[i] = make_step(run, steps[i].action);
         timed[i].untimed = !steps[i].op;
     }
-    enum quarry_status status = timing_run(&run->workload->timing, timed, count, summaries);
+    struct timing timing = run->workload->timing;
+    if (timing.rule.warmups < run->test->warmups)
+        timing.rule.warmups = run->test->warmups;
+    enum quarry_status status = timing_run(&timing, timed, count, summaries);
     /* How many runs there were, and so NULLs, is the timing's business. */
     if (status == QUARRY_OK && (run->shape->full || run->inferred || run->test->exhausts)) {
         status = quarry_heap_statistics(run->heap, &now);

@@ -12,6 +12,7 @@ enum bench_action {
     ACTION_FREE,
     ACTION_AT_ONCE,     /* malloc and free in one kernel */
     ACTION_RESET,       /* quarry_heap_reset */
+    ACTION_DRAW,        /* blocks have other sizes from now on */
     ACTION_CLEAR,       /* pointers[] are NULL */
     ACTION_SHUFFLE,     /* others[] are pointers[] in another order */
     ACTION_FREE_OTHERS, /* frees others[] */
@@ -58,6 +59,7 @@ struct bench_test {
     enum bench_kind kind;
     uint32_t rounds;
     uint32_t live;     /* blocks of a thread that may live at once */
+    uint32_t warmups;  /* runs before those that are timed, at least */
     uint32_t heap_mib; /* at most: of a heap that is to be filled; 0: the command's */
     int exhausts; /* BENCH_TIMED: threads together ask for all bytes of the pages, and NULL is no fault */
     int not_by_default;

@@ -115,6 +115,10 @@ run 0 bench --backend cpu --test at-once --allocator rw-malloc --threads 1K --si
 same "$(sed 1d "$out" | awk -F, "$well_formed")" 1 'rows of malloc+free'
 same "$(sed 1d "$out" | cut -d, -f4,6,8)" malloc+free,4096,50 'malloc+free'
 
+# Other sizes in each run.
+run 0 bench --backend cpu --test changing --allocator quarry,rw-malloc --threads 1K --size 4-1K,4~8K --heap 64M --runs 3 --csv
+same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 2 * 2)) 'rows of changing'
+
 # A heap filled: 16 bytes on pages of 16 fill it but for the bits of the pages, 1050 of each 1280 are used with pages of
 # 256, and half of each page of 1024 if blocks have 1 to 1024 bytes. Twice the same, whatever the number of threads.
 run 0 bench --backend cpu --test fill --allocator rw-malloc --threads 100,1K --size 16 --page 16 --heap 1M --csv

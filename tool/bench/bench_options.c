@@ -28,7 +28,7 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"test", OPTION_TEST, "NAME,...", 0, "Tests, which are listed below (all but at-once)", 0},
+    {"test", OPTION_TEST, "NAME,...", 0, "Tests, which are listed below (most of them)", 0},
     {"full", OPTION_FULL, NULL, 0, "All tests, and on a GPU more of their axes: takes long", 0},
     {"backend", 'b', "B", 0, "auto, cuda or cpu (auto: a GPU if there is one)", 0},
     {"allocator", 'a', "NAME,...", 0, "Allocators (all but cuda)", 0},
