@@ -833,7 +833,7 @@ static uint32_t chunks_in_use(void)
  * hints lead to what was freed, and hardly any chunk is bound. */
 static void changes(void)
 {
-    enum { THREADS = 4096, ROUNDS = 30 };
+    enum { THREADS = 2048, ROUNDS = 30 };
     struct slabs_case a = {0};
     uint32_t before = 0;
     plain_options();

@@ -102,17 +102,17 @@ QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, ui
     block = quarry_slabs_gather(h, all, size, block);
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
     uint32_t group = simt_match_u32(all, size), wants = simt_ballot(all, !block), before = 0;
+    const int several = simt_any(all, group != all);
     SIMT_ROLLED
-    for (uint32_t tries = 0; tries < QUARRY_SLABS_FILLS && wants != before && simt_any(all, wants & ~group);
-         tries++) {
+    for (uint32_t tries = 0; several && tries < QUARRY_SLABS_FILLS && wants != before; tries++) {
         before = wants;
         place = quarry_slabs_fill_each(h, all, group, size, tries, place);
         wants = simt_ballot(all, place == QUARRY_SLABS_NONE);
     }
     if (!block && place != QUARRY_SLABS_NONE)
         block = quarry_slabs_block(h, place, size);
-    simt_sync(all);            /* what one acquired, each has */
-    if (simt_any(all, !block)) /* as some classes may be barren now */
+    simt_sync(all);                       /* what one acquired, each has */
+    if (several && simt_any(all, !block)) /* some of its classes may be barren now */
         block = quarry_slabs_gather(h, all, size, block);
     if (!simt_any(all, !block))
         return block;
@@ -279,7 +279,8 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_COPIES 128u   /* of the heap's struct, at most: a multiprocessor's warps read one */
 #define QUARRY_SLABS_CURSORS 2048u /* of a class, at most; and at most one for 16 chunks */
 SIMT_STATIC_ASSERT(QUARRY_SLABS_CURSORS <= QUARRY_SLABS_USED + 1u, "a spread has room");
-#define QUARRY_SLABS_HINTS (1u << 22) /* hints, at most; and at most about a 256th of the heap */
+#define QUARRY_SLABS_HINTS (1u << 22) /* hints, at most; and at most about a 256th of the heap; */
+#define QUARRY_SLABS_SPARE (1u << 29) /* of heaps of fewer bytes a 512th */
 #define QUARRY_SLABS_KNOWS 256u /* chunks that are known of a class, at most; and at most a 16th of all */
 
 /* The classes of chunks of h->units units: no slot has more than half of them. */
@@ -322,7 +323,8 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     struct quarry_slabs *h = (struct quarry_slabs *)heap;
     uint64_t pages = l->pages + l->pages / 16u; /* a power of two, if the pool has as many bytes */
     h->cursors = quarry_slabs_power(pages / 16u, QUARRY_SLABS_CURSORS);
-    h->hints = quarry_slabs_power(pages * l->page_bytes / 256u / sizeof *h->hint, QUARRY_SLABS_HINTS);
+    uint64_t bytes = pages * l->page_bytes, share = bytes < QUARRY_SLABS_SPARE ? 512u : 256u;
+    h->hints = quarry_slabs_power(bytes / share / sizeof *h->hint, QUARRY_SLABS_HINTS);
     h->knows = quarry_slabs_power(pages / 16u, QUARRY_SLABS_KNOWS);
     uint64_t cursors = (uint64_t)h->classes * h->cursors, known = (uint64_t)h->classes * h->knows;
     h->parts = quarry_layout_parts(l->pages + QUARRY_SLABS_ROWS(h), QUARRY_SLABS_PART, QUARRY_SLABS_PART);

@@ -205,7 +205,7 @@ SIMT_FN uint64_t quarry_slabs_gather_once(const struct quarry_slabs *h, uint32_t
     return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, bits, got, place);
 }
 
-/* Step 4 at its cheapest, for all classes that a warp wants.
+/* Step 4 at its cheapest, of a warp that wants several classes; of another one nothing.
  *   size    as quarry_slabs_more_of
  *   block   what the caller has, or NULL
  * Returns the caller's block. */
@@ -214,6 +214,8 @@ SIMT_NOINLINE_FN void *quarry_slabs_gather(const struct quarry_slabs *h, uint32_
 {
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
     uint32_t group = simt_match_u32(all, size);
+    if (!simt_any(all, group != all))
+        return block;
     SIMT_ROLLED
     for (uint32_t i = 0; i < QUARRY_SLABS_GATHERS; i++)
         place = quarry_slabs_gather_once(h, all, group, size, place);

@@ -43,7 +43,8 @@ SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t clas
 }
 
 /* Takes up to n slots of a word that a hint leads to.  Others' ORs into the word don't disturb it, as they would a
- * compare-exchange.
+ * compare-exchange.  If fewer seem clear than are wanted, it also tries bits above those.  They may be clear as well, and
+ * to set one that is taken changes nothing.
  *   clear   bits that seem clear; then, as far as is known; 0 if the word is of another class
  * Returns their bits.  Waits for nobody: each try in vain is another's success. */
 SIMT_FN uint32_t quarry_slabs_or(uint64_t *word, uint32_t *clear, uint32_t class_, uint32_t n)
@@ -51,7 +52,9 @@ SIMT_FN uint32_t quarry_slabs_or(uint64_t *word, uint32_t *clear, uint32_t class
     uint32_t got = 0;
     SIMT_ROLLED
     while (*clear && n) {
-        uint32_t wants = quarry_slabs_lowest(*clear, n);
+        uint32_t wants = quarry_slabs_lowest(*clear, n), more = n - simt_popc_u32(wants);
+        if (more)
+            wants |= (uint32_t)((((uint64_t)1 << more) - 1u) << (32u - simt_clz_u32(wants)));
         uint64_t now = simt_or_u64(word, wants | QUARRY_SLABS_TOUCHED, acquire); /* pairs with frees */
         uint32_t fresh = wants & ~(uint32_t)now;
         *clear = ~((uint32_t)now | wants);
