@@ -531,9 +531,11 @@ SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
         uint32_t word = simt_shuffle_u32(group, quarry_random_below(&r, words), simt_ctz_u32(group));
         i -= i >= count ? count : 0;
         uint64_t kind = i < count ? quarry_slabs_kind(h, i) : (uint64_t)QUARRY_SLABS_IS_LARGE;
-        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND)
+        int mine = quarry_slabs_is_bound(kind, class_);
+        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND &&
+            !mine) /* those of its own would all go to few lines */
             quarry_slabs_tell(h, quarry_slabs_kind_class(kind), i, r.state >> 8);
-        uint32_t ours = simt_ballot(group, quarry_slabs_is_bound(kind, class_));
+        uint32_t ours = simt_ballot(group, mine);
         need->looks++;
         if (ours == 0)
             continue;
