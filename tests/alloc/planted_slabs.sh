@@ -95,7 +95,6 @@ plant slabs 60 slabs_more.h 'a refill fills a cursor that has slots left' \
     '/uint64_t quarry_slabs_refill\(/,/^\}/s/ \&\& next >= slots;/;/'
 plant slabs 20 slabs_more.h 'a refill does not raise how many cursors the class has reached' \
     's/if \(raise\)/if (0)/'
-aim lanes_of_several_classes_have_slots_of_their_own
 plant slabs 20 slabs_more.h 'who fills a cursor does not raise how many the class has reached' \
     's/<= i\)$/<= i \&\& 0)/'
 # Slots that are gathered, and hints that are kept.
@@ -104,6 +103,13 @@ plant slabs 0 slabs_more.h 'who gathers has also what others have' \
     '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/bits = quarry_slabs_take\(.*;/bits = quarry_slabs_lowest(~(uint32_t)seen, needs);/'
 plant slabs 0 slabs_more.h 'what is gathered of a cursor is lost' \
     '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/(first = quarry_slabs_add\(.*;)/\1 got = 0;/'
+aim a_warp_recalls_what_it_freed_of_many_words
+plant slabs 0 slabs_more.h 'who recalls has also what others have' \
+    '/uint64_t quarry_slabs_recall\(/,/^\}/s/bits = quarry_slabs_or\(.*;/bits = quarry_slabs_lowest(clear, to < asked ? n : asked - from);/'
+plant slabs 0 slabs_more.h 'a warp recalls one hint' \
+    '/uint64_t quarry_slabs_recall\(/,/^\}/s/class_, simt_rank\(all\)\)/class_, 0)/'
+plant slabs 0 slabs.h 'a warp leaves one hint' \
+    's/number = simt_popc_u32\(last\);/number = 0 * last;/'
 aim sizes_that_change_keep_to_their_chunks
 plant slabs 0 slabs_slots.h 'all classes of a warp have one hint' \
     's/\(warp \+ class_ \* apart\)/(warp + 0u * apart)/'

@@ -170,6 +170,20 @@ SIMT_KERNEL(slabs_gathers, struct slabs_case, a)
         a.block[simt_lane()] = quarry_slabs_gather(h, SIMT_ALL_LANES, class_, SIMT_NULL);
 }
 
+SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    uint32_t class_ = quarry_slabs_class(h, 16);
+    void **mine = &a.block[QUARRY_SLABS_BITS * simt_lane()];
+    if (simt_lane() == 0)
+        (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
+    quarry_free(a.heap, *mine);
+    simt_sync(SIMT_ALL_LANES);
+    *mine = quarry_slabs_gather(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+    if (!*mine)
+        (void)simt_add_u32(a.wrong, 1, relaxed);
+}
+
 SIMT_KERNEL(slabs_changes, struct slabs_case, a)
 {
     void **mine = &a.block[simt_thread()];

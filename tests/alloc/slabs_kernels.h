@@ -16,7 +16,7 @@ struct slabs_case {
         threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left; of slabs_classes:
                        * how many sizes there are */
     uint64_t *cursor; /* of slabs_adds */
-    void **block;     /* of slabs_gathers and slabs_changes: one for each thread */
+    void **block;     /* of slabs_gathers, slabs_recalls and slabs_changes: one for each thread */
     uint32_t
         rounds; /* of slabs_gathers and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows and slabs_classes */
 };
@@ -48,6 +48,9 @@ SIMT_KERNEL_DECLARE(slabs_classes);
 /* A warp whose lanes want blocks of 16 and of 32 bytes in turn gathers them, as if both classes were barren; in the second
  * round it frees what it got. */
 SIMT_KERNEL_DECLARE(slabs_gathers);
+
+/* A warp frees a block of 16 bytes of each of 32 words, and gathers them again, as if the class were barren. */
+SIMT_KERNEL_DECLARE(slabs_recalls);
 
 /* Each thread frees its block, if it has one, or else takes one of 16 to 512 bytes, which it draws for the round. */
 SIMT_KERNEL_DECLARE(slabs_changes);

@@ -823,6 +823,29 @@ static void a_warp_gathers_slots_of_several_classes(void **state)
     for_each_proof(gathers);
 }
 
+/* A chunk is full, and a warp frees a slot of each word.  All of these it has again, in one step. */
+static void recalls(void)
+{
+    enum { BLOCKS = 32 * SIMT_LANES };
+    struct slabs_case a = {0};
+    plain_options();
+    begin(64, 16 * BLOCKS, BLOCKS, 0);
+    f.device.bytes = 16;
+    expect_equal(run(&promise_malloc, BLOCKS).nulls, 0);
+    a.block = f.device.block;
+    launch(&slabs_recalls, &a, 1, 0);
+    expect_equal(statistics().live_blocks, BLOCKS);
+    run(&promise_free, BLOCKS);
+    expect_empty();
+    end();
+}
+
+static void a_warp_recalls_what_it_freed_of_many_words(void **state)
+{
+    (void)state;
+    for_each_proof(recalls);
+}
+
 /* Chunks that are in use. */
 static uint32_t chunks_in_use(void)
 {
@@ -910,6 +933,7 @@ int main(void)
         cmocka_unit_test(null_never_comes_of_a_larger_slot_that_moves),
         cmocka_unit_test(lanes_of_several_classes_have_slots_of_their_own),
         cmocka_unit_test(a_warp_gathers_slots_of_several_classes),
+        cmocka_unit_test(a_warp_recalls_what_it_freed_of_many_words),
         cmocka_unit_test(sizes_that_change_keep_to_their_chunks),
         cmocka_unit_test(every_slot_can_be_had_in_each_class),
         cmocka_unit_test(a_small_heap_has_small_chunks),

@@ -14,13 +14,16 @@
  *              wants one class, a short function does it in as few steps as can be, once (quarry_slabs_refill).  Of
  *              several classes each has a lane that does this, all at the same time.  From here on all lanes of the
  *              warp look for one class after the other.
- *           4. There seems to be no free chunk: look at chunks of the class, and at what other warps' hints lead to,
- *              and take slots that were freed; then close one of another class without a live slot.
+ *           4. There seems to be no free chunk.  A warp of one class looks where its last free left hints; of several
+ *              classes each has a lane that looks at chunks that are known of it (quarry_slabs_gather).  Then all lanes
+ *              look at chunks of the class, and at what other warps' hints lead to, and take slots that were freed.
+ *              Then they close a chunk of another class without a live slot.
  *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
  *              cursors what they have left, or proves that there is nothing.  Then do it again, for a slot of a larger
  *              class, too.
  *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together, and the word becomes the hint of
- *           this warp.  Nobody counts, and nobody looks whether the chunk is empty now.
+ *           this warp; each of several words, if they are of one class.  Nobody counts, and nobody looks whether the
+ *           chunk is empty now.
  *   large   Find a row of free chunks, and claim each; else sweep.
  *
  * docs/reference/alloc/slabs.md has the drawing, and what else was considered. */
@@ -91,8 +94,8 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
 #define QUARRY_SLABS_OF(h) quarry_slabs_copy(h, simt_sm())
 #endif
 
-/* Steps 3 to 5 for all lanes of the warp that ask this heap.  First the cursors of several classes, at the same time;
- * then the calls of one class after the other, and all lanes look.
+/* Steps 3 to 5 for all lanes of the warp that ask this heap.  First what all classes of a warp do at the same time;
+ * then one class after the other, and all lanes look.
  *   size    the caller's class; or, for a large block, h->classes and its chunks
  *   block   what the caller has, or NULL
  * Returns the caller's block. */
@@ -212,11 +215,18 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
 {
     uint32_t id = quarry_slabs_id(h, quarry_slabs_place(w->page, w->slot)), group = simt_match_u32(all, id);
     uint32_t bits = quarry_share_or_u32(all, group, 1u << w->slot % QUARRY_SLABS_BITS);
+    uint32_t class_ = quarry_slabs_kind_class(w->kind), number = 0;
     simt_sync(all); /* what each did, before the first lane's release */
+    if (!simt_all(all, group == all)) {
+        /* The last word has number 0.  Its slots came from a cursor, if some did, so there may be more. */
+        uint32_t last = simt_ballot(all, simt_rank(group) == 0) & (~1u << simt_lane());
+        if (simt_all(all, class_ == simt_shuffle_u32(all, class_, simt_ctz_u32(all))))
+            number = simt_popc_u32(last);
+    }
     if (simt_rank(group) == 0) {
         QUARRY_ASSERT_LIVE(simt_popc_u32(bits) == simt_popc_u32(group));          /* each lane another slot */
         (void)simt_and_u64(quarry_slabs_hinted(h, id), ~(uint64_t)bits, release); /* pairs with takes */
-        quarry_slabs_leave(h, quarry_slabs_kind_class(w->kind), id, bits);
+        simt_store_u64(quarry_slabs_hint_of(h, class_, number), (uint64_t)id << 32 | bits, relaxed);
     }
     simt_sync(all); /* none goes on whose slot still looks taken */
 }

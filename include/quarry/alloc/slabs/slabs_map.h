@@ -15,7 +15,7 @@
  *     spread   31       30    22 21    11 10     0     one for each class
  *             | barren |    0   | reach  |  used   |   how many of its cursors a class uses, and has ever used, less 1:
  *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them
- *     hint     63        32 31        0     one for a warp and a class
+ *     hint     63        32 31        0     one for a warp and a class, or more (quarry_slabs_hint_of)
  *             | id of a word |   bits   |   that seemed clear when somebody last looked
  *     known    `knows` chunks for each class, which were of that class when somebody last looked
  *

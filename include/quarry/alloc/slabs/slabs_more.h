@@ -205,20 +205,51 @@ SIMT_FN uint64_t quarry_slabs_gather_once(const struct quarry_slabs *h, uint32_t
     return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, bits, got, place);
 }
 
-/* Step 4 at its cheapest, of a warp that wants several classes; of another one nothing.
+/* Takes slots that the warp's own hints for the class lead to, a lane one.  Returns the caller's place. */
+SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all, uint32_t class_,
+                                     uint32_t wants)
+{
+    uint64_t *hint = quarry_slabs_hint_of(h, class_, simt_rank(all)), *word;
+    uint64_t seen = simt_load_u64(hint, relaxed);
+    uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, bits = 0, n = simt_popc_u32(clear);
+    uint64_t first = quarry_slabs_first(h, id);
+    word = quarry_slabs_hinted(h, id);
+    uint32_t asked = simt_popc_u32(wants), to = quarry_scan_add_u32(all, n), from = to - n;
+    if (n && from < asked) {
+        bits = quarry_slabs_or(word, &clear, class_, to < asked ? n : asked - from);
+        simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
+    }
+    /* Who gives to whom is as if each had got what it is about to take; where it is less, the last go without. */
+    uint32_t k = simt_rank(wants), giver = quarry_lane_of_rank(all, quarry_scan_find_u32(all, to, k));
+    bits = simt_shuffle_u32(all, bits, giver);
+    k -= simt_shuffle_u32(all, from, giver);
+    first = simt_shuffle_u64(all, first, giver);
+    if (!(wants >> simt_lane() & 1u))
+        return 0;
+    return k < simt_popc_u32(bits) ? first + quarry_kth_set_u32(bits, k + 1u) : QUARRY_SLABS_NONE;
+}
+
+/* Step 4 at its cheapest, for classes that are barren.
  *   size    as quarry_slabs_more_of
  *   block   what the caller has, or NULL
- * Returns the caller's block. */
+ * Returns the caller's block.  Scope: `all`. */
 SIMT_NOINLINE_FN void *quarry_slabs_gather(const struct quarry_slabs *h, uint32_t all, uint32_t size,
                                            void *block)
 {
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
     uint32_t group = simt_match_u32(all, size);
-    if (!simt_any(all, group != all))
-        return block;
-    SIMT_ROLLED
-    for (uint32_t i = 0; i < QUARRY_SLABS_GATHERS; i++)
-        place = quarry_slabs_gather_once(h, all, group, size, place);
+    if (simt_any(all, group != all)) {
+        SIMT_ROLLED
+        for (uint32_t i = 0; i < QUARRY_SLABS_GATHERS; i++)
+            place = quarry_slabs_gather_once(h, all, group, size, place);
+    } else {
+        uint32_t spread = 0;
+        if (size < h->classes)
+            spread = simt_load_u32(&h->spread[size], relaxed);
+        if (!simt_any(all, spread & QUARRY_SLABS_BARREN))
+            return block;
+        place = quarry_slabs_recall(h, all, size, simt_ballot(all, !block));
+    }
     if (!block && place != QUARRY_SLABS_NONE)
         block = quarry_slabs_block(h, place, size);
     simt_sync(all); /* what one acquired, each has */
@@ -702,8 +733,9 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
     need->of = need->class_;
     if (need->chunks == 0) {
         uint32_t spread = simt_load_u32(&need->slabs->spread[need->class_], relaxed);
-        if (simt_any(need->group, spread & QUARRY_SLABS_BARREN))
+        if (simt_any(need->group, spread & QUARRY_SLABS_BARREN)) {
             quarry_slabs_walk(need);
+        }
         SIMT_ROLLED
         for (need->tries = 0; need->tries < QUARRY_SLABS_FILLS && quarry_slabs_still(need); need->tries++) {
             need->seen = 1;

@@ -43,8 +43,8 @@ SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t clas
 }
 
 /* Takes up to n slots of a word that a hint leads to.  Others' ORs into the word don't disturb it, as they would a
- * compare-exchange.  If fewer seem clear than are wanted, it also tries bits above those.  They may be clear as well, and
- * to set one that is taken changes nothing.
+ * compare-exchange.  If fewer seem clear than are wanted, it also tries bits above those.  They may be clear as well,
+ * and to set one that is taken changes nothing.
  *   clear   bits that seem clear; then, as far as is known; 0 if the word is of another class
  * Returns their bits.  Waits for nobody: each try in vain is another's success. */
 SIMT_FN uint32_t quarry_slabs_or(uint64_t *word, uint32_t *clear, uint32_t class_, uint32_t n)
@@ -95,6 +95,13 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
 {
     uint32_t apart = 157u * (h->hints / 256u) | 1u; /* 157: odd, and 256 times the golden ratio */
     return &h->hint[(warp + class_ * apart) & (h->hints - 1u)];
+}
+
+/* Of a warp that frees slots of several words: a hint for each, if all are of one class.  Number 0 is that above, the
+ * others are far from it. */
+SIMT_FN uint64_t *quarry_slabs_hint_of(const struct quarry_slabs *h, uint32_t class_, uint32_t number)
+{
+    return quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES + number * (h->hints / SIMT_LANES));
 }
 
 /* How many cursors of a class can be a warp's own.  If all could, and warps asked for many sizes, each class would have
