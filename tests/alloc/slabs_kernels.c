@@ -173,15 +173,22 @@ SIMT_KERNEL(slabs_gathers, struct slabs_case, a)
 SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
 {
     const struct quarry_slabs *h = &a.heap.as.slabs;
-    uint32_t class_ = quarry_slabs_class(h, 16);
-    void **mine = &a.block[QUARRY_SLABS_BITS * simt_lane()];
-    if (simt_lane() == 0)
-        (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
-    quarry_free(a.heap, *mine);
-    simt_sync(SIMT_ALL_LANES);
-    *mine = quarry_slabs_gather(h, SIMT_ALL_LANES, class_, SIMT_NULL);
-    if (!*mine)
-        (void)simt_add_u32(a.wrong, 1, relaxed);
+    const uint32_t all = SIMT_LANES * QUARRY_SLABS_BITS, warp = simt_thread() / SIMT_LANES;
+    for (uint32_t k = 0; k < 2u; k++) {
+        uint32_t class_ = quarry_slabs_class(h, 128u << k), across = QUARRY_SLABS_BITS * simt_lane() + warp;
+        void **mine = &a.block[k * all + (a.rounds % 3u ? across : simt_thread())];
+        if (a.rounds == 0) {
+            *mine = quarry_malloc(a.heap, 128u << k);
+        } else if (a.rounds == 2) {
+            (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
+            simt_sync(SIMT_ALL_LANES);
+            *mine = quarry_slabs_gather(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+            if (*mine)
+                (void)simt_add_u64(a.cursor, 1, relaxed);
+        } else {
+            quarry_free(a.heap, *mine);
+        }
+    }
 }
 
 SIMT_KERNEL(slabs_changes, struct slabs_case, a)

@@ -15,7 +15,7 @@ struct slabs_case {
     uint32_t
         threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left; of slabs_classes:
                        * how many sizes there are */
-    uint64_t *cursor; /* of slabs_adds */
+    uint64_t *cursor; /* of slabs_adds; of slabs_recalls: how many blocks were gathered */
     void **block;     /* of slabs_gathers, slabs_recalls and slabs_changes: one for each thread */
     uint32_t
         rounds; /* of slabs_gathers and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows and slabs_classes */
@@ -49,7 +49,8 @@ SIMT_KERNEL_DECLARE(slabs_classes);
  * round it frees what it got. */
 SIMT_KERNEL_DECLARE(slabs_gathers);
 
-/* A warp frees a block of 16 bytes of each of 32 words, and gathers them again, as if the class were barren. */
+/* Round 0: each of 32 warps takes a word of 128 bytes, and one of 256.  1: each frees a block of each of all words.  2: it
+ * gathers as many again, as if the classes were barren.  3: all are freed. */
 SIMT_KERNEL_DECLARE(slabs_recalls);
 
 /* Each thread frees its block, if it has one, or else takes one of 16 to 512 bytes, which it draws for the round. */

@@ -218,7 +218,7 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
     uint32_t class_ = quarry_slabs_kind_class(w->kind), number = 0;
     simt_sync(all); /* what each did, before the first lane's release */
     if (!simt_all(all, group == all)) {
-        /* The last word has number 0.  Its slots came from a cursor, if some did, so there may be more. */
+        /* Step 1 tries number 0.  That is the last word, which came from a cursor, if some did: it may have more. */
         uint32_t last = simt_ballot(all, simt_rank(group) == 0) & (~1u << simt_lane());
         if (simt_all(all, class_ == simt_shuffle_u32(all, class_, simt_ctz_u32(all))))
             number = simt_popc_u32(last);
@@ -289,9 +289,9 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_COPIES 128u   /* of the heap's struct, at most: a multiprocessor's warps read one */
 #define QUARRY_SLABS_CURSORS 2048u /* of a class, at most; and at most one for 16 chunks */
 SIMT_STATIC_ASSERT(QUARRY_SLABS_CURSORS <= QUARRY_SLABS_USED + 1u, "a spread has room");
-#define QUARRY_SLABS_HINTS (1u << 22) /* hints, at most; and at most about a 256th of the heap; */
-#define QUARRY_SLABS_SPARE (1u << 29) /* of heaps of fewer bytes a 512th */
-#define QUARRY_SLABS_KNOWS 256u /* chunks that are known of a class, at most; and at most a 16th of all */
+#define QUARRY_SLABS_HINTS (1u << 22) /* hints, at most; and at most about a 256th of the heap's bytes */
+#define QUARRY_SLABS_SPARE (1u << 29) /* bytes: of heaps that have fewer a 512th */
+#define QUARRY_SLABS_KNOWS 256u /* chunks that are known of a class, at most; and at most a 32nd of all */
 
 /* The classes of chunks of h->units units: no slot has more than half of them. */
 SIMT_HOST_FN void quarry_slabs_set_classes(struct quarry_slabs *h)
@@ -335,7 +335,7 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     h->cursors = quarry_slabs_power(pages / 16u, QUARRY_SLABS_CURSORS);
     uint64_t bytes = pages * l->page_bytes, share = bytes < QUARRY_SLABS_SPARE ? 512u : 256u;
     h->hints = quarry_slabs_power(bytes / share / sizeof *h->hint, QUARRY_SLABS_HINTS);
-    h->knows = quarry_slabs_power(pages / 16u, QUARRY_SLABS_KNOWS);
+    h->knows = quarry_slabs_power(pages / 32u, QUARRY_SLABS_KNOWS);
     uint64_t cursors = (uint64_t)h->classes * h->cursors, known = (uint64_t)h->classes * h->knows;
     h->parts = quarry_layout_parts(l->pages + QUARRY_SLABS_ROWS(h), QUARRY_SLABS_PART, QUARRY_SLABS_PART);
     h->copies = quarry_slabs_power(l->pages / 16u, QUARRY_SLABS_COPIES);

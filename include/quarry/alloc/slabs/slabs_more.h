@@ -19,7 +19,7 @@
 #define QUARRY_SLABS_WIDEST 10u   /* log of how many cursors more are looked at, at most */
 #define QUARRY_SLABS_FILLS 12u    /* tries to fill a cursor, the more the wider; */
 #define QUARRY_SLABS_GATHERS 3u   /* looks at two known chunks each; */
-#define QUARRY_SLABS_TELLS 4u     /* of so many one looks at a kind besides; */
+#define QUARRY_SLABS_TELLS 4u     /* of so many one also looks at the kind of any chunk; */
 #define QUARRY_SLABS_TRIES 4u     /* and rows of free chunks that others take at the same time */
 
 /* ---- a class ---- */
@@ -148,7 +148,8 @@ SIMT_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t a
             quarry_slabs_tell(h, class_, chunk, quarry_mix_u32(chunk));
             index = QUARRY_NO_PAGE;
         } else if (!(now & QUARRY_SLABS_BUSY)) {
-            if (look) /* it uses as many cursors as before: others may find a free chunk */
+            /* It uses as many cursors as before: others may find a free chunk. */
+            if (look && !(simt_load_u32(&h->spread[class_], relaxed) & QUARRY_SLABS_BARREN))
                 (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
         }
@@ -219,7 +220,7 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
         bits = quarry_slabs_or(word, &clear, class_, to < asked ? n : asked - from);
         simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
     }
-    /* Who gives to whom is as if each had got what it is about to take; where it is less, the last go without. */
+    /* A lane's share is what it tries to take.  If it gets less, the last of those who were to have it go without. */
     uint32_t k = simt_rank(wants), giver = quarry_lane_of_rank(all, quarry_scan_find_u32(all, to, k));
     bits = simt_shuffle_u32(all, bits, giver);
     k -= simt_shuffle_u32(all, from, giver);
@@ -733,9 +734,8 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
     need->of = need->class_;
     if (need->chunks == 0) {
         uint32_t spread = simt_load_u32(&need->slabs->spread[need->class_], relaxed);
-        if (simt_any(need->group, spread & QUARRY_SLABS_BARREN)) {
+        if (simt_any(need->group, spread & QUARRY_SLABS_BARREN))
             quarry_slabs_walk(need);
-        }
         SIMT_ROLLED
         for (need->tries = 0; need->tries < QUARRY_SLABS_FILLS && quarry_slabs_still(need); need->tries++) {
             need->seen = 1;

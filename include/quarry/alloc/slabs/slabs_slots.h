@@ -97,11 +97,14 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
     return &h->hint[(warp + class_ * apart) & (h->hints - 1u)];
 }
 
-/* Of a warp that frees slots of several words: a hint for each, if all are of one class.  Number 0 is that above, the
- * others are far from it. */
+/* Of a warp that frees slots of several words: a hint for each, if all are of one class.  Number 0 is that above.  The
+ * others are anywhere: with one distance from each to the next they would be those of other classes, and of which ones
+ * that would depend on the sizes.
+ *   number   0 to 31 */
 SIMT_FN uint64_t *quarry_slabs_hint_of(const struct quarry_slabs *h, uint32_t class_, uint32_t number)
 {
-    return quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES + number * (h->hints / SIMT_LANES));
+    uint32_t far = number ? quarry_mix_u32(class_ * SIMT_LANES + number) : 0;
+    return quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES + far);
 }
 
 /* How many cursors of a class can be a warp's own.  If all could, and warps asked for many sizes, each class would have
