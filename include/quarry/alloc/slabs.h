@@ -290,7 +290,7 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_CURSORS 2048u /* of a class, at most; and at most one for 16 chunks */
 SIMT_STATIC_ASSERT(QUARRY_SLABS_CURSORS <= QUARRY_SLABS_USED + 1u, "a spread has room");
 #define QUARRY_SLABS_HINTS (1u << 22) /* hints, at most; and at most about a 256th of the heap's bytes */
-#define QUARRY_SLABS_SPARE (1u << 29) /* bytes: of heaps that have fewer a 512th */
+#define QUARRY_SLABS_SPARE (1u << 30) /* bytes: of heaps that have fewer a 512th */
 #define QUARRY_SLABS_KNOWS 256u /* chunks that are known of a class, at most; and at most a 32nd of all */
 
 /* The classes of chunks of h->units units: no slot has more than half of them. */
