@@ -109,7 +109,7 @@ plant slabs 0 slabs_more.h 'who recalls has also what others have' \
 plant slabs 0 slabs_more.h 'a warp recalls one hint' \
     '/uint64_t quarry_slabs_recall\(/,/^\}/s/class_, simt_rank\(all\)\)/class_, 0)/'
 plant slabs 0 slabs_slots.h 'all hints of a size are those of another' \
-    's/quarry_mix_u32\(class_ \* SIMT_LANES \+ number\)/number * (h->hints \/ SIMT_LANES)/'
+    's/\(157u \* class_ % 256u \* apart >> 8\)/0u * class_/'
 plant slabs 0 slabs.h 'a warp leaves one hint' \
     's/number = simt_popc_u32\(last\);/number = 0 * last;/'
 aim sizes_that_change_keep_to_their_chunks

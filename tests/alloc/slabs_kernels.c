@@ -179,9 +179,8 @@ SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
         void **mine = &a.block[k * all + (a.rounds % 3u ? across : simt_thread())];
         if (a.rounds == 0) {
             *mine = quarry_malloc(a.heap, 128u << k);
-        } else if (a.rounds == 2) {
             (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
-            simt_sync(SIMT_ALL_LANES);
+        } else if (a.rounds == 2) {
             *mine = quarry_slabs_gather(h, SIMT_ALL_LANES, class_, SIMT_NULL);
             if (*mine)
                 (void)simt_add_u64(a.cursor, 1, relaxed);

@@ -50,7 +50,7 @@ SIMT_KERNEL_DECLARE(slabs_classes);
 SIMT_KERNEL_DECLARE(slabs_gathers);
 
 /* Round 0: each of 32 warps takes a word of 128 bytes, and one of 256.  1: each frees a block of each of all words.  2: it
- * gathers as many again, as if the classes were barren.  3: all are freed. */
+ * gathers as many again.  3: all are freed.  The classes seem barren. */
 SIMT_KERNEL_DECLARE(slabs_recalls);
 
 /* Each thread frees its block, if it has one, or else takes one of 16 to 512 bytes, which it draws for the round. */

@@ -22,8 +22,8 @@
  *              cursors what they have left, or proves that there is nothing.  Then do it again, for a slot of a larger
  *              class, too.
  *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together, and the word becomes the hint of
- *           this warp; each of several words, if they are of one class.  Nobody counts, and nobody looks whether the
- *           chunk is empty now.
+ *           this warp; each of several words, if they are of one class that is barren.  Nobody counts, and nobody looks
+ *           whether the chunk is empty now.
  *   large   Find a row of free chunks, and claim each; else sweep.
  *
  * docs/reference/alloc/slabs.md has the drawing, and what else was considered. */
@@ -218,9 +218,11 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
     uint32_t class_ = quarry_slabs_kind_class(w->kind), number = 0;
     simt_sync(all); /* what each did, before the first lane's release */
     if (!simt_all(all, group == all)) {
+        uint32_t spread = simt_load_u32(&h->spread[class_], cached); /* an old one does no harm */
         /* Step 1 tries number 0.  That is the last word, which came from a cursor, if some did: it may have more. */
         uint32_t last = simt_ballot(all, simt_rank(group) == 0) & (~1u << simt_lane());
-        if (simt_all(all, class_ == simt_shuffle_u32(all, class_, simt_ctz_u32(all))))
+        int alike = class_ == simt_shuffle_u32(all, class_, simt_ctz_u32(all));
+        if (simt_all(all, alike && (spread & QUARRY_SLABS_BARREN)))
             number = simt_popc_u32(last);
     }
     if (simt_rank(group) == 0) {

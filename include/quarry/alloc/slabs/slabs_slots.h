@@ -97,14 +97,14 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
     return &h->hint[(warp + class_ * apart) & (h->hints - 1u)];
 }
 
-/* Of a warp that frees slots of several words: a hint for each, if all are of one class.  Number 0 is that above.  The
- * others are anywhere: with one distance from each to the next they would be those of other classes, and of which ones
- * that would depend on the sizes.
+/* Of a warp that frees slots of several words of a class that is barren: a hint for each.  Number 0 is that above.  The
+ * others are a 32nd of all hints apart, and each class begins elsewhere in that.
  *   number   0 to 31 */
 SIMT_FN uint64_t *quarry_slabs_hint_of(const struct quarry_slabs *h, uint32_t class_, uint32_t number)
 {
-    uint32_t far = number ? quarry_mix_u32(class_ * SIMT_LANES + number) : 0;
-    return quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES + far);
+    uint32_t warp = simt_thread() / SIMT_LANES, apart = h->hints / SIMT_LANES;
+    uint32_t place = warp + number * apart + (157u * class_ % 256u * apart >> 8);
+    return number ? &h->hint[place & (h->hints - 1u)] : quarry_slabs_hint(h, class_, warp);
 }
 
 /* How many cursors of a class can be a warp's own.  If all could, and warps asked for many sizes, each class would have
