@@ -127,7 +127,7 @@ plant churn 60 slabs_sweep.h 'levels: a proof does not look at the last chunk' \
     's/\? of\.end : chunks;/? of.end : chunks - 1u;/'
 plant churn 60 slabs_sweep.h 'levels: a proof reads every other word of a chunk' \
     's/words -= \(int32_t\)step, word \+= step/words -= 2 * (int32_t)step, word += 2 * step/'
-plant churn 200 slabs_sweep.h 'levels: lanes that read a chunk together each begin with its first word' \
+plant churn 1600 slabs_sweep.h 'levels: lanes that read a chunk together each begin with its first word' \
     's/h->stride \+ at\]/h->stride + 0 * at]/'
 aim null_of_many_sizes_means_that_nothing_is_left
 plant churn 0 slabs_more.h 'levels: nobody looks for slots of larger classes' \
