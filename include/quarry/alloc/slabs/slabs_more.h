@@ -99,7 +99,7 @@ SIMT_FN uint64_t quarry_slabs_wait_for(const uint64_t *cursor)
     return now;
 }
 
-/* Makes a chunk known, which is or was of the class.
+/* Makes a chunk known, which is or was of the class: a hint, which nobody waits for.
  *   random   which one is forgotten for it */
 SIMT_FN void quarry_slabs_tell(const struct quarry_slabs *h, uint32_t class_, uint32_t chunk, uint32_t random)
 {
@@ -206,7 +206,9 @@ SIMT_FN uint64_t quarry_slabs_gather_once(const struct quarry_slabs *h, uint32_t
     return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, bits, got, place);
 }
 
-/* Takes slots that the warp's own hints for the class lead to, a lane one.  Returns the caller's place. */
+/* Takes slots that the warp's own hints for the class lead to, of which each lane tries one.
+ *   wants   lanes that want a slot
+ * Returns the caller's place. */
 SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all, uint32_t class_,
                                      uint32_t wants)
 {
@@ -564,8 +566,8 @@ SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
         i -= i >= count ? count : 0;
         uint64_t kind = i < count ? quarry_slabs_kind(h, i) : (uint64_t)QUARRY_SLABS_IS_LARGE;
         int mine = quarry_slabs_is_bound(kind, class_);
-        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND &&
-            !mine) /* those of its own would all go to few lines */
+        /* Not of chunks of its own class: with one class all would tell, and store to a few lines. */
+        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND && !mine)
             quarry_slabs_tell(h, quarry_slabs_kind_class(kind), i, r.state >> 8);
         uint32_t ours = simt_ballot(group, mine);
         need->looks++;
