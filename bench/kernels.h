@@ -36,7 +36,7 @@ struct bench_cell {
     uint32_t lanes;     /* of each warp: the others of the threads do nothing */
     uint32_t alignment; /* bench_check: a power of two */
     uint32_t rounds;    /* bench_churn, bench_exchange: mallocs of a thread; bench_thin_half: which one */
-    uint64_t drawn;     /* another number: other sizes from `least` on */
+    uint64_t drawn;     /* sizes of a range are other ones for each such number */
     uint32_t step;      /* bench_shuffle: prime to threads */
     void **others;      /* as many as pointers[] */
     char *packed;       /* bench_pack...: memory in which blocks lie one behind the other */
