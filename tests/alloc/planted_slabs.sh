@@ -99,14 +99,14 @@ plant slabs 20 slabs_more.h 'who fills a cursor does not raise how many the clas
     's/<= i\)$/<= i \&\& 0)/'
 # Slots that are gathered, and hints that are kept.
 aim a_warp_gathers_slots_of_several_classes
-plant slabs 0 slabs_more.h 'who gathers has also what others have' \
+plant slabs 0 slabs_gather.h 'who gathers has also what others have' \
     '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/bits = quarry_slabs_take\(.*;/bits = quarry_slabs_lowest(~(uint32_t)seen, needs);/'
-plant slabs 0 slabs_more.h 'what is gathered of a cursor is lost' \
+plant slabs 0 slabs_gather.h 'what is gathered of a cursor is lost' \
     '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/(first = quarry_slabs_add\(.*;)/\1 got = 0;/'
 aim a_warp_recalls_what_it_freed_of_many_words
-plant slabs 0 slabs_more.h 'who recalls has also what others have' \
+plant slabs 0 slabs_gather.h 'who recalls has also what others have' \
     '/uint64_t quarry_slabs_recall\(/,/^\}/s/bits = quarry_slabs_or\(.*;/bits = quarry_slabs_lowest(clear, to < asked ? n : asked - from);/'
-plant slabs 0 slabs_more.h 'a warp recalls one hint' \
+plant slabs 0 slabs_gather.h 'a warp recalls one hint' \
     '/uint64_t quarry_slabs_recall\(/,/^\}/s/class_, simt_rank\(all\)\)/class_, 0)/'
 plant slabs 0 slabs_slots.h 'all hints of a size are those of another' \
     's/\(157u \* class_ % 256u \* apart >> 8\)/0u * class_/'
