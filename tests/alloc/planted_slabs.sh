@@ -16,9 +16,13 @@ fresh() {
 }
 
 build() {
-    compile "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
-        compile alloc/promise_kernels && compile "alloc/$1_kernels" &&
-        link "test_$1.o" promises.o chosen.o promise_kernels.o "$1_kernels.o"
+    local part parts=("test_$1" promise_kernels "$1_kernels")
+    [ "$1" = slabs ] && parts+=(slabs_reuse)
+    compile_once alloc/promises && compile_once chosen || return
+    for part in "${parts[@]}"; do
+        compile "alloc/$part" || return
+    done
+    link promises.o chosen.o "${parts[@]/%/.o}"
 }
 
 # aim TEST: only this test runs, until the next.
