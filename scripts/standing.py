@@ -3,7 +3,8 @@
 """Where our allocators stand beside those published before: prints docs/reproduction/standing.md.
 
     scripts/standing.py                  of the survey beside that page
-    scripts/standing.py SURVEY.csv...    of other CSV files of `quarry bench`; of a cell measured twice with one page the later row counts
+    scripts/standing.py SURVEY.csv...    of other CSV files of `quarry bench`, as scripts/survey.sh makes them; of a cell measured twice with one
+                                         page the later row counts
     scripts/standing.py --chart docs/standing.svg docs/reproduction/quarry-h100.csv.gz
                                          draws the README's picture instead: malloc by the default allocator
 
@@ -171,9 +172,12 @@ class Standing:
         self.names = list(dict.fromkeys(row["allocator"] for row in survey))
 
     def columns(self, *operations):
-        """Of a table of such rows: an allocator has a second one if it was measured with other pages than its default."""
-        others = {row["allocator"] for row in self.rows if (row["test"], row["op"]) in operations and not row["usual"]}
-        return [(name, any_page) for name in self.names for any_page in ((False, True) if name in others else (False,))]
+        """Of a table of such rows, by those who have some: an allocator has a second one if it was measured with other pages than its default."""
+        pages = {}
+        for row in self.rows:
+            if (row["test"], row["op"]) in operations:
+                pages.setdefault(row["allocator"], set()).add(row["usual"])
+        return [(name, any_page) for name in self.names if name in pages for any_page in (False, True) if not any_page or False in pages[name]]
 
     @staticmethod
     def titles(columns):
@@ -233,6 +237,29 @@ class Standing:
         won = sum(ratio < 1 for ratio in ratios["best"])
         text += f"\nThe best of ours is ahead of every peer in {won} of {len(ratios['best'])} cells"
         return text + (" and behind in these:\n\n" + "".join(behind) if behind else ".\n")
+
+    def changing(self):
+        """A section with the times of malloc and free by threads that draw other sizes each time; empty if nobody was asked."""
+        operations = [("changing", op) for op in ("malloc", "free")]
+        columns = [(name, any_page) for name, any_page in self.columns(*operations) if not any_page]
+        own = {}  # {cell: {column: {op: row}}}
+        for (_, op, of), rows in cells(self.rows, *operations).items():
+            for column, row in self.ours(columns, (row for some in rows.values() for row in some), best).items():
+                own.setdefault(of, {}).setdefault(column, {})[op] = row
+        lines = []
+        for of, found in sorted(own.items()):
+            some = next(iter(next(iter(found.values())).values()))
+            lines.append([f"{some['threads']:.0f} x {sizes(some)}",
+                          *(", ".join(three(found[column][op]["median_us"]) if op in found[column] else NONE for _, op in operations)
+                            if column in found else NONE for column in columns)])
+        if not lines:
+            return ""
+        return f"""
+## Sizes that change
+
+Each thread draws another size each time. After 64 rounds, malloc and free, us. The peers have no such numbers.
+
+{table(["threads x bytes", *self.titles(columns)], lines)}"""
 
     def single_peers(self):
         """Of the numbers of threads that one peer has five sizes of."""
@@ -369,7 +396,7 @@ Ratios to the store floor. ScatterAlloc has two numbers for 131072 x 64, which d
 
 As for malloc.
 
-{standing.times(("free", "free"))}
+{standing.times(("free", "free"))}{standing.changing()}
 ## Utilisation
 
 Bytes asked for at the first NULL over bytes of the heap.

@@ -16,9 +16,13 @@ fresh() {
 }
 
 build() {
-    compile "alloc/test_$1" && compile_once alloc/promises && compile_once chosen &&
-        compile alloc/promise_kernels && compile "alloc/$1_kernels" &&
-        link "test_$1.o" promises.o chosen.o promise_kernels.o "$1_kernels.o"
+    local part parts=("test_$1" promise_kernels "$1_kernels")
+    [ "$1" = slabs ] && parts+=(slabs_reuse)
+    compile_once alloc/promises && compile_once chosen || return
+    for part in "${parts[@]}"; do
+        compile "alloc/$part" || return
+    done
+    link promises.o chosen.o "${parts[@]/%/.o}"
 }
 
 # aim TEST: only this test runs, until the next.
@@ -99,14 +103,14 @@ plant slabs 20 slabs_more.h 'who fills a cursor does not raise how many the clas
     's/<= i\)$/<= i \&\& 0)/'
 # Slots that are gathered, and hints that are kept.
 aim a_warp_gathers_slots_of_several_classes
-plant slabs 0 slabs_more.h 'who gathers has also what others have' \
+plant slabs 0 slabs_gather.h 'who gathers has also what others have' \
     '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/bits = quarry_slabs_take\(.*;/bits = quarry_slabs_lowest(~(uint32_t)seen, needs);/'
-plant slabs 0 slabs_more.h 'what is gathered of a cursor is lost' \
+plant slabs 0 slabs_gather.h 'what is gathered of a cursor is lost' \
     '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/(first = quarry_slabs_add\(.*;)/\1 got = 0;/'
 aim a_warp_recalls_what_it_freed_of_many_words
-plant slabs 0 slabs_more.h 'who recalls has also what others have' \
+plant slabs 0 slabs_gather.h 'who recalls has also what others have' \
     '/uint64_t quarry_slabs_recall\(/,/^\}/s/bits = quarry_slabs_or\(.*;/bits = quarry_slabs_lowest(clear, to < asked ? n : asked - from);/'
-plant slabs 0 slabs_more.h 'a warp recalls one hint' \
+plant slabs 0 slabs_gather.h 'a warp recalls one hint' \
     '/uint64_t quarry_slabs_recall\(/,/^\}/s/class_, simt_rank\(all\)\)/class_, 0)/'
 plant slabs 0 slabs_slots.h 'all hints of a size are those of another' \
     's/\(157u \* class_ % 256u \* apart >> 8\)/0u * class_/'
@@ -123,7 +127,7 @@ plant slabs 20 slabs.h 'a large block loses its second chunk' \
 aim null_never_comes_of_one_size_at_any_level
 plant churn 1600 slabs_sweep.h 'levels: a proof does not look at cursors' \
     's/if \(of\.end > chunks\)/if (0)/'
-plant churn 60 slabs_sweep.h 'levels: a proof does not look at the last chunk' \
+plant churn 400 slabs_sweep.h 'levels: a proof does not look at the last chunk' \
     's/\? of\.end : chunks;/? of.end : chunks - 1u;/'
 plant churn 60 slabs_sweep.h 'levels: a proof reads every other word of a chunk' \
     's/words -= \(int32_t\)step, word \+= step/words -= 2 * (int32_t)step, word += 2 * step/'

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the suite for all allocators does not ask of `quarry`, whose tiny pages have hardly any slots: chunks of many
- * slots and of several words, cursors, hints, and chunks that change their class.  On the CPU with QUARRY_TEST_SEEDS
- * seeds for each case (default 60). */
-#include "alloc/promises.h"
-#include "alloc/slabs_kernels.h"
-
-#define SEEDS 60u
-#define CHUNK 1024u /* bytes: two words of 16-byte slots */
-
-static void choose(uint64_t seed)
-{
-    plain_options();
-    base_target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 3) : 0;
-}
+ * slots and of several words, cursors, chunks that change their class, and sweeps; and, in slabs_reuse.c, whom a slot
+ * serves next.  On the CPU with QUARRY_TEST_SEEDS seeds for each case (default 60). */
+#include "alloc/slabs_reuse.h"
 
 /* ---- sizes ---- */
 
@@ -109,7 +99,7 @@ static void rooms(void)
         uint64_t bytes = most[seed % 6];
         for (uint32_t t = 0; t < threads; t++)
             n += lanes >> t % SIMT_LANES & 1u;
-        choose(seed);
+        choose_schedule(seed);
         /* A row of two chunks needs two neighbours: of three chunks for each block some are. */
         begin(bytes > CHUNK ? 3u * n + 1u : n, CHUNK, threads, seed);
         f.device.lanes = lanes;
@@ -134,7 +124,7 @@ static void null_never_comes_while_a_chunk_is_empty(void **state)
 static void tight(void)
 {
     for (uint64_t seed = 0; seed <= seeds(SEEDS) * 4; seed++) {
-        choose(seed);
+        choose_schedule(seed);
         begin(1 + seed % 3, (uint64_t)CHUNK << seed % 2, 96, seed);
         f.device.bytes = (uint64_t)CHUNK >> seed % 4;
         f.device.program = (uint32_t)seed;
@@ -152,17 +142,6 @@ static void a_heap_that_is_too_small_loses_nothing(void **state)
 {
     (void)state;
     for_each_proof(tight);
-}
-
-static void launch(const struct simt_kernel *kernel, struct slabs_case *a, uint32_t blocks, uint64_t seed)
-{
-    a->heap = f.device.heap;
-    a->wrong = test_memory(&f.target, sizeof *a->wrong);
-    f.target.seed = seed;
-    f.target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 2) : 0;
-    expect_equal(run_blocks(kernel, blocks, a, a->wrong), 0);
-    f.target = base_target;
-    test_memory_free(&f.target, a->wrong, 0);
 }
 
 /* One chunk, with so many blocks of 16 bytes. */
@@ -185,7 +164,7 @@ static void moves(void)
         one_chunk(blocks);
         if (a.threads)
             run(&promise_free, blocks);
-        launch(&slabs_moves, &a, 2, seed);
+        launch_case(&slabs_moves, &a, 2, seed);
         if (!a.threads)
             run(&promise_free, blocks);
         expect_empty();
@@ -219,7 +198,7 @@ static void passes(void)
         pick(&a, 40);
         run(&promise_free, CHUNK / 16);
         a.bytes = CHUNK;
-        launch(&slabs_passes, &a, 3, seed);
+        launch_case(&slabs_passes, &a, 3, seed);
         expect_empty();
         end();
     }
@@ -238,7 +217,7 @@ static void hand_on(const struct simt_kernel *kernel)
         struct slabs_case a = {0};
         plain_options();
         begin(1, 2 * CHUNK, 1, 0);
-        launch(kernel, &a, 3, seed);
+        launch_case(kernel, &a, 3, seed);
         if (quarry_heap_check(f.heap) != QUARRY_OK)
             fail_msg("%s, seed %llu: %s", naming(), (unsigned long long)seed, quarry_error_detail());
         expect_empty();
@@ -278,7 +257,7 @@ static void together(void)
         pick(&a, 6);
         a.bytes = 16;
         a.rounds = 2;
-        launch(&slabs_together, &a, 1, seed);
+        launch_case(&slabs_together, &a, 1, seed);
         run(&promise_free, CHUNK / 16);
         expect_empty();
         end();
@@ -299,7 +278,7 @@ static void touches(void)
     pick(&a, 40);
     a.bytes = 16;
     a.rounds = 3;
-    launch(&slabs_touches, &a, 1, 0);
+    launch_case(&slabs_touches, &a, 1, 0);
     run(&promise_free, CHUNK / 16);
     expect_empty();
     end();
@@ -320,7 +299,7 @@ static void asks(uint64_t seed)
     a.rounds = 12;
     a.cursor = test_memory(&f.target, sizeof *a.cursor);
     assert_ok(quarry_memory_copy(&f.target, a.cursor, &start, sizeof start));
-    launch(&slabs_adds, &a, a.threads, seed);
+    launch_case(&slabs_adds, &a, a.threads, seed);
     test_memory_free(&f.target, a.cursor, 0);
 }
 
@@ -411,7 +390,7 @@ static void closed(void)
     f.device.bytes = 64;
     expect_equal(run(&promise_malloc, CHUNK / 64).nulls, 0);
     for (a.bytes = 16; a.bytes <= 256; a.bytes += 16)
-        launch(&slabs_full, &a, 1, 0);
+        launch_case(&slabs_full, &a, 1, 0);
     f.device.bytes = 256;
     expect_equal(run(&promise_malloc, CHUNK / 64 + 1).nulls, 1);
     run(&promise_free, CHUNK / 64 + 1);
@@ -424,20 +403,6 @@ static void a_cursor_whose_chunk_was_closed_has_nothing(void **state)
 {
     (void)state;
     for_each_proof(closed);
-}
-
-/* Kinds of a state. */
-static uint32_t chunks_that_are(enum quarry_slabs_state kind)
-{
-    const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    uint64_t *kinds = malloc(h->pages.count * sizeof *kinds);
-    uint32_t n = 0;
-    assert_non_null(kinds);
-    assert_ok(quarry_memory_copy(&f.target, kinds, h->kinds, h->pages.count * sizeof *kinds));
-    for (uint32_t i = 0; i < h->pages.count; i++)
-        n += quarry_slabs_state(kinds[i]) == kind;
-    free(kinds);
-    return n;
 }
 
 /* A new heap of many chunks has some at the first cursors of each class, an eighth of all at most: the first mallocs need
@@ -558,7 +523,7 @@ static void numbers(void)
     assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
     run(&promise_free, CHUNKS * EACH);
     a.bytes = 16;
-    launch(&slabs_numbers, &a, 1, 0);
+    launch_case(&slabs_numbers, &a, 1, 0);
     end();
 }
 
@@ -605,282 +570,6 @@ static void a_chunk_that_can_not_be_closed_is_as_before(void **state)
 {
     (void)state;
     for_each_proof(opens);
-}
-
-static uint64_t slots_of(uint64_t bytes)
-{
-    uint64_t fits;
-    assert_ok(quarry_heap_slots(f.heap, bytes, &fits));
-    return fits;
-}
-
-/* One chunk with so many blocks of 64 bytes, of 16, some of which are freed again: what is free serves smaller blocks,
- * and no larger ones. */
-static void larger_of(uint32_t blocks, uint32_t freed)
-{
-    const uint32_t all = CHUNK / 64, fit = all - blocks + freed;
-    plain_options();
-    begin(1, CHUNK, CHUNK / 16, 0);
-    f.device.bytes = 64;
-    expect_equal(run(&promise_malloc, blocks).nulls, 0);
-    if (freed)
-        run(&promise_free, freed);
-    expect_equal(slots_of(16), fit);
-    expect_equal(slots_of(80), 0);
-    f.device.bytes = 80;
-    expect_equal(run(&promise_malloc, blocks + 1).nulls, freed + 1);
-    f.device.bytes = 16;
-    expect_equal(run(&promise_malloc, all + 3).nulls, 3);
-    expect_equal(slots_of(16), 0);
-    run(&promise_free, all + 3);
-    expect_equal(slots_of(16), CHUNK / 16);
-    end();
-}
-
-static void larger(void)
-{
-    larger_of(14, 0);         /* a cursor has them */
-    larger_of(14, 3);         /* it has some */
-    larger_of(CHUNK / 64, 3); /* it has none */
-}
-
-static void a_slot_serves_smaller_blocks_when_nothing_else_is_free(void **state)
-{
-    (void)state;
-    for_each_proof(larger);
-}
-
-/* Two chunks of two words, of 64 bytes and of 64 or 80.  The last slot of each is free, or taken by one of two threads,
- * which have one each at most.  So a slot that serves 64 bytes and less is free at every instant.  In mode weak each puts
- * a fence between its free and its malloc: without one that is the open case of docs/design/full-heap.md, which seed 235 shows. */
-static void borrows(void)
-{
-    enum { ALL = 2 * 64, EACH = 64 * 64 };
-    static unsigned char *block[ALL];
-    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 4; seed++) {
-        struct slabs_case a = {0};
-        uint32_t other = seed % 4 < 2 ? 64 : 80, all = 64 + EACH / other;
-        plain_options();
-        begin(2, EACH, ALL, 0);
-        for (uint32_t n = 0; n < all; n += 16) { /* few at a time: who needs half a chunk takes another one */
-            f.device.bytes = n < 64 ? 64 : other;
-            expect_equal(run(&promise_malloc, n + 16 < all ? n + 16 : all).nulls, 0);
-        }
-        assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
-        for (uint32_t i = 0; i < all; i++) {
-            uint64_t offset = (uint64_t)(block[i] - (unsigned char *)f.device.heap.as.slabs.pages.base);
-            uint32_t size = i < 64 ? 64 : other;
-            if (offset % EACH + 2 * size > EACH) {
-                a.last[i < 64] = block[i];
-                block[i] = NULL;
-            }
-        }
-        assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
-        a.bytes = other;
-        a.rounds = 6;
-        a.fence = getenv("QUARRY_WEAK") != NULL;
-        launch(&slabs_borrows, &a, 2, seed);
-        run(&promise_free, all);
-        expect_empty();
-        end();
-    }
-}
-
-static void null_never_comes_of_a_larger_slot_that_moves(void **state)
-{
-    (void)state;
-    for_each_proof(borrows);
-}
-
-/* Clears all hints of the heap. */
-static void forget_hints(void)
-{
-    const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    static const uint64_t none[64];
-    assert_in_range(h->hints, 1, 64);
-    assert_ok(quarry_memory_copy(&f.target, h->hint, none, h->hints * sizeof *none));
-}
-
-/* As many threads as slots, each of which holds at most one: then all slots are taken, by one class after another.
- *
- * A hint that the class before has left leads into a chunk of that class, and who goes there has a slot by mistake, for
- * a moment.  Meanwhile the chunk can't be closed, so NULL may come although each thread would have a slot:
- * docs/reference/alloc/slabs.md.  (Seed 13673 shows it.)  So where such hints are kept that is not judged. */
-static void churns(void)
-{
-    static const uint64_t bytes[] = {16, 48, 16, 100, 31, 512};
-    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 2; seed++) {
-        choose(seed);
-        begin(1 + seed % 2, CHUNK, 1u << 8, seed);
-        for (uint32_t i = 0; i < 3; i++) {
-            f.device.bytes = bytes[(seed + i) % 6];
-            uint32_t threads = (uint32_t)slots(f.device.bytes);
-            expect_equal(threads, (1 + seed % 2) * (CHUNK / quarry_round_up(f.device.bytes, 16)));
-            f.device.turns = seed ? 3 : 100;
-            f.device.hold = (uint32_t)(seed % 4) * 3;
-            const int keeps = i > 0 && seed / 2 % 4 == 3;
-            if (!keeps)
-                forget_hints();
-            const uint64_t nulls = run(&promise_churn, threads).nulls;
-            if (!keeps)
-                expect_equal(nulls, 0);
-            expect_empty();
-            expect_equal(run(&promise_malloc, threads).nulls, 0);
-            expect_equal(slots(f.device.bytes), 0);
-            run(&promise_verify, threads);
-            run(&promise_free, threads);
-            expect_empty();
-        }
-        end();
-    }
-    base_target.bug_depth = 0;
-}
-
-static void every_slot_can_be_had_in_each_class(void **state)
-{
-    (void)state;
-    for_each_proof(churns);
-}
-
-/* Warps whose lanes want several classes, of a heap that has chunks for some of them, or for none. */
-static void classes(void)
-{
-    static const uint32_t counts[] = {40, 1100};
-    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 2; seed++) {
-        struct slabs_case a = {0};
-        plain_options();
-        begin(counts[seed % 2], CHUNK, SIMT_LANES, 0);
-        a.threads = seed % 3 ? 4 : 7;
-        a.rounds = 2;
-        launch(&slabs_classes, &a, seed % 4 == 1 ? 8 : 3, seed);
-        expect_empty();
-        end();
-    }
-}
-
-static void lanes_of_several_classes_have_slots_of_their_own(void **state)
-{
-    (void)state;
-    for_each_proof(classes);
-}
-
-/* One chunk of 16 bytes and one of 32, in which nothing lives.  A warp gathers 16 blocks of each.  If the chunk that is
- * known of 16 bytes is that of 32, nothing is taken of it for these; a gather may find the other.
- *   blocks   so many of each have lived: a few, so that cursors have the rest, or all that fit */
-static void gathers_of(const uint32_t blocks[2], int known)
-{
-    const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    struct slabs_case a = {0};
-    uint64_t kinds[2];
-    void *got[SIMT_LANES];
-    uint32_t n = 0;
-    plain_options();
-    begin(2, CHUNK, CHUNK / 16, 0);
-    for (uint32_t k = 0; k < 2; k++) {
-        f.device.bytes = 16 << k;
-        expect_equal(run(&promise_malloc, blocks[k]).nulls, 0);
-        run(&promise_free, blocks[k]);
-    }
-    assert_int_equal(h->knows, 1);
-    assert_ok(quarry_memory_copy(&f.target, kinds, h->kinds, sizeof kinds));
-    for (uint32_t k = 0; k < 2; k++) {
-        uint32_t class_ = quarry_slabs_class(h, 16 << k);
-        uint32_t chunk = !quarry_slabs_is_bound(kinds[0], known ? class_ : quarry_slabs_class(h, 32));
-        assert_ok(quarry_memory_copy(&f.target, &h->known[class_], &chunk, sizeof chunk));
-    }
-    a.block = test_memory(&f.target, sizeof got);
-    launch(&slabs_gathers, &a, 1, 0);
-    assert_ok(quarry_memory_copy(&f.target, got, a.block, sizeof got));
-    for (uint32_t i = 0; i < SIMT_LANES; i++) {
-        expect(got[i] || (i % 2 == 0 && !known));
-        if (!got[i])
-            continue;
-        n++;
-        uint64_t kind = kinds[quarry_page_index(&h->pages, got[i])];
-        expect(quarry_slabs_is_bound(kind, quarry_slabs_class(h, 16 << i % 2)));
-        for (uint32_t k = 0; k < i; k++)
-            expect(got[i] != got[k]);
-    }
-    expect_equal(statistics().live_blocks, n);
-    a.rounds = 1;
-    launch(&slabs_gathers, &a, 1, 0);
-    test_memory_free(&f.target, a.block, 0);
-    expect_empty();
-    end();
-}
-
-static void gathers(void)
-{
-    const uint32_t few[2] = {20, 8}, all[2] = {CHUNK / 16, CHUNK / 32};
-    gathers_of(few, 1);
-    gathers_of(all, 1);
-    gathers_of(all, 0);
-}
-
-static void a_warp_gathers_slots_of_several_classes(void **state)
-{
-    (void)state;
-    for_each_proof(gathers);
-}
-
-/* Warps free slots of many words of two classes, and have most of them again in one step.  The hints of the one class must
- * not be those of the other. */
-static void recalls(void)
-{
-    const uint32_t blocks = 2 * SIMT_LANES * QUARRY_SLABS_BITS;
-    struct slabs_case a = {0};
-    uint64_t got;
-    plain_options();
-    begin(256, 1u << 18, 1, 0);
-    a.block = test_memory(&f.target, blocks * sizeof *a.block);
-    a.cursor = test_memory(&f.target, sizeof *a.cursor);
-    for (a.rounds = 0; a.rounds < 4; a.rounds++)
-        launch(&slabs_recalls, &a, QUARRY_SLABS_BITS, 0);
-    assert_ok(quarry_memory_copy(&f.target, &got, a.cursor, sizeof got));
-    expect(got >= blocks * 3 / 4);
-    test_memory_free(&f.target, a.block, 0);
-    test_memory_free(&f.target, a.cursor, 0);
-    expect_empty();
-    end();
-}
-
-static void a_warp_recalls_what_it_freed_of_many_words(void **state)
-{
-    (void)state;
-    for_each_proof(recalls);
-}
-
-/* Chunks that are in use. */
-static uint32_t chunks_in_use(void)
-{
-    return (uint32_t)f.about.pages - chunks_that_are(QUARRY_SLABS_IS_FREE);
-}
-
-/* Threads take blocks of sizes that change each round, and free all.  After some rounds each warp has had each size.  Then
- * hints lead to what was freed, and hardly any chunk is bound. */
-static void changes(void)
-{
-    enum { THREADS = 2048, ROUNDS = 30 };
-    struct slabs_case a = {0};
-    uint32_t before = 0;
-    plain_options();
-    begin(2048, 1u << 14, 1, 0);
-    a.block = test_memory(&f.target, THREADS * sizeof *a.block);
-    for (a.rounds = 0; a.rounds < 2 * ROUNDS; a.rounds++) {
-        before = a.rounds == ROUNDS ? chunks_in_use() : before;
-        launch(&slabs_changes, &a, THREADS / 32, 0);
-        launch(&slabs_changes, &a, THREADS / 32, 0);
-    }
-    expect(chunks_in_use() <= before + before / 8);
-    test_memory_free(&f.target, a.block, 0);
-    expect_empty();
-    end();
-}
-
-static void sizes_that_change_keep_to_their_chunks(void **state)
-{
-    (void)state;
-    for_each_proof(changes);
 }
 
 /* What the page says of a heap of 1 MiB. */

@@ -118,6 +118,13 @@ same "$(sed 1d "$out" | cut -d, -f4,6,8)" malloc+free,4096,50 'malloc+free'
 # Other sizes in each run.
 run 0 bench --backend cpu --test changing --allocator quarry,rw-malloc --threads 1K --size 4-1K,4~8K --heap 64M --runs 3 --csv
 same "$(sed 1d "$out" | awk -F, "$well_formed")" $((2 * 2 * 2)) 'rows of changing'
+# A thread has drawn every power of two in 68 runs, of which one is verified and 64 warm up; and one, where sizes are drawn
+# once.
+QUARRY_STATS=1 run 0 bench --backend cpu --test changing --allocator quarry,rw-malloc --threads 1 --size '16~64K' --heap 64M --runs 3 --csv
+same "$(grep -c '^  to [0-9]* B ' "$err")" $((2 * 12)) 'powers of two that one thread has drawn'
+same "$(awk '$1 == "in" { print $3 }' "$err" | tr '\n' ' ')" '68 68 ' 'mallocs'
+QUARRY_STATS=1 run 0 bench --backend cpu --test mixed --allocator quarry --threads 1 --size '16~64K' --heap 64M --runs 3 --csv
+same "$(grep -c '^  to [0-9]* B ' "$err")" 1 'powers of two where sizes are drawn once'
 
 # A heap filled: 16 bytes on pages of 16 fill it but for the bits of the pages, 1050 of each 1280 are used with pages of
 # 256, and half of each page of 1024 if blocks have 1 to 1024 bytes. Twice the same, whatever the number of threads.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # scripts/standing.py: docs/reproduction/standing.md is what it prints; its arithmetic, on a survey of three rows; the picture, where
-# matplotlib is installed; a survey as the command writes it today; and what it refuses.
+# matplotlib is installed; a survey as the command writes it today, and as scripts/survey.sh does; and what it refuses.
 #
 #   standing.sh QUARRY     the binary
 set -u
@@ -55,6 +55,8 @@ prints '^\| ahead in, mean \|  \|  \|  \| 0 of 1, 2.00 \| 1 of 1, 0.50 \| 1 of 1
 prints '^The best of ours is ahead of every peer in 1 of 1 cells\.$'
 prints '^quarry bench --backend cuda --test mixed --threads 1048576 --size 4-64 --csv$'
 prints '^\| .slow. \| 0.9999 \| — \|'
+prints_not '^\| .fast. \|'
+prints_not '^## Sizes that change'
 prints_not ' MiB, the peers'
 prints_not ', best page|\*best page\*'
 prints ' Pages are as large as blocks\. In mixed'
@@ -67,6 +69,30 @@ prints_not ', best page|\*best page\*'
 sed -i '/,fast,/d' "$survey"
 standing 0 "$survey"
 prints '^- 131072 x 16: .slow. takes 14.2 us, 2.00 times ScatterAlloc.s 7.1\.$'
+
+# Sizes that change: those who have times, with their usual pages; the later ones of a cell.
+{
+    cat "$survey"
+    while read -r name op cell result command; do
+        echo "GPU,1,cuda,$name,changing,$op,$cell,uniform,100,32,1073741824,$result,3.55,,,,c0ffee,$command"
+    done <<'END'
+slow malloc 131072,4,64 ok,9.25 quarry bench,0,16,none,null,64
+slow malloc 131072,4,64 ok,8.25 quarry bench,0,16,none,null,64
+slow free 131072,4,64 ok,7 quarry bench,0,16,none,null,64
+slow free 131072,4,64 ok,1 quarry bench --page 16,0,16,none,null,16
+fast malloc 131072,4,64 ok,123.4 quarry bench,0,16,none,null,64
+fast free 131072,4,64 hung, quarry bench,0,16,none,null,64
+quick free 131072,4,64 hung, quarry bench,0,16,none,null,64
+quick malloc 1048576,4,1024 ok,1234 quarry bench,0,16,none,null,1024
+quick free 1048576,4,1024 ok,20 quarry bench,0,16,none,null,1024
+END
+} >"$scratch/changing.csv"
+standing 0 "$scratch/changing.csv"
+prints '^## Sizes that change$'
+prints '^\| threads x bytes \| .slow. \| .fast. \| .quick. \|$'
+prints '^\| 131072 x 4-64 \| 8\.2, 7\.0 \| 123, — \| — \|$'
+prints '^\| 1048576 x 4-1024 \| — \| — \| 1,230, 20\.0 \|$'
+prints '^\| threads x bytes \| best peer \| of the floor \| CUDA malloc \| .slow. \| best of ours / best peer \|$'
 
 # Rows of other pages are a column of their own, which names the best of them, the default's among them; a page measured twice counts as the
 # later; the fullest is the best where no time is compared.
@@ -156,6 +182,24 @@ refuses 'cpu.csv: not all of it was measured on a GPU'
 sed 's/,cpu,/,cuda,/' "$scratch/cpu.csv" >"$scratch/gpu.csv"
 standing 0 "$scratch/gpu.csv"
 prints '^\|  \|.* .rw. \|'
+
+# The list of what is measured, with little of it, on the CPU.
+cat >"$scratch/little" <<END
+#!/bin/bash
+all=" \$*"
+all=\${all/ cuda/ cpu} all=\${all/ [18]G/ 32M} all=\${all/ 131072,1M/ 32,64} all=\${all/ 1,1024,16384/ 1,33}
+exec '$quarry' \$all --runs 1
+END
+chmod +x "$scratch/little"
+nice "$(dirname "$script")/survey.sh" "$scratch/little" quarry >"$scratch/cpu.csv" 2>"$err" || fail 'scripts/survey.sh'
+same "$(grep -c '^device,' "$scratch/cpu.csv")" 1 'heads of the columns'
+sed 's/,cpu,/,cuda,/' "$scratch/cpu.csv" >"$scratch/gpu.csv"
+standing 0 "$scratch/gpu.csv"
+prints '^\| (32|64) x 4-8192 \| [0-9,.]+, [0-9,.]+ \|$'
+prints '^\| .quarry. \| 0\.[0-9]+ \| 0\.[0-9]+ \| 0\.[0-9]+ \| 0\.[0-9]+ \| 0\.[0-9]+ \|$'
+prints '^\|  \|.* .quarry. '
+"$(dirname "$script")/survey.sh" false quarry >"$out" 2>&1 && fail 'scripts/survey.sh does not tell that something went wrong'
+checks=$((checks + 2))
 
 standing 1 "$scratch/none.csv"
 refuses "none.csv: can't be read: No such file"

@@ -4,7 +4,7 @@
  * The pool is cut into chunks.  A chunk that is in use is bound to a size class, and has slots of that size; when none
  * is live it can be bound to another one.  A larger block is a row of chunks.  The pool's map, who may change what, and
  * the orders: alloc/slabs/slabs_map.h.  Why NULL is only returned from a full heap: alloc/slabs/slabs_sweep.h.  Steps
- * 1 and 2 and free are here, the others in alloc/slabs/slabs_more.h.
+ * 1 and 2 and free are here, 4 at its cheapest in alloc/slabs/slabs_gather.h, the others in alloc/slabs/slabs_more.h.
  *
  *   malloc  of a class, for lanes that come together:
  *           1. A hint: a word that had free slots when this warp, or who had its number before, last saw it.  One OR
@@ -33,6 +33,7 @@
 #include "quarry/alloc/alloc.h"
 #include "quarry/alloc/slabs/slabs_map.h"
 #include "quarry/alloc/slabs/slabs_slots.h"
+#include "quarry/alloc/slabs/slabs_gather.h"
 #include "quarry/alloc/slabs/slabs_more.h"
 #include "quarry/alloc/slabs/slabs_census.h"
 

@@ -205,4 +205,11 @@ SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, u
                    relaxed);
 }
 
+/* Makes a chunk known, which is or was of the class: a hint, which nobody waits for.
+ *   random   which one is forgotten for it */
+SIMT_FN void quarry_slabs_tell(const struct quarry_slabs *h, uint32_t class_, uint32_t chunk, uint32_t random)
+{
+    simt_store_u32(&h->known[class_ * h->knows + (random & (h->knows - 1u))], chunk, relaxed);
+}
+
 #endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Step 4 of a malloc of alloc/slabs.h at its cheapest: slots that were freed, of classes that are barren.
+ *
+ * A warp that wants one class looks where its last frees left hints, one for each word.  Of a warp that wants several,
+ * each class has a lane that looks at chunks that are known of it.  Both are tries, in a few steps, that may give
+ * nothing: then the steps of alloc/slabs/slabs_more.h go on. */
+#ifndef QUARRY_ALLOC_SLABS_GATHER_H
+#define QUARRY_ALLOC_SLABS_GATHER_H
+
+#include "quarry/alloc/slabs/slabs_map.h"
+#include "quarry/alloc/slabs/slabs_slots.h"
+
+#define QUARRY_SLABS_GATHERS 3u /* looks at two known chunks each; */
+#define QUARRY_SLABS_TELLS 4u   /* of so many one also looks at the kind of any chunk */
+
+/* The first lane of each class that is barren looks at words of two known chunks, all at the same time, and takes slots
+ * of the one that has more.  Or its cursor has some.  What is known grows old.  So now and then it looks at any other
+ * chunk, and tells of that; if it is free, the class is no longer barren.
+ *   group   lanes of `all` that want the same class
+ * Returns the caller's place. */
+SIMT_FN uint64_t quarry_slabs_gather_once(const struct quarry_slabs *h, uint32_t all, uint32_t group,
+                                          uint32_t class_, uint64_t place)
+{
+    uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0, bits = 0;
+    uint32_t spread = 0;
+    uint64_t first = 0;
+    if (simt_rank(group) == 0 && needs && class_ < h->classes)
+        spread = simt_load_u32(&h->spread[class_], relaxed);
+    if (spread & QUARRY_SLABS_BARREN) {
+        struct quarry_random r = quarry_random_start();
+        uint32_t slots = quarry_slabs_slots(h, class_), x = quarry_mix_u32(r.state), asked;
+        uint64_t *cursor = &h->cursor[quarry_slabs_own_cursor(h, class_, quarry_slabs_used(spread))];
+        uint64_t now = simt_load_u64(cursor, relaxed);
+        const uint32_t *known = &h->known[class_ * h->knows];
+        uint32_t one = simt_load_u32(&known[x >> 8 & (h->knows - 1u)], relaxed);
+        uint32_t other = simt_load_u32(&known[x >> 16 & (h->knows - 1u)], relaxed);
+        uint32_t word = quarry_random_below(&r, quarry_slabs_words(slots));
+        if (x % QUARRY_SLABS_TELLS == 0) {
+            uint32_t chunk = quarry_random_below(&r, h->pages.count);
+            uint64_t kind = quarry_slabs_kind(h, chunk);
+            if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND)
+                quarry_slabs_tell(h, quarry_slabs_kind_class(kind), chunk, x >> 24);
+            else if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
+                (void)simt_and_u32(&h->spread[class_], ~QUARRY_SLABS_BARREN, relaxed);
+        }
+        if (quarry_slabs_next(now) < slots) {
+            first = quarry_slabs_add(cursor, slots, needs, &got, &asked);
+        } else {
+            uint64_t second = quarry_slabs_place(other, word * QUARRY_SLABS_BITS);
+            first = quarry_slabs_place(one, word * QUARRY_SLABS_BITS);
+            uint64_t seen = simt_load_u64(quarry_slabs_word(h, first), relaxed);
+            uint64_t also = simt_load_u64(quarry_slabs_word(h, second), relaxed);
+            uint32_t taken = quarry_slabs_is_of(seen, class_) ? simt_popc_u32((uint32_t)seen) : 32u;
+            if (quarry_slabs_is_of(also, class_) && simt_popc_u32((uint32_t)also) < taken) {
+                first = second;
+                seen = also;
+            }
+            bits = quarry_slabs_take(quarry_slabs_word(h, first), &seen, class_, needs);
+        }
+    }
+    return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, bits, got, place);
+}
+
+/* Takes slots that the warp's own hints for the class lead to, of which each lane tries one.
+ *   wants   lanes that want a slot
+ * Returns the caller's place. */
+SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all, uint32_t class_,
+                                     uint32_t wants)
+{
+    uint64_t *hint = quarry_slabs_hint_of(h, class_, simt_rank(all)), *word;
+    uint64_t seen = simt_load_u64(hint, relaxed);
+    uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, bits = 0, n = simt_popc_u32(clear);
+    uint64_t first = quarry_slabs_first(h, id);
+    word = quarry_slabs_hinted(h, id);
+    uint32_t asked = simt_popc_u32(wants), to = quarry_scan_add_u32(all, n), from = to - n;
+    if (n && from < asked) {
+        bits = quarry_slabs_or(word, &clear, class_, to < asked ? n : asked - from);
+        simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
+    }
+    /* A lane's share is what it tries to take.  If it gets less, the last of those who were to have it go without. */
+    uint32_t k = simt_rank(wants), giver = quarry_lane_of_rank(all, quarry_scan_find_u32(all, to, k));
+    bits = simt_shuffle_u32(all, bits, giver);
+    k -= simt_shuffle_u32(all, from, giver);
+    first = simt_shuffle_u64(all, first, giver);
+    if (!(wants >> simt_lane() & 1u))
+        return 0;
+    return k < simt_popc_u32(bits) ? first + quarry_kth_set_u32(bits, k + 1u) : QUARRY_SLABS_NONE;
+}
+
+/* Step 4 at its cheapest, for classes that are barren.
+ *   size    as quarry_slabs_more_of
+ *   block   what the caller has, or NULL
+ * Returns the caller's block.  Scope: `all`. */
+SIMT_NOINLINE_FN void *quarry_slabs_gather(const struct quarry_slabs *h, uint32_t all, uint32_t size,
+                                           void *block)
+{
+    uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
+    uint32_t group = simt_match_u32(all, size);
+    if (simt_any(all, group != all)) {
+        SIMT_ROLLED
+        for (uint32_t i = 0; i < QUARRY_SLABS_GATHERS; i++)
+            place = quarry_slabs_gather_once(h, all, group, size, place);
+    } else {
+        uint32_t spread = 0;
+        if (size < h->classes)
+            spread = simt_load_u32(&h->spread[size], relaxed);
+        if (!simt_any(all, spread & QUARRY_SLABS_BARREN))
+            return block;
+        place = quarry_slabs_recall(h, all, size, simt_ballot(all, !block));
+    }
+    if (!block && place != QUARRY_SLABS_NONE)
+        block = quarry_slabs_block(h, place, size);
+    simt_sync(all); /* what one acquired, each has */
+    return block;
+}
+
+#endif
