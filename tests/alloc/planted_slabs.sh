@@ -34,7 +34,7 @@ sound slabs 20
 
 # A hint over a chunk that has another class by now.
 plant slabs 60 slabs_slots.h 'who takes by a hint does not look at the class' \
-    's/if \(!quarry_slabs_is_of\(now, class_\)\) \{/if (0) {/'
+    's/if \(quarry_slabs_is_of\(now, class_\)\)/if (1)/'
 plant slabs 60 slabs_slots.h 'what is taken of another class by mistake stays taken' \
     's/\(void\)simt_and_u64\(word, ~\(uint64_t\)fresh, relaxed\);/(void)fresh;/'
 plant slabs 60 slabs_slots.h 'who takes by a hint has also what others have' \

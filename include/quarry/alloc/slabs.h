@@ -53,7 +53,22 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
     const uint32_t leader = simt_ctz_u32(group), k = simt_rank(group);
     uint32_t bits = 0, id = (uint32_t)(seen >> 32);
     void *block = SIMT_NULL;
-    if (k == 0 && (uint32_t)seen && size < h->classes) {
+    const int whole =
+        all == SIMT_ALL_LANES && group == all && size < h->classes && simt_all(all, (uint32_t)seen == ~0u);
+    if (whole) { /* a word for a warp: each lane knows its slot */
+        if (k == 0) {
+            uint32_t clear;
+            bits = quarry_slabs_or_once(quarry_slabs_hinted(h, id), ~0u, size, &clear);
+            simt_store_u64(hint, (uint64_t)id << 32, relaxed);
+        }
+        id = simt_shuffle_u32(all, id, 0);
+        if (simt_shuffle_u32(all, bits, 0) == ~0u) {
+            *left = 0;
+            simt_sync(all); /* what the first acquired, each has */
+            return quarry_slabs_block(h, quarry_slabs_first(h, id) + simt_lane(), size);
+        }
+    }
+    if (!whole && k == 0 && (uint32_t)seen && size < h->classes) {
         uint32_t clear = (uint32_t)seen;
         bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, size, simt_popc_u32(group));
         simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);

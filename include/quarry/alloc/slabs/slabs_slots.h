@@ -42,28 +42,38 @@ SIMT_FN uint32_t quarry_slabs_take(uint64_t *word, uint64_t *seen, uint32_t clas
     return 0;
 }
 
-/* Takes up to n slots of a word that a hint leads to.  Others' ORs into the word don't disturb it, as they would a
- * compare-exchange.  If fewer seem clear than are wanted, it also tries bits above those.  They may be clear as well,
- * and to set one that is taken changes nothing.
- *   clear   bits that seem clear; then, as far as is known; 0 if the word is of another class
+/* Sets bits of a word that a hint leads to.  Others' ORs into the word don't disturb that, as they would a
+ * compare-exchange.
+ *   wants   bits; to set one that is taken changes nothing
+ *   *clear  out: bits that are clear still, as far as is known; 0 if the word is of another class
+ * Returns those of `wants` that were clear: their slots are the caller's. */
+SIMT_FN uint32_t quarry_slabs_or_once(uint64_t *word, uint32_t wants, uint32_t class_, uint32_t *clear)
+{
+    uint64_t now = simt_or_u64(word, wants | QUARRY_SLABS_TOUCHED, acquire); /* pairs with frees */
+    uint32_t fresh = wants & ~(uint32_t)now;
+    *clear = ~((uint32_t)now | wants);
+    if (quarry_slabs_is_of(now, class_))
+        return fresh;
+    if (fresh)
+        (void)simt_and_u64(word, ~(uint64_t)fresh, relaxed);
+    *clear = 0;
+    return 0;
+}
+
+/* Takes up to n slots of such a word.  If fewer seem clear than are wanted, its first try is also for bits above those.
+ * They may be clear as well.
+ *   clear   bits that seem clear, not 0; then, as above
+ *   n       1 to 32
  * Returns their bits.  Waits for nobody: each try in vain is another's success. */
 SIMT_FN uint32_t quarry_slabs_or(uint64_t *word, uint32_t *clear, uint32_t class_, uint32_t n)
 {
-    uint32_t got = 0;
+    uint32_t wants = quarry_slabs_lowest(*clear, n), more = n - simt_popc_u32(wants);
+    wants |= (uint32_t)((((uint64_t)1 << more) - 1u) << (32u - simt_clz_u32(wants)));
+    uint32_t got = quarry_slabs_or_once(word, wants, class_, clear);
+    n -= simt_popc_u32(got);
     SIMT_ROLLED
-    while (*clear && n) {
-        uint32_t wants = quarry_slabs_lowest(*clear, n), more = n - simt_popc_u32(wants);
-        if (more)
-            wants |= (uint32_t)((((uint64_t)1 << more) - 1u) << (32u - simt_clz_u32(wants)));
-        uint64_t now = simt_or_u64(word, wants | QUARRY_SLABS_TOUCHED, acquire); /* pairs with frees */
-        uint32_t fresh = wants & ~(uint32_t)now;
-        *clear = ~((uint32_t)now | wants);
-        if (!quarry_slabs_is_of(now, class_)) { /* only in the first try, or while it has got none */
-            if (fresh)
-                (void)simt_and_u64(word, ~(uint64_t)fresh, relaxed);
-            *clear = 0;
-            break;
-        }
+    while (*clear && n) { /* few: a loop costs more than its instructions */
+        uint32_t fresh = quarry_slabs_or_once(word, quarry_slabs_lowest(*clear, n), class_, clear);
         got |= fresh;
         n -= simt_popc_u32(fresh);
     }
