@@ -98,13 +98,16 @@ SIMT_FN uint64_t *quarry_slabs_hinted(const struct quarry_slabs *h, uint32_t id)
     return &h->words[(uint64_t)(id >> h->word_log) * h->stride + (id & ((1u << h->word_log) - 1u))];
 }
 
-/* A word and bits of it that seem clear: the hint of warp `warp` for the class.  Those of one class lie side by side.
- * Each class begins elsewhere: 256 of them have a 256th each, and those of a few classes lie far apart.  So warps share
- * hints only if they are many. */
+#define QUARRY_SLABS_SIDE 16u /* hints of a warp that lie side by side: 128 bytes, a line of a cache */
+
+/* A word and bits of it that seem clear: the hint of warp `warp` for the class.  A warp that wants many classes looks at
+ * few lines.  Each 16 classes begin elsewhere: 256 times as many have a 256th each, and those of a few lie far apart.
+ * So warps share hints only if they are many. */
 SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class_, uint32_t warp)
 {
-    uint32_t apart = 157u * (h->hints / 256u) | 1u; /* 157: odd, and 256 times the golden ratio */
-    return &h->hint[(warp + class_ * apart) & (h->hints - 1u)];
+    uint32_t apart = 157u * (h->hints / 256u); /* 157: odd, and 256 times the golden ratio */
+    uint32_t place = warp * QUARRY_SLABS_SIDE + class_ % QUARRY_SLABS_SIDE;
+    return &h->hint[(place + class_ / QUARRY_SLABS_SIDE * apart) & (h->hints - 1u)];
 }
 
 /* Of a warp that frees slots of several words of a class that is barren: a hint for each.  Number 0 is that above.  The
