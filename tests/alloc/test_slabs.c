@@ -595,7 +595,22 @@ static void a_chunk_that_can_not_be_closed_is_as_before(void **state)
     for_each_proof(opens);
 }
 
-/* What the page says of a heap of 1 MiB. */
+/* What the page says of small heaps: how large their chunks are, and what part is left for blocks of 16 bytes. */
+static void small_heap_of(uint64_t bytes, uint64_t page_bytes, uint32_t percent)
+{
+    plain_options();
+    struct quarry_heap_options options = options_of_fixture();
+    options.target = base_target;
+    options.pool_bytes = bytes;
+    assert_ok(quarry_heap_create(&f.heap, &options));
+    assert_ok(quarry_heap_describe(f.heap, &f.about));
+    expect_equal(f.about.page_bytes, page_bytes);
+    uint64_t fits;
+    assert_ok(quarry_heap_slots(f.heap, 16, &fits));
+    expect(fits * 16 >= bytes * percent / 100);
+    assert_ok(quarry_heap_destroy(f.heap));
+}
+
 static void small_heap(void)
 {
     assert_int_equal(quarry_slabs_chunk_bytes(1u << 30), QUARRY_SLABS_MOST_BYTES);
@@ -604,17 +619,10 @@ static void small_heap(void)
     assert_int_equal(quarry_slabs_power(8, 512), 8);
     assert_int_equal(quarry_slabs_power(1000, 512), 512);
     assert_int_equal(quarry_slabs_power(5000, 512), 512);
-    plain_options();
-    struct quarry_heap_options options = options_of_fixture();
-    options.target = base_target;
-    options.pool_bytes = 1u << 20;
-    assert_ok(quarry_heap_create(&f.heap, &options));
-    assert_ok(quarry_heap_describe(f.heap, &f.about));
-    expect_equal(f.about.page_bytes, 16384);
-    uint64_t fits;
-    assert_ok(quarry_heap_slots(f.heap, 16, &fits));
-    expect(fits * 16 >= (1u << 20) * 95 / 100);
-    assert_ok(quarry_heap_destroy(f.heap));
+    small_heap_of(1u << 20, 16384, 95);
+    small_heap_of(8u << 20, 16384, 98);
+    small_heap_of(16u << 20, 16384, 98);
+    small_heap_of(64u << 20, 32768, 98);
 }
 
 static void a_small_heap_has_small_chunks(void **state)
