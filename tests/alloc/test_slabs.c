@@ -405,22 +405,45 @@ static void a_cursor_whose_chunk_was_closed_has_nothing(void **state)
     for_each_proof(closed);
 }
 
+/* The first cursors of a class of a new heap: as many as it uses have a chunk each, if any has.  Returns these. */
+static uint32_t first_cursors(const struct quarry_slabs *h, uint32_t class_, uint32_t bound)
+{
+    uint32_t spread, used;
+    assert_ok(quarry_memory_copy(&f.target, &spread, &h->spread[class_], sizeof spread));
+    used = quarry_slabs_used(spread);
+    expect_equal(quarry_slabs_reach(spread), used);
+    for (uint32_t i = 0; i < h->cursors; i++) {
+        uint64_t cursor, *at = &h->cursor[quarry_slabs_cursor(h, class_, i)];
+        assert_ok(quarry_memory_copy(&f.target, &cursor, at, sizeof cursor));
+        expect_equal(quarry_slabs_next(cursor), bound && i < used ? 0 : QUARRY_SLABS_PAST);
+    }
+    return used;
+}
+
 /* A new heap of many chunks has some at the first cursors of each class, an eighth of all at most: the first mallocs need
- * not look for any.  They serve any other size as well.  A heap of fewer chunks has none. */
+ * not look for any.  They serve any other size as well.  Of most classes only one cursor has one, as about half of it is
+ * unused when the heap is full.  A heap of fewer chunks has none. */
 static void begins_with(uint32_t count)
 {
     plain_options();
     begin(count, CHUNK, SIMT_LANES, 0);
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    uint32_t bound = chunks_that_are(QUARRY_SLABS_IS_BOUND);
-    expect_equal(bound, count < QUARRY_SLABS_MANY ? 0 : count / 8u / h->classes * h->classes);
+    uint32_t bound = chunks_that_are(QUARRY_SLABS_IS_BOUND), has = 0;
     expect_equal(statistics().largest_free_bytes, (uint64_t)count * CHUNK);
+    expect(bound <= count / 8u && !bound == (count < QUARRY_SLABS_MANY));
+    for (uint32_t class_ = 0; class_ < h->classes; class_++) {
+        uint32_t used = first_cursors(h, class_, bound);
+        expect(class_ < h->classes / 4u ? used >= 1u : used == 1u);
+        expect(class_ || !bound || used >= 4u);
+        has += used;
+    }
+    expect_equal(bound, bound ? has : 0);
     for (uint32_t class_ = 0; bound && class_ < h->classes; class_++) {
         uint64_t cursor;
         f.device.bytes = (uint64_t)quarry_slabs_units(h, class_) << h->unit_log;
         expect_equal(run(&promise_malloc, 1).nulls, 0);
         assert_ok(quarry_memory_copy(&f.target, &cursor, &h->cursor[class_], sizeof cursor));
-        expect_equal(cursor, (uint64_t)(class_ * (bound / h->classes)) << QUARRY_SLABS_CHUNK | 1u);
+        expect_equal(cursor, (uint64_t)class_ << QUARRY_SLABS_CHUNK | 1u);
         run(&promise_free, 1);
     }
     expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), bound);
@@ -572,7 +595,22 @@ static void a_chunk_that_can_not_be_closed_is_as_before(void **state)
     for_each_proof(opens);
 }
 
-/* What the page says of a heap of 1 MiB. */
+/* What the page says of small heaps: how large their chunks are, and what part is left for blocks of 16 bytes. */
+static void small_heap_of(uint64_t bytes, uint64_t page_bytes, uint32_t percent)
+{
+    plain_options();
+    struct quarry_heap_options options = options_of_fixture();
+    options.target = base_target;
+    options.pool_bytes = bytes;
+    assert_ok(quarry_heap_create(&f.heap, &options));
+    assert_ok(quarry_heap_describe(f.heap, &f.about));
+    expect_equal(f.about.page_bytes, page_bytes);
+    uint64_t fits;
+    assert_ok(quarry_heap_slots(f.heap, 16, &fits));
+    expect(fits * 16 >= bytes * percent / 100);
+    assert_ok(quarry_heap_destroy(f.heap));
+}
+
 static void small_heap(void)
 {
     assert_int_equal(quarry_slabs_chunk_bytes(1u << 30), QUARRY_SLABS_MOST_BYTES);
@@ -581,17 +619,10 @@ static void small_heap(void)
     assert_int_equal(quarry_slabs_power(8, 512), 8);
     assert_int_equal(quarry_slabs_power(1000, 512), 512);
     assert_int_equal(quarry_slabs_power(5000, 512), 512);
-    plain_options();
-    struct quarry_heap_options options = options_of_fixture();
-    options.target = base_target;
-    options.pool_bytes = 1u << 20;
-    assert_ok(quarry_heap_create(&f.heap, &options));
-    assert_ok(quarry_heap_describe(f.heap, &f.about));
-    expect_equal(f.about.page_bytes, 16384);
-    uint64_t fits;
-    assert_ok(quarry_heap_slots(f.heap, 16, &fits));
-    expect(fits * 16 >= (1u << 20) * 95 / 100);
-    assert_ok(quarry_heap_destroy(f.heap));
+    small_heap_of(1u << 20, 16384, 95);
+    small_heap_of(8u << 20, 16384, 98);
+    small_heap_of(16u << 20, 16384, 98);
+    small_heap_of(64u << 20, 32768, 98);
 }
 
 static void a_small_heap_has_small_chunks(void **state)

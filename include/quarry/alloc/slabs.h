@@ -305,11 +305,13 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_SMALL_BYTES (1u << 14) /* has 64 slots of 256 bytes, those of two warps */
 #define QUARRY_SLABS_DEBUG_UNIT 128u        /* with what debug mode adds, and 16 bytes: layout.h */
 #define QUARRY_SLABS_COPIES 128u   /* of the heap's struct, at most: a multiprocessor's warps read one */
-#define QUARRY_SLABS_CURSORS 2048u /* of a class, at most; and at most one for 16 chunks */
+#define QUARRY_SLABS_CURSORS 2048u /* of a class, at most; and at most one for 16 chunks, */
+#define QUARRY_SLABS_THIN_BYTES (1u << 15) /* or for 32 if they have no more bytes, and are as many */
+#define QUARRY_SLABS_THIN 512u             /* as this: so .98 of the heap is left for blocks */
 SIMT_STATIC_ASSERT(QUARRY_SLABS_CURSORS <= QUARRY_SLABS_USED + 1u, "a spread has room");
 #define QUARRY_SLABS_HINTS (1u << 22) /* hints, at most; and at most about a 256th of the heap's bytes */
 #define QUARRY_SLABS_SPARE (1u << 30) /* bytes: of heaps that have fewer a 512th */
-#define QUARRY_SLABS_KNOWS 256u /* chunks that are known of a class, at most; and at most a 32nd of all */
+#define QUARRY_SLABS_KNOWS 256u /* chunks that are known of a class, at most; and half as many as cursors */
 
 /* The classes of chunks of h->units units: no slot has more than half of them. */
 SIMT_HOST_FN void quarry_slabs_set_classes(struct quarry_slabs *h)
@@ -350,10 +352,11 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
 {
     struct quarry_slabs *h = (struct quarry_slabs *)heap;
     uint64_t pages = l->pages + l->pages / 16u; /* a power of two, if the pool has as many bytes */
-    h->cursors = quarry_slabs_power(pages / 16u, QUARRY_SLABS_CURSORS);
     uint64_t bytes = pages * l->page_bytes, share = bytes < QUARRY_SLABS_SPARE ? 512u : 256u;
+    uint64_t thin = pages >= QUARRY_SLABS_THIN && l->page_bytes <= QUARRY_SLABS_THIN_BYTES ? 2u : 1u;
+    h->cursors = quarry_slabs_power(pages / (16u * thin), QUARRY_SLABS_CURSORS);
     h->hints = quarry_slabs_power(bytes / share / sizeof *h->hint, QUARRY_SLABS_HINTS);
-    h->knows = quarry_slabs_power(pages / 32u, QUARRY_SLABS_KNOWS);
+    h->knows = quarry_slabs_power(pages / (32u * thin), QUARRY_SLABS_KNOWS);
     uint64_t cursors = (uint64_t)h->classes * h->cursors, known = (uint64_t)h->classes * h->knows;
     h->parts = quarry_layout_parts(l->pages + QUARRY_SLABS_ROWS(h), QUARRY_SLABS_PART, QUARRY_SLABS_PART);
     h->copies = quarry_slabs_power(l->pages / 16u, QUARRY_SLABS_COPIES);
