@@ -72,9 +72,7 @@
 #define QUARRY_SLABS_PAST 0x02000000u /* `next` of a cursor that has nothing, after it was set back; */
 #define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes may add, each once */
 
-#define QUARRY_SLABS_MANY 1024u       /* chunks, from which a new heap's first cursors have some: */
-#define QUARRY_SLABS_FIRST_CLASSES 4u /* of so many classes of the smallest slots up to a 16th, */
-#define QUARRY_SLABS_FIRST_CURSORS 1u /* and of the others so many cursors, a power of two */
+#define QUARRY_SLABS_MANY 1024u /* chunks, from which a new heap's first cursors have some */
 
 #define QUARRY_SLABS_NONE (~(uint64_t)0) /* no place */
 
@@ -346,84 +344,37 @@ SIMT_FN uint32_t quarry_slabs_reaches(uint32_t cursors)
     return (cursors - 1u) << QUARRY_SLABS_REACH;
 }
 
-/* Cursors of a new heap that have a chunk: those of number 0 have chunk 0 and on, in the order of their index; and so
- * on up to number `few`.  Behind these only the first `small` classes have some, up to number `most`. */
-struct quarry_slabs_first {
-    uint32_t small;
-    uint32_t few;
-    uint32_t most;
-    uint32_t bound; /* chunks of them all, or 0: no cursor has one */
-};
-
-SIMT_FN struct quarry_slabs_first quarry_slabs_first_cursors(const struct quarry_slabs *h)
-{
-    struct quarry_slabs_first f = {QUARRY_SLABS_FIRST_CLASSES, QUARRY_SLABS_FIRST_CURSORS, 1, 0};
-    while (f.most < h->cursors && 16u * (uint64_t)f.most * h->classes <= h->pages.count)
-        f.most *= 2u;
-    f.small = f.small < h->classes ? f.small : h->classes;
-    f.few = f.few < f.most ? f.few : f.most;
-    uint32_t bound = f.few * h->classes + (f.most - f.few) * f.small;
-    if (h->pages.count >= QUARRY_SLABS_MANY && bound <= h->pages.count / 8u)
-        f.bound = bound;
-    return f;
-}
-
-/* The kind of a new heap's chunk. */
-SIMT_FN uint64_t quarry_slabs_first_kind(const struct quarry_slabs *h, const struct quarry_slabs_first *f,
-                                         uint32_t chunk)
-{
-    if (chunk >= f->bound)
-        return 0;
-    uint32_t each = f->few * h->classes, number = quarry_slabs_cursor_number(h, chunk);
-    uint32_t class_ = chunk - number * h->classes;
-    if (chunk >= each) {
-        number = f->few + quarry_divide_u32(chunk - each, f->small);
-        class_ = chunk - each - (number - f->few) * f->small;
-    }
-    return quarry_slabs_next_kind(0, QUARRY_SLABS_IS_BOUND, class_, number + 1u);
-}
-
-/* And what its cursor number `number` of a class holds. */
-SIMT_FN uint64_t quarry_slabs_first_cursor(const struct quarry_slabs *h, const struct quarry_slabs_first *f,
-                                           uint32_t number, uint32_t class_)
-{
-    uint64_t chunk = (uint64_t)number * h->classes + class_;
-    if (number >= f->few)
-        chunk = class_ < f->small && number < f->most
-                    ? (uint64_t)f->few * h->classes + (uint64_t)(number - f->few) * f->small + class_
-                    : f->bound;
-    return chunk < f->bound ? chunk << QUARRY_SLABS_CHUNK : QUARRY_SLABS_PAST;
-}
-
-/* Thread `thread` of `threads` writes its share of a new heap.  In a heap of many chunks each class has chunks for the
- * cursors that it uses, if these are an eighth of all at most: so the first mallocs need not wait for any.  All other
- * chunks are free.
- *   A chunk that a cursor has is about half used when the heap is full.  So with mixed sizes few cursors fill a heap
- * best.  Many are for bursts of one size, whose warps would add to one place.  A class whose slots are larger soon gets
- * more of them, as its chunks are used up soon. */
+/* Thread `thread` of `threads` writes its share of a new heap.  In a heap of many chunks each class has chunks for its
+ * first cursors, if these are an eighth of all at most: so the first mallocs need not wait for any.  All other chunks
+ * are free. */
 SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
 {
-    const struct quarry_slabs_first f = quarry_slabs_first_cursors(h);
+    uint32_t used = 1;
+    while (used < h->cursors && 16u * (uint64_t)used * h->classes <= h->pages.count)
+        used *= 2u;
+    uint64_t bound = (uint64_t)used * h->classes;
+    if (h->pages.count < QUARRY_SLABS_MANY || bound > h->pages.count / 8u)
+        bound = 0;
     if (thread == 0)
         quarry_sweep_init(h->sweep);
     for (uint64_t i = thread; i < h->copies; i += threads)
         *quarry_slabs_copy(h, (uint32_t)i) = *h;
-    for (uint64_t i = thread; i < h->pages.count; i += threads)
-        h->kinds[i] = quarry_slabs_first_kind(h, &f, (uint32_t)i);
-    const uint64_t bound = (uint64_t)f.bound * h->stride, words = (uint64_t)h->pages.count * h->stride;
-    for (uint64_t i = thread; i < bound; i += threads)
-        h->words[i] = quarry_slabs_of(
-            quarry_slabs_kind_class(quarry_slabs_first_kind(h, &f, (uint32_t)i / h->stride)), ~0u);
-    for (uint64_t i = bound + thread; i < words; i += threads)
+    for (uint64_t i = thread; i < h->pages.count; i += threads) {
+        uint32_t chunk = (uint32_t)i, class_ = chunk / used;
+        uint32_t more = chunk % used + 1u;
+        h->kinds[i] = i < bound ? quarry_slabs_next_kind(0, QUARRY_SLABS_IS_BOUND, class_, more) : 0;
+    }
+    for (uint64_t i = thread; i < bound * h->stride; i += threads)
+        h->words[i] = quarry_slabs_of((uint32_t)i / h->stride / used, ~0u);
+    for (uint64_t i = bound * h->stride + thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
         h->words[i] = ~0u; /* of no class, and full, as if its chunk had been closed */
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads) {
-        uint32_t k = quarry_slabs_cursor_number(h, (uint32_t)i);
-        h->cursor[i] = quarry_slabs_first_cursor(h, &f, k, (uint32_t)i - k * h->classes);
+        uint32_t k = quarry_slabs_cursor_number(h, (uint32_t)i), class_ = (uint32_t)i - k * h->classes;
+        uint64_t chunk = (uint64_t)class_ * used + k;
+        h->cursor[i] = k < used && chunk < bound ? chunk << QUARRY_SLABS_CHUNK : QUARRY_SLABS_PAST;
     }
-    for (uint64_t i = thread; i < h->classes; i += threads) {
-        uint32_t used = i < f.small ? f.most : f.few;
+    for (uint64_t i = thread; i < h->classes; i += threads)
         h->spread[i] = quarry_slabs_reaches(used) | (used - 1u);
-    }
     for (uint64_t i = thread; i < h->hints; i += threads)
         h->hint[i] = 0;
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->knows; i += threads)
