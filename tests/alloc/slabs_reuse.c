@@ -306,3 +306,31 @@ void sizes_that_change_keep_to_their_chunks(void **state)
     (void)state;
     for_each_proof(changes);
 }
+
+/* Warps as many as hints, of one size: each has another hint.  Those of a warp for 16 sizes lie in one line. */
+static void hints(void)
+{
+    static const uint64_t chunks[] = {4, 64, 1024, 16384};
+    for (uint32_t k = 0; k < sizeof chunks / sizeof *chunks; k++) {
+        plain_options();
+        begin(chunks[k], CHUNK, 1, 0);
+        const struct quarry_slabs *h = &f.device.heap.as.slabs;
+        unsigned char *had = calloc(h->hints, 1);
+        assert_non_null(had);
+        for (uint32_t turn = 1; turn <= 2; turn++)
+            for (uint32_t warp = 0; warp < h->hints; warp++)
+                had[quarry_slabs_hint(h, turn * 13u % h->classes, warp) - h->hint] += 1u;
+        for (uint32_t i = 0; i < h->hints; i++)
+            expect_equal(had[i], 2);
+        for (uint32_t i = 0; h->hints >= 16 && i < 16 && i < h->classes; i++)
+            expect_equal((quarry_slabs_hint(h, i, 5) - h->hint) / 16, 5 % (h->hints / 16));
+        free(had);
+        end();
+    }
+}
+
+void each_warp_has_hints_of_its_own(void **state)
+{
+    (void)state;
+    for_each_proof(hints);
+}

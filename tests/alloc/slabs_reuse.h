@@ -16,6 +16,7 @@ void lanes_of_several_classes_have_slots_of_their_own(void **state);
 void a_warp_gathers_slots_of_several_classes(void **state);
 void a_warp_recalls_what_it_freed_of_many_words(void **state);
 void sizes_that_change_keep_to_their_chunks(void **state);
+void each_warp_has_hints_of_its_own(void **state);
 
 /* Standard options; one in three seeds has a schedule of few switches. */
 void choose_schedule(uint64_t seed);

@@ -356,6 +356,8 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     uint64_t thin = pages >= QUARRY_SLABS_THIN && l->page_bytes <= QUARRY_SLABS_THIN_BYTES ? 2u : 1u;
     h->cursors = quarry_slabs_power(pages / (16u * thin), QUARRY_SLABS_CURSORS);
     h->hints = quarry_slabs_power(bytes / share / sizeof *h->hint, QUARRY_SLABS_HINTS);
+    for (h->hint_log = 0; h->hints >> h->hint_log > QUARRY_SLABS_HINT_ROW;)
+        h->hint_log++;
     h->knows = quarry_slabs_power(pages / (32u * thin), QUARRY_SLABS_KNOWS);
     uint64_t cursors = (uint64_t)h->classes * h->cursors, known = (uint64_t)h->classes * h->knows;
     h->parts = quarry_layout_parts(l->pages + QUARRY_SLABS_ROWS(h), QUARRY_SLABS_PART, QUARRY_SLABS_PART);

@@ -83,6 +83,8 @@ enum quarry_slabs_state {
     QUARRY_SLABS_IS_LARGE
 };
 
+#define QUARRY_SLABS_HINT_ROW 16u /* hints: 128 bytes, a line of a cache */
+
 struct quarry_slabs {
     struct quarry_pages pages; /* chunks; first, as a free needs it first */
     uint64_t *kinds;
@@ -106,6 +108,7 @@ struct quarry_slabs {
     uint32_t copies;   /* of this: a power of two */
     uint32_t page_log; /* of a chunk's bytes, or 0: they are no power of two */
     uint32_t knows;    /* for each class: a power of two */
+    uint32_t hint_log; /* rows of hints: 2^hint_log, or a part of one */
     uint32_t *known;
 };
 

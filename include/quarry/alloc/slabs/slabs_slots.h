@@ -98,16 +98,16 @@ SIMT_FN uint64_t *quarry_slabs_hinted(const struct quarry_slabs *h, uint32_t id)
     return &h->words[(uint64_t)(id >> h->word_log) * h->stride + (id & ((1u << h->word_log) - 1u))];
 }
 
-#define QUARRY_SLABS_SIDE 16u /* hints of a warp that lie side by side: 128 bytes, a line of a cache */
-
-/* A word and bits of it that seem clear: the hint of warp `warp` for the class.  A warp that wants many classes looks at
- * few lines.  Each 16 classes begin elsewhere: 256 times as many have a 256th each, and those of a few lie far apart.
- * So warps share hints only if they are many. */
+/* A word and bits of it that seem clear: the hint of warp `warp` for the class.  Hints of a warp for 16 classes are a
+ * row: so a warp that wants many classes looks at few lines.  Warps beyond the last row begin anew, each time a place
+ * farther: so with one class all hints serve.  Each 16 classes begin elsewhere: 256 times as many would have a 256th
+ * each, and those of a few lie far apart.  So warps share hints only if they are many. */
 SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class_, uint32_t warp)
 {
     uint32_t apart = 157u * (h->hints / 256u); /* 157: odd, and 256 times the golden ratio */
-    uint32_t place = warp * QUARRY_SLABS_SIDE + class_ % QUARRY_SLABS_SIDE;
-    return &h->hint[(place + class_ / QUARRY_SLABS_SIDE * apart) & (h->hints - 1u)];
+    uint32_t place = (class_ + (warp >> h->hint_log)) % QUARRY_SLABS_HINT_ROW;
+    place += warp * QUARRY_SLABS_HINT_ROW + class_ / QUARRY_SLABS_HINT_ROW * apart;
+    return &h->hint[place & (h->hints - 1u)];
 }
 
 /* Of a warp that frees slots of several words of a class that is barren: a hint for each.  Number 0 is that above.  The
