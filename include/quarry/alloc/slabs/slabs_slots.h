@@ -73,7 +73,10 @@ SIMT_FN uint32_t quarry_slabs_or(uint64_t *word, uint32_t *clear, uint32_t class
     n -= simt_popc_u32(got);
     SIMT_ROLLED
     while (*clear && n) { /* few: a loop costs more than its instructions */
-        uint32_t fresh = quarry_slabs_or_once(word, quarry_slabs_lowest(*clear, n), class_, clear);
+        /* Others have lost slots of this word, too.  If all tried the lowest ones next, most would lose again. */
+        uint32_t high = *clear & ~0u << (simt_thread() * 0x9e3779b9u >> 27);
+        wants = quarry_slabs_lowest(simt_popc_u32(high) < n ? *clear : high, n);
+        uint32_t fresh = quarry_slabs_or_once(word, wants, class_, clear);
         got |= fresh;
         n -= simt_popc_u32(fresh);
     }
