@@ -22,8 +22,8 @@ import textwrap
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "reproduction")
 PEERS = os.path.join(FOLDER, "peers-h100.csv")
-SURVEYS = [os.path.join(FOLDER, name) for name in ("survey-h200.csv.gz", "cells-h200.csv.gz", "rw-malloc-h200.csv.gz",
-                                                     "quarry-h100.csv.gz", "ouro-h100.csv.gz")]
+SURVEYS = [os.path.join(FOLDER, name) for name in ("rw-malloc-h200.csv.gz", "ouro-h100.csv.gz",
+                                                     "others-h100.csv.gz", "quarry-h100.csv.gz")]
 NUMBERS = ("threads", "bytes_least", "bytes", "heap_bytes", "median_us", "store_floor_us", "utilisation", "registers")
 TEXTS = ("device", "driver", "allocator", "test", "op", "draw", "status", "fault")
 PLAIN = {"free_percent": "100", "lanes": "32", "debug": "0", "alignment": "16", "distribution": "none", "oom": "null"}
