@@ -325,6 +325,35 @@ void a_warp_has_a_word_as_far_as_others_have_not(void **state)
     for_each_proof(whole);
 }
 
+/* Warps that take whole words of the same two chunks at the same time, one of which is of their class. */
+static void words(void)
+{
+    enum { ALL = 128 };
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 4; seed++) {
+        struct slabs_case a = {0};
+        plain_options();
+        begin(2, 16 * ALL, ALL, 0);
+        for (uint32_t k = 0; k < 2; k++) {
+            f.device.bytes = 16 << k;
+            expect_equal(run(&promise_malloc, ALL >> k).nulls, 0);
+            run(&promise_free, ALL >> k);
+        }
+        expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), 2);
+        a.bytes = 16;
+        a.rounds = 8;
+        a.threads = 3;
+        launch_case(&slabs_words, &a, a.threads, seed);
+        expect_empty();
+        end();
+    }
+}
+
+void warps_take_words_of_which_others_take_slots(void **state)
+{
+    (void)state;
+    for_each_proof(words);
+}
+
 /* Chunks that are in use. */
 static uint32_t chunks_in_use(void)
 {
