@@ -120,8 +120,20 @@ plant slabs 0 slabs_slots.h 'all hints of a size are those of another' \
 plant slabs 0 slabs.h 'a warp leaves one hint' \
     's/number = simt_popc_u32\(last\);/number = 0 * last;/'
 aim sizes_that_change_keep_to_their_chunks
-plant slabs 0 slabs_slots.h 'all classes of a warp have one hint' \
-    's/\(warp \+ class_ \* apart\)/(warp + 0u * apart)/'
+plant slabs 0 slabs_slots.h 'classes of a warp that lie side by side have one hint' \
+    's/\+ class_ % QUARRY_SLABS_SIDE;/+ 0u * class_;/'
+plant slabs 0 slabs_slots.h 'classes of a warp that do not have one hint' \
+    's/class_ \/ QUARRY_SLABS_SIDE \* apart/0u * apart/'
+aim a_warp_has_a_word_as_far_as_others_have_not
+plant slabs 0 slabs.h 'a warp has a word of which it got a part' \
+    's/\(simt_shuffle_u32\(all, bits, 0\) == ~0u\)/(simt_shuffle_u32(all, bits, 0) != 0)/'
+plant slabs 0 slabs.h 'what a warp got of a part of a word is lost' \
+    's/if \(!whole && k == 0/if (k == 0/'
+plant slabs 0 slabs.h 'a warp that has a word keeps the hint' \
+    's/simt_store_u64\(hint, \(uint64_t\)id << 32, relaxed\);/(void)hint;/'
+aim warps_take_words_of_which_others_take_slots
+plant slabs 60 slabs.h 'lanes of a warp that has a word have each its own hint' \
+    's/id = simt_shuffle_u32\(all, id, 0\);/(void)0;/'
 aim '*'
 plant slabs 20 slabs.h 'a large block loses its second chunk' \
     's/for \(uint32_t i = chunks; i > 0; i--\)/for (uint32_t i = 1; i > 0; i--)/'

@@ -157,6 +157,36 @@ SIMT_KERNEL(slabs_classes, struct slabs_case, a)
     }
 }
 
+SIMT_KERNEL(slabs_words, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    const uint32_t class_ = quarry_slabs_class(h, a.bytes), stamp = simt_thread() + 1u;
+    uint64_t *hint = quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES);
+    for (uint32_t i = 0; i < a.rounds; i++) {
+        uint32_t *block = (uint32_t *)SIMT_NULL, asked = 0, id = quarry_mix_u32(simt_block() + 3u * i);
+        id = (id & 1u) << h->word_log | id % h->stride;
+        int left;
+        simt_sync(SIMT_ALL_LANES);
+        if (simt_block() + 1u < a.threads) {
+            if (simt_lane() == 0)
+                simt_store_u64(hint, (uint64_t)id << 32 | ~0u, relaxed);
+            simt_sync(SIMT_ALL_LANES);
+            block = (uint32_t *)quarry_slabs_new(h, SIMT_ALL_LANES, SIMT_ALL_LANES, class_, hint,
+                                                 simt_load_u64(hint, relaxed), QUARRY_SLABS_BARREN, &left,
+                                                 &asked);
+        } else if (simt_lane() == 0) {
+            block = (uint32_t *)quarry_malloc(a.heap, a.bytes);
+        }
+        if (!block)
+            continue;
+        simt_note_block(block, a.bytes);
+        *block = stamp;
+        if (*block != stamp)
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+        quarry_free(a.heap, block);
+    }
+}
+
 SIMT_KERNEL(slabs_gathers, struct slabs_case, a)
 {
     const struct quarry_slabs *h = &a.heap.as.slabs;

@@ -13,12 +13,12 @@ struct slabs_case {
     void *last[2];
     uint32_t fence; /* of slabs_borrows: who frees and then takes puts a fence between */
     uint32_t
-        threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left; of slabs_classes:
+        threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left; of slabs_words: how many blocks there are; of slabs_classes:
                        * how many sizes there are */
     uint64_t *cursor; /* of slabs_adds; of slabs_recalls: how many blocks were gathered */
     void **block;     /* of slabs_gathers, slabs_recalls and slabs_changes: one for each thread */
     uint32_t
-        rounds; /* of slabs_gathers and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows and slabs_classes */
+        rounds; /* of slabs_gathers and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows, slabs_classes and slabs_words */
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
@@ -44,6 +44,11 @@ SIMT_KERNEL_DECLARE(slabs_borrows);
 
 /* The lanes of each warp take two blocks each, of several sizes, and find in them what they wrote; so often. */
 SIMT_KERNEL_DECLARE(slabs_classes);
+
+/* Warps of all blocks but the last take what they can of whole words, by hints that say that all is clear, write to it and
+ * free it; so often.  The words are those of chunks 0 and 1, in an order of each warp's own.  A lane of the last block
+ * takes single slots meanwhile. */
+SIMT_KERNEL_DECLARE(slabs_words);
 
 /* A warp whose lanes want blocks of 16 and of 32 bytes in turn gathers them, as if both classes were barren; in the second
  * round it frees what it got. */

@@ -274,6 +274,86 @@ void a_warp_recalls_what_it_freed_of_many_words(void **state)
     for_each_proof(recalls);
 }
 
+/* A warp's hint names a whole clear word, of which others have the first slots meanwhile.  The warp has the rest of the
+ * word, and what it lacks elsewhere.  If it has the whole word, the hint names none any more. */
+static void whole_of(uint32_t taken)
+{
+    enum { ALL = 128 };
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    static void *block[ALL];
+    void *others[SIMT_LANES] = {NULL};
+    uint64_t hint = ~0u, word;
+    plain_options();
+    begin(2, 16 * ALL, ALL, 0);
+    f.device.bytes = 16;
+    expect_equal(run(&promise_malloc, ALL).nulls, 0);
+    assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
+    const uint32_t page = quarry_page_index(&h->pages, block[0]);
+    unsigned char *first = h->pages.base + page * h->pages.page_bytes;
+    for (uint32_t i = 0, n = 0; i < ALL; i++) {
+        if ((uint64_t)((unsigned char *)block[i] - first) / 16 < taken) {
+            others[n++] = block[i];
+            block[i] = NULL;
+        }
+    }
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
+    run(&promise_free, ALL);
+    hint |= (uint64_t)quarry_slabs_id(h, quarry_slabs_place(page, 0)) << 32;
+    assert_int_equal(h->hints, 1);
+    assert_ok(quarry_memory_copy(&f.target, h->hint, &hint, sizeof hint));
+    expect_equal(run(&promise_malloc, SIMT_LANES).nulls, 0);
+    assert_ok(
+        quarry_memory_copy(&f.target, &word, quarry_slabs_hinted(h, (uint32_t)(hint >> 32)), sizeof word));
+    expect_equal((uint32_t)word, ~0u);
+    assert_ok(quarry_memory_copy(&f.target, &hint, h->hint, sizeof hint));
+    expect(taken || !(uint32_t)hint);
+    assert_ok(quarry_memory_copy(&f.target, f.device.block + SIMT_LANES, others, sizeof others));
+    run(&promise_free, 2 * SIMT_LANES);
+    expect_empty();
+    end();
+}
+
+static void whole(void)
+{
+    for (uint32_t taken = 0; taken <= SIMT_LANES; taken += 8)
+        whole_of(taken);
+}
+
+void a_warp_has_a_word_as_far_as_others_have_not(void **state)
+{
+    (void)state;
+    for_each_proof(whole);
+}
+
+/* Warps that take whole words of the same two chunks at the same time, one of which is of their class. */
+static void words(void)
+{
+    enum { ALL = 128 };
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 4; seed++) {
+        struct slabs_case a = {0};
+        plain_options();
+        begin(2, 16 * ALL, ALL, 0);
+        for (uint32_t k = 0; k < 2; k++) {
+            f.device.bytes = 16 << k;
+            expect_equal(run(&promise_malloc, ALL >> k).nulls, 0);
+            run(&promise_free, ALL >> k);
+        }
+        expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), 2);
+        a.bytes = 16;
+        a.rounds = 8;
+        a.threads = 3;
+        launch_case(&slabs_words, &a, a.threads, seed);
+        expect_empty();
+        end();
+    }
+}
+
+void warps_take_words_of_which_others_take_slots(void **state)
+{
+    (void)state;
+    for_each_proof(words);
+}
+
 /* Chunks that are in use. */
 static uint32_t chunks_in_use(void)
 {

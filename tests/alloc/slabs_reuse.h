@@ -15,6 +15,8 @@ void every_slot_can_be_had_in_each_class(void **state);
 void lanes_of_several_classes_have_slots_of_their_own(void **state);
 void a_warp_gathers_slots_of_several_classes(void **state);
 void a_warp_recalls_what_it_freed_of_many_words(void **state);
+void a_warp_has_a_word_as_far_as_others_have_not(void **state);
+void warps_take_words_of_which_others_take_slots(void **state);
 void sizes_that_change_keep_to_their_chunks(void **state);
 void each_warp_has_hints_of_its_own(void **state);
 

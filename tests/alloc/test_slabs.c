@@ -635,6 +635,8 @@ int main(void)
         cmocka_unit_test(lanes_of_several_classes_have_slots_of_their_own),
         cmocka_unit_test(a_warp_gathers_slots_of_several_classes),
         cmocka_unit_test(a_warp_recalls_what_it_freed_of_many_words),
+        cmocka_unit_test(a_warp_has_a_word_as_far_as_others_have_not),
+        cmocka_unit_test(warps_take_words_of_which_others_take_slots),
         cmocka_unit_test(sizes_that_change_keep_to_their_chunks),
         cmocka_unit_test(each_warp_has_hints_of_its_own),
         cmocka_unit_test(every_slot_can_be_had_in_each_class),
