@@ -121,9 +121,9 @@ plant slabs 0 slabs.h 'a warp leaves one hint' \
     's/number = simt_popc_u32\(last\);/number = 0 * last;/'
 aim sizes_that_change_keep_to_their_chunks
 plant slabs 0 slabs_slots.h 'classes of a warp that lie side by side have one hint' \
-    's/\+ class_ % QUARRY_SLABS_SIDE;/+ 0u * class_;/'
+    's/\(class_ \+ \(warp >> h->hint_log\)\) %/(warp >> h->hint_log) %/'
 plant slabs 0 slabs_slots.h 'classes of a warp that do not have one hint' \
-    's/class_ \/ QUARRY_SLABS_SIDE \* apart/0u * apart/'
+    's/class_ \/ QUARRY_SLABS_HINT_ROW \* apart/0u * apart/'
 aim a_warp_has_a_word_as_far_as_others_have_not
 plant slabs 0 slabs.h 'a warp has a word of which it got a part' \
     's/\(simt_shuffle_u32\(all, bits, 0\) == ~0u\)/(simt_shuffle_u32(all, bits, 0) != 0)/'
