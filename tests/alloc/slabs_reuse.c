@@ -76,7 +76,7 @@ void a_slot_serves_smaller_blocks_when_nothing_else_is_free(void **state)
 
 /* Two chunks of two words, of 64 bytes and of 64 or 80.  The last slot of each is free, or taken by one of two threads,
  * which have one each at most.  So a slot that serves 64 bytes and less is free at every instant.  In mode weak each puts
- * a fence between its free and its malloc: without one that is the open case of docs/design/full-heap.md, which seed 235 shows. */
+ * a fence between its free and its malloc: without one that is the open case of docs/design/full-heap.md. */
 static void borrows(void)
 {
     enum { ALL = 2 * 64, EACH = 64 * 64 };
@@ -129,7 +129,7 @@ static void forget_hints(void)
  *
  * A hint that the class before has left leads into a chunk of that class, and who goes there has a slot by mistake, for
  * a moment.  Meanwhile the chunk can't be closed, so NULL may come although each thread would have a slot:
- * docs/reference/alloc/slabs.md.  (Seed 13673 shows it.)  So where such hints are kept that is not judged. */
+ * docs/reference/alloc/slabs.md.  So where such hints are kept that is not judged. */
 static void churns(void)
 {
     static const uint64_t bytes[] = {16, 48, 16, 100, 31, 512};

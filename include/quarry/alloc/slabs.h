@@ -304,10 +304,12 @@ SIMT_FN void quarry_slabs_trim(const struct quarry_slabs *h, void *block, void *
 #define QUARRY_SLABS_LEAST_BYTES (1u << 10)
 #define QUARRY_SLABS_SMALL_BYTES (1u << 14) /* has 64 slots of 256 bytes, those of two warps */
 #define QUARRY_SLABS_DEBUG_UNIT 128u        /* with what debug mode adds, and 16 bytes: layout.h */
-#define QUARRY_SLABS_COPIES 128u   /* of the heap's struct, at most: a multiprocessor's warps read one */
-#define QUARRY_SLABS_CURSORS 2048u /* of a class, at most; and at most one for 16 chunks, */
-#define QUARRY_SLABS_THIN_BYTES (1u << 15) /* or for 32 if they have no more bytes, and are as many */
-#define QUARRY_SLABS_THIN 512u             /* as this: so .98 of the heap is left for blocks */
+#define QUARRY_SLABS_COPIES 128u /* of the heap's struct, at most: a multiprocessor's warps read one */
+/* A class has at most one cursor for 16 chunks.  In a heap of THIN chunks and more, if they have at most THIN_BYTES, it
+ * has one for 32: so .98 of the heap is left for blocks. */
+#define QUARRY_SLABS_CURSORS 2048u /* of a class, at most */
+#define QUARRY_SLABS_THIN_BYTES (1u << 15)
+#define QUARRY_SLABS_THIN 512u
 SIMT_STATIC_ASSERT(QUARRY_SLABS_CURSORS <= QUARRY_SLABS_USED + 1u, "a spread has room");
 #define QUARRY_SLABS_HINTS (1u << 22) /* hints, at most; and at most about a 256th of the heap's bytes */
 #define QUARRY_SLABS_SPARE (1u << 30) /* bytes: of heaps that have fewer a 512th */

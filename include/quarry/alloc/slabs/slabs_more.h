@@ -2,7 +2,7 @@
 /* Steps 3 to 5 of a malloc of alloc/slabs.h, which few take, and large blocks; but step 4 at its cheapest, which is in
  * alloc/slabs/slabs_gather.h.
  *
- * Each is a function that is not inlined, and gets the address of one struct quarry_slabs_need
+ * Most are functions that are not inlined.  These get the address of one struct quarry_slabs_need
  * (alloc/slabs/slabs_sweep.h). */
 #ifndef QUARRY_ALLOC_SLABS_MORE_H
 #define QUARRY_ALLOC_SLABS_MORE_H

@@ -62,9 +62,10 @@ SIMT_FN uint32_t quarry_slabs_or_once(uint64_t *word, uint32_t wants, uint32_t c
 
 /* Takes up to n slots of such a word.  If fewer seem clear than are wanted, its first try is also for bits above those.
  * They may be clear as well.
- *   clear   bits that seem clear, not 0; then, as above
+ *   *clear  in: bits that seem clear, not 0; out: as of quarry_slabs_or_once
  *   n       1 to 32
- * Returns their bits.  Waits for nobody: each try in vain is another's success. */
+ * Returns their bits, all of one class: who has a slot keeps its chunk from being closed.  Waits for nobody: each try
+ * in vain is another's success. */
 SIMT_FN uint32_t quarry_slabs_or(uint64_t *word, uint32_t *clear, uint32_t class_, uint32_t n)
 {
     uint32_t wants = quarry_slabs_lowest(*clear, n), more = n - simt_popc_u32(wants);
@@ -72,7 +73,7 @@ SIMT_FN uint32_t quarry_slabs_or(uint64_t *word, uint32_t *clear, uint32_t class
     uint32_t got = quarry_slabs_or_once(word, wants, class_, clear);
     n -= simt_popc_u32(got);
     SIMT_ROLLED
-    while (*clear && n) { /* few: a loop costs more than its instructions */
+    while (*clear && n) { /* few come here; a loop around the first try would cost all of them */
         /* Others have lost slots of this word, too.  If all tried the lowest ones next, most would lose again. */
         uint32_t high = *clear & ~0u << (simt_thread() * 0x9e3779b9u >> 27);
         wants = quarry_slabs_lowest(simt_popc_u32(high) < n ? *clear : high, n);
@@ -103,8 +104,8 @@ SIMT_FN uint64_t *quarry_slabs_hinted(const struct quarry_slabs *h, uint32_t id)
 
 /* A word and bits of it that seem clear: the hint of warp `warp` for the class.  Hints of a warp for 16 classes are a
  * row: so a warp that wants many classes looks at few lines.  Warps beyond the last row begin anew, each time a place
- * farther: so with one class all hints serve.  Each 16 classes begin elsewhere: 256 times as many would have a 256th
- * each, and those of a few lie far apart.  So warps share hints only if they are many. */
+ * farther: so with one class all hints serve.  Each 16 classes begin elsewhere, at least 7/256 of all hints from any
+ * others.  So warps share hints only if they are many. */
 SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class_, uint32_t warp)
 {
     uint32_t apart = 157u * (h->hints / 256u); /* 157: odd, and 256 times the golden ratio */
