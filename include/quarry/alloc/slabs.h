@@ -96,16 +96,15 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
 
 /* ---- malloc and free ---- */
 
-/* What most mallocs don't need is out of line: with all that is inlined a kernel has some thousand instructions more
- * for each call.  In the switch over all allocators the whole malloc is.  What these get is the pool's copy of the
- * heap's struct: if the address of the handle's went out, a kernel would copy its handle into local memory at every
- * malloc. */
+/* Most of what few mallocs need is out of line, each step a function of its own.  What puts these in order is not:
+ * registers that a function keeps over its calls add to those of its callers, and a kernel that keeps values over a
+ * malloc would have three more.  In the switch over all allocators the whole malloc is out of line.  What all these get
+ * is the pool's copy of the heap's struct: if the address of the handle's went out, a kernel would copy its handle into
+ * local memory at every malloc. */
 #ifdef QUARRY_ALLOCATOR
-#define QUARRY_SLABS_MORE_FN SIMT_NOINLINE_FN
 #define QUARRY_SLABS_TAKE_FN SIMT_FN
 #define QUARRY_SLABS_OF(h) (h)
 #else
-#define QUARRY_SLABS_MORE_FN SIMT_FN
 #define QUARRY_SLABS_TAKE_FN SIMT_NOINLINE_FN
 #define QUARRY_SLABS_OF(h) quarry_slabs_copy(h, simt_sm())
 #endif
@@ -115,8 +114,7 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
  *   size    the caller's class; or, for a large block, h->classes and its chunks
  *   block   what the caller has, or NULL
  * Returns the caller's block. */
-QUARRY_SLABS_MORE_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size,
-                                                void *block)
+SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size, void *block)
 {
     block = quarry_slabs_gather(h, all, size, block);
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;

@@ -102,8 +102,8 @@ SIMT_FN uint64_t quarry_slabs_wait_for(const uint64_t *cursor)
  * the same time.  It takes a free chunk that it finds in a few looks.  If it finds none the class is barren, and the
  * steps below go on.
  *   group   lanes of `all` that want the same class */
-SIMT_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t all, uint32_t group,
-                                        uint32_t class_, uint32_t tries, uint64_t place)
+SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t all, uint32_t group,
+                                                 uint32_t class_, uint32_t tries, uint64_t place)
 {
     uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0;
     uint32_t index = QUARRY_NO_PAGE, chunk = QUARRY_NO_PAGE, asked;
