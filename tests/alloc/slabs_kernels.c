@@ -9,6 +9,7 @@ SIMT_KERNEL(slabs_moves, struct slabs_case, a)
         need.slabs = h;
         need.group = 1u;
         need.class_ = quarry_slabs_class(h, a.bytes);
+        quarry_slabs_end_trails(h, 1u);
         quarry_slabs_search(&need);
         if (need.page == QUARRY_NO_PAGE)
             (void)simt_add_u32(a.wrong, 1, relaxed);
@@ -16,7 +17,10 @@ SIMT_KERNEL(slabs_moves, struct slabs_case, a)
         uint32_t group = (1u << a.threads) - 1u;
         (void)quarry_slabs_close(h, group, 0, simt_shuffle_u64(group, quarry_slabs_kind(h, 0), 0));
     } else if (simt_block() == 0 && simt_lane() == a.threads && a.threads == 0) {
-        quarry_slabs_retire(h, 0);
+        if (quarry_slabs_is_trail(simt_load_u64(&h->cursor[0], relaxed)))
+            quarry_slabs_end_trail(h, 0);
+        else
+            quarry_slabs_retire(h, 0);
     }
 }
 
@@ -292,8 +296,8 @@ SIMT_KERNEL(slabs_refills, struct slabs_case, a)
         do {
             simt_backoff();
             uint64_t kind = quarry_slabs_kind(h, 0);
-            if (simt_any(3u,
-                         kind != 0 && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)) { /* it was closed */
+            if (simt_any(3u, kind != QUARRY_SLABS_FRESH &&
+                                 quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)) { /* it was closed */
                 (void)simt_add_u32(a.wrong, 0,
                                    relaxed); /* in mode weak it has not waited, and may see what is old */
                 place = slabs_refill(h, 32);
@@ -335,7 +339,7 @@ SIMT_KERNEL(slabs_rests, struct slabs_case, a)
             simt_backoff();
             kind = quarry_slabs_kind(h, 0);
             (void)simt_add_u32(a.wrong, 0, relaxed); /* as in slabs_refills */
-            if (simt_any(3u, kind != 0 && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE))
+            if (simt_any(3u, kind != QUARRY_SLABS_FRESH && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE))
                 place = slabs_refill(h, 32);
         } while (simt_any(3u, place == QUARRY_SLABS_NONE));
         if (simt_lane() == 0)

@@ -18,6 +18,17 @@ void launch_case(const struct simt_kernel *kernel, struct slabs_case *a, uint32_
     test_memory_free(&f.target, a->wrong, 0);
 }
 
+void end_trails(void)
+{
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    uint64_t cursors = (uint64_t)h->classes * h->cursors, *past = malloc(cursors * sizeof *past);
+    assert_non_null(past);
+    for (uint64_t i = 0; i < cursors; i++)
+        past[i] = QUARRY_SLABS_PAST;
+    assert_ok(quarry_memory_copy(&f.target, h->cursor, past, cursors * sizeof *past));
+    free(past);
+}
+
 uint32_t chunks_that_are(enum quarry_slabs_state kind)
 {
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
@@ -200,6 +211,7 @@ static void gathers_of(const uint32_t blocks[2], int known)
     uint32_t n = 0;
     plain_options();
     begin(2, CHUNK, CHUNK / 16, 0);
+    end_trails();
     for (uint32_t k = 0; k < 2; k++) {
         f.device.bytes = 16 << k;
         expect_equal(run(&promise_malloc, blocks[k]).nulls, 0);

@@ -26,6 +26,9 @@ void choose_schedule(uint64_t seed);
 /* Runs a kernel in so many blocks of a warp on the heap that has begun.  It may count nothing that is wrong. */
 void launch_case(const struct simt_kernel *kernel, struct slabs_case *a, uint32_t blocks, uint64_t seed);
 
+/* Ends all trails of the heap that has begun, and is new: its cursors get chunks from now on. */
+void end_trails(void);
+
 /* Chunks of the heap that has begun, of that state. */
 uint32_t chunks_that_are(enum quarry_slabs_state kind);
 

@@ -145,15 +145,17 @@ static void a_heap_that_is_too_small_loses_nothing(void **state)
 }
 
 /* One chunk, with so many blocks of 16 bytes. */
-static void one_chunk(uint32_t blocks)
+static void one_chunk(uint32_t blocks, int trails)
 {
     plain_options();
     begin(1, CHUNK, CHUNK / 16, 0);
+    if (!trails)
+        end_trails();
     f.device.bytes = 16;
     expect_equal(run(&promise_malloc, blocks).nulls, 0);
 }
 
-/* The only chunk goes from one class to free, or from a cursor to all, while somebody looks for that. */
+/* The only chunk goes from one class to free, or from a cursor or a trail to all, while somebody looks for that. */
 static void moves(void)
 {
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
@@ -161,7 +163,7 @@ static void moves(void)
         uint32_t blocks = seed / 6 % 2 ? CHUNK / 16 : 20; /* all that the cursor has, or some */
         a.threads = blocks == CHUNK / 16 ? 2 : 0;
         a.bytes = a.threads ? 32 : 16;
-        one_chunk(blocks);
+        one_chunk(blocks, seed / 12 % 2 == 0);
         if (a.threads)
             run(&promise_free, blocks);
         launch_case(&slabs_moves, &a, 2, seed);
@@ -194,7 +196,7 @@ static void passes(void)
 {
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++) {
         struct slabs_case a = {0};
-        one_chunk(CHUNK / 16);
+        one_chunk(CHUNK / 16, 0);
         pick(&a, 40);
         run(&promise_free, CHUNK / 16);
         a.bytes = CHUNK;
@@ -217,6 +219,7 @@ static void hand_on(const struct simt_kernel *kernel)
         struct slabs_case a = {0};
         plain_options();
         begin(1, 2 * CHUNK, 1, 0);
+        end_trails();
         launch_case(kernel, &a, 3, seed);
         if (quarry_heap_check(f.heap) != QUARRY_OK)
             fail_msg("%s, seed %llu: %s", naming(), (unsigned long long)seed, quarry_error_detail());
@@ -253,7 +256,7 @@ static void together(void)
 {
     for (uint64_t seed = 1; seed <= seeds(SEEDS); seed++) {
         struct slabs_case a = {0};
-        one_chunk(CHUNK / 16);
+        one_chunk(CHUNK / 16, 0);
         pick(&a, 6);
         a.bytes = 16;
         a.rounds = 2;
@@ -274,7 +277,7 @@ static void who_frees_with_others_has_freed(void **state)
 static void touches(void)
 {
     struct slabs_case a = {0};
-    one_chunk(CHUNK / 16);
+    one_chunk(CHUNK / 16, 0);
     pick(&a, 40);
     a.bytes = 16;
     a.rounds = 3;
@@ -305,7 +308,7 @@ static void asks(uint64_t seed)
 
 static void adds(void)
 {
-    one_chunk(CHUNK / 16);
+    one_chunk(CHUNK / 16, 0);
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++)
         asks(seed);
     end();
@@ -326,6 +329,7 @@ static void lives(void)
     uint64_t cursor;
     plain_options();
     begin(4, chunk, 4 * all, 0);
+    end_trails();
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
     const uint64_t *mine = &h->cursor[quarry_slabs_class(h, bytes)];
     f.device.bytes = bytes;
@@ -352,7 +356,7 @@ static void a_cursor_begins_another_life_with_each_chunk(void **state)
 static void leaves(void)
 {
     uint64_t cursor, fits;
-    one_chunk(20);
+    one_chunk(20, 0);
     f.device.bytes = 32;
     expect_equal(run(&promise_malloc, 21).nulls, 1);
     assert_ok(quarry_memory_copy(&f.target, &cursor, f.device.heap.as.slabs.cursor, sizeof cursor));
@@ -381,7 +385,7 @@ static void closed(void)
     const uint64_t nothing = QUARRY_SLABS_PAST;
     uint64_t empty[2];
     struct slabs_case a = {0};
-    one_chunk(20);
+    one_chunk(20, 0);
     run(&promise_free, 20);
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
     for (uint32_t i = 0; i < 2; i++)
@@ -405,25 +409,28 @@ static void a_cursor_whose_chunk_was_closed_has_nothing(void **state)
     for_each_proof(closed);
 }
 
-/* A new heap of many chunks has some at the first cursors of each class, an eighth of all at most: the first mallocs need
- * not look for any.  They serve any other size as well.  A heap of fewer chunks has none. */
-static void begins_with(uint32_t count)
+/* The first block of each class of a new heap is on the class's trail, whatever other classes have.  Their chunks serve
+ * any other size as well, when the blocks are free. */
+static void trails_of(uint32_t count)
 {
     plain_options();
     begin(count, CHUNK, SIMT_LANES, 0);
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    uint32_t bound = chunks_that_are(QUARRY_SLABS_IS_BOUND);
-    expect_equal(bound, count < QUARRY_SLABS_MANY ? 0 : count / 8u / h->classes * h->classes);
-    expect_equal(statistics().largest_free_bytes, (uint64_t)count * CHUNK);
-    for (uint32_t class_ = 0; bound && class_ < h->classes; class_++) {
-        uint64_t cursor;
-        f.device.bytes = (uint64_t)quarry_slabs_units(h, class_) << h->unit_log;
+    expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), 0);
+    for (uint32_t class_ = 0; class_ < h->classes; class_++) {
+        uint32_t units = quarry_slabs_units(h, class_), slots = quarry_divide_u32(h->units, units);
+        struct quarry_slabs_step step = quarry_slabs_step_of(count, h->trails, class_, slots, 0, slots);
+        uint64_t cursor, kind;
+        f.device.bytes = (uint64_t)units << h->unit_log;
         expect_equal(run(&promise_malloc, 1).nulls, 0);
         assert_ok(quarry_memory_copy(&f.target, &cursor, &h->cursor[class_], sizeof cursor));
-        expect_equal(cursor, (uint64_t)(class_ * (bound / h->classes)) << QUARRY_SLABS_CHUNK | 1u);
+        assert_ok(quarry_memory_copy(&f.target, &kind, &h->kinds[step.chunk], sizeof kind));
+        expect_equal(quarry_slabs_is_trail(cursor), 1);
+        expect_equal(quarry_slabs_next(cursor), slots + 1u);
+        expect_equal(quarry_slabs_is_step(kind, class_, step.more), 1);
+        expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), class_ + 1u);
         run(&promise_free, 1);
     }
-    expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), bound);
     f.device.bytes = (uint64_t)count * CHUNK;
     expect_equal(run(&promise_malloc, 1).nulls, 0);
     run(&promise_free, 1);
@@ -431,17 +438,16 @@ static void begins_with(uint32_t count)
     end();
 }
 
-static void begins(void)
+static void trails(void)
 {
-    begins_with(QUARRY_SLABS_MANY - 1u);
-    begins_with(QUARRY_SLABS_MANY);
-    begins_with(2 * QUARRY_SLABS_MANY);
+    trails_of(1023);
+    trails_of(2048);
 }
 
-static void a_new_heap_of_many_chunks_has_some_at_its_cursors(void **state)
+static void first_blocks_are_on_trails(void **state)
 {
     (void)state;
-    for_each_proof(begins);
+    for_each_proof(trails);
 }
 
 /* What `quarry_slabs_look` says of a slot that was taken between the passes, in word `taken` of two. */
@@ -628,7 +634,7 @@ int main(void)
         cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
         cmocka_unit_test(a_cursor_of_a_chunk_that_lives_stays),
         cmocka_unit_test(a_cursor_whose_chunk_was_closed_has_nothing),
-        cmocka_unit_test(a_new_heap_of_many_chunks_has_some_at_its_cursors),
+        cmocka_unit_test(first_blocks_are_on_trails),
         cmocka_unit_test(a_chunk_that_can_not_be_closed_is_as_before),
         cmocka_unit_test(a_slot_serves_smaller_blocks_when_nothing_else_is_free),
         cmocka_unit_test(null_never_comes_of_a_larger_slot_that_moves),

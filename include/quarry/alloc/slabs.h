@@ -45,7 +45,7 @@
  *   hint    of the caller's warp and class, and what it held just before
  *   spread  of the class
  *   *left   whether lanes of `all` have none
- *   *asked  of a group's first lane: how many slots its cursor had handed out, or was asked for in vain
+ *   *asked  of a group's first lane: as quarry_slabs_add, if it has added
  * Returns the caller's block or NULL.  Scope: `all`. */
 SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint32_t group, uint32_t size,
                                uint64_t *hint, uint64_t seen, uint32_t spread, int *left, uint32_t *asked)
@@ -182,16 +182,22 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
     else
         block = quarry_slabs_new(h, all, group, size, hint, seen, spread, &left, &asked);
     if (left) {
-        uint32_t wants = simt_ballot(all, !block);
-        group = simt_shuffle_u32(all, group, simt_ctz_u32(wants));
-        spread = simt_shuffle_u32(all, spread, simt_ctz_u32(group));
-        if ((wants & ~group) == 0 && !(spread & QUARRY_SLABS_BARREN)) { /* one class; of large blocks it is */
-            asked = simt_shuffle_u32(all, asked, simt_ctz_u32(group));
-            uint64_t place = quarry_slabs_refill_class(
-                h, all, simt_shuffle_u32(all, size, simt_ctz_u32(group)), spread, asked, wants);
-            if (!block && place != QUARRY_SLABS_NONE)
-                block = quarry_slabs_block(h, place, size);
+        uint64_t place = QUARRY_SLABS_NONE;
+        if (simt_any(all, asked & QUARRY_SLABS_NUMBERS)) {
+            place = quarry_slabs_follow_class(h, all, group, size, spread, asked, block);
+        } else {
+            uint32_t wants = simt_ballot(all, !block);
+            group = simt_shuffle_u32(all, group, simt_ctz_u32(wants));
+            spread = simt_shuffle_u32(all, spread, simt_ctz_u32(group));
+            if ((wants & ~group) == 0 &&
+                !(spread & QUARRY_SLABS_BARREN)) { /* one class; of large blocks it is */
+                asked = simt_shuffle_u32(all, asked, simt_ctz_u32(group));
+                place = quarry_slabs_refill_class(h, all, simt_shuffle_u32(all, size, simt_ctz_u32(group)),
+                                                  spread, asked, wants);
+            }
         }
+        if (!block && place != QUARRY_SLABS_NONE)
+            block = quarry_slabs_block(h, place, size);
         if (simt_any(all, !block)) {
             if (size >= h->classes)
                 size = h->classes + quarry_page_count(&h->pages, bytes);
@@ -355,6 +361,9 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     uint64_t bytes = pages * l->page_bytes, share = bytes < QUARRY_SLABS_SPARE ? 512u : 256u;
     uint64_t thin = pages >= QUARRY_SLABS_THIN && l->page_bytes <= QUARRY_SLABS_THIN_BYTES ? 2u : 1u;
     h->cursors = quarry_slabs_power(pages / (16u * thin), QUARRY_SLABS_CURSORS);
+    h->trails = 1;
+    while (h->trails < h->cursors && 16u * (uint64_t)h->trails * h->classes <= l->pages)
+        h->trails *= 2u;
     h->hints = quarry_slabs_power(bytes / share / sizeof *h->hint, QUARRY_SLABS_HINTS);
     for (h->hint_log = 0; h->hints >> h->hint_log > QUARRY_SLABS_HINT_ROW;)
         h->hint_log++;
@@ -370,8 +379,8 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
         (uint64_t *)quarry_layout_section(l, "kinds", l->pages * sizeof *h->kinds, QUARRY_SECTION_ALIGN);
     h->cursor =
         (uint64_t *)quarry_layout_section(l, "cursors", cursors * sizeof *h->cursor, QUARRY_SECTION_ALIGN);
-    h->spread =
-        (uint32_t *)quarry_layout_section(l, "spread", h->classes * sizeof *h->spread, QUARRY_SECTION_ALIGN);
+    h->spread = (uint32_t *)quarry_layout_section(l, "spread", (h->classes + 1u) * sizeof *h->spread,
+                                                  QUARRY_SECTION_ALIGN);
     h->hint = (uint64_t *)quarry_layout_section(l, "hints", h->hints * sizeof *h->hint, QUARRY_SECTION_ALIGN);
     h->known = (uint32_t *)quarry_layout_section(l, "known", known * sizeof *h->known, QUARRY_SECTION_ALIGN);
     h->words = (uint64_t *)quarry_layout_section(l, "words", l->pages * h->stride * sizeof *h->words,

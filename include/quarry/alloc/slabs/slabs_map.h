@@ -5,14 +5,17 @@
  *
  *     kind     63        34 33         10 9      2 1     0     one for each chunk
  *             |  version   |    more     |  class  | state |
- *              free: nobody's.  bound: it has slots of the class; more: 1 + the number of the cursor that had it, or 0.
+ *              free: nobody's; more: 0, or all ones: it is fresh, nobody has ever had it.  bound: it has slots of the
+ *              class; more: 1 + the number of the cursor that had it, or 0; and of a trail's chunk, 12 bits higher, 1 +
+ *              its number there.
  *              moving: somebody binds it, closes it, or takes it for a large block, or gives back a cursor's rest.
  *              large: a block of `more` chunks begins here; 0: one goes on.
  *     word     63        56       32      31        0     `stride` words for each chunk, one for 32 slots
  *             | class + 1  | 0 | touched |   taken   |     slots that the chunk has not are taken for ever
  *     cursor   63    62     51 50       27 26       0     of each class one, then of each the second, ...
- *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
- *     spread   31       30    22 21    11 10     0     one for each class
+ *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set.
+ *              chunk: all ones: a trail (see below), of which next less the slots of one chunk are handed out
+ *     spread   31       30    22 21    11 10     0     one for each class, and one more: whether all trails have ended
  *             | barren |    0   | reach  |  used   |   how many of its cursors a class uses, and has ever used, less 1:
  *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them
  *     hint     63        32 31        0     one for a warp and a class, or more (quarry_slabs_hint_of)
@@ -72,7 +75,9 @@
 #define QUARRY_SLABS_PAST 0x02000000u /* `next` of a cursor that has nothing, after it was set back; */
 #define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes may add, each once */
 
-#define QUARRY_SLABS_MANY 1024u /* chunks, from which a new heap's first cursors have some */
+#define QUARRY_SLABS_TRAIL 0x00ffffffu                 /* of a cursor that has no chunk yet, but a trail */
+#define QUARRY_SLABS_FRESH ((uint64_t)0xffffffu << 10) /* the kind of a chunk that nobody has ever had */
+#define QUARRY_SLABS_OWNER 12u /* bits of `more`, of a chunk that is bound: which cursor had it */
 
 #define QUARRY_SLABS_NONE (~(uint64_t)0) /* no place */
 
@@ -102,7 +107,8 @@ struct quarry_slabs {
     uint32_t stepped;  /* units of the largest slot of a stepped class, */
     uint32_t steps;    /* how many such classes there are, */
     uint32_t by;       /* and class `by - n` has n slots */
-    uint32_t cursors;  /* for each class: a power of two */
+    uint32_t cursors;  /* for each class: a power of two; */
+    uint32_t trails;   /* so many have a trail: likewise */
     uint32_t hints;    /* likewise */
     uint32_t parts;    /* of a sweep */
     uint32_t copies;   /* of this: a power of two */
@@ -215,7 +221,7 @@ SIMT_FN uint64_t quarry_slabs_kind(const struct quarry_slabs *h, uint32_t chunk)
  * Order: acquires what was done in the chunk before it became free or bound. */
 SIMT_FN int quarry_slabs_hold_at(uint64_t *at, uint64_t kind, uint32_t class_)
 {
-    uint64_t moving = quarry_slabs_next_kind(kind, QUARRY_SLABS_IS_MOVING, class_, 0);
+    uint64_t moving = quarry_slabs_next_kind(kind, QUARRY_SLABS_IS_MOVING, class_, quarry_slabs_more(kind));
     return simt_cas_u64(at, kind, moving, acquire) == kind;
 }
 
@@ -304,16 +310,86 @@ SIMT_FN uint32_t quarry_slabs_chunk(uint64_t cursor)
     return (uint32_t)(cursor >> QUARRY_SLABS_CHUNK) & 0xffffffu;
 }
 
+/* ---- trails ----
+ *
+ * A cursor of a new heap has no chunk, but a trail: a row of chunks that is computed.  An add gives a warp numbers on
+ * the trail, and so the chunk's and the slots'.  Then the warp tries to bind the chunk by a compare-exchange of its
+ * kind, from fresh to bound.  So do all who have numbers of that chunk, and only one succeeds; but the others see that
+ * it is the trail's, and have their slots, too.  Or they see that it is somebody else's: then their numbers are for
+ * nothing.  All see the same, however late, as a chunk is fresh but once: the kind that the first one wrote has the
+ * class, the cursor and the chunk's number on the trail, and these stay while the chunk is bound.
+ *   Nobody waits for anybody, and the first malloc of a warp takes two steps: the add and the exchange.
+ *   The words of a fresh chunk are full and of no class.  Whoever has slots of a word gives it the class, by an OR:
+ * that may come before or after others free slots there, and a word that has no class yet serves nobody.
+ *   A trail ends when numbers have led to nothing.  Then its cursor has the last chunk, and hands out what is left of
+ * it, as any cursor.  If that chunk is still fresh, it is made free and not fresh, so that nobody binds it who has
+ * numbers there.  All trails end before anybody sweeps, for good. */
+
+SIMT_FN int quarry_slabs_is_trail(uint64_t cursor)
+{
+    return quarry_slabs_chunk(cursor) == QUARRY_SLABS_TRAIL;
+}
+
+/* What a number on a trail leads to. */
+struct quarry_slabs_step {
+    uint32_t chunk; /* or QUARRY_NO_PAGE: the trail does not go so far */
+    uint32_t slot;
+    uint32_t more; /* of its kind, if it is the trail's */
+};
+
+/* What number `at` of a trail leads to.
+ *   count    of chunks
+ *   trails   of a class
+ *   slots    of a chunk of the class
+ *   cursor   whose trail it is: its number in the class
+ *   at       counted from `slots` on, as `next` of the cursor */
+SIMT_FN struct quarry_slabs_step quarry_slabs_step_of(uint32_t count, uint32_t trails, uint32_t class_,
+                                                      uint32_t slots, uint32_t cursor, uint32_t at)
+{
+    struct quarry_slabs_step step;
+    uint32_t number = quarry_divide_u32(at, slots); /* 1 and more */
+    uint32_t far =
+        (number - 1u) * trails + cursor; /* trails of a class run side by side, from where it begins */
+    step.slot = at - number * slots;
+    step.more = number << QUARRY_SLABS_OWNER | (cursor + 1u);
+    step.chunk = simt_mulhi_u32(class_ * 0x9e3779b9u, count) + far;
+    step.chunk -= step.chunk >= count ? count : 0;
+    if (at >= QUARRY_SLABS_PAST || number >> QUARRY_SLABS_OWNER || far >= count)
+        step.chunk = QUARRY_NO_PAGE;
+    return step;
+}
+
+/* Is a chunk of this kind the trail's? */
+SIMT_FN int quarry_slabs_is_step(uint64_t kind, uint32_t class_, uint32_t more)
+{
+    uint32_t state = (uint32_t)kind & 3u;
+    return (uint32_t)(kind >> 2) == (more << 8 | class_) &&
+           (state == QUARRY_SLABS_IS_BOUND || state == QUARRY_SLABS_IS_MOVING);
+}
+
+/* The number of the cursor that a bound chunk's kind names, or ~0u. */
+SIMT_FN uint32_t quarry_slabs_owner(uint64_t kind)
+{
+    return (quarry_slabs_more(kind) & ((1u << QUARRY_SLABS_OWNER) - 1u)) - 1u;
+}
+
 /* From which slot on a bound chunk's slots are still its cursor's: `slots`, if none is. */
 SIMT_FN uint32_t quarry_slabs_rest(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind)
 {
-    uint32_t class_ = quarry_slabs_kind_class(kind), more = quarry_slabs_more(kind);
-    uint32_t slots = quarry_slabs_slots(h, class_);
-    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || more - 1u >= h->cursors)
+    uint32_t class_ = quarry_slabs_kind_class(kind), owner = quarry_slabs_owner(kind);
+    uint32_t slots = quarry_slabs_slots(h, class_), next, its;
+    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || owner >= h->cursors)
         return slots;
-    uint64_t now = simt_load_u64(&h->cursor[quarry_slabs_cursor(h, class_, more - 1u)], relaxed);
-    return quarry_slabs_chunk(now) == chunk && quarry_slabs_next(now) < slots ? quarry_slabs_next(now)
-                                                                              : slots;
+    uint64_t now = simt_load_u64(&h->cursor[quarry_slabs_cursor(h, class_, owner)], relaxed);
+    next = quarry_slabs_next(now);
+    its = quarry_slabs_chunk(now);
+    if (quarry_slabs_is_trail(now)) {
+        struct quarry_slabs_step step =
+            quarry_slabs_step_of(h->pages.count, h->trails, class_, slots, owner, next);
+        its = quarry_slabs_is_step(kind, class_, step.more) ? step.chunk : QUARRY_NO_PAGE;
+        next = step.slot ? step.slot : slots;
+    }
+    return its == chunk && next < slots ? next : slots;
 }
 
 #define QUARRY_SLABS_COPY 256u /* bytes from one copy of the heap's struct to the next */
@@ -347,37 +423,26 @@ SIMT_FN uint32_t quarry_slabs_reaches(uint32_t cursors)
     return (cursors - 1u) << QUARRY_SLABS_REACH;
 }
 
-/* Thread `thread` of `threads` writes its share of a new heap.  In a heap of many chunks each class has chunks for its
- * first cursors, if these are an eighth of all at most: so the first mallocs need not wait for any.  All other chunks
- * are free. */
+/* Thread `thread` of `threads` writes its share of a new heap.  All chunks are fresh.  The first cursors of each class
+ * have a trail, the others nothing. */
 SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
 {
-    uint32_t used = 1;
-    while (used < h->cursors && 16u * (uint64_t)used * h->classes <= h->pages.count)
-        used *= 2u;
-    uint64_t bound = (uint64_t)used * h->classes;
-    if (h->pages.count < QUARRY_SLABS_MANY || bound > h->pages.count / 8u)
-        bound = 0;
     if (thread == 0)
         quarry_sweep_init(h->sweep);
     for (uint64_t i = thread; i < h->copies; i += threads)
         *quarry_slabs_copy(h, (uint32_t)i) = *h;
-    for (uint64_t i = thread; i < h->pages.count; i += threads) {
-        uint32_t chunk = (uint32_t)i, class_ = chunk / used;
-        uint32_t more = chunk % used + 1u;
-        h->kinds[i] = i < bound ? quarry_slabs_next_kind(0, QUARRY_SLABS_IS_BOUND, class_, more) : 0;
-    }
-    for (uint64_t i = thread; i < bound * h->stride; i += threads)
-        h->words[i] = quarry_slabs_of((uint32_t)i / h->stride / used, ~0u);
-    for (uint64_t i = bound * h->stride + thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
-        h->words[i] = ~0u; /* of no class, and full, as if its chunk had been closed */
+    for (uint64_t i = thread; i < h->pages.count; i += threads)
+        h->kinds[i] = QUARRY_SLABS_FRESH;
+    for (uint64_t i = thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
+        h->words[i] = ~0u; /* of no class, and full */
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads) {
         uint32_t k = quarry_slabs_cursor_number(h, (uint32_t)i), class_ = (uint32_t)i - k * h->classes;
-        uint64_t chunk = (uint64_t)class_ * used + k;
-        h->cursor[i] = k < used && chunk < bound ? chunk << QUARRY_SLABS_CHUNK : QUARRY_SLABS_PAST;
+        h->cursor[i] =
+            k < h->trails ? (uint64_t)QUARRY_SLABS_TRAIL << QUARRY_SLABS_CHUNK | quarry_slabs_slots(h, class_)
+                          : QUARRY_SLABS_PAST;
     }
-    for (uint64_t i = thread; i < h->classes; i += threads)
-        h->spread[i] = quarry_slabs_reaches(used) | (used - 1u);
+    for (uint64_t i = thread; i <= h->classes; i += threads)
+        h->spread[i] = i < h->classes ? quarry_slabs_reaches(h->trails) | (h->trails - 1u) : 0;
     for (uint64_t i = thread; i < h->hints; i += threads)
         h->hint[i] = 0;
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->knows; i += threads)
@@ -438,7 +503,7 @@ SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uin
 }
 
 /* Gives back what a cursor has left: its slots' bits become clear, and its chunk may become empty.
- *   index   of the cursor */
+ *   index   of the cursor, which has no trail */
 SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
 {
     uint32_t number = quarry_slabs_cursor_number(h, index), class_ = index - number * h->classes;
@@ -448,12 +513,10 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
     uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
     if (from >= slots || !quarry_slabs_is_bound(kind, class_) || !quarry_slabs_hold(h, chunk, kind, class_))
         return;
-    uint32_t more = number + 1u; /* if others have added to the cursor, it stays the chunk's */
-    /* Order: a sweep that sees it sees that the chunk moves. */
+    /* If others have added to the cursor, it keeps the chunk.  Order: a sweep that sees it sees that the chunk moves. */
     if (simt_cas_u64(&h->cursor[index], now, now - from + QUARRY_SLABS_PAST, release) == now) {
         /* Order: release, of what came with the chunk, to who takes the slots.  A refill has written the words relaxed,
          * as only the cursor gave slots then. */
-        more = 0;
         SIMT_ROLLED
         for (; from < slots; from = (from / QUARRY_SLABS_BITS + 1u) * QUARRY_SLABS_BITS) {
             uint32_t word = from / QUARRY_SLABS_BITS;
@@ -462,7 +525,53 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
                                release);
         }
     }
-    quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, more);
+    quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, quarry_slabs_more(kind));
+}
+
+/* Ends a cursor's trail, if it has one: then it has the trail's last chunk, as far as that is not handed out.  If that
+ * chunk is fresh, nobody binds it from now on who has numbers of it, and the cursor has nothing.  It is in its first
+ * life yet. */
+SIMT_NOINLINE_FN void quarry_slabs_end_trail(const struct quarry_slabs *h, uint32_t index)
+{
+    uint32_t number = quarry_slabs_cursor_number(h, index), class_ = index - number * h->classes;
+    uint32_t slots = quarry_slabs_slots(h, class_);
+    uint64_t now = simt_load_u64(&h->cursor[index], relaxed), seen = ~now;
+    SIMT_ROLLED
+    while (quarry_slabs_is_trail(now) && seen != now) { /* again if others have added */
+        uint64_t then = QUARRY_SLABS_PAST, kind = 0;
+        struct quarry_slabs_step step =
+            quarry_slabs_step_of(h->pages.count, h->trails, class_, slots, number, quarry_slabs_next(now));
+        if (step.slot && step.chunk != QUARRY_NO_PAGE)
+            kind = simt_cas_u64(&h->kinds[step.chunk], QUARRY_SLABS_FRESH,
+                                quarry_slabs_next_kind(0, QUARRY_SLABS_IS_FREE, 0, 0), relaxed);
+        if (quarry_slabs_is_step(kind, class_, step.more)) {
+            uint64_t *word = &h->words[(uint64_t)step.chunk * h->stride];
+            then = (uint64_t)step.chunk << QUARRY_SLABS_CHUNK | step.slot;
+            SIMT_ROLLED
+            for (uint32_t i = step.slot / QUARRY_SLABS_BITS; i < quarry_slabs_words(slots); i++)
+                (void)simt_or_u64(&word[i], quarry_slabs_of(class_, 0), relaxed); /* some have no class yet */
+        }
+        seen = now;
+        /* Order: the words, before their slots; pairs with adds. */
+        now = simt_cas_u64(&h->cursor[index], seen, then | (seen & QUARRY_SLABS_BUSY), release);
+    }
+}
+
+/* Ends all trails: before anybody sweeps, so that no sweep meets one.  It takes long once.
+ * Order: who sweeps after that sees what they are then.  Scope: group. */
+SIMT_NOINLINE_FN void quarry_slabs_end_trails(const struct quarry_slabs *h, uint32_t group)
+{
+    uint32_t *ended = &h->spread[h->classes];
+    if (simt_any(group, simt_load_u32(ended, acquire)))
+        return;
+    SIMT_ROLLED
+    for (uint32_t i = simt_rank(group); i < h->trails * h->classes; i += simt_popc_u32(group))
+        quarry_slabs_end_trail(h, i);
+    simt_sync(group);
+    if (simt_rank(group) == 0)
+        simt_store_u32(ended, 1, release);
+    simt_fence(acq_rel); /* also what others have ended just then */
+    simt_sync(group);
 }
 
 /* The number of a version, of any of a heap's things. */

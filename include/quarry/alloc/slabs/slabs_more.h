@@ -52,7 +52,7 @@ SIMT_FN uint32_t quarry_slabs_wide_cursor(const struct quarry_slabs *h, uint32_t
     uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
     uint64_t now =
         simt_load_u64(&h->cursor[quarry_slabs_own_cursor(h, class_, quarry_slabs_used(spread))], relaxed);
-    uint32_t asked = quarry_slabs_next(now);
+    uint32_t asked = quarry_slabs_is_trail(now) ? 0 : quarry_slabs_next(now);
     asked -= asked >= QUARRY_SLABS_PAST ? QUARRY_SLABS_PAST : 0;
     SIMT_ROLLED
     while (wider < QUARRY_SLABS_WIDEST && asked >> wider >= 2u * slots)
@@ -106,14 +106,15 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
                                                  uint32_t class_, uint32_t tries, uint64_t place)
 {
     uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0;
-    uint32_t index = QUARRY_NO_PAGE, chunk = QUARRY_NO_PAGE, asked;
+    uint32_t index = QUARRY_NO_PAGE, chunk = QUARRY_NO_PAGE;
+    uint32_t asked;
     if (simt_rank(group) == 0 && needs && class_ < h->classes) {
         uint32_t slots = quarry_slabs_slots(h, class_), look = 0;
         index = quarry_slabs_wide_cursor(h, class_, slots, tries);
         uint64_t *cursor = &h->cursor[index], now = simt_or_u64(cursor, QUARRY_SLABS_BUSY, relaxed);
         if (now & QUARRY_SLABS_BUSY) {
-            (void)quarry_slabs_wait_for(cursor);
-        } else if (quarry_slabs_next(now) >= slots) {
+            now = quarry_slabs_wait_for(cursor) | QUARRY_SLABS_BUSY;
+        } else if (quarry_slabs_next(now) >= slots && !quarry_slabs_is_trail(now)) {
             struct quarry_random r = quarry_random_start();
             SIMT_ROLLED
             while (look < QUARRY_SLABS_SAMPLES && chunk == QUARRY_NO_PAGE) {
@@ -145,6 +146,8 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
                 (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
         }
+        if (quarry_slabs_is_trail(now)) /* of others: an add would take numbers that nobody follows */
+            index = QUARRY_NO_PAGE;
     }
     place = quarry_slabs_deal(all, group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got, place);
     return quarry_slabs_draw(h, all, group, index, class_, place, &asked);
@@ -167,7 +170,7 @@ SIMT_FN uint32_t quarry_slabs_cursor_for(const struct quarry_slabs *h, uint32_t 
 
 /* Step 3 of a warp that wants one class, at its cheapest: nobody else fills the cursor, and one of two kinds, or of
  * two others, is that of a free chunk.  Or somebody does: then it waits a while, and takes from it.  Else the steps
- * below go on.
+ * below go on.  The cursor has no trail: the warp has added to it, or it is one of those behind the class's trails.
  *
  * On a GPU this is seldom in an instruction cache, so it is short, and most is for the first lane alone.  It gets what
  * it needs of the heap's struct by value: behind each access that acquires, that would be fetched anew.  Four accesses
@@ -294,11 +297,14 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
         if (!fills && !(now & QUARRY_SLABS_BUSY) && (now | QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE == life)
             seen =
                 !(simt_load_u32(&h->spread[class_], relaxed) & QUARRY_SLABS_BARREN); /* it was not filled */
-        if (fills && quarry_slabs_next(now) < slots) { /* somebody has been faster */
+        if (fills && (quarry_slabs_next(now) < slots || quarry_slabs_is_trail(now))) {
+            /* Somebody has been faster, or it is others' trail. */
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
             fills = 0;
         }
         need->held = now;
+        if (quarry_slabs_is_trail(now)) /* as fill_each */
+            index = QUARRY_NO_PAGE;
     }
     index = simt_shuffle_u32(group, index, leader);
     need->seen = simt_all(group, seen);
@@ -500,6 +506,7 @@ SIMT_NOINLINE_FN enum quarry_slabs_state quarry_slabs_visit(struct quarry_slabs_
     need->cursor = QUARRY_NO_PAGE;
     if (page >= h->pages.count) {
         uint32_t index = page - h->pages.count;
+        /* It had a chunk, so it has no trail. */
         uint32_t of = index - quarry_slabs_cursor_number(h, index) * h->classes, asked;
         need->place = quarry_slabs_draw(h, group, group, index, of, need->place, &asked);
         return QUARRY_SLABS_IS_MOVING;
@@ -653,6 +660,8 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
         quarry_slabs_new_rows(need);
     }
     need->wide = need->chunks ? 0 : QUARRY_SLABS_ALL; /* slots of larger classes are the last resort */
+    if (quarry_slabs_still(need))
+        quarry_slabs_end_trails(need->slabs, need->group);
     SIMT_ROLLED
     while (quarry_slabs_still(need)) {
         quarry_slabs_search(need);

@@ -239,7 +239,7 @@ SIMT_FN int quarry_slabs_has_chunk(const struct quarry_slabs *h, uint32_t index,
     uint32_t number = quarry_slabs_cursor_number(h, index), class_ = index - number * h->classes;
     uint64_t kind = quarry_slabs_kind(h, quarry_slabs_chunk(cursor));
     return quarry_slabs_state(kind) == QUARRY_SLABS_IS_MOVING ||
-           (quarry_slabs_is_bound(kind, class_) && quarry_slabs_more(kind) == number + 1u);
+           (quarry_slabs_is_bound(kind, class_) && quarry_slabs_owner(kind) == number);
 }
 
 /* Rows `from` to `to`: a row has eight cursors of one class; so rows go as classes do, and then the next eight.  One of
