@@ -9,7 +9,8 @@ SIMT_KERNEL(slabs_moves, struct slabs_case, a)
         need.slabs = h;
         need.group = 1u;
         need.class_ = quarry_slabs_class(h, a.bytes);
-        quarry_slabs_end_trails(h, 1u);
+        need.place = QUARRY_SLABS_NONE;
+        quarry_slabs_end_trails(&need);
         quarry_slabs_search(&need);
         if (need.page == QUARRY_NO_PAGE)
             (void)simt_add_u32(a.wrong, 1, relaxed);

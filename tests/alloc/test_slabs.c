@@ -409,28 +409,37 @@ static void a_cursor_whose_chunk_was_closed_has_nothing(void **state)
     for_each_proof(closed);
 }
 
-/* The first block of each class of a new heap is on the class's trail, whatever other classes have.  Their chunks serve
- * any other size as well, when the blocks are free. */
+/* The first block of each class of a new heap is in a chunk of its own: a cursor's, if there are many chunks, else the
+ * first one of a trail.  All chunks serve any other size as well, when the blocks are free. */
 static void trails_of(uint32_t count)
 {
     plain_options();
-    begin(count, CHUNK, SIMT_LANES, 0);
+    begin(count, CHUNK, CHUNK, 0);
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), 0);
+    const uint32_t bound = count < QUARRY_SLABS_MANY ? 0 : h->trails * h->classes;
+    expect_equal(h->bound, bound);
+    expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), bound);
+    expect_equal(statistics().largest_free_bytes, (uint64_t)count * CHUNK);
     for (uint32_t class_ = 0; class_ < h->classes; class_++) {
         uint32_t units = quarry_slabs_units(h, class_), slots = quarry_divide_u32(h->units, units);
-        struct quarry_slabs_step step = quarry_slabs_step_of(count, h->trails, class_, slots, 0, slots);
+        struct quarry_slabs_step step =
+            quarry_slabs_step_of(count - bound, h->trails, class_, slots, 0, slots);
         uint64_t cursor, kind;
         f.device.bytes = (uint64_t)units << h->unit_log;
         expect_equal(run(&promise_malloc, 1).nulls, 0);
         assert_ok(quarry_memory_copy(&f.target, &cursor, &h->cursor[class_], sizeof cursor));
-        assert_ok(quarry_memory_copy(&f.target, &kind, &h->kinds[step.chunk], sizeof kind));
+        assert_ok(quarry_memory_copy(&f.target, &kind, &h->kinds[bound + step.chunk], sizeof kind));
         expect_equal(quarry_slabs_is_trail(cursor), 1);
-        expect_equal(quarry_slabs_next(cursor), slots + 1u);
-        expect_equal(quarry_slabs_is_step(kind, class_, step.more), 1);
-        expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), class_ + 1u);
+        expect_equal(quarry_slabs_next(cursor), bound ? 1 : slots + 1u);
+        expect_equal(quarry_slabs_is_step(kind, class_, step.more), !bound);
+        expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), bound ? bound : class_ + 1u);
         run(&promise_free, 1);
     }
+    f.device.bytes = 16; /* more than its cursors' chunks have */
+    expect_equal(run(&promise_malloc, CHUNK).nulls, 0);
+    if (quarry_heap_check(f.heap) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+    run(&promise_free, CHUNK);
     f.device.bytes = (uint64_t)count * CHUNK;
     expect_equal(run(&promise_malloc, 1).nulls, 0);
     run(&promise_free, 1);
@@ -440,8 +449,9 @@ static void trails_of(uint32_t count)
 
 static void trails(void)
 {
-    trails_of(1023);
-    trails_of(2048);
+    trails_of(QUARRY_SLABS_MANY - 1u);
+    trails_of(QUARRY_SLABS_MANY);
+    trails_of(2 * QUARRY_SLABS_MANY);
 }
 
 static void first_blocks_are_on_trails(void **state)

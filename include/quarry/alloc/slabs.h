@@ -183,7 +183,7 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
         block = quarry_slabs_new(h, all, group, size, hint, seen, spread, &left, &asked);
     if (left) {
         uint64_t place = QUARRY_SLABS_NONE;
-        if (simt_any(all, asked & QUARRY_SLABS_NUMBERS)) {
+        if (simt_any(all, (asked & QUARRY_SLABS_NUMBERS) != 0)) {
             place = quarry_slabs_follow_class(h, all, group, size, spread, asked, block);
         } else {
             uint32_t wants = simt_ballot(all, !block);
@@ -364,6 +364,9 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     h->trails = 1;
     while (h->trails < h->cursors && 16u * (uint64_t)h->trails * h->classes <= l->pages)
         h->trails *= 2u;
+    h->bound = h->trails * h->classes;
+    if (l->pages < QUARRY_SLABS_MANY || h->bound > l->pages / 8u)
+        h->bound = 0;
     h->hints = quarry_slabs_power(bytes / share / sizeof *h->hint, QUARRY_SLABS_HINTS);
     for (h->hint_log = 0; h->hints >> h->hint_log > QUARRY_SLABS_HINT_ROW;)
         h->hint_log++;

@@ -43,8 +43,8 @@ SIMT_FN uint64_t quarry_slabs_gather_once(const struct quarry_slabs *h, uint32_t
             else if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
                 (void)simt_and_u32(&h->spread[class_], ~QUARRY_SLABS_BARREN, relaxed);
         }
-        if (quarry_slabs_next(now) < slots) {
-            first = quarry_slabs_add(cursor, slots, needs, &got, &asked); /* it has no trail */
+        if (quarry_slabs_next(now) < slots && !quarry_slabs_is_trail(now)) {
+            first = quarry_slabs_add(cursor, slots, needs, &got, &asked);
         } else {
             uint64_t second = quarry_slabs_place(other, word * QUARRY_SLABS_BITS);
             first = quarry_slabs_place(one, word * QUARRY_SLABS_BITS);

@@ -12,9 +12,9 @@
  *              large: a block of `more` chunks begins here; 0: one goes on.
  *     word     63        56       32      31        0     `stride` words for each chunk, one for 32 slots
  *             | class + 1  | 0 | touched |   taken   |     slots that the chunk has not are taken for ever
- *     cursor   63    62     51 50       27 26       0     of each class one, then of each the second, ...
- *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set.
- *              chunk: all ones: a trail (see below), of which next less the slots of one chunk are handed out
+ *     cursor   63     62    61     51 50       27 26       0     of each class one, then of each the second, ...
+ *             | busy | trail |  life   |  chunk   |   next   |    slots from `next` on are free, though their bits are set.
+ *              trail: next goes on behind the chunk's slots (see below)
  *     spread   31       30    22 21    11 10     0     one for each class, and one more: whether all trails have ended
  *             | barren |    0   | reach  |  used   |   how many of its cursors a class uses, and has ever used, less 1:
  *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them
@@ -23,7 +23,7 @@
  *     known    `knows` chunks for each class, which were of that class when somebody last looked
  *
  * The version of a kind counts every change, the life of a cursor how often it was filled.  They start anew after 2^30
- * and 2^12.  Whoever takes slots of a word makes it touched; what for, alloc/slabs/slabs_sweep.h says.
+ * and 2^11.  Whoever takes slots of a word makes it touched; what for, alloc/slabs/slabs_sweep.h says.
  *
  * Who has what.
  *   A slot is taken by an OR into its word, or by a compare-exchange: who finds its bit clear, and the word's class
@@ -71,12 +71,16 @@
 #define QUARRY_SLABS_NEXT 0x07ffffffu /* of a cursor */
 #define QUARRY_SLABS_CHUNK 27u
 #define QUARRY_SLABS_LIFE 51u
+#define QUARRY_SLABS_TRAIL ((uint64_t)1 << 62)
 #define QUARRY_SLABS_BUSY ((uint64_t)1 << 63)
 #define QUARRY_SLABS_PAST 0x02000000u /* `next` of a cursor that has nothing, after it was set back; */
 #define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes may add, each once */
 
-#define QUARRY_SLABS_TRAIL 0x00ffffffu                 /* of a cursor that has no chunk yet, but a trail */
+#define QUARRY_SLABS_END (1u << 21)                    /* how far a trail goes */
 #define QUARRY_SLABS_FRESH ((uint64_t)0xffffffu << 10) /* the kind of a chunk that nobody has ever had */
+#define QUARRY_SLABS_MANY                                                                                    \
+    1024u /* chunks, from which a new heap's first cursors have some: an eighth at most */
+
 #define QUARRY_SLABS_OWNER 12u /* bits of `more`, of a chunk that is bound: which cursor had it */
 
 #define QUARRY_SLABS_NONE (~(uint64_t)0) /* no place */
@@ -104,14 +108,15 @@ struct quarry_slabs {
     uint32_t stride;   /* words of a chunk: */
     uint32_t word_log; /* at most 2^word_log */
     uint32_t classes;
-    uint32_t stepped;  /* units of the largest slot of a stepped class, */
-    uint32_t steps;    /* how many such classes there are, */
-    uint32_t by;       /* and class `by - n` has n slots */
-    uint32_t cursors;  /* for each class: a power of two; */
-    uint32_t trails;   /* so many have a trail: likewise */
-    uint32_t hints;    /* likewise */
-    uint32_t parts;    /* of a sweep */
-    uint32_t copies;   /* of this: a power of two */
+    uint32_t stepped; /* units of the largest slot of a stepped class, */
+    uint32_t steps;   /* how many such classes there are, */
+    uint32_t by;      /* and class `by - n` has n slots */
+    uint32_t cursors; /* for each class: a power of two; */
+    uint32_t trails;  /* so many have a trail: likewise */
+    uint32_t bound;   /* chunks that a new heap's cursors have, the first ones: one for each trail, or none */
+    uint32_t hints;   /* likewise */
+    uint32_t parts;   /* of a sweep */
+    uint32_t copies;  /* of this: a power of two */
     uint32_t page_log; /* of a chunk's bytes, or 0: they are no power of two */
     uint32_t knows;    /* for each class: a power of two */
     uint32_t hint_log; /* rows of hints: 2^hint_log, or a part of one */
@@ -312,13 +317,15 @@ SIMT_FN uint32_t quarry_slabs_chunk(uint64_t cursor)
 
 /* ---- trails ----
  *
- * A cursor of a new heap has no chunk, but a trail: a row of chunks that is computed.  An add gives a warp numbers on
- * the trail, and so the chunk's and the slots'.  Then the warp tries to bind the chunk by a compare-exchange of its
- * kind, from fresh to bound.  So do all who have numbers of that chunk, and only one succeeds; but the others see that
- * it is the trail's, and have their slots, too.  Or they see that it is somebody else's: then their numbers are for
- * nothing.  All see the same, however late, as a chunk is fresh but once: the kind that the first one wrote has the
- * class, the cursor and the chunk's number on the trail, and these stay while the chunk is bound.
- *   Nobody waits for anybody, and the first malloc of a warp takes two steps: the add and the exchange.
+ * A cursor of a new heap has a trail: a row of chunks that is computed.  An add gives a warp numbers; those behind the
+ * slots of the chunk that the cursor has are on the trail, and say which chunk, and which slots.  Then the warp tries to
+ * bind the chunk by a compare-exchange of its kind, from fresh to bound.  So do all who have numbers of that chunk, and
+ * only one succeeds; but the others see that it is the trail's, and have their slots, too.  Or they see that it is
+ * somebody else's: then their numbers are for nothing.  All see the same, however late, as a chunk is fresh but once:
+ * the kind that the first one wrote has the class, the cursor and the chunk's number on the trail, and these stay while
+ * the chunk is bound.
+ *   Nobody waits for anybody: to have slots of a chunk that nobody has bound yet takes two steps, the add and the
+ * exchange.
  *   The words of a fresh chunk are full and of no class.  Whoever has slots of a word gives it the class, by an OR:
  * that may come before or after others free slots there, and a word that has no class yet serves nobody.
  *   A trail ends when numbers have led to nothing.  Then its cursor has the last chunk, and hands out what is left of
@@ -327,34 +334,32 @@ SIMT_FN uint32_t quarry_slabs_chunk(uint64_t cursor)
 
 SIMT_FN int quarry_slabs_is_trail(uint64_t cursor)
 {
-    return quarry_slabs_chunk(cursor) == QUARRY_SLABS_TRAIL;
+    return (cursor & QUARRY_SLABS_TRAIL) != 0;
 }
 
 /* What a number on a trail leads to. */
 struct quarry_slabs_step {
-    uint32_t chunk; /* or QUARRY_NO_PAGE: the trail does not go so far */
+    uint32_t chunk; /* counted from h->bound on; or QUARRY_NO_PAGE: the trail does not go so far */
     uint32_t slot;
     uint32_t more; /* of its kind, if it is the trail's */
 };
 
-/* What number `at` of a trail leads to.
- *   count    of chunks
+/* What number `at` of a trail leads to.  Trails begin far from each other.
+ *   span     chunks of the heap, without h->bound
  *   trails   of a class
  *   slots    of a chunk of the class
  *   cursor   whose trail it is: its number in the class
- *   at       counted from `slots` on, as `next` of the cursor */
-SIMT_FN struct quarry_slabs_step quarry_slabs_step_of(uint32_t count, uint32_t trails, uint32_t class_,
+ *   at       from `slots` on, as `next` of the cursor */
+SIMT_FN struct quarry_slabs_step quarry_slabs_step_of(uint32_t span, uint32_t trails, uint32_t class_,
                                                       uint32_t slots, uint32_t cursor, uint32_t at)
 {
     struct quarry_slabs_step step;
     uint32_t number = quarry_divide_u32(at, slots); /* 1 and more */
-    uint32_t far =
-        (number - 1u) * trails + cursor; /* trails of a class run side by side, from where it begins */
     step.slot = at - number * slots;
     step.more = number << QUARRY_SLABS_OWNER | (cursor + 1u);
-    step.chunk = simt_mulhi_u32(class_ * 0x9e3779b9u, count) + far;
-    step.chunk -= step.chunk >= count ? count : 0;
-    if (at >= QUARRY_SLABS_PAST || number >> QUARRY_SLABS_OWNER || far >= count)
+    step.chunk = simt_mulhi_u32((class_ * trails + cursor) * 0x9e3779b9u, span) + number - 1u;
+    step.chunk -= step.chunk >= span ? span : 0;
+    if (at >= QUARRY_SLABS_END || number >> QUARRY_SLABS_OWNER || number > span)
         step.chunk = QUARRY_NO_PAGE;
     return step;
 }
@@ -383,11 +388,11 @@ SIMT_FN uint32_t quarry_slabs_rest(const struct quarry_slabs *h, uint32_t chunk,
     uint64_t now = simt_load_u64(&h->cursor[quarry_slabs_cursor(h, class_, owner)], relaxed);
     next = quarry_slabs_next(now);
     its = quarry_slabs_chunk(now);
-    if (quarry_slabs_is_trail(now)) {
+    if (quarry_slabs_more(kind) >> QUARRY_SLABS_OWNER && quarry_slabs_is_trail(now)) {
         struct quarry_slabs_step step =
-            quarry_slabs_step_of(h->pages.count, h->trails, class_, slots, owner, next);
-        its = quarry_slabs_is_step(kind, class_, step.more) ? step.chunk : QUARRY_NO_PAGE;
-        next = step.slot ? step.slot : slots;
+            quarry_slabs_step_of(h->pages.count - h->bound, h->trails, class_, slots, owner, next);
+        its = quarry_slabs_is_step(kind, class_, step.more) ? h->bound + step.chunk : QUARRY_NO_PAGE;
+        next = next >= slots && step.slot ? step.slot : slots;
     }
     return its == chunk && next < slots ? next : slots;
 }
@@ -423,26 +428,33 @@ SIMT_FN uint32_t quarry_slabs_reaches(uint32_t cursors)
     return (cursors - 1u) << QUARRY_SLABS_REACH;
 }
 
-/* Thread `thread` of `threads` writes its share of a new heap.  All chunks are fresh.  The first cursors of each class
- * have a trail, the others nothing. */
+/* Thread `thread` of `threads` writes its share of a new heap.  The first cursors of each class have a trail, and in a
+ * heap of many chunks each has a chunk before that.  All other chunks are fresh. */
 SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
 {
+    const uint32_t each = h->trails;
     if (thread == 0)
         quarry_sweep_init(h->sweep);
     for (uint64_t i = thread; i < h->copies; i += threads)
         *quarry_slabs_copy(h, (uint32_t)i) = *h;
-    for (uint64_t i = thread; i < h->pages.count; i += threads)
-        h->kinds[i] = QUARRY_SLABS_FRESH;
-    for (uint64_t i = thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
+    for (uint64_t i = thread; i < h->pages.count; i += threads) {
+        uint32_t chunk = (uint32_t)i, more = chunk % each + 1u;
+        h->kinds[i] = chunk < h->bound ? quarry_slabs_next_kind(0, QUARRY_SLABS_IS_BOUND, chunk / each, more)
+                                       : QUARRY_SLABS_FRESH;
+    }
+    for (uint64_t i = thread; i < (uint64_t)h->bound * h->stride; i += threads)
+        h->words[i] = quarry_slabs_of((uint32_t)i / h->stride / each, ~0u);
+    for (uint64_t i = (uint64_t)h->bound * h->stride + thread; i < (uint64_t)h->pages.count * h->stride;
+         i += threads)
         h->words[i] = ~0u; /* of no class, and full */
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads) {
         uint32_t k = quarry_slabs_cursor_number(h, (uint32_t)i), class_ = (uint32_t)i - k * h->classes;
-        h->cursor[i] =
-            k < h->trails ? (uint64_t)QUARRY_SLABS_TRAIL << QUARRY_SLABS_CHUNK | quarry_slabs_slots(h, class_)
-                          : QUARRY_SLABS_PAST;
+        uint64_t chunk = h->bound ? class_ * each + k : QUARRY_NO_PAGE >> 8;
+        uint64_t next = h->bound ? 0 : quarry_slabs_slots(h, class_);
+        h->cursor[i] = k < each ? QUARRY_SLABS_TRAIL | chunk << QUARRY_SLABS_CHUNK | next : QUARRY_SLABS_PAST;
     }
     for (uint64_t i = thread; i <= h->classes; i += threads)
-        h->spread[i] = i < h->classes ? quarry_slabs_reaches(h->trails) | (h->trails - 1u) : 0;
+        h->spread[i] = i < h->classes ? quarry_slabs_reaches(each) | (each - 1u) : 0;
     for (uint64_t i = thread; i < h->hints; i += threads)
         h->hint[i] = 0;
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->knows; i += threads)
@@ -528,9 +540,8 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
     quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, quarry_slabs_more(kind));
 }
 
-/* Ends a cursor's trail, if it has one: then it has the trail's last chunk, as far as that is not handed out.  If that
- * chunk is fresh, nobody binds it from now on who has numbers of it, and the cursor has nothing.  It is in its first
- * life yet. */
+/* Ends a cursor's trail, if it has one: then it has the last chunk, as far as that is not handed out.  If that is
+ * fresh, nobody binds it from now on who has numbers of it, and the cursor has nothing.  It is in its first life yet. */
 SIMT_NOINLINE_FN void quarry_slabs_end_trail(const struct quarry_slabs *h, uint32_t index)
 {
     uint32_t number = quarry_slabs_cursor_number(h, index), class_ = index - number * h->classes;
@@ -538,40 +549,28 @@ SIMT_NOINLINE_FN void quarry_slabs_end_trail(const struct quarry_slabs *h, uint3
     uint64_t now = simt_load_u64(&h->cursor[index], relaxed), seen = ~now;
     SIMT_ROLLED
     while (quarry_slabs_is_trail(now) && seen != now) { /* again if others have added */
-        uint64_t then = QUARRY_SLABS_PAST, kind = 0;
-        struct quarry_slabs_step step =
-            quarry_slabs_step_of(h->pages.count, h->trails, class_, slots, number, quarry_slabs_next(now));
-        if (step.slot && step.chunk != QUARRY_NO_PAGE)
-            kind = simt_cas_u64(&h->kinds[step.chunk], QUARRY_SLABS_FRESH,
-                                quarry_slabs_next_kind(0, QUARRY_SLABS_IS_FREE, 0, 0), relaxed);
-        if (quarry_slabs_is_step(kind, class_, step.more)) {
-            uint64_t *word = &h->words[(uint64_t)step.chunk * h->stride];
-            then = (uint64_t)step.chunk << QUARRY_SLABS_CHUNK | step.slot;
-            SIMT_ROLLED
-            for (uint32_t i = step.slot / QUARRY_SLABS_BITS; i < quarry_slabs_words(slots); i++)
-                (void)simt_or_u64(&word[i], quarry_slabs_of(class_, 0), relaxed); /* some have no class yet */
+        uint64_t then = now, kind = 0;
+        if (quarry_slabs_next(now) >= slots) {
+            struct quarry_slabs_step step = quarry_slabs_step_of(h->pages.count - h->bound, h->trails, class_,
+                                                                 slots, number, quarry_slabs_next(now));
+            uint32_t chunk = h->bound + step.chunk;
+            then = QUARRY_SLABS_PAST | (now & QUARRY_SLABS_BUSY);
+            if (step.slot && step.chunk != QUARRY_NO_PAGE)
+                kind = simt_cas_u64(&h->kinds[chunk], QUARRY_SLABS_FRESH,
+                                    quarry_slabs_next_kind(0, QUARRY_SLABS_IS_FREE, 0, 0), relaxed);
+            if (quarry_slabs_is_step(kind, class_, step.more)) {
+                uint64_t *word = &h->words[(uint64_t)chunk * h->stride];
+                then |= (uint64_t)chunk << QUARRY_SLABS_CHUNK;
+                then += step.slot - (uint64_t)QUARRY_SLABS_PAST;
+                SIMT_ROLLED
+                for (uint32_t i = step.slot / QUARRY_SLABS_BITS; i < quarry_slabs_words(slots); i++)
+                    (void)simt_or_u64(&word[i], quarry_slabs_of(class_, 0), relaxed); /* some have none */
+            }
         }
         seen = now;
         /* Order: the words, before their slots; pairs with adds. */
-        now = simt_cas_u64(&h->cursor[index], seen, then | (seen & QUARRY_SLABS_BUSY), release);
+        now = simt_cas_u64(&h->cursor[index], seen, then & ~QUARRY_SLABS_TRAIL, release);
     }
-}
-
-/* Ends all trails: before anybody sweeps, so that no sweep meets one.  It takes long once.
- * Order: who sweeps after that sees what they are then.  Scope: group. */
-SIMT_NOINLINE_FN void quarry_slabs_end_trails(const struct quarry_slabs *h, uint32_t group)
-{
-    uint32_t *ended = &h->spread[h->classes];
-    if (simt_any(group, simt_load_u32(ended, acquire)))
-        return;
-    SIMT_ROLLED
-    for (uint32_t i = simt_rank(group); i < h->trails * h->classes; i += simt_popc_u32(group))
-        quarry_slabs_end_trail(h, i);
-    simt_sync(group);
-    if (simt_rank(group) == 0)
-        simt_store_u32(ended, 1, release);
-    simt_fence(acq_rel); /* also what others have ended just then */
-    simt_sync(group);
 }
 
 /* The number of a version, of any of a heap's things. */

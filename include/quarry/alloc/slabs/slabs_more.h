@@ -77,8 +77,8 @@ SIMT_FN void quarry_slabs_reached(const struct quarry_slabs *h, uint32_t class_,
  * Returns `next` until then: who asked in vain has moved it.  An exchange tells it, so nobody waits for a load. */
 SIMT_FN uint32_t quarry_slabs_fill_cursor(uint64_t *cursor, uint32_t chunk, uint32_t life, uint32_t got)
 {
-    uint64_t full =
-        (uint64_t)((life >> (QUARRY_SLABS_LIFE - 32u)) + 1u) << QUARRY_SLABS_LIFE & ~QUARRY_SLABS_BUSY;
+    uint64_t full = (uint64_t)((life >> (QUARRY_SLABS_LIFE - 32u)) + 1u) << QUARRY_SLABS_LIFE &
+                    ~(QUARRY_SLABS_BUSY | QUARRY_SLABS_TRAIL);
     /* Order: pairs with adds; only then the chunk moves no more. */
     return quarry_slabs_next(
         simt_exchange_u64(cursor, full | (uint64_t)chunk << QUARRY_SLABS_CHUNK | got, release));
@@ -479,6 +479,24 @@ SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
     }
 }
 
+/* Before step 5, if a lane still needs a place: ends all trails, so that no sweep meets one.  It takes long once.
+ * Order: who sweeps after that sees what they are then. */
+SIMT_NOINLINE_FN void quarry_slabs_end_trails(const struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    uint32_t *ended = &h->spread[h->classes];
+    if (!quarry_slabs_still(need) || simt_any(need->group, simt_load_u32(ended, acquire)))
+        return;
+    SIMT_ROLLED
+    for (uint32_t i = simt_rank(need->group); i < h->trails * h->classes; i += simt_popc_u32(need->group))
+        quarry_slabs_end_trail(h, i);
+    simt_sync(need->group);
+    if (simt_rank(need->group) == 0)
+        simt_store_u32(ended, 1, release);
+    simt_fence(acq_rel); /* also what others have ended just then */
+    simt_sync(need->group);
+}
+
 /* Step 5: closes what a sweep has found, if no slot of it is live, as it seemed; for large blocks also some behind it,
  * so that not each of them sweeps.  Not chunks whose slots are to be taken. */
 SIMT_NOINLINE_FN void quarry_slabs_tidy(const struct quarry_slabs_need *need)
@@ -660,8 +678,7 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
         quarry_slabs_new_rows(need);
     }
     need->wide = need->chunks ? 0 : QUARRY_SLABS_ALL; /* slots of larger classes are the last resort */
-    if (quarry_slabs_still(need))
-        quarry_slabs_end_trails(need->slabs, need->group);
+    quarry_slabs_end_trails(need);
     SIMT_ROLLED
     while (quarry_slabs_still(need)) {
         quarry_slabs_search(need);

@@ -161,9 +161,9 @@ SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, u
         (void)simt_cas_u32(&h->spread[class_], spread, more, relaxed);
 }
 
-/* Takes up to n slots of a cursor that has a chunk.  Of a trail it takes n numbers, and no slot: whoever may meet one
+/* Takes up to n slots of a cursor.  If it has a trail, those that are missing are numbers there: whoever may meet one
  * goes on with quarry_slabs_follow, as nobody else has these.
- * Returns the place of the first; *got: how many; *asked: its `next` before, and QUARRY_SLABS_NUMBERS if it is a
+ * Returns the place of the first; *got: how many; *asked: its `next` before, and QUARRY_SLABS_NUMBERS if it has a
  * trail. */
 SIMT_FN uint64_t quarry_slabs_add(uint64_t *cursor, uint32_t slots, uint32_t n, uint32_t *got,
                                   uint32_t *asked)
@@ -221,18 +221,18 @@ SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t all, u
 
 /* Step 2 of lanes whose cursors have trails: they have added, and this takes the slots that their numbers lead to.
  * All classes of a warp at the same time.  Like quarry_slabs_refill it gets what it needs by value.
- *   kinds, map, count, stride, trails   of the heap: h->kinds, h->words, ...
+ *   kinds, map, span, stride, trails   of the heap: h->kinds and h->words, from h->bound on, ...
  *   class_, slots, cursor   the caller's class, slots of a chunk of it, and the number of its cursor in the class
  *   at      the caller's number, or 0: it has none
- * Returns the caller's place, or QUARRY_SLABS_NONE.  Scope: `all`. */
-SIMT_NOINLINE_FN uint64_t quarry_slabs_follow(uint64_t *kinds, uint64_t *map, uint32_t count, uint32_t stride,
+ * Returns the caller's place, its chunk counted from h->bound on, or QUARRY_SLABS_NONE.  Scope: `all`. */
+SIMT_NOINLINE_FN uint64_t quarry_slabs_follow(uint64_t *kinds, uint64_t *map, uint32_t span, uint32_t stride,
                                               uint32_t trails, uint32_t all, uint32_t class_, uint32_t slots,
                                               uint32_t cursor, uint32_t at)
 {
     struct quarry_slabs_step step = {QUARRY_NO_PAGE, 0, 0};
     uint64_t kind = QUARRY_SLABS_FRESH;
     if (at)
-        step = quarry_slabs_step_of(count, trails, class_, slots, cursor, at);
+        step = quarry_slabs_step_of(span, trails, class_, slots, cursor, at);
     uint32_t group = simt_match_u32(all, step.chunk), k = simt_rank(group);
     if (k == 0 && step.chunk != QUARRY_NO_PAGE) {
         /* Order: acquires the kind, for the caller's free, which loads it from its cache. */
@@ -264,14 +264,18 @@ SIMT_FN uint64_t quarry_slabs_follow_class(const struct quarry_slabs *h, uint32_
     asked = simt_shuffle_u32(all, asked, simt_ctz_u32(group));
     class_ =
         simt_shuffle_u32(all, class_, simt_ctz_u32(group)); /* else the compiler keeps what it knows of it */
-    at = !block && (asked & QUARRY_SLABS_NUMBERS) ? (asked & QUARRY_SLABS_NEXT) + simt_rank(needs) : 0;
-    uint64_t place = quarry_slabs_follow(h->kinds, h->words, h->pages.count, h->stride, h->trails, all,
-                                         class_, quarry_slabs_slots(h, class_), cursor, at);
+    const uint32_t slots = quarry_slabs_slots(h, class_);
+    at = asked & QUARRY_SLABS_NEXT;
+    at = at < slots ? slots : at; /* those before that were of the cursor's chunk */
+    at = !block && (asked & QUARRY_SLABS_NUMBERS) ? at + simt_rank(needs) : 0;
+    uint64_t place =
+        quarry_slabs_follow(h->kinds + h->bound, h->words + (uint64_t)h->bound * h->stride,
+                            h->pages.count - h->bound, h->stride, h->trails, all, class_, slots, cursor, at);
     needs = simt_ballot(all, at && place == QUARRY_SLABS_NONE) & group;
     if ((needs >> simt_lane() & 1u) && simt_rank(needs) == 0)
         quarry_slabs_end_trail(quarry_slabs_copy(h, simt_sm()), quarry_slabs_cursor(h, class_, cursor));
     simt_sync(all);
-    return place;
+    return place == QUARRY_SLABS_NONE ? place : place + quarry_slabs_place(h->bound, 0);
 }
 
 /* Leaves a hint for the class: a word, by its number, and bits of it that seem clear. */
