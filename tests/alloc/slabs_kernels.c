@@ -211,7 +211,7 @@ SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
             *mine = quarry_malloc(a.heap, 128u << k);
             (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
         } else if (a.rounds == 2) {
-            *mine = quarry_slabs_gather(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+            *mine = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, SIMT_NULL);
             if (*mine)
                 (void)simt_add_u64(a.cursor, 1, relaxed);
         } else {
