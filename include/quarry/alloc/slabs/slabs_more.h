@@ -638,9 +638,10 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
         }
         if (simt_any(need->group, spread & QUARRY_SLABS_BARREN))
             quarry_slabs_walk(need);
-        if (larger && quarry_slabs_still(need)) { /* it serves no more */
-            quarry_slabs_serve(need, 0);
-            need->looks = 0;
+        if (larger && quarry_slabs_still(need)) {
+            if (need->group == SIMT_ALL_LANES) /* fewer lanes have seen too little */
+                quarry_slabs_serve(need, 0);
+            need->looks = 0; /* of chunks of its own */
         }
         need->of = need->class_;
         SIMT_ROLLED
