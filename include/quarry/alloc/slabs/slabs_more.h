@@ -632,10 +632,8 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
         uint32_t spread = simt_load_u32(&need->slabs->spread[need->class_], relaxed);
         uint32_t larger =
             simt_shuffle_u32(need->group, quarry_slabs_larger(spread), simt_ctz_u32(need->group));
-        if (larger) {
+        if (larger)
             need->of = larger;
-            need->wide = QUARRY_SLABS_ALL; /* so the kind of its chunk tells what a slot is */
-        }
         if (simt_any(need->group, spread & QUARRY_SLABS_BARREN))
             quarry_slabs_walk(need);
         if (larger && quarry_slabs_still(need)) {
