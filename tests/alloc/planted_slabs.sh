@@ -101,7 +101,8 @@ plant slabs 60 slabs_more.h 'a refill fills a cursor that has slots left' \
     '/uint64_t quarry_slabs_refill\(/,/^\}/s/ \&\& next >= slots;/;/'
 plant slabs 20 slabs_more.h 'a refill does not raise how many cursors the class has reached' \
     's/if \(raise\)/if (0)/'
-plant slabs 20 slabs_more.h 'who fills a cursor does not raise how many the class has reached' \
+aim lanes_of_several_classes_have_slots_of_their_own
+plant slabs 60 slabs_more.h 'who fills a cursor does not raise how many the class has reached' \
     's/<= i\)$/<= i \&\& 0)/'
 # Slots that are gathered, and hints that are kept.
 aim a_warp_gathers_slots_of_several_classes
@@ -137,8 +138,10 @@ plant slabs 20 slabs_more.h 'nobody tells that a larger class serves' \
 plant slabs 20 slabs_gather.h 'a larger class serves for ever' \
     's/if \(larger \&\& quarry_slabs_seems_vacant.*/if (0)/'
 aim a_walk_finds_slots_of_a_larger_class
-plant slabs 60 slabs_more.h 'who walks for a larger slot has one where its own class would have it' \
-    's/need->wide = QUARRY_SLABS_ALL;/need->wide = 0;/'
+plant slabs 0 slabs_more.h 'a walk does not look for slots of the larger class' \
+    's/need->of = larger;/need->of = need->class_;/'
+plant slabs 0 slabs.h 'a slot that a walk finds seems to be one of the class that was asked for' \
+    's/if \(need\.wide\)/if (0)/'
 aim blocks_in_larger_slots_are_their_owners_alone
 plant slabs 60 slabs_gather.h 'who recalls a larger slot has one where its own class would have it' \
     '/void \*quarry_slabs_recall_all\(/,/^\}/s/quarry_slabs_block\(h, place, of\)/quarry_slabs_block(h, place, size)/'
