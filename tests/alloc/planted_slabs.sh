@@ -101,7 +101,8 @@ plant slabs 60 slabs_more.h 'a refill fills a cursor that has slots left' \
     '/uint64_t quarry_slabs_refill\(/,/^\}/s/ \&\& next >= slots;/;/'
 plant slabs 20 slabs_more.h 'a refill does not raise how many cursors the class has reached' \
     's/if \(raise\)/if (0)/'
-plant slabs 20 slabs_more.h 'who fills a cursor does not raise how many the class has reached' \
+aim lanes_of_several_classes_have_slots_of_their_own
+plant slabs 60 slabs_more.h 'who fills a cursor does not raise how many the class has reached' \
     's/<= i\)$/<= i \&\& 0)/'
 # Slots that are gathered, and hints that are kept.
 aim a_warp_gathers_slots_of_several_classes
@@ -121,6 +122,31 @@ plant slabs 0 slabs_slots.h 'all hints of a size are those of another' \
     's/\(157u \* class_ % 256u \* apart >> 8\)/0u * class_/'
 plant slabs 0 slabs.h 'a warp leaves one hint' \
     's/number = simt_popc_u32\(last\);/number = 0 * last;/'
+plant slabs 0 slabs.h 'who frees slots of several classes leaves one hint of each' \
+    's/numbered \&\& simt_rank\(group\) == 0\)/simt_all(all, numbered) \&\& simt_rank(group) == 0)/'
+# Slots of a larger class, for a class that has none of its own.
+aim lanes_of_a_warp_have_slots_of_several_larger_classes
+plant slabs 0 slabs_gather.h 'a larger slot is where one of its own class would be' \
+    '/void \*quarry_slabs_recall_all\(/,/^\}/s/quarry_slabs_block\(h, place, of\)/quarry_slabs_block(h, place, size)/'
+plant slabs 0 slabs_gather.h 'one larger class serves a warp' \
+    's/left \&= ~mine;/left = 0 * mine;/'
+plant slabs 0 slabs_gather.h 'nobody looks at chunks of the larger class' \
+    's/, tries % QUARRY_SLABS_OWN != 0\)/, 0)/'
+aim a_larger_class_serves_until_there_are_chunks
+plant slabs 20 slabs_more.h 'nobody tells that a larger class serves' \
+    's/now \|= larger << .*;/now |= 0;/'
+plant slabs 20 slabs_gather.h 'a larger class serves for ever' \
+    's/if \(larger \&\& quarry_slabs_seems_vacant.*/if (0)/'
+aim a_walk_finds_slots_of_a_larger_class
+plant slabs 0 slabs_more.h 'a walk does not look for slots of the larger class' \
+    's/need->of = larger;/need->of = need->class_;/'
+plant slabs 0 slabs.h 'a slot that a walk finds seems to be one of the class that was asked for' \
+    's/if \(need\.wide\)/if (0)/'
+aim blocks_in_larger_slots_are_their_owners_alone
+plant slabs 60 slabs_gather.h 'who recalls a larger slot has one where its own class would have it' \
+    '/void \*quarry_slabs_recall_all\(/,/^\}/s/quarry_slabs_block\(h, place, of\)/quarry_slabs_block(h, place, size)/'
+plant slabs 60 slabs_gather.h 'who guesses has also what others have' \
+    '/uint64_t quarry_slabs_recall\(/,/^\}/s/bits = quarry_slabs_or\(.*;/bits = quarry_slabs_lowest(clear, to < asked ? n : asked - from);/'
 aim sizes_that_change_keep_to_their_chunks
 plant slabs 0 slabs_slots.h 'classes of a warp that lie side by side have one hint' \
     's/\(class_ \+ \(warp >> h->hint_log\)\) %/(warp >> h->hint_log) %/'

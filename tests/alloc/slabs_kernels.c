@@ -211,16 +211,54 @@ SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
     const uint32_t all = SIMT_LANES * QUARRY_SLABS_BITS, warp = simt_thread() / SIMT_LANES;
     for (uint32_t k = 0; k < 2u; k++) {
         uint32_t class_ = quarry_slabs_class(h, 128u << k), across = QUARRY_SLABS_BITS * simt_lane() + warp;
-        void **mine = &a.block[k * all + (a.rounds % 3u ? across : simt_thread())];
+        uint32_t of = a.full && a.rounds == 1 && simt_lane() == SIMT_LANES - 1u ? 1u - k : k;
+        void **mine = &a.block[of * all + (a.rounds % 3u ? across : simt_thread())];
         if (a.rounds == 0) {
             *mine = quarry_malloc(a.heap, 128u << k);
             (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
         } else if (a.rounds == 2) {
-            *mine = quarry_slabs_gather(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+            *mine = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, SIMT_NULL);
             if (*mine)
                 (void)simt_add_u64(a.cursor, 1, relaxed);
         } else {
             quarry_free(a.heap, *mine);
+        }
+    }
+}
+
+SIMT_KERNEL(slabs_shares, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    uint32_t class_ = quarry_slabs_class(h, 16u + 16u * (simt_lane() & 1u));
+    uint32_t larger = quarry_slabs_class(h, 64u - 16u * (simt_lane() & 1u));
+    if (a.rounds)
+        quarry_free(a.heap, a.block[simt_lane()]);
+    else if (simt_lane() < 2u)
+        simt_store_u32(&h->spread[class_], QUARRY_SLABS_BARREN | larger << QUARRY_SLABS_LARGER, relaxed);
+    simt_sync(SIMT_ALL_LANES);
+    if (!a.rounds)
+        a.block[simt_lane()] = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+}
+
+SIMT_KERNEL(slabs_serves, struct slabs_case, a)
+{
+    uint32_t *block[2], words[2], stamp = 2u * simt_thread() + 1u;
+    for (uint32_t i = 0; i < a.rounds; i++) {
+        for (uint32_t k = 0; k < 2; k++) {
+            if (!a.full) /* then all lanes ask together, and so do a walk */
+                simt_sync(SIMT_ALL_LANES);
+            words[k] = 4u * (1u + (quarry_mix_u32(stamp + k + (i << 20)) >> 16) % a.threads);
+            block[k] = (uint32_t *)quarry_malloc(a.heap, 4u * words[k]);
+            if (!block[k] && !a.full)
+                (void)simt_add_u32(a.wrong, 1, relaxed);
+            for (uint32_t w = 0; block[k] && w < words[k]; w++)
+                block[k][w] = stamp + k;
+        }
+        for (uint32_t k = 0; k < 2; k++) {
+            for (uint32_t w = 0; block[k] && w < words[k]; w++)
+                if (block[k][w] != stamp + k)
+                    (void)simt_add_u32(a.wrong, 1, relaxed);
+            quarry_free(a.heap, block[k]);
         }
     }
 }

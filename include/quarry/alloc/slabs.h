@@ -14,13 +14,14 @@
  *              wants one class, a short function does it in as few steps as can be, once (quarry_slabs_refill).  Of
  *              several classes each has a lane that does this, all at the same time.  From here on all lanes of the
  *              warp look for one class after the other.
- *           4. There seems to be no free chunk.  A warp of one class looks where its last free left hints; of several
- *              classes each has a lane that looks at chunks that are known of it (quarry_slabs_gather).  Then all lanes
- *              look at chunks of the class, and at what other warps' hints lead to, and take slots that were freed.
- *              Then they close a chunk of another class without a live slot.
+ *           4. There seems to be no free chunk.  A warp of one class looks where its last free left hints
+ *              (quarry_slabs_recall_all); of several classes each has a lane that looks at chunks that are known of it
+ *              (quarry_slabs_gather).  Then all lanes look at chunks of the class, and at what other warps' hints lead
+ *              to, and take slots that were freed.  Then they close a chunk of another class without a live slot.
  *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
- *              cursors what they have left, or proves that there is nothing.  Then do it again, for a slot of a larger
- *              class, too.
+ *              cursors what they have left, or proves that there is nothing.  A slot of a larger class serves, too.
+ *              From then on step 4 of the class that got it takes slots of the larger one first, until there are none,
+ *              or a chunk for the class itself.
  *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together, and the word becomes the hint of
  *           this warp; each of several words, if they are of one class that is barren.  Nobody counts, and nobody looks
  *           whether the chunk is empty now.
@@ -116,10 +117,15 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
  * Returns the caller's block. */
 SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size, void *block)
 {
-    block = quarry_slabs_gather(h, all, size, block);
-    uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
-    uint32_t group = simt_match_u32(all, size), wants = simt_ballot(all, !block), before = 0;
+    block = quarry_slabs_recall_all(h, all, size, block);
+    if (!simt_any(all, !block))
+        return block;
+    uint32_t group = simt_match_u32(all, size);
     const int several = simt_any(all, group != all);
+    if (several)
+        block = quarry_slabs_gather(h, all, size, block);
+    uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
+    uint32_t wants = simt_ballot(all, !block), before = 0;
     SIMT_ROLLED
     for (uint32_t tries = 0; several && tries < QUARRY_SLABS_FILLS && wants != before; tries++) {
         before = wants;
@@ -239,10 +245,11 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
     simt_sync(all); /* what each did, before the first lane's release */
     if (!simt_all(all, group == all)) {
         uint32_t spread = simt_load_u32(&h->spread[class_], cached); /* an old one does no harm */
+        int numbered =
+            class_ == simt_shuffle_u32(all, class_, simt_ctz_u32(all)) && (spread & QUARRY_SLABS_BARREN);
         /* Step 1 tries number 0.  That is the last word, which came from a cursor, if some did: it may have more. */
-        uint32_t last = simt_ballot(all, simt_rank(group) == 0) & (~1u << simt_lane());
-        int alike = class_ == simt_shuffle_u32(all, class_, simt_ctz_u32(all));
-        if (simt_all(all, alike && (spread & QUARRY_SLABS_BARREN)))
+        uint32_t last = simt_ballot(all, numbered && simt_rank(group) == 0) & (~1u << simt_lane());
+        if (numbered)
             number = simt_popc_u32(last);
     }
     if (simt_rank(group) == 0) {

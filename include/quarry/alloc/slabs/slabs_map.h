@@ -15,9 +15,10 @@
  *     cursor   63     62    61     51 50       27 26       0     of each class one, then of each the second, ...
  *             | busy | trail |  life   |  chunk   |   next   |    slots from `next` on are free, though their bits are set.
  *              trail: next goes on behind the chunk's slots (see below)
- *     spread   31       30    22 21    11 10     0     one for each class, and one more: whether all trails have ended
- *             | barren |    0   | reach  |  used   |   how many of its cursors a class uses, and has ever used, less 1:
- *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them
+ *     spread   31       29     22 21    11 10     0    one for each class, and one more: whether all trails have ended
+ *             | barren | larger  | reach  |  used   |  how many of its cursors a class uses, and has ever used, less 1:
+ *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them.
+ *              larger: of a class that is barren, the class whose slots serve it meanwhile, or 0
  *     hint     63        32 31        0     one for a warp and a class, or more (quarry_slabs_hint_of)
  *             | id of a word |   bits   |   that seemed clear when somebody last looked
  *     known    `knows` chunks for each class, which were of that class when somebody last looked
@@ -411,6 +412,8 @@ SIMT_FN struct quarry_slabs *quarry_slabs_copy(const struct quarry_slabs *h, uin
 #define QUARRY_SLABS_BARREN ((uint32_t)1 << 31) /* of a spread */
 #define QUARRY_SLABS_REACH 11u
 #define QUARRY_SLABS_USED ((1u << QUARRY_SLABS_REACH) - 1u)
+#define QUARRY_SLABS_LARGER 22u
+#define QUARRY_SLABS_LARGERS (0xffu << QUARRY_SLABS_LARGER)
 
 /* How many cursors a class uses. */
 SIMT_FN uint32_t quarry_slabs_used(uint32_t spread)
@@ -422,6 +425,12 @@ SIMT_FN uint32_t quarry_slabs_used(uint32_t spread)
 SIMT_FN uint32_t quarry_slabs_reach(uint32_t spread)
 {
     return (spread >> QUARRY_SLABS_REACH & QUARRY_SLABS_USED) + 1u;
+}
+
+/* The larger class whose slots serve a class that is barren; 0: none, as far as is known. */
+SIMT_FN uint32_t quarry_slabs_larger(uint32_t spread)
+{
+    return spread & QUARRY_SLABS_BARREN ? (spread & QUARRY_SLABS_LARGERS) >> QUARRY_SLABS_LARGER : 0;
 }
 
 /* Bits of a spread that say that it is so many: a power of two. */

@@ -23,20 +23,6 @@
 
 /* ---- a class ---- */
 
-/* Does a chunk of another class seem to have no live slot?  Looks at two of its words. */
-SIMT_FN int quarry_slabs_seems_vacant(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
-                                      uint32_t class_)
-{
-    uint32_t other = quarry_slabs_kind_class(kind), last;
-    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || other == class_)
-        return 0;
-    uint32_t slots = quarry_slabs_slots(h, other);
-    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
-    last = quarry_slabs_words(slots) - 1u;
-    return (((uint32_t)simt_load_u64(&word[0], relaxed) & ~quarry_slabs_from(0, slots)) |
-            ((uint32_t)simt_load_u64(&word[last], relaxed) & ~quarry_slabs_from(last, slots))) == 0;
-}
-
 /* Does a lane of the group need a place? */
 SIMT_FN int quarry_slabs_still(const struct quarry_slabs_need *need)
 {
@@ -446,16 +432,16 @@ SIMT_NOINLINE_FN void quarry_slabs_borrow(struct quarry_slabs_need *need)
     }
 }
 
-/* Step 4: takes slots of chunks of the class.  Looks at as many kinds as there are lanes, which lie side by side, and
- * at words of all chunks among them that are of the class, each lane at one.  Again while that gives something, and a
- * few times more. */
+/* Step 4: takes slots of chunks of class need->of: the group's, or the larger one that serves it.  Looks at as many
+ * kinds as there are lanes, which lie side by side, and at words of all chunks among them that are of the class, each
+ * lane at one.  Again while that gives something, and a few times more. */
 SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
 {
     need->looks = 0;
     SIMT_ROLLED
     while (need->looks < QUARRY_SLABS_WALKS && quarry_slabs_still(need)) {
         const struct quarry_slabs *h = need->slabs;
-        const uint32_t group = need->group, rank = simt_rank(group), class_ = need->class_;
+        const uint32_t group = need->group, rank = simt_rank(group), class_ = need->of;
         uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_)), count = h->pages.count;
         struct quarry_random r = quarry_random_start();
         uint32_t i = simt_shuffle_u32(group, quarry_random_below(&r, count), simt_ctz_u32(group)) + rank;
@@ -645,6 +631,23 @@ SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
 
 /* ---- all steps ---- */
 
+/* Tells that slots of a larger class serve the group's, as a sweep has found no other ones; or, with 0, that none do.
+ * No chunk was free, so the larger class is barren, too: then all that a warp frees of it becomes hints. */
+SIMT_NOINLINE_FN void quarry_slabs_serve(const struct quarry_slabs_need *need, uint32_t larger)
+{
+    uint32_t *at = &need->slabs->spread[need->class_];
+    if (simt_rank(need->group) != 0)
+        return;
+    uint32_t spread = simt_load_u32(at, relaxed), now = spread & ~QUARRY_SLABS_LARGERS;
+    if (larger)
+        now |= larger << QUARRY_SLABS_LARGER | QUARRY_SLABS_BARREN;
+    if (now != spread)
+        (void)simt_cas_u32(at, spread, now, relaxed);
+    at = &need->slabs->spread[larger];
+    if (larger && !(simt_load_u32(at, relaxed) & QUARRY_SLABS_BARREN))
+        (void)simt_or_u32(at, QUARRY_SLABS_BARREN, relaxed);
+}
+
 /* Steps 3 to 5 for a class, or a large block: of all lanes, those look for themselves whose place is none. */
 SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
 {
@@ -652,8 +655,18 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
     need->of = need->class_;
     if (need->chunks == 0) {
         uint32_t spread = simt_load_u32(&need->slabs->spread[need->class_], relaxed);
+        uint32_t larger =
+            simt_shuffle_u32(need->group, quarry_slabs_larger(spread), simt_ctz_u32(need->group));
+        if (larger)
+            need->of = larger;
         if (simt_any(need->group, spread & QUARRY_SLABS_BARREN))
             quarry_slabs_walk(need);
+        if (larger && quarry_slabs_still(need)) {
+            if (need->group == SIMT_ALL_LANES) /* fewer lanes have seen too little */
+                quarry_slabs_serve(need, 0);
+            need->looks = 0; /* of chunks of its own */
+        }
+        need->of = need->class_;
         SIMT_ROLLED
         for (need->tries = 0; need->tries < QUARRY_SLABS_FILLS && quarry_slabs_still(need); need->tries++) {
             need->seen = 1;
@@ -692,8 +705,10 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
         enum quarry_slabs_state state = quarry_slabs_visit(need);
         if (state == QUARRY_SLABS_IS_FREE)
             quarry_slabs_fill(need);
-        else if (state == QUARRY_SLABS_IS_BOUND)
+        else if (state == QUARRY_SLABS_IS_BOUND) {
             quarry_slabs_take_from(need);
+            quarry_slabs_serve(need, need->of > need->class_ ? need->of : 0);
+        }
     }
 }
 

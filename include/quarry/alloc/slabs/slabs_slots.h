@@ -157,6 +157,8 @@ SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, u
     more = (more - 1u) | (dense == 0 ? QUARRY_SLABS_BARREN : 0u);
     more |=
         spread & ~QUARRY_SLABS_BARREN & ~QUARRY_SLABS_USED; /* nobody takes back what the class has reached */
+    if (dense)
+        more &= ~QUARRY_SLABS_LARGERS;
     if (more != spread)
         (void)simt_cas_u32(&h->spread[class_], spread, more, relaxed);
 }
@@ -283,6 +285,20 @@ SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, u
 {
     simt_store_u64(quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES), (uint64_t)id << 32 | clear,
                    relaxed);
+}
+
+/* Does a chunk of another class seem to have no live slot?  Looks at two of its words. */
+SIMT_FN int quarry_slabs_seems_vacant(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
+                                      uint32_t class_)
+{
+    uint32_t other = quarry_slabs_kind_class(kind), last;
+    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || other == class_)
+        return 0;
+    uint32_t slots = quarry_slabs_slots(h, other);
+    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+    last = quarry_slabs_words(slots) - 1u;
+    return (((uint32_t)simt_load_u64(&word[0], relaxed) & ~quarry_slabs_from(0, slots)) |
+            ((uint32_t)simt_load_u64(&word[last], relaxed) & ~quarry_slabs_from(last, slots))) == 0;
 }
 
 /* Makes a chunk known, which is or was of the class: a hint, which nobody waits for.
