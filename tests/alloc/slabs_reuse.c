@@ -407,8 +407,10 @@ static void walks(void)
     begin(CHUNKS, CHUNK, ALL + 1, 0);
     f.device.bytes = BYTES;
     expect_equal(run(&promise_malloc, ALL + 1).nulls, 1);
-    f.device.turns = 2;
-    run(&promise_sieve, ALL / 4);
+    f.device.turns = ALL; /* all of these lanes free theirs, but for thread 0: so some are free everywhere */
+    f.device.lanes = 0x01010101u;
+    run(&promise_sieve, ALL);
+    f.device.lanes = SIMT_ALL_LANES;
     a.threads = a.rounds = 1;
     for (uint32_t again = 0; again < 20;
          again++) { /* without a seed: else lanes may come one by one, and walk alone */

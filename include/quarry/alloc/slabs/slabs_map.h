@@ -358,8 +358,9 @@ SIMT_FN struct quarry_slabs_step quarry_slabs_step_of(uint32_t span, uint32_t tr
     uint32_t number = quarry_divide_u32(at, slots); /* 1 and more */
     step.slot = at - number * slots;
     step.more = number << QUARRY_SLABS_OWNER | (cursor + 1u);
-    /* Parts of 2^32 of the span: a class's trails are as far from each other as can be. */
-    uint32_t begins = class_ * 0x9e3779b9u + (cursor << simt_clz_u32(trails) << 1);
+    /* In parts of 2^32 of the span: one part for each trail of a class, and there the golden ratio spreads classes. */
+    uint32_t log = simt_clz_u32(trails);
+    uint32_t begins = (cursor << log << 1) + (class_ * 0x9e3779b9u >> (31u - log));
     step.chunk = simt_mulhi_u32(begins, span) + number - 1u;
     step.chunk -= step.chunk >= span ? span : 0;
     if (at >= QUARRY_SLABS_END || number >> QUARRY_SLABS_OWNER || number > span)
