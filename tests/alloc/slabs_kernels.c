@@ -323,6 +323,43 @@ SIMT_KERNEL(slabs_trails, struct slabs_case, a)
     }
 }
 
+/* The place that a number of the class's first trail leads to. */
+SIMT_FN uint64_t slabs_follow(const struct quarry_slabs *h, uint32_t class_, uint32_t at)
+{
+    return quarry_slabs_follow(h->kinds + h->bound, h->words + (uint64_t)h->bound * h->stride,
+                               h->pages.count - h->bound, h->stride, h->trails, 1u, class_,
+                               quarry_slabs_slots(h, class_), 0, at);
+}
+
+SIMT_KERNEL(slabs_late, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    const uint32_t class_ = quarry_slabs_class(h, a.bytes), index = quarry_slabs_cursor(h, class_, 0);
+    uint32_t got, at;
+    uint64_t place[3];
+    if (simt_thread() != 0)
+        return;
+    (void)quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), 4, &got, &at);
+    at &= QUARRY_SLABS_NEXT;
+    const uint64_t first = slabs_follow(h, class_, at + 3u) - 3u; /* this binds the chunk */
+    const uint32_t chunk = (uint32_t)(first >> 16);
+    quarry_slabs_end_trail(h, index);
+    quarry_slabs_retire(h, index);
+    place[0] = slabs_follow(h, class_, at);
+    (void)quarry_slabs_close(h, 1u, chunk, quarry_slabs_kind(h, chunk));
+    place[1] = slabs_follow(h, class_, at + 1u);
+    uint64_t kind = quarry_slabs_kind(h, chunk);
+    (void)quarry_slabs_hold(h, chunk, kind, class_);
+    place[2] = slabs_follow(h, class_, at + 2u);
+    quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, quarry_slabs_more(kind));
+    for (uint32_t i = 0; i < 3u; i++) {
+        if (place[i] != first + i)
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+    }
+    for (uint32_t i = 0; i < 4u; i++)
+        quarry_free(a.heap, quarry_slabs_block(h, first + i, class_));
+}
+
 SIMT_KERNEL(slabs_full, struct slabs_case, a)
 {
     uint32_t class_ = quarry_slabs_class(&a.heap.as.slabs, a.bytes);

@@ -77,6 +77,10 @@ SIMT_KERNEL_DECLARE(slabs_changes);
  * Meanwhile block 0 ends trails of these sizes. */
 SIMT_KERNEL_DECLARE(slabs_trails);
 
+/* In a new heap one thread has four numbers of a trail.  It follows the last one.  The trail ends, its cursor gives back
+ * what it has, somebody tries to close the chunk, and somebody holds it: after each it follows another number. */
+SIMT_KERNEL_DECLARE(slabs_late);
+
 /* Each part of a sweep about the bytes sees nothing that fits. */
 SIMT_KERNEL_DECLARE(slabs_full);
 

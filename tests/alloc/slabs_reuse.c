@@ -185,6 +185,8 @@ static void classes(void)
         struct slabs_case a = {0};
         plain_options();
         begin(counts[seed % 4], CHUNK, SIMT_LANES, 0);
+        if (seed / 4 % 2) /* else their trails have slots for a while */
+            end_trails();
         a.threads = seed % 3 ? 4 : 7;
         a.rounds = 2;
         launch_case(&slabs_classes, &a, seed % 8 == 1 || seed % 8 == 3 ? 8 : 3, seed);

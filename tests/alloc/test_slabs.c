@@ -517,6 +517,57 @@ static void numbers_of_a_trail_are_one_warps(void **state)
     for_each_proof(numbered);
 }
 
+/* Nothing lives, and no chunk contradicts itself. */
+static void expect_sound(void)
+{
+    if (quarry_heap_check(f.heap) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+    expect_empty();
+}
+
+static void late(void)
+{
+    struct slabs_case a = {.bytes = 16};
+    plain_options();
+    begin(2, CHUNK, 1, 0);
+    launch_case(&slabs_late, &a, 1, 0);
+    expect_sound();
+    end();
+}
+
+static void a_number_leads_to_its_slot_however_late(void **state)
+{
+    (void)state;
+    for_each_proof(late);
+}
+
+/* Slots of words that nobody has had before: of a warp's numbers, some of which are in the first word of a chunk and some
+ * in the second one; and of the second word of a chunk whose trail has ended. */
+static void untouched(void)
+{
+    enum { LARGE = 2 * CHUNK, BYTES = 48 };
+    struct slabs_case a = {0};
+    plain_options();
+    begin(4, LARGE, 3 * SIMT_LANES, 0);
+    f.device.bytes = BYTES; /* 42 slots */
+    expect_equal(run(&promise_malloc, 3 * SIMT_LANES).nulls, 0);
+    run(&promise_free, 3 * SIMT_LANES);
+    expect_sound();
+    end();
+    one_chunk(20, 1);
+    launch_case(&slabs_moves, &a, 1, 0);
+    expect_equal(run(&promise_malloc, CHUNK / 16).nulls, 0);
+    run(&promise_free, CHUNK / 16);
+    expect_sound();
+    end();
+}
+
+static void words_of_a_trail_have_a_class_before_their_slots_are_freed(void **state)
+{
+    (void)state;
+    for_each_proof(untouched);
+}
+
 /* What `quarry_slabs_look` says of a slot that was taken between the passes, in word `taken` of two. */
 static uint32_t touched_of(struct quarry_slabs_need *need, uint64_t words[2], uint32_t taken)
 {
@@ -703,6 +754,8 @@ int main(void)
         cmocka_unit_test(a_cursor_whose_chunk_was_closed_has_nothing),
         cmocka_unit_test(first_blocks_are_on_trails),
         cmocka_unit_test(numbers_of_a_trail_are_one_warps),
+        cmocka_unit_test(a_number_leads_to_its_slot_however_late),
+        cmocka_unit_test(words_of_a_trail_have_a_class_before_their_slots_are_freed),
         cmocka_unit_test(a_chunk_that_can_not_be_closed_is_as_before),
         cmocka_unit_test(a_slot_serves_smaller_blocks_when_nothing_else_is_free),
         cmocka_unit_test(null_never_comes_of_a_larger_slot_that_moves),
