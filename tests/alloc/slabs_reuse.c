@@ -411,6 +411,7 @@ static void walks(void)
     uint64_t before = 0;
     plain_options();
     begin(CHUNKS, CHUNK, ALL + 1, 0);
+    end_trails(); /* so what is free lies all over the heap */
     f.device.bytes = BYTES;
     expect_equal(run(&promise_malloc, ALL + 1).nulls, 1);
     f.device.turns = 2;
