@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "alloc/slabs_kernels.h"
 
+#include "alloc/stamp.h"
+
 SIMT_KERNEL(slabs_moves, struct slabs_case, a)
 {
     const struct quarry_slabs *h = &a.heap.as.slabs;
@@ -275,6 +277,87 @@ SIMT_KERNEL(slabs_changes, struct slabs_case, a)
         if (!*mine)
             (void)simt_add_u32(a.wrong, 1, relaxed);
     }
+}
+
+/* Block 0 ends trails, one after the other. */
+SIMT_FN void slabs_ends(const struct slabs_case *a)
+{
+    const struct quarry_slabs *h = &a->heap.as.slabs;
+    struct quarry_random r = quarry_random_start();
+    for (uint32_t i = 0; i < a->rounds; i++) {
+        for (uint32_t wait = quarry_random_below(&r, 32); wait > 0; wait--)
+            simt_backoff();
+        uint32_t class_ = quarry_slabs_class(h, a->bytes * (1u + quarry_random_below(&r, a->threads)));
+        quarry_slabs_end_trail(h, quarry_slabs_cursor(h, class_, quarry_random_below(&r, h->trails)));
+    }
+}
+
+SIMT_KERNEL(slabs_trails, struct slabs_case, a)
+{
+    const uint32_t size = a.full ? simt_lane() : simt_block();
+    void *block[3] = {SIMT_NULL, SIMT_NULL, SIMT_NULL};
+    uint64_t bytes[3] = {0, 0, 0};
+    if (simt_block() == 0) {
+        if (simt_lane() == 0)
+            slabs_ends(&a);
+        return;
+    }
+    if (!(a.lanes >> simt_lane() & 1u))
+        return;
+    for (uint32_t i = 0; i < a.rounds + 3u; i++) {
+        uint32_t k = i % 3u, stamp = 3u * simt_thread() + k, drawn = quarry_mix_u32(stamp + (i << 20)) >> 16;
+        if (block[k]) {
+            if (!stamp_is_there(block[k], bytes[k], stamp))
+                (void)simt_add_u32(a.wrong, 1, relaxed);
+            quarry_free(a.heap, block[k]);
+            block[k] = SIMT_NULL;
+        }
+        if (i >= a.rounds)
+            continue;
+        bytes[k] = a.bytes * (1u + size % a.threads);
+        if (drawn % 32u == 0) /* a large block, of one chunk or of two */
+            bytes[k] = (1u + (drawn >> 5 & 1u)) * a.heap.as.slabs.pages.page_bytes;
+        block[k] = quarry_malloc(a.heap, bytes[k]);
+        if (block[k])
+            stamp_write(block[k], bytes[k], stamp);
+    }
+}
+
+/* The place that a number of the class's first trail leads to. */
+SIMT_FN uint64_t slabs_follow(const struct quarry_slabs *h, uint32_t class_, uint32_t at)
+{
+    return quarry_slabs_follow(h->kinds + h->bound, h->words + (uint64_t)h->bound * h->stride,
+                               h->pages.count - h->bound, h->stride, h->trails, 1u, class_,
+                               quarry_slabs_slots(h, class_), 0, at);
+}
+
+SIMT_KERNEL(slabs_late, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    const uint32_t class_ = quarry_slabs_class(h, a.bytes), index = quarry_slabs_cursor(h, class_, 0);
+    uint32_t got, at;
+    uint64_t place[3];
+    if (simt_thread() != 0)
+        return;
+    (void)quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), 4, &got, &at);
+    at &= QUARRY_SLABS_NEXT;
+    const uint64_t first = slabs_follow(h, class_, at + 3u) - 3u; /* this binds the chunk */
+    const uint32_t chunk = (uint32_t)(first >> 16);
+    quarry_slabs_end_trail(h, index);
+    quarry_slabs_retire(h, index);
+    place[0] = slabs_follow(h, class_, at);
+    (void)quarry_slabs_close(h, 1u, chunk, quarry_slabs_kind(h, chunk));
+    place[1] = slabs_follow(h, class_, at + 1u);
+    uint64_t kind = quarry_slabs_kind(h, chunk);
+    (void)quarry_slabs_hold(h, chunk, kind, class_);
+    place[2] = slabs_follow(h, class_, at + 2u);
+    quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, quarry_slabs_more(kind));
+    for (uint32_t i = 0; i < 3u; i++) {
+        if (place[i] != first + i)
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+    }
+    for (uint32_t i = 0; i < 4u; i++)
+        quarry_free(a.heap, quarry_slabs_block(h, first + i, class_));
 }
 
 SIMT_KERNEL(slabs_full, struct slabs_case, a)

@@ -183,13 +183,19 @@ static void classes(void)
     static const uint32_t counts[] = {40, 480, 40, 1100};
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 2; seed++) {
         struct slabs_case a = {0};
+        char note[40];
         plain_options();
+        snprintf(note, sizeof note, ", seed %llu", (unsigned long long)seed);
+        f.note = note;
         begin(counts[seed % 4], CHUNK, SIMT_LANES, 0);
+        if (seed / 4 % 2 && f.device.heap.as.slabs.bound == 0) /* else trails have slots for a while */
+            end_trails();
         a.threads = seed % 3 ? 4 : 7;
         a.rounds = 2;
         launch_case(&slabs_classes, &a, seed % 8 == 1 || seed % 8 == 3 ? 8 : 3, seed);
         expect_empty();
         end();
+        f.note = NULL;
     }
 }
 
@@ -405,6 +411,7 @@ static void walks(void)
     uint64_t before = 0;
     plain_options();
     begin(CHUNKS, CHUNK, ALL + 1, 0);
+    end_trails(); /* so what is free lies all over the heap */
     f.device.bytes = BYTES;
     expect_equal(run(&promise_malloc, ALL + 1).nulls, 1);
     f.device.turns = ALL; /* all of these lanes free theirs, but for thread 0: so some are free everywhere */

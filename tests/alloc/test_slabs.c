@@ -460,6 +460,114 @@ static void first_blocks_are_on_trails(void **state)
     for_each_proof(trails);
 }
 
+/* Heaps of few chunks, and one whose cursors have chunks before their trails.  Some have one trail for each size, and
+ * chunks of several words; the others have several trails, and chunks of eight slots. */
+static const struct {
+    uint32_t count, units, unit;
+} trail_heaps[] = {{5, 64, 16}, {12, 64, 16}, {6, 128, 16}, {40, 64, 16},
+                   {9, 8, 64},  {64, 8, 64},  {128, 8, 64}, {1024, 8, 64}};
+
+/* All of the heap can be had, in so many blocks of that size, and nothing else. */
+static void expect_all(uint64_t bytes, uint32_t blocks)
+{
+    f.device.bytes = bytes;
+    expect_equal(run(&promise_malloc, blocks).nulls, 0);
+    expect_equal(slots(bytes), 0);
+    run(&promise_verify, blocks);
+    run(&promise_free, blocks);
+    expect_empty();
+}
+
+/* Warps of two sizes or three take numbers of trails that meet each other, and large blocks.  Trails end while others
+ * have numbers.  Some do so twice: the second time most trails have ended. */
+static void numbered(void)
+{
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 4; seed++) {
+        const uint32_t n = seed % 64 == 0 ? 7 : (uint32_t)(seed % 7), count = trail_heaps[n].count;
+        const uint32_t all = count * trail_heaps[n].units;
+        struct slabs_case a = {0};
+        char note[40];
+        plain_options();
+        snprintf(note, sizeof note, ", seed %llu", (unsigned long long)seed);
+        f.note = note;
+        f.alignment = trail_heaps[n].unit;
+        begin(count, (uint64_t)trail_heaps[n].units * trail_heaps[n].unit, all, 0);
+        f.alignment = 0;
+        a.bytes = trail_heaps[n].unit;
+        a.threads = 2 + (uint32_t)(seed / 7 % 2);
+        a.full = seed / 14 % 3 == 0;
+        a.lanes = seed / 7 % 5 == 0 ? 0x11111111u : seed / 7 % 5 == 1 ? 0x0fffff0fu : SIMT_ALL_LANES;
+        a.rounds = 6;
+        for (uint32_t again = 0; again < 1 + seed % 2; again++) {
+            launch_case(&slabs_trails, &a, n == 7 ? 9 : 5, seed + 100000 * again);
+            expect_empty();
+        }
+        if (quarry_heap_check(f.heap) != QUARRY_OK)
+            fail_msg("%s: %s", naming(), quarry_error_detail());
+        expect_all(f.about.page_bytes, count); /* first: until then slots of larger sizes may serve */
+        expect_all(a.bytes, all);
+        end();
+        f.note = NULL;
+    }
+}
+
+static void numbers_of_a_trail_are_one_warps(void **state)
+{
+    (void)state;
+    for_each_proof(numbered);
+}
+
+/* Nothing lives, and no chunk contradicts itself. */
+static void expect_sound(void)
+{
+    if (quarry_heap_check(f.heap) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+    expect_empty();
+}
+
+static void late(void)
+{
+    struct slabs_case a = {.bytes = 16};
+    plain_options();
+    begin(2, CHUNK, 1, 0);
+    launch_case(&slabs_late, &a, 1, 0);
+    expect_sound();
+    end();
+}
+
+static void a_number_leads_to_its_slot_however_late(void **state)
+{
+    (void)state;
+    for_each_proof(late);
+}
+
+/* Slots of words that nobody has had before: of a warp's numbers, some of which are in the first word of a chunk and some
+ * in the second one; and of the second word of a chunk whose trail has ended. */
+static void untouched(void)
+{
+    enum { LARGE = 2 * CHUNK, BYTES = 48 };
+    struct slabs_case a = {0};
+    plain_options();
+    begin(4, LARGE, 3 * SIMT_LANES, 0);
+    f.device.bytes = BYTES; /* 42 slots */
+    expect_equal(run(&promise_malloc, 3 * SIMT_LANES).nulls, 0);
+    run(&promise_free, 3 * SIMT_LANES);
+    expect_sound();
+    end();
+    one_chunk(20, 1);
+    launch_case(&slabs_moves, &a, 1, 0);
+    expect_equal(run(&promise_malloc, CHUNK / 16).nulls, 0);
+    run(&promise_free, CHUNK / 16);
+    expect_sound();
+    end();
+}
+
+static void words_of_a_trail_have_a_class_before_their_slots_are_freed(void **state)
+{
+    (void)state;
+    for_each_proof(untouched);
+}
+
 /* What `quarry_slabs_look` says of a slot that was taken between the passes, in word `taken` of two. */
 static uint32_t touched_of(struct quarry_slabs_need *need, uint64_t words[2], uint32_t taken)
 {
@@ -645,6 +753,9 @@ int main(void)
         cmocka_unit_test(a_cursor_of_a_chunk_that_lives_stays),
         cmocka_unit_test(a_cursor_whose_chunk_was_closed_has_nothing),
         cmocka_unit_test(first_blocks_are_on_trails),
+        cmocka_unit_test(numbers_of_a_trail_are_one_warps),
+        cmocka_unit_test(a_number_leads_to_its_slot_however_late),
+        cmocka_unit_test(words_of_a_trail_have_a_class_before_their_slots_are_freed),
         cmocka_unit_test(a_chunk_that_can_not_be_closed_is_as_before),
         cmocka_unit_test(a_slot_serves_smaller_blocks_when_nothing_else_is_free),
         cmocka_unit_test(null_never_comes_of_a_larger_slot_that_moves),
