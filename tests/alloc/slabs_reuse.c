@@ -300,20 +300,22 @@ void a_warp_recalls_what_it_freed_of_many_words(void **state)
     for_each_proof(recalls);
 }
 
-/* Chunks of 48 bytes and of 64, in which nothing lives.  Each serves half of a warp's lanes. */
+/* Chunks of 48 bytes and of 64, in which one block each lives.  Each serves half of a warp's lanes. */
 static void shares(void)
 {
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
     struct slabs_case a = {0};
     uint64_t kinds[2];
-    void *got[SIMT_LANES];
+    void *got[SIMT_LANES], *kept[2];
     plain_options();
-    begin(2, CHUNK, CHUNK / 16, 0);
+    begin(2, 2 * CHUNK, 2 * CHUNK / 16, 0);
     for (uint32_t k = 0; k < 2; k++) {
         f.device.bytes = 64 - 16 * k;
-        uint32_t all = CHUNK / (64 - 16 * k);
+        uint32_t all = 2 * CHUNK / (64 - 16 * k);
         expect_equal(run(&promise_malloc, all).nulls, 0);
-        run(&promise_free, all);
+        f.device.turns = all; /* but for thread 0 */
+        run(&promise_sieve, all);
+        assert_ok(quarry_memory_copy(&f.target, &kept[k], f.device.block, sizeof kept[k]));
     }
     assert_ok(quarry_memory_copy(&f.target, kinds, h->kinds, sizeof kinds));
     a.block = test_memory(&f.target, sizeof got);
@@ -323,13 +325,15 @@ static void shares(void)
         uint32_t bytes = 64 - 16 * (i % 2), page = quarry_page_index(&h->pages, got[i]);
         expect(got[i]);
         expect(quarry_slabs_is_bound(kinds[page], quarry_slabs_class(h, bytes)));
-        expect_equal(((unsigned char *)got[i] - h->pages.base) % CHUNK % bytes, 0);
+        expect_equal(((unsigned char *)got[i] - h->pages.base) % (2 * CHUNK) % bytes, 0);
         for (uint32_t k = 0; k < i; k++)
             expect(got[i] != got[k]);
     }
     a.rounds = 1;
     launch_case(&slabs_shares, &a, 1, 0);
     test_memory_free(&f.target, a.block, 0);
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, kept, sizeof kept));
+    run(&promise_free, 2);
     expect_empty();
     end();
 }
@@ -399,6 +403,36 @@ void a_larger_class_serves_until_there_are_chunks(void **state)
 {
     (void)state;
     for_each_proof(serves);
+}
+
+/* A larger class serves small blocks, and then everything is freed.  As many small ones can be had as are said to fit:
+ * no slot of a larger class is taken of a chunk in which nothing lives. */
+static void empties(void)
+{
+    for (uint32_t pages = 1; pages <= 64; pages *= 4) {
+        plain_options();
+        begin(pages, 4096, pages * 256, 0);
+        f.device.bytes = 2048;
+        expect_equal(run(&promise_malloc, 2 * pages).nulls, 0);
+        run(&promise_free, 1);
+        f.device.bytes = 16;
+        expect_equal(run(&promise_malloc, 1).nulls, 0);
+        expect(classes_that_are_served() != 0);
+        run(&promise_free, 2 * pages);
+        expect_empty();
+        uint64_t fits;
+        assert_ok(quarry_heap_slots(f.heap, 16, &fits));
+        expect_equal(fits, pages * 256);
+        expect_equal(run(&promise_malloc, (uint32_t)fits).nulls, 0);
+        run(&promise_free, (uint32_t)fits);
+        end();
+    }
+}
+
+void an_empty_heap_has_all_small_slots_after_a_larger_class_served(void **state)
+{
+    (void)state;
+    for_each_proof(empties);
 }
 
 /* An eighth of the slots of a heap of many chunks is free, and nothing leads there.  So few of a warp's guesses find some,

@@ -17,6 +17,7 @@ void a_warp_gathers_slots_of_several_classes(void **state);
 void a_warp_recalls_what_it_freed_of_many_words(void **state);
 void lanes_of_a_warp_have_slots_of_several_larger_classes(void **state);
 void a_larger_class_serves_until_there_are_chunks(void **state);
+void an_empty_heap_has_all_small_slots_after_a_larger_class_served(void **state);
 void a_walk_finds_slots_of_a_larger_class(void **state);
 void blocks_in_larger_slots_are_their_owners_alone(void **state);
 void a_warp_has_a_word_as_far_as_others_have_not(void **state);

@@ -409,6 +409,24 @@ static void a_cursor_whose_chunk_was_closed_has_nothing(void **state)
     for_each_proof(closed);
 }
 
+/* A trail ends with a whole chunk: of each chunk all numbers lead somewhere, or none does. */
+static void a_trail_has_whole_chunks(void **state)
+{
+    static const uint32_t slots[] = {2, 3, 21, 64, 513, 5461, 10922, 16384, 21845, 65535};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof slots / sizeof *slots; i++)
+        for (uint32_t number = 1; number <= QUARRY_SLABS_END / slots[i] + 1u && number < 9000; number++) {
+            struct quarry_slabs_step first =
+                quarry_slabs_step_of(1u << 20, 4, 7, slots[i], 3, number * slots[i]);
+            struct quarry_slabs_step last =
+                quarry_slabs_step_of(1u << 20, 4, 7, slots[i], 3, (number + 1u) * slots[i] - 1u);
+            assert_int_equal(first.chunk, last.chunk);
+            assert_int_equal(first.more, last.more);
+            assert_int_equal(first.slot, 0);
+            assert_int_equal(last.slot, slots[i] - 1u);
+        }
+}
+
 /* The first block of each class of a new heap is in a chunk of its own: a cursor's, if there are many chunks, else the
  * first one of a trail.  All chunks serve any other size as well, when the blocks are free. */
 static void trails_of(uint32_t count)
@@ -752,6 +770,7 @@ int main(void)
         cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
         cmocka_unit_test(a_cursor_of_a_chunk_that_lives_stays),
         cmocka_unit_test(a_cursor_whose_chunk_was_closed_has_nothing),
+        cmocka_unit_test(a_trail_has_whole_chunks),
         cmocka_unit_test(first_blocks_are_on_trails),
         cmocka_unit_test(numbers_of_a_trail_are_one_warps),
         cmocka_unit_test(a_number_leads_to_its_slot_however_late),
@@ -764,6 +783,7 @@ int main(void)
         cmocka_unit_test(a_warp_recalls_what_it_freed_of_many_words),
         cmocka_unit_test(lanes_of_a_warp_have_slots_of_several_larger_classes),
         cmocka_unit_test(a_larger_class_serves_until_there_are_chunks),
+        cmocka_unit_test(an_empty_heap_has_all_small_slots_after_a_larger_class_served),
         cmocka_unit_test(a_walk_finds_slots_of_a_larger_class),
         cmocka_unit_test(blocks_in_larger_slots_are_their_owners_alone),
         cmocka_unit_test(a_warp_has_a_word_as_far_as_others_have_not),

@@ -103,13 +103,18 @@ SIMT_FN uint64_t quarry_slabs_guess(const struct quarry_slabs *h, uint32_t class
 /* Takes slots that the warp's own hints for the class lead to, of which each lane tries one; or each lane guesses.
  *   wants     lanes that want a slot
  *   guesses   whether they do
+ *   larger    whether these are for blocks of smaller classes: then none of a chunk that seems to have no live slot.
+ *             That can be closed, and has more of theirs
  * Returns the caller's place, if it wants one. */
 SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all, uint32_t class_,
-                                     uint32_t wants, int guesses)
+                                     uint32_t wants, int guesses, int larger)
 {
     uint64_t *hint = quarry_slabs_hint_of(h, class_, simt_rank(all));
     uint64_t seen = guesses ? quarry_slabs_guess(h, class_) : simt_load_u64(hint, relaxed);
-    uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, bits = 0, n = simt_popc_u32(clear);
+    uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, bits = 0, chunk = id >> h->word_log;
+    if (clear && larger && quarry_slabs_seems_vacant(h, chunk, quarry_slabs_kind(h, chunk), h->classes))
+        clear = 0;
+    uint32_t n = simt_popc_u32(clear);
     uint32_t asked = simt_popc_u32(wants), to = quarry_scan_add_u32(all, n), from = to - n;
     if (n && from < asked) {
         bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, class_, to < asked ? n : asked - from);
@@ -155,7 +160,8 @@ SIMT_NOINLINE_FN void *quarry_slabs_recall_all(const struct quarry_slabs *h, uin
     while (left) { /* one class of slots after the other: most warps need slots of one */
         uint32_t one = simt_shuffle_u32(all, of, simt_ctz_u32(left));
         uint32_t mine = left & simt_ballot(all, of == one);
-        uint64_t got = quarry_slabs_recall(h, all, one, mine, tries % QUARRY_SLABS_OWN != 0);
+        uint64_t got = quarry_slabs_recall(h, all, one, mine, tries % QUARRY_SLABS_OWN != 0,
+                                           simt_any(all, (mine >> simt_lane() & 1u) && of != size));
         if (mine >> simt_lane() & 1u)
             place = got;
         left &= simt_ballot(all, place == QUARRY_SLABS_NONE);

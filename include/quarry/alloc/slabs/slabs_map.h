@@ -363,7 +363,8 @@ SIMT_FN struct quarry_slabs_step quarry_slabs_step_of(uint32_t span, uint32_t tr
     uint32_t begins = (cursor << log << 1) + (class_ * 0x9e3779b9u >> (31u - log));
     step.chunk = simt_mulhi_u32(begins, span) + number - 1u;
     step.chunk -= step.chunk >= span ? span : 0;
-    if (at >= QUARRY_SLABS_END || number >> QUARRY_SLABS_OWNER || number > span)
+    if (at >= QUARRY_SLABS_END || (number + 1u) * slots > QUARRY_SLABS_END || number >> QUARRY_SLABS_OWNER ||
+        number > span) /* whole chunks: of the last one all numbers lead somewhere, or none does */
         step.chunk = QUARRY_NO_PAGE;
     return step;
 }
@@ -570,13 +571,15 @@ SIMT_NOINLINE_FN void quarry_slabs_end_trail(const struct quarry_slabs *h, uint3
             if (step.slot && step.chunk != QUARRY_NO_PAGE)
                 kind = simt_cas_u64(&h->kinds[chunk], QUARRY_SLABS_FRESH,
                                     quarry_slabs_next_kind(0, QUARRY_SLABS_IS_FREE, 0, 0), relaxed);
+            /* If another ends it as well, the chunk may be of another class soon: words that have one keep that. */
             if (quarry_slabs_is_step(kind, class_, step.more)) {
                 uint64_t *word = &h->words[(uint64_t)chunk * h->stride];
                 then |= (uint64_t)chunk << QUARRY_SLABS_CHUNK;
                 then += step.slot - (uint64_t)QUARRY_SLABS_PAST;
                 SIMT_ROLLED
                 for (uint32_t i = step.slot / QUARRY_SLABS_BITS; i < quarry_slabs_words(slots); i++)
-                    (void)simt_or_u64(&word[i], quarry_slabs_of(class_, 0), relaxed); /* some have none */
+                    (void)simt_cas_u64(&word[i], ~0u, quarry_slabs_of(class_, ~0u),
+                                       relaxed); /* one without */
             }
         }
         seen = now;

@@ -244,6 +244,7 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_follow(uint64_t *kinds, uint64_t *map, ui
     }
     kind = simt_shuffle_u64(all, kind, simt_ctz_u32(group));
     const int ours = step.chunk != QUARRY_NO_PAGE && quarry_slabs_is_step(kind, class_, step.more);
+    k = simt_rank(simt_ballot(all, ours) & group); /* two classes' numbers may lead to one chunk */
     if (ours &&
         (k == 0 || step.slot % QUARRY_SLABS_BITS == 0)) /* lanes that share a chunk have slots in a row */
         (void)simt_or_u64(&map[(uint64_t)step.chunk * stride + step.slot / QUARRY_SLABS_BITS],
