@@ -59,9 +59,9 @@ plant slabs 20 slabs_more.h 'who finds no chunk leaves the cursor busy, and othe
     '/if \(chunk == QUARRY_NO_PAGE\) \{/,/^    \}/s/~QUARRY_SLABS_BUSY/~(uint64_t)0/;s/i < QUARRY_SLABS_PATIENCE \&\& //'
 plant slabs 20 slabs_sweep.h 'a proof does not look at cursors' \
     's/if \(of\.end > chunks\)/if (0)/'
-plant slabs 200 slabs_sweep.h 'a proof takes a chunk that moves for one without space' \
+aim a_chunk_that_moves_is_not_missed # the test that finds these late in its seeds
+plant slabs 1200 slabs_sweep.h 'a proof takes a chunk that moves for one without space' \
     's/return QUARRY_SLABS_SAW_VACANT \| QUARRY_SLABS_SAW_MOVING;/return 0;/'
-aim a_chunk_that_moves_is_not_missed # the test that finds it late in its seeds
 plant slabs 1200 slabs_sweep.h 'a proof reads once' \
     's/plan\.kinds = 2;/plan.kinds = 1;/'
 aim '*'
@@ -101,8 +101,53 @@ plant slabs 60 slabs_more.h 'a refill fills a cursor that has slots left' \
     '/uint64_t quarry_slabs_refill\(/,/^\}/s/ \&\& next >= slots;/;/'
 plant slabs 20 slabs_more.h 'a refill does not raise how many cursors the class has reached' \
     's/if \(raise\)/if (0)/'
-plant slabs 20 slabs_more.h 'who fills a cursor does not raise how many the class has reached' \
+aim lanes_of_several_classes_have_slots_of_their_own
+plant slabs 60 slabs_more.h 'who fills a cursor does not raise how many the class has reached' \
     's/<= i\)$/<= i \&\& 0)/'
+# Trails.
+aim numbers_of_a_trail_are_one_warps
+plant slabs 60 slabs_map.h 'a trail that ends leaves its last chunk fresh' \
+    's/kind = simt_cas_u64\(&h->kinds\[chunk\], QUARRY_SLABS_FRESH,/kind = simt_cas_u64(\&h->kinds[chunk], ~(uint64_t)0,/'
+plant slabs 60 slabs_map.h 'a cursor whose trail ends takes a chunk that is not its' \
+    '/void quarry_slabs_end_trail\(/,/^\}/s/if \(quarry_slabs_is_step\(kind, class_, step\.more\)\)/if (quarry_slabs_is_bound(kind, class_))/'
+plant slabs 60 slabs_map.h 'nobody knows of the rest of a trail' \
+    's/its = quarry_slabs_is_step\(kind, .*;/its = QUARRY_NO_PAGE;/'
+plant slabs 60 slabs_slots.h 'any chunk of the class seems to be the one of a trail' \
+    '/uint64_t quarry_slabs_follow\(/,/^\}/s/quarry_slabs_is_step\(kind, class_, step\.more\)/quarry_slabs_is_bound(kind, class_)/'
+plant slabs 60 slabs_slots.h 'any chunk of the cursor seems to be the one of a trail' \
+    '/uint64_t quarry_slabs_follow\(/,/^\}/s/quarry_slabs_is_step\(kind, class_, step\.more\)/(quarry_slabs_is_bound(kind, class_) \&\& quarry_slabs_owner(kind) == cursor)/'
+plant slabs 60 slabs_slots.h 'who follows a trail gives no word its class' \
+    '/uint64_t quarry_slabs_follow\(/,/^\}/s/quarry_slabs_of\(class_, 0\)/(uint64_t)0/'
+plant slabs 60 slabs_slots.h 'lanes of a warp have the same number of a trail' \
+    's/\? at \+ simt_rank\(needs\) : 0;/? at : 0;/'
+plant slabs 60 slabs_slots.h 'what a cursor had counts as numbers of its trail' \
+    's/at = at < slots \? slots : at;/at += 0;/'
+plant slabs 60 slabs_more.h 'a warp of several classes takes numbers of a trail that nobody follows' \
+    '/uint64_t quarry_slabs_fill_each\(/,/^\}/s/if \(quarry_slabs_is_trail\(now\)\)/if (0)/'
+plant slabs 60 slabs_more.h 'a warp of several classes fills a cursor that has a trail' \
+    '/uint64_t quarry_slabs_fill_each\(/,/^\}/s/ \&\& !quarry_slabs_is_trail\(now\)\)/)/'
+plant slabs 60 slabs_more.h 'who asks takes numbers of a trail that nobody follows' \
+    '/int quarry_slabs_ask\(/,/^\}/s/if \(quarry_slabs_is_trail\(now\)\)/if (0)/'
+plant slabs 60 slabs_more.h 'who asks fills a cursor that has a trail' \
+    '/int quarry_slabs_ask\(/,/^\}/s/ \|\| quarry_slabs_is_trail\(now\)\)\)/))/'
+plant slabs 60 slabs_more.h 'trails go on when others sweep' \
+    's/i < h->trails \* h->classes; i \+=/i < 0; i +=/'
+plant slabs 60 slabs_more.h 'of a class one trail ends before others sweep' \
+    's/i < h->trails \* h->classes; i \+=/i < h->classes; i +=/'
+aim a_number_leads_to_its_slot_however_late
+plant slabs 0 slabs_map.h 'who retires a cursor forgets which chunk of a trail it was' \
+    '/void quarry_slabs_retire\(/,/^\}/s/class_, quarry_slabs_more\(kind\)\);/class_, number + 1u);/'
+plant slabs 0 slabs_map.h 'who could not close a chunk forgets which one of a trail it was' \
+    's/all \? 0 : quarry_slabs_more\(kind\)\);/all ? 0 : quarry_slabs_owner(kind) + 1u);/'
+plant slabs 0 slabs_map.h 'who holds a chunk forgets which one of a trail it was' \
+    '/int quarry_slabs_hold_at\(/,/^\}/s/class_, quarry_slabs_more\(kind\)\);/class_, 0);/'
+plant slabs 0 slabs_map.h 'a chunk of a trail that moves seems to be none' \
+    's/state == QUARRY_SLABS_IS_BOUND \|\| state == QUARRY_SLABS_IS_MOVING\);/state == QUARRY_SLABS_IS_BOUND);/'
+aim words_of_a_trail_have_a_class_before_their_slots_are_freed
+plant slabs 0 slabs_map.h 'words of the rest have no class when a trail ends' \
+    '/void quarry_slabs_end_trail\(/,/^\}/s/\(void\)simt_or_u64\(&word\[i\], quarry_slabs_of\(class_, 0\), relaxed\);/(void)word;/'
+plant slabs 0 slabs_slots.h 'who follows a trail gives one word its class' \
+    's/\(k == 0 \|\| step\.slot % QUARRY_SLABS_BITS == 0\)\)/(k == 0))/'
 # Slots that are gathered, and hints that are kept.
 aim a_warp_gathers_slots_of_several_classes
 plant slabs 0 slabs_gather.h 'who gathers has also what others have' \
@@ -121,6 +166,31 @@ plant slabs 0 slabs_slots.h 'all hints of a size are those of another' \
     's/\(157u \* class_ % 256u \* apart >> 8\)/0u * class_/'
 plant slabs 0 slabs.h 'a warp leaves one hint' \
     's/number = simt_popc_u32\(last\);/number = 0 * last;/'
+plant slabs 0 slabs.h 'who frees slots of several classes leaves one hint of each' \
+    's/numbered \&\& simt_rank\(group\) == 0\)/simt_all(all, numbered) \&\& simt_rank(group) == 0)/'
+# Slots of a larger class, for a class that has none of its own.
+aim lanes_of_a_warp_have_slots_of_several_larger_classes
+plant slabs 0 slabs_gather.h 'a larger slot is where one of its own class would be' \
+    '/void \*quarry_slabs_recall_all\(/,/^\}/s/quarry_slabs_block\(h, place, of\)/quarry_slabs_block(h, place, size)/'
+plant slabs 0 slabs_gather.h 'one larger class serves a warp' \
+    's/left \&= ~mine;/left = 0 * mine;/'
+plant slabs 0 slabs_gather.h 'nobody looks at chunks of the larger class' \
+    's/, tries % QUARRY_SLABS_OWN != 0\)/, 0)/'
+aim a_larger_class_serves_until_there_are_chunks
+plant slabs 20 slabs_more.h 'nobody tells that a larger class serves' \
+    's/now \|= larger << .*;/now |= 0;/'
+plant slabs 20 slabs_gather.h 'a larger class serves for ever' \
+    's/if \(larger \&\& quarry_slabs_seems_vacant.*/if (0)/'
+aim a_walk_finds_slots_of_a_larger_class
+plant slabs 0 slabs_more.h 'a walk does not look for slots of the larger class' \
+    's/need->of = larger;/need->of = need->class_;/'
+plant slabs 0 slabs.h 'a slot that a walk finds seems to be one of the class that was asked for' \
+    's/if \(need\.wide\)/if (0)/'
+aim blocks_in_larger_slots_are_their_owners_alone
+plant slabs 60 slabs_gather.h 'who recalls a larger slot has one where its own class would have it' \
+    '/void \*quarry_slabs_recall_all\(/,/^\}/s/quarry_slabs_block\(h, place, of\)/quarry_slabs_block(h, place, size)/'
+plant slabs 60 slabs_gather.h 'who guesses has also what others have' \
+    '/uint64_t quarry_slabs_recall\(/,/^\}/s/bits = quarry_slabs_or\(.*;/bits = quarry_slabs_lowest(clear, to < asked ? n : asked - from);/'
 aim sizes_that_change_keep_to_their_chunks
 plant slabs 0 slabs_slots.h 'classes of a warp that lie side by side have one hint' \
     's/\(class_ \+ \(warp >> h->hint_log\)\) %/(warp >> h->hint_log) %/'
@@ -142,8 +212,6 @@ plant slabs 20 slabs.h 'a large block loses its second chunk' \
 
 # NULL though something is left, with one size, and with many.
 aim null_never_comes_of_one_size_at_any_level
-plant churn 1600 slabs_sweep.h 'levels: a proof does not look at cursors' \
-    's/if \(of\.end > chunks\)/if (0)/'
 plant churn 400 slabs_sweep.h 'levels: a proof does not look at the last chunk' \
     's/\? of\.end : chunks;/? of.end : chunks - 1u;/'
 plant churn 60 slabs_sweep.h 'levels: a proof reads every other word of a chunk' \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "alloc/slabs_kernels.h"
 
+#include "alloc/stamp.h"
+
 SIMT_KERNEL(slabs_moves, struct slabs_case, a)
 {
     const struct quarry_slabs *h = &a.heap.as.slabs;
@@ -9,6 +11,8 @@ SIMT_KERNEL(slabs_moves, struct slabs_case, a)
         need.slabs = h;
         need.group = 1u;
         need.class_ = quarry_slabs_class(h, a.bytes);
+        need.place = QUARRY_SLABS_NONE;
+        quarry_slabs_end_trails(&need);
         quarry_slabs_search(&need);
         if (need.page == QUARRY_NO_PAGE)
             (void)simt_add_u32(a.wrong, 1, relaxed);
@@ -16,7 +20,10 @@ SIMT_KERNEL(slabs_moves, struct slabs_case, a)
         uint32_t group = (1u << a.threads) - 1u;
         (void)quarry_slabs_close(h, group, 0, simt_shuffle_u64(group, quarry_slabs_kind(h, 0), 0));
     } else if (simt_block() == 0 && simt_lane() == a.threads && a.threads == 0) {
-        quarry_slabs_retire(h, 0);
+        if (quarry_slabs_is_trail(simt_load_u64(&h->cursor[0], relaxed)))
+            quarry_slabs_end_trail(h, 0);
+        else
+            quarry_slabs_retire(h, 0);
     }
 }
 
@@ -206,16 +213,54 @@ SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
     const uint32_t all = SIMT_LANES * QUARRY_SLABS_BITS, warp = simt_thread() / SIMT_LANES;
     for (uint32_t k = 0; k < 2u; k++) {
         uint32_t class_ = quarry_slabs_class(h, 128u << k), across = QUARRY_SLABS_BITS * simt_lane() + warp;
-        void **mine = &a.block[k * all + (a.rounds % 3u ? across : simt_thread())];
+        uint32_t of = a.full && a.rounds == 1 && simt_lane() == SIMT_LANES - 1u ? 1u - k : k;
+        void **mine = &a.block[of * all + (a.rounds % 3u ? across : simt_thread())];
         if (a.rounds == 0) {
             *mine = quarry_malloc(a.heap, 128u << k);
             (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
         } else if (a.rounds == 2) {
-            *mine = quarry_slabs_gather(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+            *mine = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, SIMT_NULL);
             if (*mine)
                 (void)simt_add_u64(a.cursor, 1, relaxed);
         } else {
             quarry_free(a.heap, *mine);
+        }
+    }
+}
+
+SIMT_KERNEL(slabs_shares, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    uint32_t class_ = quarry_slabs_class(h, 16u + 16u * (simt_lane() & 1u));
+    uint32_t larger = quarry_slabs_class(h, 64u - 16u * (simt_lane() & 1u));
+    if (a.rounds)
+        quarry_free(a.heap, a.block[simt_lane()]);
+    else if (simt_lane() < 2u)
+        simt_store_u32(&h->spread[class_], QUARRY_SLABS_BARREN | larger << QUARRY_SLABS_LARGER, relaxed);
+    simt_sync(SIMT_ALL_LANES);
+    if (!a.rounds)
+        a.block[simt_lane()] = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+}
+
+SIMT_KERNEL(slabs_serves, struct slabs_case, a)
+{
+    uint32_t *block[2], words[2], stamp = 2u * simt_thread() + 1u;
+    for (uint32_t i = 0; i < a.rounds; i++) {
+        for (uint32_t k = 0; k < 2; k++) {
+            if (!a.full) /* then all lanes ask together, and so do a walk */
+                simt_sync(SIMT_ALL_LANES);
+            words[k] = 4u * (1u + (quarry_mix_u32(stamp + k + (i << 20)) >> 16) % a.threads);
+            block[k] = (uint32_t *)quarry_malloc(a.heap, 4u * words[k]);
+            if (!block[k] && !a.full)
+                (void)simt_add_u32(a.wrong, 1, relaxed);
+            for (uint32_t w = 0; block[k] && w < words[k]; w++)
+                block[k][w] = stamp + k;
+        }
+        for (uint32_t k = 0; k < 2; k++) {
+            for (uint32_t w = 0; block[k] && w < words[k]; w++)
+                if (block[k][w] != stamp + k)
+                    (void)simt_add_u32(a.wrong, 1, relaxed);
+            quarry_free(a.heap, block[k]);
         }
     }
 }
@@ -232,6 +277,87 @@ SIMT_KERNEL(slabs_changes, struct slabs_case, a)
         if (!*mine)
             (void)simt_add_u32(a.wrong, 1, relaxed);
     }
+}
+
+/* Block 0 ends trails, one after the other. */
+SIMT_FN void slabs_ends(const struct slabs_case *a)
+{
+    const struct quarry_slabs *h = &a->heap.as.slabs;
+    struct quarry_random r = quarry_random_start();
+    for (uint32_t i = 0; i < a->rounds; i++) {
+        for (uint32_t wait = quarry_random_below(&r, 32); wait > 0; wait--)
+            simt_backoff();
+        uint32_t class_ = quarry_slabs_class(h, a->bytes * (1u + quarry_random_below(&r, a->threads)));
+        quarry_slabs_end_trail(h, quarry_slabs_cursor(h, class_, quarry_random_below(&r, h->trails)));
+    }
+}
+
+SIMT_KERNEL(slabs_trails, struct slabs_case, a)
+{
+    const uint32_t size = a.full ? simt_lane() : simt_block();
+    void *block[3] = {SIMT_NULL, SIMT_NULL, SIMT_NULL};
+    uint64_t bytes[3] = {0, 0, 0};
+    if (simt_block() == 0) {
+        if (simt_lane() == 0)
+            slabs_ends(&a);
+        return;
+    }
+    if (!(a.lanes >> simt_lane() & 1u))
+        return;
+    for (uint32_t i = 0; i < a.rounds + 3u; i++) {
+        uint32_t k = i % 3u, stamp = 3u * simt_thread() + k, drawn = quarry_mix_u32(stamp + (i << 20)) >> 16;
+        if (block[k]) {
+            if (!stamp_is_there(block[k], bytes[k], stamp))
+                (void)simt_add_u32(a.wrong, 1, relaxed);
+            quarry_free(a.heap, block[k]);
+            block[k] = SIMT_NULL;
+        }
+        if (i >= a.rounds)
+            continue;
+        bytes[k] = a.bytes * (1u + size % a.threads);
+        if (drawn % 32u == 0) /* a large block, of one chunk or of two */
+            bytes[k] = (1u + (drawn >> 5 & 1u)) * a.heap.as.slabs.pages.page_bytes;
+        block[k] = quarry_malloc(a.heap, bytes[k]);
+        if (block[k])
+            stamp_write(block[k], bytes[k], stamp);
+    }
+}
+
+/* The place that a number of the class's first trail leads to. */
+SIMT_FN uint64_t slabs_follow(const struct quarry_slabs *h, uint32_t class_, uint32_t at)
+{
+    return quarry_slabs_follow(h->kinds + h->bound, h->words + (uint64_t)h->bound * h->stride,
+                               h->pages.count - h->bound, h->stride, h->trails, 1u, class_,
+                               quarry_slabs_slots(h, class_), 0, at);
+}
+
+SIMT_KERNEL(slabs_late, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    const uint32_t class_ = quarry_slabs_class(h, a.bytes), index = quarry_slabs_cursor(h, class_, 0);
+    uint32_t got, at;
+    uint64_t place[3];
+    if (simt_thread() != 0)
+        return;
+    (void)quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), 4, &got, &at);
+    at &= QUARRY_SLABS_NEXT;
+    const uint64_t first = slabs_follow(h, class_, at + 3u) - 3u; /* this binds the chunk */
+    const uint32_t chunk = (uint32_t)(first >> 16);
+    quarry_slabs_end_trail(h, index);
+    quarry_slabs_retire(h, index);
+    place[0] = slabs_follow(h, class_, at);
+    (void)quarry_slabs_close(h, 1u, chunk, quarry_slabs_kind(h, chunk));
+    place[1] = slabs_follow(h, class_, at + 1u);
+    uint64_t kind = quarry_slabs_kind(h, chunk);
+    (void)quarry_slabs_hold(h, chunk, kind, class_);
+    place[2] = slabs_follow(h, class_, at + 2u);
+    quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, quarry_slabs_more(kind));
+    for (uint32_t i = 0; i < 3u; i++) {
+        if (place[i] != first + i)
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+    }
+    for (uint32_t i = 0; i < 4u; i++)
+        quarry_free(a.heap, quarry_slabs_block(h, first + i, class_));
 }
 
 SIMT_KERNEL(slabs_full, struct slabs_case, a)
@@ -292,8 +418,8 @@ SIMT_KERNEL(slabs_refills, struct slabs_case, a)
         do {
             simt_backoff();
             uint64_t kind = quarry_slabs_kind(h, 0);
-            if (simt_any(3u,
-                         kind != 0 && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)) { /* it was closed */
+            if (simt_any(3u, kind != QUARRY_SLABS_FRESH &&
+                                 quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)) { /* it was closed */
                 (void)simt_add_u32(a.wrong, 0,
                                    relaxed); /* in mode weak it has not waited, and may see what is old */
                 place = slabs_refill(h, 32);
@@ -335,7 +461,7 @@ SIMT_KERNEL(slabs_rests, struct slabs_case, a)
             simt_backoff();
             kind = quarry_slabs_kind(h, 0);
             (void)simt_add_u32(a.wrong, 0, relaxed); /* as in slabs_refills */
-            if (simt_any(3u, kind != 0 && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE))
+            if (simt_any(3u, kind != QUARRY_SLABS_FRESH && quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE))
                 place = slabs_refill(h, 32);
         } while (simt_any(3u, place == QUARRY_SLABS_NONE));
         if (simt_lane() == 0)

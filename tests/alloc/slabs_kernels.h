@@ -8,17 +8,19 @@
 struct slabs_case {
     struct quarry_handle heap;
     uint32_t *wrong;
-    uint64_t bytes; /* that are looked for */
+    uint64_t bytes; /* that are looked for; of slabs_trails: the smallest size */
     /* Live blocks: of slabs_together and slabs_touches of chunk 0; of slabs_passes its only ones, in two words. */
     void *last[2];
     uint32_t fence; /* of slabs_borrows: who frees and then takes puts a fence between */
     uint32_t
-        threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left; of slabs_words: how many blocks there are; of slabs_classes:
-                       * how many sizes there are */
+        threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left; of slabs_words: how many blocks there are; of slabs_classes, slabs_serves
+                       * and slabs_trails: how many sizes there are */
+    uint32_t full;    /* of slabs_serves: there may be no slot left; and of slabs_recalls and slabs_trails */
+    uint32_t lanes;   /* of slabs_trails: those that take blocks */
     uint64_t *cursor; /* of slabs_adds; of slabs_recalls: how many blocks were gathered */
-    void **block;     /* of slabs_gathers, slabs_recalls and slabs_changes: one for each thread */
+    void **block; /* of slabs_gathers, slabs_shares, slabs_recalls and slabs_changes: one for each thread */
     uint32_t
-        rounds; /* of slabs_gathers and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows, slabs_classes and slabs_words */
+        rounds; /* of slabs_gathers, slabs_shares and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows, slabs_classes, slabs_serves, slabs_words and slabs_trails */
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
@@ -55,11 +57,29 @@ SIMT_KERNEL_DECLARE(slabs_words);
 SIMT_KERNEL_DECLARE(slabs_gathers);
 
 /* Round 0: each of 32 warps takes a word of 128 bytes, and one of 256.  1: each frees a block of each of all words.  2: it
- * gathers as many again.  3: all are freed.  The classes seem barren. */
+ * gathers as many again.  3: all are freed.  The classes seem barren.  With a.full the last lane
+ * frees blocks of the other size than the rest of its warp. */
 SIMT_KERNEL_DECLARE(slabs_recalls);
+
+/* A warp whose lanes want blocks of 16 and of 32 bytes in turn, as if the class of 64 bytes served the one, and that of 48
+ * the other; in the second round it frees what it got. */
+SIMT_KERNEL_DECLARE(slabs_shares);
+
+/* Each thread takes two blocks at a time, fills them, and finds them so before it frees them, so often.  Their sizes are
+ * drawn from the first multiples of 16 bytes, as many as a.threads.  None is NULL, unless a.full. */
+SIMT_KERNEL_DECLARE(slabs_serves);
 
 /* Each thread frees its block, if it has one, or else takes one of 16 to 512 bytes, which it draws for the round. */
 SIMT_KERNEL_DECLARE(slabs_changes);
+
+/* Each thread takes blocks, three at a time, fills them, and finds them so before it frees them; so often.  Their sizes
+ * are multiples of the smallest one, one for each warp; with a.full one for each lane.  A few blocks are large.
+ * Meanwhile block 0 ends trails of these sizes. */
+SIMT_KERNEL_DECLARE(slabs_trails);
+
+/* In a new heap one thread has four numbers of a trail.  It follows the last one.  The trail ends, its cursor gives back
+ * what it has, somebody tries to close the chunk, and somebody holds it: after each it follows another number. */
+SIMT_KERNEL_DECLARE(slabs_late);
 
 /* Each part of a sweep about the bytes sees nothing that fits. */
 SIMT_KERNEL_DECLARE(slabs_full);

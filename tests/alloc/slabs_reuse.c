@@ -18,6 +18,17 @@ void launch_case(const struct simt_kernel *kernel, struct slabs_case *a, uint32_
     test_memory_free(&f.target, a->wrong, 0);
 }
 
+void end_trails(void)
+{
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    uint64_t cursors = (uint64_t)h->classes * h->cursors, *past = malloc(cursors * sizeof *past);
+    assert_non_null(past);
+    for (uint64_t i = 0; i < cursors; i++)
+        past[i] = QUARRY_SLABS_PAST;
+    assert_ok(quarry_memory_copy(&f.target, h->cursor, past, cursors * sizeof *past));
+    free(past);
+}
+
 uint32_t chunks_that_are(enum quarry_slabs_state kind)
 {
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
@@ -120,8 +131,8 @@ void null_never_comes_of_a_larger_slot_that_moves(void **state)
 static void forget_hints(void)
 {
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    static const uint64_t none[64];
-    assert_in_range(h->hints, 1, 64);
+    static const uint64_t none[1024];
+    assert_in_range(h->hints, 1, 1024);
     assert_ok(quarry_memory_copy(&f.target, h->hint, none, h->hints * sizeof *none));
 }
 
@@ -172,13 +183,19 @@ static void classes(void)
     static const uint32_t counts[] = {40, 480, 40, 1100};
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 2; seed++) {
         struct slabs_case a = {0};
+        char note[40];
         plain_options();
+        snprintf(note, sizeof note, ", seed %llu", (unsigned long long)seed);
+        f.note = note;
         begin(counts[seed % 4], CHUNK, SIMT_LANES, 0);
+        if (seed / 4 % 2 && f.device.heap.as.slabs.bound == 0) /* else trails have slots for a while */
+            end_trails();
         a.threads = seed % 3 ? 4 : 7;
         a.rounds = 2;
         launch_case(&slabs_classes, &a, seed % 8 == 1 || seed % 8 == 3 ? 8 : 3, seed);
         expect_empty();
         end();
+        f.note = NULL;
     }
 }
 
@@ -200,6 +217,7 @@ static void gathers_of(const uint32_t blocks[2], int known)
     uint32_t n = 0;
     plain_options();
     begin(2, CHUNK, CHUNK / 16, 0);
+    end_trails();
     for (uint32_t k = 0; k < 2; k++) {
         f.device.bytes = 16 << k;
         expect_equal(run(&promise_malloc, blocks[k]).nulls, 0);
@@ -248,14 +266,16 @@ void a_warp_gathers_slots_of_several_classes(void **state)
 }
 
 /* Warps free slots of many words of two classes, and have most of them again in one step.  The hints of the one class must
- * not be those of the other. */
-static void recalls(void)
+ * not be those of the other.
+ *   mixed   a lane frees slots of the other class than its warp */
+static void recalls_of(int mixed)
 {
     const uint32_t blocks = 2 * SIMT_LANES * QUARRY_SLABS_BITS;
     struct slabs_case a = {0};
     uint64_t got;
     plain_options();
     begin(256, 1u << 18, 1, 0);
+    a.full = (uint32_t)mixed;
     a.block = test_memory(&f.target, blocks * sizeof *a.block);
     a.cursor = test_memory(&f.target, sizeof *a.cursor);
     for (a.rounds = 0; a.rounds < 4; a.rounds++)
@@ -268,10 +288,227 @@ static void recalls(void)
     end();
 }
 
+static void recalls(void)
+{
+    recalls_of(0);
+    recalls_of(1);
+}
+
 void a_warp_recalls_what_it_freed_of_many_words(void **state)
 {
     (void)state;
     for_each_proof(recalls);
+}
+
+/* Chunks of 48 bytes and of 64, in which one block each lives.  Each serves half of a warp's lanes. */
+static void shares(void)
+{
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    struct slabs_case a = {0};
+    uint64_t kinds[2];
+    void *got[SIMT_LANES], *kept[2];
+    plain_options();
+    begin(2, 2 * CHUNK, 2 * CHUNK / 16, 0);
+    for (uint32_t k = 0; k < 2; k++) {
+        f.device.bytes = 64 - 16 * k;
+        uint32_t all = 2 * CHUNK / (64 - 16 * k);
+        expect_equal(run(&promise_malloc, all).nulls, 0);
+        f.device.turns = all; /* but for thread 0 */
+        run(&promise_sieve, all);
+        assert_ok(quarry_memory_copy(&f.target, &kept[k], f.device.block, sizeof kept[k]));
+    }
+    assert_ok(quarry_memory_copy(&f.target, kinds, h->kinds, sizeof kinds));
+    a.block = test_memory(&f.target, sizeof got);
+    launch_case(&slabs_shares, &a, 1, 0);
+    assert_ok(quarry_memory_copy(&f.target, got, a.block, sizeof got));
+    for (uint32_t i = 0; i < SIMT_LANES; i++) {
+        uint32_t bytes = 64 - 16 * (i % 2), page = quarry_page_index(&h->pages, got[i]);
+        expect(got[i]);
+        expect(quarry_slabs_is_bound(kinds[page], quarry_slabs_class(h, bytes)));
+        expect_equal(((unsigned char *)got[i] - h->pages.base) % (2 * CHUNK) % bytes, 0);
+        for (uint32_t k = 0; k < i; k++)
+            expect(got[i] != got[k]);
+    }
+    a.rounds = 1;
+    launch_case(&slabs_shares, &a, 1, 0);
+    test_memory_free(&f.target, a.block, 0);
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, kept, sizeof kept));
+    run(&promise_free, 2);
+    expect_empty();
+    end();
+}
+
+void lanes_of_a_warp_have_slots_of_several_larger_classes(void **state)
+{
+    (void)state;
+    for_each_proof(shares);
+}
+
+/* Classes whose blocks had to be slots of larger classes. */
+static uint32_t classes_that_are_served(void)
+{
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    uint32_t spread[256], n = 0;
+    assert_in_range(h->classes, 1, 255);
+    assert_ok(quarry_memory_copy(&f.target, spread, h->spread, h->classes * sizeof *spread));
+    for (uint32_t i = 0; i < h->classes; i++)
+        n += quarry_slabs_larger(spread[i]) != 0;
+    return n;
+}
+
+/* Turns of sweeps that there have been. */
+static uint64_t turns(void)
+{
+    uint64_t state;
+    assert_ok(quarry_memory_copy(&f.target, &state, &f.device.heap.as.slabs.sweep->state, sizeof state));
+    return state & ~QUARRY_SWEEP_SCRATCH;
+}
+
+/* All chunks have slots of 256 bytes, half of which are free, some in each.  Smaller blocks, of one size or of eight, have
+ * these: after each of their classes has learned so from a sweep, without one.  Then all others are freed, and the classes
+ * have chunks of their own. */
+static void serves(void)
+{
+    enum { CHUNKS = 32, BYTES = 256, EACH = 16, ALL = CHUNKS * EACH };
+    for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
+        struct slabs_case a = {0};
+        plain_options();
+        begin(CHUNKS, EACH * BYTES, ALL + 1, 0);
+        f.device.bytes = BYTES;
+        expect_equal(run(&promise_malloc, ALL + 1).nulls, 1);
+        f.device.turns = 2;
+        run(&promise_sieve, ALL + 1);
+        a.threads = seed % 2 ? 8 : 1;
+        a.rounds = 8;
+        launch_case(&slabs_serves, &a, 2, seed);
+        expect_equal(classes_that_are_served(), a.threads);
+        const uint64_t before = turns();
+        for (uint32_t again = 0; again < 3; again++)
+            launch_case(&slabs_serves, &a, 2, seed ? seed + 1000 * (again + 1) : 0);
+        /* In a schedule lanes may come one by one.  Such a lane looks at few words: then it may have to sweep. */
+        expect(turns() - before <= (seed ? 8 : 0));
+        expect_equal(classes_that_are_served(), a.threads);
+        run(&promise_verify, ALL + 1);
+        run(&promise_free, ALL + 1);
+        for (uint32_t tries = 0; classes_that_are_served(); tries++) {
+            expect(tries < 1000);
+            launch_case(&slabs_serves, &a, 2, seed ? seed + tries : 0);
+        }
+        expect_empty();
+        end();
+    }
+}
+
+void a_larger_class_serves_until_there_are_chunks(void **state)
+{
+    (void)state;
+    for_each_proof(serves);
+}
+
+/* A larger class serves small blocks, and then everything is freed.  As many small ones can be had as are said to fit:
+ * no slot of a larger class is taken of a chunk in which nothing lives. */
+static void empties(void)
+{
+    for (uint32_t pages = 1; pages <= 64; pages *= 4) {
+        plain_options();
+        begin(pages, 4096, pages * 256, 0);
+        f.device.bytes = 2048;
+        expect_equal(run(&promise_malloc, 2 * pages).nulls, 0);
+        run(&promise_free, 1);
+        f.device.bytes = 16;
+        expect_equal(run(&promise_malloc, 1).nulls, 0);
+        expect(classes_that_are_served() != 0);
+        run(&promise_free, 2 * pages);
+        expect_empty();
+        uint64_t fits;
+        assert_ok(quarry_heap_slots(f.heap, 16, &fits));
+        expect_equal(fits, pages * 256);
+        expect_equal(run(&promise_malloc, (uint32_t)fits).nulls, 0);
+        run(&promise_free, (uint32_t)fits);
+        end();
+    }
+}
+
+void an_empty_heap_has_all_small_slots_after_a_larger_class_served(void **state)
+{
+    (void)state;
+    for_each_proof(empties);
+}
+
+/* An eighth of the slots of a heap of many chunks is free, and nothing leads there.  So few of a warp's guesses find some,
+ * and a walk finds the others, without a sweep.  Small blocks that have these don't touch what lives beside them. */
+static void walks(void)
+{
+    enum { CHUNKS = 512, BYTES = 256, ALL = CHUNKS * CHUNK / BYTES };
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    struct slabs_case a = {0};
+    uint64_t before = 0;
+    plain_options();
+    begin(CHUNKS, CHUNK, ALL + 1, 0);
+    end_trails(); /* so what is free lies all over the heap */
+    f.device.bytes = BYTES;
+    expect_equal(run(&promise_malloc, ALL + 1).nulls, 1);
+    f.device.turns = ALL; /* all of these lanes free theirs, but for thread 0: so some are free everywhere */
+    f.device.lanes = 0x01010101u;
+    run(&promise_sieve, ALL);
+    f.device.lanes = SIMT_ALL_LANES;
+    a.threads = a.rounds = 1;
+    for (uint32_t again = 0; again < 20;
+         again++) { /* without a seed: else lanes may come one by one, and walk alone */
+        uint32_t *known = calloc(h->knows, sizeof *known);
+        assert_non_null(known);
+        forget_hints();
+        assert_ok(quarry_memory_copy(&f.target, &h->known[quarry_slabs_class(h, BYTES) * h->knows], known,
+                                     h->knows * sizeof *known));
+        free(known);
+        launch_case(&slabs_serves, &a, 1, 0);
+        before = again == 0 ? turns() : before;
+        run(&promise_verify, ALL + 1);
+    }
+    expect_equal(turns(), before);
+    run(&promise_free, ALL + 1);
+    expect_empty();
+    end();
+}
+
+void a_walk_finds_slots_of_a_larger_class(void **state)
+{
+    (void)state;
+    for_each_proof(walks);
+}
+
+/* Chunks of two sizes of slots, of which some are free, and hardly more than are asked for.  Blocks of up to the larger
+ * size hold what was written there, and so do those that have lived before. */
+static void full(void)
+{
+    enum { CHUNKS = 12, BYTES = 256, EACH = 16, ALL = CHUNKS * EACH, THREADS = ALL + ALL / 4 + 1 };
+    for (uint64_t seed = 0; seed <= seeds(SEEDS) * 2; seed++) {
+        struct slabs_case a = {0};
+        plain_options();
+        begin(CHUNKS, EACH * BYTES, THREADS, 0);
+        f.device.bytes = 128;
+        run(&promise_malloc, ALL / 2);
+        f.device.bytes = BYTES;
+        run(&promise_malloc, THREADS);
+        f.device.turns = 2 + (uint32_t)seed % 3;
+        run(&promise_sieve, THREADS);
+        a.threads = 1 + seed % 4 * 5;
+        a.rounds = 4;
+        a.full = 1;
+        launch_case(&slabs_serves, &a, 4, seed);
+        run(&promise_verify, THREADS);
+        launch_case(&slabs_serves, &a, 3, seed ? seed + 1000 : 0);
+        run(&promise_verify, THREADS);
+        run(&promise_free, THREADS);
+        expect_empty();
+        end();
+    }
+}
+
+void blocks_in_larger_slots_are_their_owners_alone(void **state)
+{
+    (void)state;
+    for_each_proof(full);
 }
 
 /* A warp's hint names a whole clear word, of which others have the first slots meanwhile.  The warp has the rest of the

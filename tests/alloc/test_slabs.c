@@ -145,15 +145,17 @@ static void a_heap_that_is_too_small_loses_nothing(void **state)
 }
 
 /* One chunk, with so many blocks of 16 bytes. */
-static void one_chunk(uint32_t blocks)
+static void one_chunk(uint32_t blocks, int trails)
 {
     plain_options();
     begin(1, CHUNK, CHUNK / 16, 0);
+    if (!trails)
+        end_trails();
     f.device.bytes = 16;
     expect_equal(run(&promise_malloc, blocks).nulls, 0);
 }
 
-/* The only chunk goes from one class to free, or from a cursor to all, while somebody looks for that. */
+/* The only chunk goes from one class to free, or from a cursor or a trail to all, while somebody looks for that. */
 static void moves(void)
 {
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 20; seed++) {
@@ -161,7 +163,7 @@ static void moves(void)
         uint32_t blocks = seed / 6 % 2 ? CHUNK / 16 : 20; /* all that the cursor has, or some */
         a.threads = blocks == CHUNK / 16 ? 2 : 0;
         a.bytes = a.threads ? 32 : 16;
-        one_chunk(blocks);
+        one_chunk(blocks, seed / 12 % 2 == 0);
         if (a.threads)
             run(&promise_free, blocks);
         launch_case(&slabs_moves, &a, 2, seed);
@@ -194,7 +196,7 @@ static void passes(void)
 {
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++) {
         struct slabs_case a = {0};
-        one_chunk(CHUNK / 16);
+        one_chunk(CHUNK / 16, 0);
         pick(&a, 40);
         run(&promise_free, CHUNK / 16);
         a.bytes = CHUNK;
@@ -217,6 +219,7 @@ static void hand_on(const struct simt_kernel *kernel)
         struct slabs_case a = {0};
         plain_options();
         begin(1, 2 * CHUNK, 1, 0);
+        end_trails();
         launch_case(kernel, &a, 3, seed);
         if (quarry_heap_check(f.heap) != QUARRY_OK)
             fail_msg("%s, seed %llu: %s", naming(), (unsigned long long)seed, quarry_error_detail());
@@ -253,7 +256,7 @@ static void together(void)
 {
     for (uint64_t seed = 1; seed <= seeds(SEEDS); seed++) {
         struct slabs_case a = {0};
-        one_chunk(CHUNK / 16);
+        one_chunk(CHUNK / 16, 0);
         pick(&a, 6);
         a.bytes = 16;
         a.rounds = 2;
@@ -274,7 +277,7 @@ static void who_frees_with_others_has_freed(void **state)
 static void touches(void)
 {
     struct slabs_case a = {0};
-    one_chunk(CHUNK / 16);
+    one_chunk(CHUNK / 16, 0);
     pick(&a, 40);
     a.bytes = 16;
     a.rounds = 3;
@@ -305,7 +308,7 @@ static void asks(uint64_t seed)
 
 static void adds(void)
 {
-    one_chunk(CHUNK / 16);
+    one_chunk(CHUNK / 16, 0);
     for (uint64_t seed = 1; seed <= seeds(SEEDS) * 10; seed++)
         asks(seed);
     end();
@@ -326,6 +329,7 @@ static void lives(void)
     uint64_t cursor;
     plain_options();
     begin(4, chunk, 4 * all, 0);
+    end_trails();
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
     const uint64_t *mine = &h->cursor[quarry_slabs_class(h, bytes)];
     f.device.bytes = bytes;
@@ -352,7 +356,7 @@ static void a_cursor_begins_another_life_with_each_chunk(void **state)
 static void leaves(void)
 {
     uint64_t cursor, fits;
-    one_chunk(20);
+    one_chunk(20, 0);
     f.device.bytes = 32;
     expect_equal(run(&promise_malloc, 21).nulls, 1);
     assert_ok(quarry_memory_copy(&f.target, &cursor, f.device.heap.as.slabs.cursor, sizeof cursor));
@@ -381,7 +385,7 @@ static void closed(void)
     const uint64_t nothing = QUARRY_SLABS_PAST;
     uint64_t empty[2];
     struct slabs_case a = {0};
-    one_chunk(20);
+    one_chunk(20, 0);
     run(&promise_free, 20);
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
     for (uint32_t i = 0; i < 2; i++)
@@ -405,25 +409,55 @@ static void a_cursor_whose_chunk_was_closed_has_nothing(void **state)
     for_each_proof(closed);
 }
 
-/* A new heap of many chunks has some at the first cursors of each class, an eighth of all at most: the first mallocs need
- * not look for any.  They serve any other size as well.  A heap of fewer chunks has none. */
-static void begins_with(uint32_t count)
+/* A trail ends with a whole chunk: of each chunk all numbers lead somewhere, or none does. */
+static void a_trail_has_whole_chunks(void **state)
+{
+    static const uint32_t slots[] = {2, 3, 21, 64, 513, 5461, 10922, 16384, 21845, 65535};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof slots / sizeof *slots; i++)
+        for (uint32_t number = 1; number <= QUARRY_SLABS_END / slots[i] + 1u && number < 9000; number++) {
+            struct quarry_slabs_step first =
+                quarry_slabs_step_of(1u << 20, 4, 7, slots[i], 3, number * slots[i]);
+            struct quarry_slabs_step last =
+                quarry_slabs_step_of(1u << 20, 4, 7, slots[i], 3, (number + 1u) * slots[i] - 1u);
+            assert_int_equal(first.chunk, last.chunk);
+            assert_int_equal(first.more, last.more);
+            assert_int_equal(first.slot, 0);
+            assert_int_equal(last.slot, slots[i] - 1u);
+        }
+}
+
+/* The first block of each class of a new heap is in a chunk of its own: a cursor's, if there are many chunks, else the
+ * first one of a trail.  All chunks serve any other size as well, when the blocks are free. */
+static void trails_of(uint32_t count)
 {
     plain_options();
-    begin(count, CHUNK, SIMT_LANES, 0);
+    begin(count, CHUNK, CHUNK, 0);
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    uint32_t bound = chunks_that_are(QUARRY_SLABS_IS_BOUND);
-    expect_equal(bound, count < QUARRY_SLABS_MANY ? 0 : count / 8u / h->classes * h->classes);
+    const uint32_t bound = count < QUARRY_SLABS_MANY ? 0 : h->trails * h->classes;
+    expect_equal(h->bound, bound);
+    expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), bound);
     expect_equal(statistics().largest_free_bytes, (uint64_t)count * CHUNK);
-    for (uint32_t class_ = 0; bound && class_ < h->classes; class_++) {
-        uint64_t cursor;
-        f.device.bytes = (uint64_t)quarry_slabs_units(h, class_) << h->unit_log;
+    for (uint32_t class_ = 0; class_ < h->classes; class_++) {
+        uint32_t units = quarry_slabs_units(h, class_), slots = quarry_divide_u32(h->units, units);
+        struct quarry_slabs_step step =
+            quarry_slabs_step_of(count - bound, h->trails, class_, slots, 0, slots);
+        uint64_t cursor, kind;
+        f.device.bytes = (uint64_t)units << h->unit_log;
         expect_equal(run(&promise_malloc, 1).nulls, 0);
         assert_ok(quarry_memory_copy(&f.target, &cursor, &h->cursor[class_], sizeof cursor));
-        expect_equal(cursor, (uint64_t)(class_ * (bound / h->classes)) << QUARRY_SLABS_CHUNK | 1u);
+        assert_ok(quarry_memory_copy(&f.target, &kind, &h->kinds[bound + step.chunk], sizeof kind));
+        expect_equal(quarry_slabs_is_trail(cursor), 1);
+        expect_equal(quarry_slabs_next(cursor), bound ? 1 : slots + 1u);
+        expect_equal(quarry_slabs_is_step(kind, class_, step.more), !bound);
+        expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), bound ? bound : class_ + 1u);
         run(&promise_free, 1);
     }
-    expect_equal(chunks_that_are(QUARRY_SLABS_IS_BOUND), bound);
+    f.device.bytes = 16; /* more than its cursors' chunks have */
+    expect_equal(run(&promise_malloc, CHUNK).nulls, 0);
+    if (quarry_heap_check(f.heap) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+    run(&promise_free, CHUNK);
     f.device.bytes = (uint64_t)count * CHUNK;
     expect_equal(run(&promise_malloc, 1).nulls, 0);
     run(&promise_free, 1);
@@ -431,17 +465,125 @@ static void begins_with(uint32_t count)
     end();
 }
 
-static void begins(void)
+static void trails(void)
 {
-    begins_with(QUARRY_SLABS_MANY - 1u);
-    begins_with(QUARRY_SLABS_MANY);
-    begins_with(2 * QUARRY_SLABS_MANY);
+    trails_of(QUARRY_SLABS_MANY - 1u);
+    trails_of(QUARRY_SLABS_MANY);
+    trails_of(2 * QUARRY_SLABS_MANY);
 }
 
-static void a_new_heap_of_many_chunks_has_some_at_its_cursors(void **state)
+static void first_blocks_are_on_trails(void **state)
 {
     (void)state;
-    for_each_proof(begins);
+    for_each_proof(trails);
+}
+
+/* Heaps of few chunks, and one whose cursors have chunks before their trails.  Some have one trail for each size, and
+ * chunks of several words; the others have several trails, and chunks of eight slots. */
+static const struct {
+    uint32_t count, units, unit;
+} trail_heaps[] = {{5, 64, 16}, {12, 64, 16}, {6, 128, 16}, {40, 64, 16},
+                   {9, 8, 64},  {64, 8, 64},  {128, 8, 64}, {1024, 8, 64}};
+
+/* All of the heap can be had, in so many blocks of that size, and nothing else. */
+static void expect_all(uint64_t bytes, uint32_t blocks)
+{
+    f.device.bytes = bytes;
+    expect_equal(run(&promise_malloc, blocks).nulls, 0);
+    expect_equal(slots(bytes), 0);
+    run(&promise_verify, blocks);
+    run(&promise_free, blocks);
+    expect_empty();
+}
+
+/* Warps of two sizes or three take numbers of trails that meet each other, and large blocks.  Trails end while others
+ * have numbers.  Some do so twice: the second time most trails have ended. */
+static void numbered(void)
+{
+    for (uint64_t seed = 1; seed <= seeds(SEEDS) * 4; seed++) {
+        const uint32_t n = seed % 64 == 0 ? 7 : (uint32_t)(seed % 7), count = trail_heaps[n].count;
+        const uint32_t all = count * trail_heaps[n].units;
+        struct slabs_case a = {0};
+        char note[40];
+        plain_options();
+        snprintf(note, sizeof note, ", seed %llu", (unsigned long long)seed);
+        f.note = note;
+        f.alignment = trail_heaps[n].unit;
+        begin(count, (uint64_t)trail_heaps[n].units * trail_heaps[n].unit, all, 0);
+        f.alignment = 0;
+        a.bytes = trail_heaps[n].unit;
+        a.threads = 2 + (uint32_t)(seed / 7 % 2);
+        a.full = seed / 14 % 3 == 0;
+        a.lanes = seed / 7 % 5 == 0 ? 0x11111111u : seed / 7 % 5 == 1 ? 0x0fffff0fu : SIMT_ALL_LANES;
+        a.rounds = 6;
+        for (uint32_t again = 0; again < 1 + seed % 2; again++) {
+            launch_case(&slabs_trails, &a, n == 7 ? 9 : 5, seed + 100000 * again);
+            expect_empty();
+        }
+        if (quarry_heap_check(f.heap) != QUARRY_OK)
+            fail_msg("%s: %s", naming(), quarry_error_detail());
+        expect_all(f.about.page_bytes, count); /* first: until then slots of larger sizes may serve */
+        expect_all(a.bytes, all);
+        end();
+        f.note = NULL;
+    }
+}
+
+static void numbers_of_a_trail_are_one_warps(void **state)
+{
+    (void)state;
+    for_each_proof(numbered);
+}
+
+/* Nothing lives, and no chunk contradicts itself. */
+static void expect_sound(void)
+{
+    if (quarry_heap_check(f.heap) != QUARRY_OK)
+        fail_msg("%s: %s", naming(), quarry_error_detail());
+    expect_empty();
+}
+
+static void late(void)
+{
+    struct slabs_case a = {.bytes = 16};
+    plain_options();
+    begin(2, CHUNK, 1, 0);
+    launch_case(&slabs_late, &a, 1, 0);
+    expect_sound();
+    end();
+}
+
+static void a_number_leads_to_its_slot_however_late(void **state)
+{
+    (void)state;
+    for_each_proof(late);
+}
+
+/* Slots of words that nobody has had before: of a warp's numbers, some of which are in the first word of a chunk and some
+ * in the second one; and of the second word of a chunk whose trail has ended. */
+static void untouched(void)
+{
+    enum { LARGE = 2 * CHUNK, BYTES = 48 };
+    struct slabs_case a = {0};
+    plain_options();
+    begin(4, LARGE, 3 * SIMT_LANES, 0);
+    f.device.bytes = BYTES; /* 42 slots */
+    expect_equal(run(&promise_malloc, 3 * SIMT_LANES).nulls, 0);
+    run(&promise_free, 3 * SIMT_LANES);
+    expect_sound();
+    end();
+    one_chunk(20, 1);
+    launch_case(&slabs_moves, &a, 1, 0);
+    expect_equal(run(&promise_malloc, CHUNK / 16).nulls, 0);
+    run(&promise_free, CHUNK / 16);
+    expect_sound();
+    end();
+}
+
+static void words_of_a_trail_have_a_class_before_their_slots_are_freed(void **state)
+{
+    (void)state;
+    for_each_proof(untouched);
 }
 
 /* What `quarry_slabs_look` says of a slot that was taken between the passes, in word `taken` of two. */
@@ -628,13 +770,22 @@ int main(void)
         cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
         cmocka_unit_test(a_cursor_of_a_chunk_that_lives_stays),
         cmocka_unit_test(a_cursor_whose_chunk_was_closed_has_nothing),
-        cmocka_unit_test(a_new_heap_of_many_chunks_has_some_at_its_cursors),
+        cmocka_unit_test(a_trail_has_whole_chunks),
+        cmocka_unit_test(first_blocks_are_on_trails),
+        cmocka_unit_test(numbers_of_a_trail_are_one_warps),
+        cmocka_unit_test(a_number_leads_to_its_slot_however_late),
+        cmocka_unit_test(words_of_a_trail_have_a_class_before_their_slots_are_freed),
         cmocka_unit_test(a_chunk_that_can_not_be_closed_is_as_before),
         cmocka_unit_test(a_slot_serves_smaller_blocks_when_nothing_else_is_free),
         cmocka_unit_test(null_never_comes_of_a_larger_slot_that_moves),
         cmocka_unit_test(lanes_of_several_classes_have_slots_of_their_own),
         cmocka_unit_test(a_warp_gathers_slots_of_several_classes),
         cmocka_unit_test(a_warp_recalls_what_it_freed_of_many_words),
+        cmocka_unit_test(lanes_of_a_warp_have_slots_of_several_larger_classes),
+        cmocka_unit_test(a_larger_class_serves_until_there_are_chunks),
+        cmocka_unit_test(an_empty_heap_has_all_small_slots_after_a_larger_class_served),
+        cmocka_unit_test(a_walk_finds_slots_of_a_larger_class),
+        cmocka_unit_test(blocks_in_larger_slots_are_their_owners_alone),
         cmocka_unit_test(a_warp_has_a_word_as_far_as_others_have_not),
         cmocka_unit_test(warps_take_words_of_which_others_take_slots),
         cmocka_unit_test(sizes_that_change_keep_to_their_chunks),

@@ -14,13 +14,14 @@
  *              wants one class, a short function does it in as few steps as can be, once (quarry_slabs_refill).  Of
  *              several classes each has a lane that does this, all at the same time.  From here on all lanes of the
  *              warp look for one class after the other.
- *           4. There seems to be no free chunk.  A warp of one class looks where its last free left hints; of several
- *              classes each has a lane that looks at chunks that are known of it (quarry_slabs_gather).  Then all lanes
- *              look at chunks of the class, and at what other warps' hints lead to, and take slots that were freed.
- *              Then they close a chunk of another class without a live slot.
+ *           4. There seems to be no free chunk.  A warp of one class looks where its last free left hints
+ *              (quarry_slabs_recall_all); of several classes each has a lane that looks at chunks that are known of it
+ *              (quarry_slabs_gather).  Then all lanes look at chunks of the class, and at what other warps' hints lead
+ *              to, and take slots that were freed.  Then they close a chunk of another class without a live slot.
  *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
- *              cursors what they have left, or proves that there is nothing.  Then do it again, for a slot of a larger
- *              class, too.
+ *              cursors what they have left, or proves that there is nothing.  A slot of a larger class serves, too.
+ *              From then on step 4 of the class that got it takes slots of the larger one first, until there are none,
+ *              or a chunk for the class itself.
  *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together, and the word becomes the hint of
  *           this warp; each of several words, if they are of one class that is barren.  Nobody counts, and nobody looks
  *           whether the chunk is empty now.
@@ -45,7 +46,7 @@
  *   hint    of the caller's warp and class, and what it held just before
  *   spread  of the class
  *   *left   whether lanes of `all` have none
- *   *asked  of a group's first lane: how many slots its cursor had handed out, or was asked for in vain
+ *   *asked  of a group's first lane: as quarry_slabs_add, if it has added
  * Returns the caller's block or NULL.  Scope: `all`. */
 SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint32_t group, uint32_t size,
                                uint64_t *hint, uint64_t seen, uint32_t spread, int *left, uint32_t *asked)
@@ -116,10 +117,15 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
  * Returns the caller's block. */
 SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size, void *block)
 {
-    block = quarry_slabs_gather(h, all, size, block);
-    uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
-    uint32_t group = simt_match_u32(all, size), wants = simt_ballot(all, !block), before = 0;
+    block = quarry_slabs_recall_all(h, all, size, block);
+    if (!simt_any(all, !block))
+        return block;
+    uint32_t group = simt_match_u32(all, size);
     const int several = simt_any(all, group != all);
+    if (several)
+        block = quarry_slabs_gather(h, all, size, block);
+    uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
+    uint32_t wants = simt_ballot(all, !block), before = 0;
     SIMT_ROLLED
     for (uint32_t tries = 0; several && tries < QUARRY_SLABS_FILLS && wants != before; tries++) {
         before = wants;
@@ -182,16 +188,22 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
     else
         block = quarry_slabs_new(h, all, group, size, hint, seen, spread, &left, &asked);
     if (left) {
-        uint32_t wants = simt_ballot(all, !block);
-        group = simt_shuffle_u32(all, group, simt_ctz_u32(wants));
-        spread = simt_shuffle_u32(all, spread, simt_ctz_u32(group));
-        if ((wants & ~group) == 0 && !(spread & QUARRY_SLABS_BARREN)) { /* one class; of large blocks it is */
-            asked = simt_shuffle_u32(all, asked, simt_ctz_u32(group));
-            uint64_t place = quarry_slabs_refill_class(
-                h, all, simt_shuffle_u32(all, size, simt_ctz_u32(group)), spread, asked, wants);
-            if (!block && place != QUARRY_SLABS_NONE)
-                block = quarry_slabs_block(h, place, size);
+        uint64_t place = QUARRY_SLABS_NONE;
+        if (simt_any(all, (asked & QUARRY_SLABS_NUMBERS) != 0)) {
+            place = quarry_slabs_follow_class(h, all, group, size, spread, asked, block);
+        } else {
+            uint32_t wants = simt_ballot(all, !block);
+            group = simt_shuffle_u32(all, group, simt_ctz_u32(wants));
+            spread = simt_shuffle_u32(all, spread, simt_ctz_u32(group));
+            if ((wants & ~group) == 0 &&
+                !(spread & QUARRY_SLABS_BARREN)) { /* one class; of large blocks it is */
+                asked = simt_shuffle_u32(all, asked, simt_ctz_u32(group));
+                place = quarry_slabs_refill_class(h, all, simt_shuffle_u32(all, size, simt_ctz_u32(group)),
+                                                  spread, asked, wants);
+            }
         }
+        if (!block && place != QUARRY_SLABS_NONE)
+            block = quarry_slabs_block(h, place, size);
         if (simt_any(all, !block)) {
             if (size >= h->classes)
                 size = h->classes + quarry_page_count(&h->pages, bytes);
@@ -233,10 +245,11 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
     simt_sync(all); /* what each did, before the first lane's release */
     if (!simt_all(all, group == all)) {
         uint32_t spread = simt_load_u32(&h->spread[class_], cached); /* an old one does no harm */
+        int numbered =
+            class_ == simt_shuffle_u32(all, class_, simt_ctz_u32(all)) && (spread & QUARRY_SLABS_BARREN);
         /* Step 1 tries number 0.  That is the last word, which came from a cursor, if some did: it may have more. */
-        uint32_t last = simt_ballot(all, simt_rank(group) == 0) & (~1u << simt_lane());
-        int alike = class_ == simt_shuffle_u32(all, class_, simt_ctz_u32(all));
-        if (simt_all(all, alike && (spread & QUARRY_SLABS_BARREN)))
+        uint32_t last = simt_ballot(all, numbered && simt_rank(group) == 0) & (~1u << simt_lane());
+        if (numbered)
             number = simt_popc_u32(last);
     }
     if (simt_rank(group) == 0) {
@@ -355,6 +368,12 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     uint64_t bytes = pages * l->page_bytes, share = bytes < QUARRY_SLABS_SPARE ? 512u : 256u;
     uint64_t thin = pages >= QUARRY_SLABS_THIN && l->page_bytes <= QUARRY_SLABS_THIN_BYTES ? 2u : 1u;
     h->cursors = quarry_slabs_power(pages / (16u * thin), QUARRY_SLABS_CURSORS);
+    h->trails = 1;
+    while (h->trails < h->cursors && 16u * (uint64_t)h->trails * h->classes <= l->pages)
+        h->trails *= 2u;
+    h->bound = h->trails * h->classes;
+    if (l->pages < QUARRY_SLABS_MANY || h->bound > l->pages / 8u)
+        h->bound = 0;
     h->hints = quarry_slabs_power(bytes / share / sizeof *h->hint, QUARRY_SLABS_HINTS);
     for (h->hint_log = 0; h->hints >> h->hint_log > QUARRY_SLABS_HINT_ROW;)
         h->hint_log++;
@@ -370,8 +389,8 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
         (uint64_t *)quarry_layout_section(l, "kinds", l->pages * sizeof *h->kinds, QUARRY_SECTION_ALIGN);
     h->cursor =
         (uint64_t *)quarry_layout_section(l, "cursors", cursors * sizeof *h->cursor, QUARRY_SECTION_ALIGN);
-    h->spread =
-        (uint32_t *)quarry_layout_section(l, "spread", h->classes * sizeof *h->spread, QUARRY_SECTION_ALIGN);
+    h->spread = (uint32_t *)quarry_layout_section(l, "spread", (h->classes + 1u) * sizeof *h->spread,
+                                                  QUARRY_SECTION_ALIGN);
     h->hint = (uint64_t *)quarry_layout_section(l, "hints", h->hints * sizeof *h->hint, QUARRY_SECTION_ALIGN);
     h->known = (uint32_t *)quarry_layout_section(l, "known", known * sizeof *h->known, QUARRY_SECTION_ALIGN);
     h->words = (uint64_t *)quarry_layout_section(l, "words", l->pages * h->stride * sizeof *h->words,

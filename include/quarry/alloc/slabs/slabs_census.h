@@ -88,11 +88,14 @@ SIMT_FN uint32_t quarry_slabs_count(const struct quarry_slabs *h, uint32_t chunk
 {
     uint32_t class_ = quarry_slabs_kind_class(kind), rest = quarry_slabs_rest(h, chunk, kind), live = 0;
     uint32_t slots = quarry_slabs_slots(h, class_);
+    const int trail = quarry_slabs_more(kind) >> QUARRY_SLABS_OWNER != 0;
     const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
     for (uint32_t i = 0; i < quarry_slabs_words(slots); i++) {
         uint64_t seen = simt_load_u64(&word[i], relaxed);
         live += simt_popc_u32((uint32_t)seen & ~quarry_slabs_from(i, rest));
-        *faults += !quarry_slabs_is_of(seen, class_) || (~(uint32_t)seen & quarry_slabs_from(i, slots)) != 0;
+        /* Of a trail's chunk words have no class until somebody has slots of them. */
+        *faults += !quarry_slabs_is_of(seen, class_) && (seen != ~0u || !trail);
+        *faults += (~(uint32_t)seen & quarry_slabs_from(i, slots)) != 0;
     }
     return live;
 }
@@ -169,10 +172,10 @@ SIMT_FN uint32_t quarry_slabs_kind_faults(const struct quarry_slabs *h, uint32_t
     uint64_t faults = 0;
     switch (quarry_slabs_state(kind)) {
     case QUARRY_SLABS_IS_FREE:
-        return more != 0;
+        return more != 0 && kind != QUARRY_SLABS_FRESH;
     case QUARRY_SLABS_IS_BOUND:
         (void)quarry_slabs_count(h, chunk, kind, &faults);
-        return faults != 0 || more > h->cursors;
+        return faults != 0 || (more && quarry_slabs_owner(kind) >= h->cursors);
     case QUARRY_SLABS_IS_LARGE:
         for (uint32_t i = 1; i < more && chunk + i < h->pages.count; i++)
             if (!quarry_slabs_is_part(h, chunk + i))
@@ -203,7 +206,7 @@ SIMT_FN uint32_t quarry_slabs_faults(const struct quarry_slabs *h, const struct 
                   number >= quarry_slabs_reach(simt_load_u32(&h->spread[class_], relaxed));
         if (quarry_slabs_next(now) < quarry_slabs_slots(h, class_)) { /* its chunk has it */
             uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
-            faults += !quarry_slabs_is_bound(kind, class_) || quarry_slabs_more(kind) != number + 1u;
+            faults += !quarry_slabs_is_bound(kind, class_) || quarry_slabs_owner(kind) != number;
         }
     }
     return faults;

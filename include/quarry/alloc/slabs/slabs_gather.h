@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Step 4 of a malloc of alloc/slabs.h at its cheapest: slots that were freed, of classes that are barren.
  *
- * A warp that wants one class looks where its last frees left hints, one for each word.  Of a warp that wants several,
- * each class has a lane that looks at chunks that are known of it.  Both are tries, in a few steps, that may give
- * nothing: then the steps of alloc/slabs/slabs_more.h go on. */
+ * A class that has no slots of its own is served by a larger one, if a sweep has found slots of that
+ * (quarry_slabs_serve).  Lanes that one class serves are as lanes that want it: where the warp's last frees left hints,
+ * each lane looks at one of those words.  Then each looks at a word of a chunk that is known of it, or of any chunk.  A
+ * warp that wants one class looks where its last frees left hints, too.  Of a warp that wants several, each class has a
+ * lane that looks at chunks that are known of it.  All are tries, in a few steps, that may give nothing: then the steps
+ * of alloc/slabs/slabs_more.h go on. */
 #ifndef QUARRY_ALLOC_SLABS_GATHER_H
 #define QUARRY_ALLOC_SLABS_GATHER_H
 
@@ -11,11 +14,40 @@
 #include "quarry/alloc/slabs/slabs_slots.h"
 
 #define QUARRY_SLABS_GATHERS 3u /* looks at two known chunks each; */
-#define QUARRY_SLABS_TELLS 4u   /* of so many one also looks at the kind of any chunk */
+#define QUARRY_SLABS_TELLS 4u   /* of so many one also looks at the kind of another chunk */
+#define QUARRY_SLABS_GUESSES 2u /* looks at words of a larger class, each of a word for each lane; */
+#define QUARRY_SLABS_OWN 4u     /* more than those: of the class itself there are none */
+
+/* What is known grows old.  So now and then a lane looks at another chunk, and tells of it.  If it is free, the class
+ * is no longer barren.
+ *   larger   the class that serves this one, or 0.  If one does, it ends when the chunk seems to have no live slot, and
+ *            so can be closed, or has a free one of the class itself.  Half of these looks are at chunks known of that
+ *   random   of this call */
+SIMT_FN void quarry_slabs_glance(const struct quarry_slabs *h, uint32_t class_, uint32_t larger,
+                                 uint32_t random)
+{
+    uint32_t chunk = simt_mulhi_u32(random * 0x9e3779b9u, h->pages.count), no = 0;
+    if (larger && random >> 31)
+        chunk = simt_load_u32(&h->known[class_ * h->knows + (random >> 8 & (h->knows - 1u))], relaxed);
+    uint64_t kind = quarry_slabs_kind(h, chunk);
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND) {
+        quarry_slabs_tell(h, quarry_slabs_kind_class(kind), chunk, random >> 20);
+        if (larger && quarry_slabs_seems_vacant(h, chunk, kind, class_))
+            no = QUARRY_SLABS_BARREN | QUARRY_SLABS_LARGERS;
+        if (larger && quarry_slabs_is_bound(kind, class_)) {
+            uint32_t slot = simt_mulhi_u32(random * 0x85ebca6bu, quarry_slabs_slots(h, class_));
+            uint64_t seen = simt_load_u64(quarry_slabs_word(h, quarry_slabs_place(chunk, slot)), relaxed);
+            no = (uint32_t)seen == ~0u ? 0 : QUARRY_SLABS_LARGERS;
+        }
+    } else if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE) {
+        no = QUARRY_SLABS_BARREN | QUARRY_SLABS_LARGERS;
+    }
+    if (no)
+        (void)simt_and_u32(&h->spread[class_], ~no, relaxed);
+}
 
 /* The first lane of each class that is barren looks at words of two known chunks, all at the same time, and takes slots
- * of the one that has more.  Or its cursor has some.  What is known grows old.  So now and then it looks at any other
- * chunk, and tells of that; if it is free, the class is no longer barren.
+ * of the one that has more.  Or its cursor has some.
  *   group   lanes of `all` that want the same class
  * Returns the caller's place. */
 SIMT_FN uint64_t quarry_slabs_gather_once(const struct quarry_slabs *h, uint32_t all, uint32_t group,
@@ -35,15 +67,9 @@ SIMT_FN uint64_t quarry_slabs_gather_once(const struct quarry_slabs *h, uint32_t
         uint32_t one = simt_load_u32(&known[x >> 8 & (h->knows - 1u)], relaxed);
         uint32_t other = simt_load_u32(&known[x >> 16 & (h->knows - 1u)], relaxed);
         uint32_t word = quarry_random_below(&r, quarry_slabs_words(slots));
-        if (x % QUARRY_SLABS_TELLS == 0) {
-            uint32_t chunk = quarry_random_below(&r, h->pages.count);
-            uint64_t kind = quarry_slabs_kind(h, chunk);
-            if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND)
-                quarry_slabs_tell(h, quarry_slabs_kind_class(kind), chunk, x >> 24);
-            else if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
-                (void)simt_and_u32(&h->spread[class_], ~QUARRY_SLABS_BARREN, relaxed);
-        }
-        if (quarry_slabs_next(now) < slots) {
+        if (x % QUARRY_SLABS_TELLS == 0)
+            quarry_slabs_glance(h, class_, 0, x);
+        if (quarry_slabs_next(now) < slots && !quarry_slabs_is_trail(now)) {
             first = quarry_slabs_add(cursor, slots, needs, &got, &asked);
         } else {
             uint64_t second = quarry_slabs_place(other, word * QUARRY_SLABS_BITS);
@@ -61,53 +87,104 @@ SIMT_FN uint64_t quarry_slabs_gather_once(const struct quarry_slabs *h, uint32_t
     return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, bits, got, place);
 }
 
-/* Takes slots that the warp's own hints for the class lead to, of which each lane tries one.
- *   wants   lanes that want a slot
- * Returns the caller's place. */
-SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all, uint32_t class_,
-                                     uint32_t wants)
+/* A word of a known chunk of the class, or of any chunk, and its bits that are clear: as a hint. */
+SIMT_FN uint64_t quarry_slabs_guess(const struct quarry_slabs *h, uint32_t class_)
 {
-    uint64_t *hint = quarry_slabs_hint_of(h, class_, simt_rank(all)), *word;
-    uint64_t seen = simt_load_u64(hint, relaxed);
-    uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, bits = 0, n = simt_popc_u32(clear);
-    uint64_t first = quarry_slabs_first(h, id);
-    word = quarry_slabs_hinted(h, id);
+    struct quarry_random r = quarry_random_start();
+    uint32_t x = quarry_mix_u32(r.state), chunk = quarry_random_below(&r, h->pages.count);
+    if (x & 1u)
+        chunk = simt_load_u32(&h->known[class_ * h->knows + (x >> 8 & (h->knows - 1u))], relaxed);
+    uint32_t word = quarry_random_below(&r, quarry_slabs_words(quarry_slabs_slots(h, class_)));
+    uint32_t id = quarry_slabs_id(h, quarry_slabs_place(chunk, word * QUARRY_SLABS_BITS));
+    uint64_t seen = simt_load_u64(quarry_slabs_hinted(h, id), relaxed);
+    return (uint64_t)id << 32 | (quarry_slabs_is_of(seen, class_) ? ~(uint32_t)seen : 0);
+}
+
+/* Takes slots that the warp's own hints for the class lead to, of which each lane tries one; or each lane guesses.
+ *   wants     lanes that want a slot
+ *   guesses   whether they do
+ *   larger    whether these are for blocks of smaller classes: then none of a chunk that seems to have no live slot.
+ *             That can be closed, and has more of theirs
+ * Returns the caller's place, if it wants one. */
+SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all, uint32_t class_,
+                                     uint32_t wants, int guesses, int larger)
+{
+    uint64_t *hint = quarry_slabs_hint_of(h, class_, simt_rank(all));
+    uint64_t seen = guesses ? quarry_slabs_guess(h, class_) : simt_load_u64(hint, relaxed);
+    uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, bits = 0, chunk = id >> h->word_log;
+    if (clear && larger && quarry_slabs_seems_vacant(h, chunk, quarry_slabs_kind(h, chunk), h->classes))
+        clear = 0;
+    uint32_t n = simt_popc_u32(clear);
     uint32_t asked = simt_popc_u32(wants), to = quarry_scan_add_u32(all, n), from = to - n;
     if (n && from < asked) {
-        bits = quarry_slabs_or(word, &clear, class_, to < asked ? n : asked - from);
+        bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, class_, to < asked ? n : asked - from);
         simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
     }
     /* A lane's share is what it tries to take.  If it gets less, the last of those who were to have it go without. */
     uint32_t k = simt_rank(wants), giver = quarry_lane_of_rank(all, quarry_scan_find_u32(all, to, k));
     bits = simt_shuffle_u32(all, bits, giver);
     k -= simt_shuffle_u32(all, from, giver);
-    first = simt_shuffle_u64(all, first, giver);
+    id = simt_shuffle_u32(all, id, giver);
     if (!(wants >> simt_lane() & 1u))
         return 0;
-    return k < simt_popc_u32(bits) ? first + quarry_kth_set_u32(bits, k + 1u) : QUARRY_SLABS_NONE;
+    return k < simt_popc_u32(bits) ? quarry_slabs_first(h, id) + quarry_kth_set_u32(bits, k + 1u)
+                                   : QUARRY_SLABS_NONE;
 }
 
-/* Step 4 at its cheapest, for classes that are barren.
+/* Step 4 at its cheapest, for classes that a larger one serves, and for a warp that wants one class, which is barren.
  *   size    as quarry_slabs_more_of
  *   block   what the caller has, or NULL
  * Returns the caller's block.  Scope: `all`. */
+SIMT_NOINLINE_FN void *quarry_slabs_recall_all(const struct quarry_slabs *h, uint32_t all, uint32_t size,
+                                               void *block)
+{
+    const int several = simt_any(all, size != simt_shuffle_u32(all, size, simt_ctz_u32(all)));
+    uint32_t spread = 0, of = h->classes, left, tries = 0; /* of: whose slots the caller is to have, if any */
+    uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
+    if (size < h->classes)
+        spread = simt_load_u32(&h->spread[size], relaxed);
+    if (quarry_slabs_larger(spread))
+        of = quarry_slabs_larger(spread);
+    else if ((spread & QUARRY_SLABS_BARREN) && !several)
+        of = size;
+    left = simt_ballot(all, !block && of < h->classes);
+    if (simt_any(all, of == size)) /* one class, its own slots: it does not guess, as a walk is as good */
+        tries = QUARRY_SLABS_OWN;
+    if (of != size && left >> simt_lane() & 1u) {
+        struct quarry_random r = quarry_random_start();
+        uint32_t x = quarry_mix_u32(r.state);
+        if (x % (SIMT_LANES * QUARRY_SLABS_TELLS) == 0)
+            quarry_slabs_glance(h, size, of, x);
+    }
+    SIMT_ROLLED
+    while (left) { /* one class of slots after the other: most warps need slots of one */
+        uint32_t one = simt_shuffle_u32(all, of, simt_ctz_u32(left));
+        uint32_t mine = left & simt_ballot(all, of == one);
+        uint64_t got = quarry_slabs_recall(h, all, one, mine, tries % QUARRY_SLABS_OWN != 0,
+                                           simt_any(all, (mine >> simt_lane() & 1u) && of != size));
+        if (mine >> simt_lane() & 1u)
+            place = got;
+        left &= simt_ballot(all, place == QUARRY_SLABS_NONE);
+        if (++tries > QUARRY_SLABS_GUESSES || !(mine & left)) {
+            left &= ~mine;
+            tries = 0;
+        }
+    }
+    if (!block && place != QUARRY_SLABS_NONE)
+        block = quarry_slabs_block(h, place, of);
+    simt_sync(all); /* what one acquired, each has */
+    return block;
+}
+
+/* The same for classes of a warp that wants several. */
 SIMT_NOINLINE_FN void *quarry_slabs_gather(const struct quarry_slabs *h, uint32_t all, uint32_t size,
                                            void *block)
 {
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
     uint32_t group = simt_match_u32(all, size);
-    if (simt_any(all, group != all)) {
-        SIMT_ROLLED
-        for (uint32_t i = 0; i < QUARRY_SLABS_GATHERS; i++)
-            place = quarry_slabs_gather_once(h, all, group, size, place);
-    } else {
-        uint32_t spread = 0;
-        if (size < h->classes)
-            spread = simt_load_u32(&h->spread[size], relaxed);
-        if (!simt_any(all, spread & QUARRY_SLABS_BARREN))
-            return block;
-        place = quarry_slabs_recall(h, all, size, simt_ballot(all, !block));
-    }
+    SIMT_ROLLED
+    for (uint32_t i = 0; i < QUARRY_SLABS_GATHERS; i++)
+        place = quarry_slabs_gather_once(h, all, group, size, place);
     if (!block && place != QUARRY_SLABS_NONE)
         block = quarry_slabs_block(h, place, size);
     simt_sync(all); /* what one acquired, each has */

@@ -5,22 +5,26 @@
  *
  *     kind     63        34 33         10 9      2 1     0     one for each chunk
  *             |  version   |    more     |  class  | state |
- *              free: nobody's.  bound: it has slots of the class; more: 1 + the number of the cursor that had it, or 0.
+ *              free: nobody's; more: 0, or all ones: it is fresh, nobody has ever had it.  bound: it has slots of the
+ *              class; more: 1 + the number of the cursor that had it, or 0; and of a trail's chunk, 12 bits higher, 1 +
+ *              its number there.
  *              moving: somebody binds it, closes it, or takes it for a large block, or gives back a cursor's rest.
  *              large: a block of `more` chunks begins here; 0: one goes on.
  *     word     63        56       32      31        0     `stride` words for each chunk, one for 32 slots
  *             | class + 1  | 0 | touched |   taken   |     slots that the chunk has not are taken for ever
- *     cursor   63    62     51 50       27 26       0     of each class one, then of each the second, ...
- *             | busy |  life   |  chunk   |   next   |     slots from `next` on are free, though their bits are set
- *     spread   31       30    22 21    11 10     0     one for each class
- *             | barren |    0   | reach  |  used   |   how many of its cursors a class uses, and has ever used, less 1:
- *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them
+ *     cursor   63     62    61     51 50       27 26       0     of each class one, then of each the second, ...
+ *             | busy | trail |  life   |  chunk   |   next   |    slots from `next` on are free, though their bits are set.
+ *              trail: next goes on behind the chunk's slots (see below)
+ *     spread   31       29     22 21    11 10     0    one for each class, and one more: whether all trails have ended
+ *             | barren | larger  | reach  |  used   |  how many of its cursors a class uses, and has ever used, less 1:
+ *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them.
+ *              larger: of a class that is barren, the class whose slots serve it meanwhile, or 0
  *     hint     63        32 31        0     one for a warp and a class, or more (quarry_slabs_hint_of)
  *             | id of a word |   bits   |   that seemed clear when somebody last looked
  *     known    `knows` chunks for each class, which were of that class when somebody last looked
  *
  * The version of a kind counts every change, the life of a cursor how often it was filled.  They start anew after 2^30
- * and 2^12.  Whoever takes slots of a word makes it touched; what for, alloc/slabs/slabs_sweep.h says.
+ * and 2^11.  Whoever takes slots of a word makes it touched; what for, alloc/slabs/slabs_sweep.h says.
  *
  * Who has what.
  *   A slot is taken by an OR into its word, or by a compare-exchange: who finds its bit clear, and the word's class
@@ -68,11 +72,17 @@
 #define QUARRY_SLABS_NEXT 0x07ffffffu /* of a cursor */
 #define QUARRY_SLABS_CHUNK 27u
 #define QUARRY_SLABS_LIFE 51u
+#define QUARRY_SLABS_TRAIL ((uint64_t)1 << 62)
 #define QUARRY_SLABS_BUSY ((uint64_t)1 << 63)
 #define QUARRY_SLABS_PAST 0x02000000u /* `next` of a cursor that has nothing, after it was set back; */
 #define QUARRY_SLABS_FAR 0x04000000u  /* from here on it is: 2^26 lanes may add, each once */
 
-#define QUARRY_SLABS_MANY 1024u /* chunks, from which a new heap's first cursors have some */
+#define QUARRY_SLABS_END (1u << 21)                    /* how far a trail goes */
+#define QUARRY_SLABS_FRESH ((uint64_t)0xffffffu << 10) /* the kind of a chunk that nobody has ever had */
+#define QUARRY_SLABS_MANY                                                                                    \
+    1024u /* chunks, from which a new heap's first cursors have some: an eighth at most */
+
+#define QUARRY_SLABS_OWNER 12u /* bits of `more`, of a chunk that is bound: which cursor had it */
 
 #define QUARRY_SLABS_NONE (~(uint64_t)0) /* no place */
 
@@ -99,13 +109,15 @@ struct quarry_slabs {
     uint32_t stride;   /* words of a chunk: */
     uint32_t word_log; /* at most 2^word_log */
     uint32_t classes;
-    uint32_t stepped;  /* units of the largest slot of a stepped class, */
-    uint32_t steps;    /* how many such classes there are, */
-    uint32_t by;       /* and class `by - n` has n slots */
-    uint32_t cursors;  /* for each class: a power of two */
-    uint32_t hints;    /* likewise */
-    uint32_t parts;    /* of a sweep */
-    uint32_t copies;   /* of this: a power of two */
+    uint32_t stepped; /* units of the largest slot of a stepped class, */
+    uint32_t steps;   /* how many such classes there are, */
+    uint32_t by;      /* and class `by - n` has n slots */
+    uint32_t cursors; /* for each class: a power of two; */
+    uint32_t trails;  /* so many have a trail: likewise */
+    uint32_t bound;   /* chunks that a new heap's cursors have, the first ones: one for each trail, or none */
+    uint32_t hints;   /* likewise */
+    uint32_t parts;   /* of a sweep */
+    uint32_t copies;  /* of this: a power of two */
     uint32_t page_log; /* of a chunk's bytes, or 0: they are no power of two */
     uint32_t knows;    /* for each class: a power of two */
     uint32_t hint_log; /* rows of hints: 2^hint_log, or a part of one */
@@ -215,7 +227,7 @@ SIMT_FN uint64_t quarry_slabs_kind(const struct quarry_slabs *h, uint32_t chunk)
  * Order: acquires what was done in the chunk before it became free or bound. */
 SIMT_FN int quarry_slabs_hold_at(uint64_t *at, uint64_t kind, uint32_t class_)
 {
-    uint64_t moving = quarry_slabs_next_kind(kind, QUARRY_SLABS_IS_MOVING, class_, 0);
+    uint64_t moving = quarry_slabs_next_kind(kind, QUARRY_SLABS_IS_MOVING, class_, quarry_slabs_more(kind));
     return simt_cas_u64(at, kind, moving, acquire) == kind;
 }
 
@@ -304,16 +316,90 @@ SIMT_FN uint32_t quarry_slabs_chunk(uint64_t cursor)
     return (uint32_t)(cursor >> QUARRY_SLABS_CHUNK) & 0xffffffu;
 }
 
+/* ---- trails ----
+ *
+ * A cursor of a new heap has a trail: a row of chunks that is computed.  An add gives a warp numbers; those behind the
+ * slots of the chunk that the cursor has are on the trail, and say which chunk, and which slots.  Then the warp tries to
+ * bind the chunk by a compare-exchange of its kind, from fresh to bound.  So do all who have numbers of that chunk, and
+ * only one succeeds; but the others see that it is the trail's, and have their slots, too.  Or they see that it is
+ * somebody else's: then their numbers are for nothing.  All see the same, however late, as a chunk is fresh but once:
+ * the kind that the first one wrote has the class, the cursor and the chunk's number on the trail, and these stay while
+ * the chunk is bound.
+ *   Nobody waits for anybody: to have slots of a chunk that nobody has bound yet takes two steps, the add and the
+ * exchange.
+ *   The words of a fresh chunk are full and of no class.  Whoever has slots of a word gives it the class, by an OR:
+ * that may come before or after others free slots there, and a word that has no class yet serves nobody.
+ *   A trail ends when numbers have led to nothing.  Then its cursor has the last chunk, and hands out what is left of
+ * it, as any cursor.  If that chunk is still fresh, it is made free and not fresh, so that nobody binds it who has
+ * numbers there.  All trails end before anybody sweeps, for good. */
+
+SIMT_FN int quarry_slabs_is_trail(uint64_t cursor)
+{
+    return (cursor & QUARRY_SLABS_TRAIL) != 0;
+}
+
+/* What a number on a trail leads to. */
+struct quarry_slabs_step {
+    uint32_t chunk; /* counted from h->bound on; or QUARRY_NO_PAGE: the trail does not go so far */
+    uint32_t slot;
+    uint32_t more; /* of its kind, if it is the trail's */
+};
+
+/* What number `at` of a trail leads to.  Trails begin far from each other.
+ *   span     chunks of the heap, without h->bound
+ *   trails   of a class
+ *   slots    of a chunk of the class
+ *   cursor   whose trail it is: its number in the class
+ *   at       from `slots` on, as `next` of the cursor */
+SIMT_FN struct quarry_slabs_step quarry_slabs_step_of(uint32_t span, uint32_t trails, uint32_t class_,
+                                                      uint32_t slots, uint32_t cursor, uint32_t at)
+{
+    struct quarry_slabs_step step;
+    uint32_t number = quarry_divide_u32(at, slots); /* 1 and more */
+    step.slot = at - number * slots;
+    step.more = number << QUARRY_SLABS_OWNER | (cursor + 1u);
+    /* In parts of 2^32 of the span: one part for each trail of a class, and there the golden ratio spreads classes. */
+    uint32_t log = simt_clz_u32(trails);
+    uint32_t begins = (cursor << log << 1) + (class_ * 0x9e3779b9u >> (31u - log));
+    step.chunk = simt_mulhi_u32(begins, span) + number - 1u;
+    step.chunk -= step.chunk >= span ? span : 0;
+    if (at >= QUARRY_SLABS_END || (number + 1u) * slots > QUARRY_SLABS_END || number >> QUARRY_SLABS_OWNER ||
+        number > span) /* whole chunks: of the last one all numbers lead somewhere, or none does */
+        step.chunk = QUARRY_NO_PAGE;
+    return step;
+}
+
+/* Is a chunk of this kind the trail's? */
+SIMT_FN int quarry_slabs_is_step(uint64_t kind, uint32_t class_, uint32_t more)
+{
+    uint32_t state = (uint32_t)kind & 3u;
+    return (uint32_t)(kind >> 2) == (more << 8 | class_) &&
+           (state == QUARRY_SLABS_IS_BOUND || state == QUARRY_SLABS_IS_MOVING);
+}
+
+/* The number of the cursor that a bound chunk's kind names, or ~0u. */
+SIMT_FN uint32_t quarry_slabs_owner(uint64_t kind)
+{
+    return (quarry_slabs_more(kind) & ((1u << QUARRY_SLABS_OWNER) - 1u)) - 1u;
+}
+
 /* From which slot on a bound chunk's slots are still its cursor's: `slots`, if none is. */
 SIMT_FN uint32_t quarry_slabs_rest(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind)
 {
-    uint32_t class_ = quarry_slabs_kind_class(kind), more = quarry_slabs_more(kind);
-    uint32_t slots = quarry_slabs_slots(h, class_);
-    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || more - 1u >= h->cursors)
+    uint32_t class_ = quarry_slabs_kind_class(kind), owner = quarry_slabs_owner(kind);
+    uint32_t slots = quarry_slabs_slots(h, class_), next, its;
+    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || owner >= h->cursors)
         return slots;
-    uint64_t now = simt_load_u64(&h->cursor[quarry_slabs_cursor(h, class_, more - 1u)], relaxed);
-    return quarry_slabs_chunk(now) == chunk && quarry_slabs_next(now) < slots ? quarry_slabs_next(now)
-                                                                              : slots;
+    uint64_t now = simt_load_u64(&h->cursor[quarry_slabs_cursor(h, class_, owner)], relaxed);
+    next = quarry_slabs_next(now);
+    its = quarry_slabs_chunk(now);
+    if (quarry_slabs_more(kind) >> QUARRY_SLABS_OWNER && quarry_slabs_is_trail(now)) {
+        struct quarry_slabs_step step =
+            quarry_slabs_step_of(h->pages.count - h->bound, h->trails, class_, slots, owner, next);
+        its = quarry_slabs_is_step(kind, class_, step.more) ? h->bound + step.chunk : QUARRY_NO_PAGE;
+        next = next >= slots && step.slot ? step.slot : slots;
+    }
+    return its == chunk && next < slots ? next : slots;
 }
 
 #define QUARRY_SLABS_COPY 256u /* bytes from one copy of the heap's struct to the next */
@@ -328,6 +414,8 @@ SIMT_FN struct quarry_slabs *quarry_slabs_copy(const struct quarry_slabs *h, uin
 #define QUARRY_SLABS_BARREN ((uint32_t)1 << 31) /* of a spread */
 #define QUARRY_SLABS_REACH 11u
 #define QUARRY_SLABS_USED ((1u << QUARRY_SLABS_REACH) - 1u)
+#define QUARRY_SLABS_LARGER 22u
+#define QUARRY_SLABS_LARGERS (0xffu << QUARRY_SLABS_LARGER)
 
 /* How many cursors a class uses. */
 SIMT_FN uint32_t quarry_slabs_used(uint32_t spread)
@@ -341,43 +429,45 @@ SIMT_FN uint32_t quarry_slabs_reach(uint32_t spread)
     return (spread >> QUARRY_SLABS_REACH & QUARRY_SLABS_USED) + 1u;
 }
 
+/* The larger class whose slots serve a class that is barren; 0: none, as far as is known. */
+SIMT_FN uint32_t quarry_slabs_larger(uint32_t spread)
+{
+    return spread & QUARRY_SLABS_BARREN ? (spread & QUARRY_SLABS_LARGERS) >> QUARRY_SLABS_LARGER : 0;
+}
+
 /* Bits of a spread that say that it is so many: a power of two. */
 SIMT_FN uint32_t quarry_slabs_reaches(uint32_t cursors)
 {
     return (cursors - 1u) << QUARRY_SLABS_REACH;
 }
 
-/* Thread `thread` of `threads` writes its share of a new heap.  In a heap of many chunks each class has chunks for its
- * first cursors, if these are an eighth of all at most: so the first mallocs need not wait for any.  All other chunks
- * are free. */
+/* Thread `thread` of `threads` writes its share of a new heap.  The first cursors of each class have a trail, and in a
+ * heap of many chunks each has a chunk before that.  All other chunks are fresh. */
 SIMT_FN void quarry_slabs_init(const struct quarry_slabs *h, uint64_t thread, uint64_t threads)
 {
-    uint32_t used = 1;
-    while (used < h->cursors && 16u * (uint64_t)used * h->classes <= h->pages.count)
-        used *= 2u;
-    uint64_t bound = (uint64_t)used * h->classes;
-    if (h->pages.count < QUARRY_SLABS_MANY || bound > h->pages.count / 8u)
-        bound = 0;
+    const uint32_t each = h->trails;
     if (thread == 0)
         quarry_sweep_init(h->sweep);
     for (uint64_t i = thread; i < h->copies; i += threads)
         *quarry_slabs_copy(h, (uint32_t)i) = *h;
     for (uint64_t i = thread; i < h->pages.count; i += threads) {
-        uint32_t chunk = (uint32_t)i, class_ = chunk / used;
-        uint32_t more = chunk % used + 1u;
-        h->kinds[i] = i < bound ? quarry_slabs_next_kind(0, QUARRY_SLABS_IS_BOUND, class_, more) : 0;
+        uint32_t chunk = (uint32_t)i, more = chunk % each + 1u;
+        h->kinds[i] = chunk < h->bound ? quarry_slabs_next_kind(0, QUARRY_SLABS_IS_BOUND, chunk / each, more)
+                                       : QUARRY_SLABS_FRESH;
     }
-    for (uint64_t i = thread; i < bound * h->stride; i += threads)
-        h->words[i] = quarry_slabs_of((uint32_t)i / h->stride / used, ~0u);
-    for (uint64_t i = bound * h->stride + thread; i < (uint64_t)h->pages.count * h->stride; i += threads)
-        h->words[i] = ~0u; /* of no class, and full, as if its chunk had been closed */
+    for (uint64_t i = thread; i < (uint64_t)h->bound * h->stride; i += threads)
+        h->words[i] = quarry_slabs_of((uint32_t)i / h->stride / each, ~0u);
+    for (uint64_t i = (uint64_t)h->bound * h->stride + thread; i < (uint64_t)h->pages.count * h->stride;
+         i += threads)
+        h->words[i] = ~0u; /* of no class, and full */
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->cursors; i += threads) {
         uint32_t k = quarry_slabs_cursor_number(h, (uint32_t)i), class_ = (uint32_t)i - k * h->classes;
-        uint64_t chunk = (uint64_t)class_ * used + k;
-        h->cursor[i] = k < used && chunk < bound ? chunk << QUARRY_SLABS_CHUNK : QUARRY_SLABS_PAST;
+        uint64_t chunk = h->bound ? class_ * each + k : QUARRY_NO_PAGE >> 8;
+        uint64_t next = h->bound ? 0 : quarry_slabs_slots(h, class_);
+        h->cursor[i] = k < each ? QUARRY_SLABS_TRAIL | chunk << QUARRY_SLABS_CHUNK | next : QUARRY_SLABS_PAST;
     }
-    for (uint64_t i = thread; i < h->classes; i += threads)
-        h->spread[i] = quarry_slabs_reaches(used) | (used - 1u);
+    for (uint64_t i = thread; i <= h->classes; i += threads)
+        h->spread[i] = i < h->classes ? quarry_slabs_reaches(each) | (each - 1u) : 0;
     for (uint64_t i = thread; i < h->hints; i += threads)
         h->hint[i] = 0;
     for (uint64_t i = thread; i < (uint64_t)h->classes * h->knows; i += threads)
@@ -438,7 +528,7 @@ SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uin
 }
 
 /* Gives back what a cursor has left: its slots' bits become clear, and its chunk may become empty.
- *   index   of the cursor */
+ *   index   of the cursor, which has no trail */
 SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
 {
     uint32_t number = quarry_slabs_cursor_number(h, index), class_ = index - number * h->classes;
@@ -448,12 +538,10 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
     uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
     if (from >= slots || !quarry_slabs_is_bound(kind, class_) || !quarry_slabs_hold(h, chunk, kind, class_))
         return;
-    uint32_t more = number + 1u; /* if others have added to the cursor, it stays the chunk's */
-    /* Order: a sweep that sees it sees that the chunk moves. */
+    /* If others have added to the cursor, it keeps the chunk.  Order: a sweep that sees it sees that the chunk moves. */
     if (simt_cas_u64(&h->cursor[index], now, now - from + QUARRY_SLABS_PAST, release) == now) {
         /* Order: release, of what came with the chunk, to who takes the slots.  A refill has written the words relaxed,
          * as only the cursor gave slots then. */
-        more = 0;
         SIMT_ROLLED
         for (; from < slots; from = (from / QUARRY_SLABS_BITS + 1u) * QUARRY_SLABS_BITS) {
             uint32_t word = from / QUARRY_SLABS_BITS;
@@ -462,7 +550,42 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
                                release);
         }
     }
-    quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, more);
+    quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, quarry_slabs_more(kind));
+}
+
+/* Ends a cursor's trail, if it has one: then it has the last chunk, as far as that is not handed out.  If that is
+ * fresh, nobody binds it from now on who has numbers of it, and the cursor has nothing.  It is in its first life yet. */
+SIMT_NOINLINE_FN void quarry_slabs_end_trail(const struct quarry_slabs *h, uint32_t index)
+{
+    uint32_t number = quarry_slabs_cursor_number(h, index), class_ = index - number * h->classes;
+    uint32_t slots = quarry_slabs_slots(h, class_);
+    uint64_t now = simt_load_u64(&h->cursor[index], relaxed), seen = ~now;
+    SIMT_ROLLED
+    while (quarry_slabs_is_trail(now) && seen != now) { /* again if others have added */
+        uint64_t then = now, kind = 0;
+        if (quarry_slabs_next(now) >= slots) {
+            struct quarry_slabs_step step = quarry_slabs_step_of(h->pages.count - h->bound, h->trails, class_,
+                                                                 slots, number, quarry_slabs_next(now));
+            uint32_t chunk = h->bound + step.chunk;
+            then = QUARRY_SLABS_PAST | (now & QUARRY_SLABS_BUSY);
+            if (step.slot && step.chunk != QUARRY_NO_PAGE)
+                kind = simt_cas_u64(&h->kinds[chunk], QUARRY_SLABS_FRESH,
+                                    quarry_slabs_next_kind(0, QUARRY_SLABS_IS_FREE, 0, 0), relaxed);
+            /* If another ends it as well, the chunk may be of another class soon: words that have one keep that. */
+            if (quarry_slabs_is_step(kind, class_, step.more)) {
+                uint64_t *word = &h->words[(uint64_t)chunk * h->stride];
+                then |= (uint64_t)chunk << QUARRY_SLABS_CHUNK;
+                then += step.slot - (uint64_t)QUARRY_SLABS_PAST;
+                SIMT_ROLLED
+                for (uint32_t i = step.slot / QUARRY_SLABS_BITS; i < quarry_slabs_words(slots); i++)
+                    (void)simt_cas_u64(&word[i], ~0u, quarry_slabs_of(class_, ~0u),
+                                       relaxed); /* one without */
+            }
+        }
+        seen = now;
+        /* Order: the words, before their slots; pairs with adds. */
+        now = simt_cas_u64(&h->cursor[index], seen, then & ~QUARRY_SLABS_TRAIL, release);
+    }
 }
 
 /* The number of a version, of any of a heap's things. */

@@ -23,20 +23,6 @@
 
 /* ---- a class ---- */
 
-/* Does a chunk of another class seem to have no live slot?  Looks at two of its words. */
-SIMT_FN int quarry_slabs_seems_vacant(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
-                                      uint32_t class_)
-{
-    uint32_t other = quarry_slabs_kind_class(kind), last;
-    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || other == class_)
-        return 0;
-    uint32_t slots = quarry_slabs_slots(h, other);
-    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
-    last = quarry_slabs_words(slots) - 1u;
-    return (((uint32_t)simt_load_u64(&word[0], relaxed) & ~quarry_slabs_from(0, slots)) |
-            ((uint32_t)simt_load_u64(&word[last], relaxed) & ~quarry_slabs_from(last, slots))) == 0;
-}
-
 /* Does a lane of the group need a place? */
 SIMT_FN int quarry_slabs_still(const struct quarry_slabs_need *need)
 {
@@ -52,7 +38,7 @@ SIMT_FN uint32_t quarry_slabs_wide_cursor(const struct quarry_slabs *h, uint32_t
     uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
     uint64_t now =
         simt_load_u64(&h->cursor[quarry_slabs_own_cursor(h, class_, quarry_slabs_used(spread))], relaxed);
-    uint32_t asked = quarry_slabs_next(now);
+    uint32_t asked = quarry_slabs_is_trail(now) ? 0 : quarry_slabs_next(now);
     asked -= asked >= QUARRY_SLABS_PAST ? QUARRY_SLABS_PAST : 0;
     SIMT_ROLLED
     while (wider < QUARRY_SLABS_WIDEST && asked >> wider >= 2u * slots)
@@ -77,8 +63,8 @@ SIMT_FN void quarry_slabs_reached(const struct quarry_slabs *h, uint32_t class_,
  * Returns `next` until then: who asked in vain has moved it.  An exchange tells it, so nobody waits for a load. */
 SIMT_FN uint32_t quarry_slabs_fill_cursor(uint64_t *cursor, uint32_t chunk, uint32_t life, uint32_t got)
 {
-    uint64_t full =
-        (uint64_t)((life >> (QUARRY_SLABS_LIFE - 32u)) + 1u) << QUARRY_SLABS_LIFE & ~QUARRY_SLABS_BUSY;
+    uint64_t full = (uint64_t)((life >> (QUARRY_SLABS_LIFE - 32u)) + 1u) << QUARRY_SLABS_LIFE &
+                    ~(QUARRY_SLABS_BUSY | QUARRY_SLABS_TRAIL);
     /* Order: pairs with adds; only then the chunk moves no more. */
     return quarry_slabs_next(
         simt_exchange_u64(cursor, full | (uint64_t)chunk << QUARRY_SLABS_CHUNK | got, release));
@@ -106,14 +92,15 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
                                                  uint32_t class_, uint32_t tries, uint64_t place)
 {
     uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0;
-    uint32_t index = QUARRY_NO_PAGE, chunk = QUARRY_NO_PAGE, asked;
+    uint32_t index = QUARRY_NO_PAGE, chunk = QUARRY_NO_PAGE;
+    uint32_t asked;
     if (simt_rank(group) == 0 && needs && class_ < h->classes) {
         uint32_t slots = quarry_slabs_slots(h, class_), look = 0;
         index = quarry_slabs_wide_cursor(h, class_, slots, tries);
         uint64_t *cursor = &h->cursor[index], now = simt_or_u64(cursor, QUARRY_SLABS_BUSY, relaxed);
         if (now & QUARRY_SLABS_BUSY) {
-            (void)quarry_slabs_wait_for(cursor);
-        } else if (quarry_slabs_next(now) >= slots) {
+            now = quarry_slabs_wait_for(cursor) | QUARRY_SLABS_BUSY;
+        } else if (quarry_slabs_next(now) >= slots && !quarry_slabs_is_trail(now)) {
             struct quarry_random r = quarry_random_start();
             SIMT_ROLLED
             while (look < QUARRY_SLABS_SAMPLES && chunk == QUARRY_NO_PAGE) {
@@ -145,6 +132,8 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
                 (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
         }
+        if (quarry_slabs_is_trail(now)) /* of others: an add would take numbers that nobody follows */
+            index = QUARRY_NO_PAGE;
     }
     place = quarry_slabs_deal(all, group, simt_ctz_u32(group), quarry_slabs_place(chunk, 0), 0, got, place);
     return quarry_slabs_draw(h, all, group, index, class_, place, &asked);
@@ -167,7 +156,7 @@ SIMT_FN uint32_t quarry_slabs_cursor_for(const struct quarry_slabs *h, uint32_t 
 
 /* Step 3 of a warp that wants one class, at its cheapest: nobody else fills the cursor, and one of two kinds, or of
  * two others, is that of a free chunk.  Or somebody does: then it waits a while, and takes from it.  Else the steps
- * below go on.
+ * below go on.  The cursor has no trail: the warp has added to it, or it is one of those behind the class's trails.
  *
  * On a GPU this is seldom in an instruction cache, so it is short, and most is for the first lane alone.  It gets what
  * it needs of the heap's struct by value: behind each access that acquires, that would be fetched anew.  Four accesses
@@ -294,11 +283,14 @@ SIMT_NOINLINE_FN int quarry_slabs_ask(struct quarry_slabs_need *need)
         if (!fills && !(now & QUARRY_SLABS_BUSY) && (now | QUARRY_SLABS_BUSY) >> QUARRY_SLABS_LIFE == life)
             seen =
                 !(simt_load_u32(&h->spread[class_], relaxed) & QUARRY_SLABS_BARREN); /* it was not filled */
-        if (fills && quarry_slabs_next(now) < slots) { /* somebody has been faster */
+        if (fills && (quarry_slabs_next(now) < slots || quarry_slabs_is_trail(now))) {
+            /* Somebody has been faster, or it is others' trail. */
             (void)simt_and_u64(cursor, ~QUARRY_SLABS_BUSY, relaxed);
             fills = 0;
         }
         need->held = now;
+        if (quarry_slabs_is_trail(now)) /* as fill_each */
+            index = QUARRY_NO_PAGE;
     }
     index = simt_shuffle_u32(group, index, leader);
     need->seen = simt_all(group, seen);
@@ -440,16 +432,16 @@ SIMT_NOINLINE_FN void quarry_slabs_borrow(struct quarry_slabs_need *need)
     }
 }
 
-/* Step 4: takes slots of chunks of the class.  Looks at as many kinds as there are lanes, which lie side by side, and
- * at words of all chunks among them that are of the class, each lane at one.  Again while that gives something, and a
- * few times more. */
+/* Step 4: takes slots of chunks of class need->of: the group's, or the larger one that serves it.  Looks at as many
+ * kinds as there are lanes, which lie side by side, and at words of all chunks among them that are of the class, each
+ * lane at one.  Again while that gives something, and a few times more. */
 SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
 {
     need->looks = 0;
     SIMT_ROLLED
     while (need->looks < QUARRY_SLABS_WALKS && quarry_slabs_still(need)) {
         const struct quarry_slabs *h = need->slabs;
-        const uint32_t group = need->group, rank = simt_rank(group), class_ = need->class_;
+        const uint32_t group = need->group, rank = simt_rank(group), class_ = need->of;
         uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_)), count = h->pages.count;
         struct quarry_random r = quarry_random_start();
         uint32_t i = simt_shuffle_u32(group, quarry_random_below(&r, count), simt_ctz_u32(group)) + rank;
@@ -457,6 +449,8 @@ SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
         i -= i >= count ? count : 0;
         uint64_t kind = i < count ? quarry_slabs_kind(h, i) : (uint64_t)QUARRY_SLABS_IS_LARGE;
         int mine = quarry_slabs_is_bound(kind, class_);
+        if (class_ != need->class_) /* as quarry_slabs_recall */
+            mine = mine && !quarry_slabs_seems_vacant(h, i, kind, need->class_);
         /* Not of chunks of its own class: with one class all would tell, and store to a few lines. */
         if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND && !mine)
             quarry_slabs_tell(h, quarry_slabs_kind_class(kind), i, r.state >> 8);
@@ -471,6 +465,24 @@ SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
         if (simt_any(group, quarry_slabs_take_each(need, class_, (i << h->word_log) + word, row < words)))
             need->looks = 0;
     }
+}
+
+/* Before step 5, if a lane still needs a place: ends all trails, so that no sweep meets one.  It takes long once.
+ * Order: who sweeps after that sees what they are then. */
+SIMT_NOINLINE_FN void quarry_slabs_end_trails(const struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    uint32_t *ended = &h->spread[h->classes];
+    if (!quarry_slabs_still(need) || simt_any(need->group, simt_load_u32(ended, acquire)))
+        return;
+    SIMT_ROLLED
+    for (uint32_t i = simt_rank(need->group); i < h->trails * h->classes; i += simt_popc_u32(need->group))
+        quarry_slabs_end_trail(h, i);
+    simt_sync(need->group);
+    if (simt_rank(need->group) == 0)
+        simt_store_u32(ended, 1, release);
+    simt_fence(acq_rel); /* also what others have ended just then */
+    simt_sync(need->group);
 }
 
 /* Step 5: closes what a sweep has found, if no slot of it is live, as it seemed; for large blocks also some behind it,
@@ -500,6 +512,7 @@ SIMT_NOINLINE_FN enum quarry_slabs_state quarry_slabs_visit(struct quarry_slabs_
     need->cursor = QUARRY_NO_PAGE;
     if (page >= h->pages.count) {
         uint32_t index = page - h->pages.count;
+        /* It had a chunk, so it has no trail. */
         uint32_t of = index - quarry_slabs_cursor_number(h, index) * h->classes, asked;
         need->place = quarry_slabs_draw(h, group, group, index, of, need->place, &asked);
         return QUARRY_SLABS_IS_MOVING;
@@ -620,6 +633,23 @@ SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
 
 /* ---- all steps ---- */
 
+/* Tells that slots of a larger class serve the group's, as a sweep has found no other ones; or, with 0, that none do.
+ * No chunk was free, so the larger class is barren, too: then all that a warp frees of it becomes hints. */
+SIMT_NOINLINE_FN void quarry_slabs_serve(const struct quarry_slabs_need *need, uint32_t larger)
+{
+    uint32_t *at = &need->slabs->spread[need->class_];
+    if (simt_rank(need->group) != 0)
+        return;
+    uint32_t spread = simt_load_u32(at, relaxed), now = spread & ~QUARRY_SLABS_LARGERS;
+    if (larger)
+        now |= larger << QUARRY_SLABS_LARGER | QUARRY_SLABS_BARREN;
+    if (now != spread)
+        (void)simt_cas_u32(at, spread, now, relaxed);
+    at = &need->slabs->spread[larger];
+    if (larger && !(simt_load_u32(at, relaxed) & QUARRY_SLABS_BARREN))
+        (void)simt_or_u32(at, QUARRY_SLABS_BARREN, relaxed);
+}
+
 /* Steps 3 to 5 for a class, or a large block: of all lanes, those look for themselves whose place is none. */
 SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
 {
@@ -627,8 +657,18 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
     need->of = need->class_;
     if (need->chunks == 0) {
         uint32_t spread = simt_load_u32(&need->slabs->spread[need->class_], relaxed);
+        uint32_t larger =
+            simt_shuffle_u32(need->group, quarry_slabs_larger(spread), simt_ctz_u32(need->group));
+        if (larger)
+            need->of = larger;
         if (simt_any(need->group, spread & QUARRY_SLABS_BARREN))
             quarry_slabs_walk(need);
+        if (larger && quarry_slabs_still(need)) {
+            if (need->group == SIMT_ALL_LANES) /* fewer lanes have seen too little */
+                quarry_slabs_serve(need, 0);
+            need->looks = 0; /* of chunks of its own */
+        }
+        need->of = need->class_;
         SIMT_ROLLED
         for (need->tries = 0; need->tries < QUARRY_SLABS_FILLS && quarry_slabs_still(need); need->tries++) {
             need->seen = 1;
@@ -653,6 +693,7 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
         quarry_slabs_new_rows(need);
     }
     need->wide = need->chunks ? 0 : QUARRY_SLABS_ALL; /* slots of larger classes are the last resort */
+    quarry_slabs_end_trails(need);
     SIMT_ROLLED
     while (quarry_slabs_still(need)) {
         quarry_slabs_search(need);
@@ -666,8 +707,10 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
         enum quarry_slabs_state state = quarry_slabs_visit(need);
         if (state == QUARRY_SLABS_IS_FREE)
             quarry_slabs_fill(need);
-        else if (state == QUARRY_SLABS_IS_BOUND)
+        else if (state == QUARRY_SLABS_IS_BOUND) {
             quarry_slabs_take_from(need);
+            quarry_slabs_serve(need, need->of > need->class_ ? need->of : 0);
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 
 #include "quarry/alloc/slabs/slabs_map.h"
 
-#define QUARRY_SLABS_HINT 8u /* free slots of a word from which it is worth a hint */
+#define QUARRY_SLABS_NUMBERS ((uint32_t)1 << 31) /* what a cursor gave are numbers of its trail */
+#define QUARRY_SLABS_HINT 8u                     /* free slots of a word from which it is worth a hint */
 #define QUARRY_SLABS_BURST                                                                                   \
     8u /* of a class's cursors one in so many can be a warp's own; all are for bursts */
 
@@ -151,23 +152,28 @@ SIMT_FN void quarry_slabs_adapt(const struct quarry_slabs *h, uint32_t class_, u
     uint32_t more = quarry_slabs_used(spread);
     if (dense >= 16u && 8u * asked >= slots && more < quarry_slabs_few(h))
         more *= 2u;
-    if (dense < 4u && more > 1u)
+    if (dense < 4u && more > h->trails) /* no fewer: who fills another than its own cursor meets no trail */
         more /= 2u;
     more = (more - 1u) | (dense == 0 ? QUARRY_SLABS_BARREN : 0u);
     more |=
         spread & ~QUARRY_SLABS_BARREN & ~QUARRY_SLABS_USED; /* nobody takes back what the class has reached */
+    if (dense)
+        more &= ~QUARRY_SLABS_LARGERS;
     if (more != spread)
         (void)simt_cas_u32(&h->spread[class_], spread, more, relaxed);
 }
 
-/* Takes up to n slots of a cursor.  Returns the place of the first; *got: how many; *asked: its `next` before. */
+/* Takes up to n slots of a cursor.  If it has a trail, those that are missing are numbers there: whoever may meet one
+ * goes on with quarry_slabs_follow, as nobody else has these.
+ * Returns the place of the first; *got: how many; *asked: its `next` before, and QUARRY_SLABS_NUMBERS if it has a
+ * trail. */
 SIMT_FN uint64_t quarry_slabs_add(uint64_t *cursor, uint32_t slots, uint32_t n, uint32_t *got,
                                   uint32_t *asked)
 {
     uint64_t now = simt_add_u64(cursor, n, acquire); /* pairs with the store that filled it */
     uint32_t next = quarry_slabs_next(now), left = next < slots ? slots - next : 0;
     *got = left < n ? left : n;
-    *asked = next;
+    *asked = quarry_slabs_is_trail(now) ? next | QUARRY_SLABS_NUMBERS : next;
     /* Nobody fills it, and many have asked: none of these adds again before it is set back. */
     if (next >= QUARRY_SLABS_FAR) {
         uint64_t seen = simt_load_u64(cursor, relaxed), far = ~seen;
@@ -215,11 +221,85 @@ SIMT_FN uint64_t quarry_slabs_draw(const struct quarry_slabs *h, uint32_t all, u
     return quarry_slabs_deal(all, group, simt_ctz_u32(group), first, 0, got, place);
 }
 
+/* Step 2 of lanes whose cursors have trails: they have added, and this takes the slots that their numbers lead to.
+ * All classes of a warp at the same time.  Like quarry_slabs_refill it gets what it needs by value.
+ *   kinds, map, span, stride, trails   of the heap: h->kinds and h->words, from h->bound on, ...
+ *   class_, slots, cursor   the caller's class, slots of a chunk of it, and the number of its cursor in the class
+ *   at      the caller's number, or 0: it has none
+ * Returns the caller's place, its chunk counted from h->bound on, or QUARRY_SLABS_NONE.  Scope: `all`. */
+SIMT_NOINLINE_FN uint64_t quarry_slabs_follow(uint64_t *kinds, uint64_t *map, uint32_t span, uint32_t stride,
+                                              uint32_t trails, uint32_t all, uint32_t class_, uint32_t slots,
+                                              uint32_t cursor, uint32_t at)
+{
+    struct quarry_slabs_step step = {QUARRY_NO_PAGE, 0, 0};
+    uint64_t kind = QUARRY_SLABS_FRESH;
+    if (at)
+        step = quarry_slabs_step_of(span, trails, class_, slots, cursor, at);
+    uint32_t group = simt_match_u32(all, step.chunk), k = simt_rank(group);
+    if (k == 0 && step.chunk != QUARRY_NO_PAGE) {
+        /* Order: acquires the kind, for the caller's free, which loads it from its cache. */
+        uint64_t bound = quarry_slabs_next_kind(0, QUARRY_SLABS_IS_BOUND, class_, step.more);
+        kind = simt_cas_u64(&kinds[step.chunk], QUARRY_SLABS_FRESH, bound, acquire);
+        kind = kind == QUARRY_SLABS_FRESH ? bound : kind;
+    }
+    kind = simt_shuffle_u64(all, kind, simt_ctz_u32(group));
+    const int ours = step.chunk != QUARRY_NO_PAGE && quarry_slabs_is_step(kind, class_, step.more);
+    k = simt_rank(simt_ballot(all, ours) & group); /* two classes' numbers may lead to one chunk */
+    if (ours &&
+        (k == 0 || step.slot % QUARRY_SLABS_BITS == 0)) /* lanes that share a chunk have slots in a row */
+        (void)simt_or_u64(&map[(uint64_t)step.chunk * stride + step.slot / QUARRY_SLABS_BITS],
+                          quarry_slabs_of(class_, 0), relaxed);
+    simt_sync(all); /* what the first acquired, each has; and none frees a slot whose word has no class */
+    return ours ? quarry_slabs_place(step.chunk, step.slot) : QUARRY_SLABS_NONE;
+}
+
+/* The same, of lanes that want blocks of classes.  If numbers lead to nothing, the trail ends.
+ *   spread   of the caller's class, as it was for the add
+ *   asked    of a group's first lane: as quarry_slabs_add, or 0
+ *   block    what the caller has, or NULL */
+SIMT_FN uint64_t quarry_slabs_follow_class(const struct quarry_slabs *h, uint32_t all, uint32_t group,
+                                           uint32_t class_, uint32_t spread, uint32_t asked,
+                                           const void *block)
+{
+    uint32_t cursor = simt_thread() / SIMT_LANES & (quarry_slabs_used(spread) - 1u), at;
+    uint32_t needs = simt_ballot(all, !block) & group;
+    cursor = simt_shuffle_u32(all, cursor, simt_ctz_u32(group)); /* the one that was added to */
+    asked = simt_shuffle_u32(all, asked, simt_ctz_u32(group));
+    class_ =
+        simt_shuffle_u32(all, class_, simt_ctz_u32(group)); /* else the compiler keeps what it knows of it */
+    const uint32_t slots = quarry_slabs_slots(h, class_);
+    at = asked & QUARRY_SLABS_NEXT;
+    at = at < slots ? slots : at; /* those before that were of the cursor's chunk */
+    at = !block && (asked & QUARRY_SLABS_NUMBERS) ? at + simt_rank(needs) : 0;
+    uint64_t place =
+        quarry_slabs_follow(h->kinds + h->bound, h->words + (uint64_t)h->bound * h->stride,
+                            h->pages.count - h->bound, h->stride, h->trails, all, class_, slots, cursor, at);
+    needs = simt_ballot(all, at && place == QUARRY_SLABS_NONE) & group;
+    if ((needs >> simt_lane() & 1u) && simt_rank(needs) == 0)
+        quarry_slabs_end_trail(quarry_slabs_copy(h, simt_sm()), quarry_slabs_cursor(h, class_, cursor));
+    simt_sync(all);
+    return place == QUARRY_SLABS_NONE ? place : place + quarry_slabs_place(h->bound, 0);
+}
+
 /* Leaves a hint for the class: a word, by its number, and bits of it that seem clear. */
 SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, uint32_t id, uint32_t clear)
 {
     simt_store_u64(quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES), (uint64_t)id << 32 | clear,
                    relaxed);
+}
+
+/* Does a chunk of another class seem to have no live slot?  Looks at two of its words. */
+SIMT_FN int quarry_slabs_seems_vacant(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
+                                      uint32_t class_)
+{
+    uint32_t other = quarry_slabs_kind_class(kind), last;
+    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || other == class_)
+        return 0;
+    uint32_t slots = quarry_slabs_slots(h, other);
+    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+    last = quarry_slabs_words(slots) - 1u;
+    return (((uint32_t)simt_load_u64(&word[0], relaxed) & ~quarry_slabs_from(0, slots)) |
+            ((uint32_t)simt_load_u64(&word[last], relaxed) & ~quarry_slabs_from(last, slots))) == 0;
 }
 
 /* Makes a chunk known, which is or was of the class: a hint, which nobody waits for.

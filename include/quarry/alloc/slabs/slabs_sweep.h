@@ -4,10 +4,12 @@
  * A malloc of a class fits into a chunk that is free, into a slot of its class or of a larger one, and into a chunk of
  * any class without a live slot.  A large block fits into a row of chunks that are free or have no live slot.
  *
- * Slots of larger classes are taken last: only who sweeps takes them.  Turns have sizes: for a class its number, for
- * rows h->classes and the chunks; and, about just one class, QUARRY_SWEEP_CLASS more.  Who finds nothing for a class
- * finds nothing for larger ones, and no chunk for a row.  So one turn tells all who want no less, and the lanes of a
- * warp look for the smallest class first.
+ * Slots of larger classes are taken last: by who sweeps.  Then others who want the same class take slots of that larger
+ * one without a sweep, as they take their own.
+ *
+ * Turns have sizes: for a class its number, for rows h->classes and the chunks; and, about just one class,
+ * QUARRY_SWEEP_CLASS more.  Who finds nothing for a class finds nothing for larger ones, and no chunk for a row.  So
+ * one turn tells all who want no less, and the lanes of a warp look for the smallest class first.
  *
  * A turn of core/sweep.h has two passes, and each reads everything: kinds, words and cursors.  (For rows of n chunks it
  * reads each chunk whose number is a multiple of n, and those beside it as far as they are vacant: every row has one.)
@@ -239,7 +241,7 @@ SIMT_FN int quarry_slabs_has_chunk(const struct quarry_slabs *h, uint32_t index,
     uint32_t number = quarry_slabs_cursor_number(h, index), class_ = index - number * h->classes;
     uint64_t kind = quarry_slabs_kind(h, quarry_slabs_chunk(cursor));
     return quarry_slabs_state(kind) == QUARRY_SLABS_IS_MOVING ||
-           (quarry_slabs_is_bound(kind, class_) && quarry_slabs_more(kind) == number + 1u);
+           (quarry_slabs_is_bound(kind, class_) && quarry_slabs_owner(kind) == number);
 }
 
 /* Rows `from` to `to`: a row has eight cursors of one class; so rows go as classes do, and then the next eight.  One of
