@@ -538,7 +538,7 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
     uint64_t kind = chunk < h->pages.count ? quarry_slabs_kind(h, chunk) : 0;
     if (from >= slots || !quarry_slabs_is_bound(kind, class_) || !quarry_slabs_hold(h, chunk, kind, class_))
         return;
-    /* If others have added to the cursor, it keeps the chunk.  Order: a sweep that sees it sees that the chunk moves. */
+    /* If others have added to the cursor, it keeps the chunk.  Order: a sweep that sees it sees the chunk move. */
     if (simt_cas_u64(&h->cursor[index], now, now - from + QUARRY_SLABS_PAST, release) == now) {
         /* Order: release, of what came with the chunk, to who takes the slots.  A refill has written the words relaxed,
          * as only the cursor gave slots then. */
