@@ -13,8 +13,8 @@
  *     word     63        56       32      31        0     `stride` words for each chunk, one for 32 slots
  *             | class + 1  | 0 | touched |   taken   |     slots that the chunk has not are taken for ever
  *     cursor   63     62    61     51 50       27 26       0     of each class one, then of each the second, ...
- *             | busy | trail |  life   |  chunk   |   next   |    slots from `next` on are free, though their bits are set.
- *              trail: next goes on behind the chunk's slots (see below)
+ *             | busy | trail |  life   |  chunk   |   next   |
+ *              slots from `next` on are free, though their bits are set.  trail: next goes on behind these (see below)
  *     spread   31       29     22 21    11 10     0    one for each class, and one more: whether all trails have ended
  *             | barren | larger  | reach  |  used   |  how many of its cursors a class uses, and has ever used, less 1:
  *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them.
@@ -319,9 +319,9 @@ SIMT_FN uint32_t quarry_slabs_chunk(uint64_t cursor)
 /* ---- trails ----
  *
  * A cursor of a new heap has a trail: a row of chunks that is computed.  An add gives a warp numbers; those behind the
- * slots of the chunk that the cursor has are on the trail, and say which chunk, and which slots.  Then the warp tries to
- * bind the chunk by a compare-exchange of its kind, from fresh to bound.  So do all who have numbers of that chunk, and
- * only one succeeds; but the others see that it is the trail's, and have their slots, too.  Or they see that it is
+ * slots of the chunk that the cursor has are on the trail, and say which chunk, and which slots.  Then the warp tries
+ * to bind the chunk by a compare-exchange of its kind, from fresh to bound.  So do all who have numbers of that chunk,
+ * and only one succeeds; but the others see that it is the trail's, and have their slots, too.  Or they see that it is
  * somebody else's: then their numbers are for nothing.  All see the same, however late, as a chunk is fresh but once:
  * the kind that the first one wrote has the class, the cursor and the chunk's number on the trail, and these stay while
  * the chunk is bound.
@@ -554,7 +554,7 @@ SIMT_FN void quarry_slabs_retire(const struct quarry_slabs *h, uint32_t index)
 }
 
 /* Ends a cursor's trail, if it has one: then it has the last chunk, as far as that is not handed out.  If that is
- * fresh, nobody binds it from now on who has numbers of it, and the cursor has nothing.  It is in its first life yet. */
+ * fresh, nobody binds it from now on who has numbers of it, and the cursor has nothing.  It is in its first life. */
 SIMT_NOINLINE_FN void quarry_slabs_end_trail(const struct quarry_slabs *h, uint32_t index)
 {
     uint32_t number = quarry_slabs_cursor_number(h, index), class_ = index - number * h->classes;
