@@ -21,11 +21,13 @@ void launch_case(const struct simt_kernel *kernel, struct slabs_case *a, uint32_
 void end_trails(void)
 {
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    const uint32_t ended = 1;
     uint64_t cursors = (uint64_t)h->classes * h->cursors, *past = malloc(cursors * sizeof *past);
     assert_non_null(past);
     for (uint64_t i = 0; i < cursors; i++)
         past[i] = QUARRY_SLABS_PAST;
     assert_ok(quarry_memory_copy(&f.target, h->cursor, past, cursors * sizeof *past));
+    assert_ok(quarry_memory_copy(&f.target, &h->spread[h->classes], &ended, sizeof ended));
     free(past);
 }
 
