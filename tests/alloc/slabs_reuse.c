@@ -308,7 +308,7 @@ static void shares(void)
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
     struct slabs_case a = {0};
     uint64_t kinds[2];
-    void *got[SIMT_LANES], *kept[2];
+    void *got[SIMT_LANES], *kept[2], *none = NULL;
     plain_options();
     begin(2, 2 * CHUNK, 2 * CHUNK / 16, 0);
     for (uint32_t k = 0; k < 2; k++) {
@@ -318,6 +318,8 @@ static void shares(void)
         f.device.turns = all; /* but for thread 0 */
         run(&promise_sieve, all);
         assert_ok(quarry_memory_copy(&f.target, &kept[k], f.device.block, sizeof kept[k]));
+        assert_ok(
+            quarry_memory_copy(&f.target, f.device.block, &none, sizeof none)); /* it is to have another */
     }
     assert_ok(quarry_memory_copy(&f.target, kinds, h->kinds, sizeof kinds));
     a.block = test_memory(&f.target, sizeof got);
