@@ -10,6 +10,8 @@
  *           1. A hint: a word that had free slots when this warp, or who had its number before, last saw it.  One OR
  *              takes as many as are wanted.
  *           2. A cursor: one add, for slots of a chunk that nobody has used yet since it was bound.
+ *              Behind its first chunk a cursor may have a trail: the add gives numbers on that, and who has some binds
+ *              the chunk that they lead to (quarry_slabs_follow).
  *           3. The cursor has none left: one group looks at a few kinds, binds a free chunk, and fills it.  If the warp
  *              wants one class, a short function does it in as few steps as can be, once (quarry_slabs_refill).  Of
  *              several classes each has a lane that does this, all at the same time.  From here on all lanes of the
@@ -23,8 +25,8 @@
  *              From then on step 4 of the class that got it takes slots of the larger one first, until there are none,
  *              or a chunk for the class itself.
  *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together, and the word becomes the hint of
- *           this warp; each of several words, if they are of one class that is barren.  Nobody counts, and nobody looks
- *           whether the chunk is empty now.
+ *           this warp; each of several words that are of the first lane's class, if that is barren.  Nobody counts, and
+ *           nobody looks whether the chunk is empty now.
  *   large   Find a row of free chunks, and claim each; else sweep.
  *
  * docs/reference/alloc/slabs.md has the drawing, and what else was considered. */
