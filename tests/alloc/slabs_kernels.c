@@ -219,7 +219,8 @@ SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
             *mine = quarry_malloc(a.heap, 128u << k);
             (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
         } else if (a.rounds == 2) {
-            *mine = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+            uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
+            *mine = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, spread, SIMT_NULL);
             if (*mine)
                 (void)simt_add_u64(a.cursor, 1, relaxed);
         } else {
@@ -239,7 +240,8 @@ SIMT_KERNEL(slabs_shares, struct slabs_case, a)
         simt_store_u32(&h->spread[class_], QUARRY_SLABS_BARREN | larger << QUARRY_SLABS_LARGER, relaxed);
     simt_sync(SIMT_ALL_LANES);
     if (!a.rounds)
-        a.block[simt_lane()] = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+        a.block[simt_lane()] = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_,
+                                                       simt_load_u32(&h->spread[class_], relaxed), SIMT_NULL);
 }
 
 SIMT_KERNEL(slabs_serves, struct slabs_case, a)

@@ -115,11 +115,13 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
 /* Steps 3 to 5 for all lanes of the warp that ask this heap.  First what all classes of a warp do at the same time;
  * then one class after the other, and all lanes look.
  *   size    the caller's class; or, for a large block, h->classes and its chunks
+ *   spread  of the class, as the malloc has found it; of a large block QUARRY_SLABS_BARREN
  *   block   what the caller has, or NULL
  * Returns the caller's block. */
-SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size, void *block)
+SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size, uint32_t spread,
+                                   void *block)
 {
-    block = quarry_slabs_recall_all(h, all, size, block);
+    block = quarry_slabs_recall_all(h, all, size, spread, block);
     if (!simt_any(all, !block))
         return block;
     uint32_t group = simt_match_u32(all, size);
@@ -196,12 +198,12 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
         } else {
             uint32_t wants = simt_ballot(all, !block);
             group = simt_shuffle_u32(all, group, simt_ctz_u32(wants));
-            spread = simt_shuffle_u32(all, spread, simt_ctz_u32(group));
+            uint32_t its = simt_shuffle_u32(all, spread, simt_ctz_u32(group));
             if ((wants & ~group) == 0 &&
-                !(spread & QUARRY_SLABS_BARREN)) { /* one class; of large blocks it is */
+                !(its & QUARRY_SLABS_BARREN)) { /* one class; of large blocks it is */
                 asked = simt_shuffle_u32(all, asked, simt_ctz_u32(group));
                 place = quarry_slabs_refill_class(h, all, simt_shuffle_u32(all, size, simt_ctz_u32(group)),
-                                                  spread, asked, wants);
+                                                  its, asked, wants);
             }
         }
         if (!block && place != QUARRY_SLABS_NONE)
@@ -209,7 +211,7 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
         if (simt_any(all, !block)) {
             if (size >= h->classes)
                 size = h->classes + quarry_page_count(&h->pages, bytes);
-            block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, size, block);
+            block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, size, spread, block);
         }
     }
     return block;

@@ -112,37 +112,31 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
     uint64_t *hint = quarry_slabs_hint_of(h, class_, simt_rank(all));
     uint64_t seen = guesses ? quarry_slabs_guess(h, class_) : simt_load_u64(hint, relaxed);
     uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, bits = 0, chunk = id >> h->word_log;
-    if (clear && larger && quarry_slabs_seems_vacant(h, chunk, quarry_slabs_kind(h, chunk), h->classes))
-        clear = 0;
+    if (clear && larger) { /* all three loads at the same time */
+        uint64_t kind = quarry_slabs_kind(h, chunk);
+        clear =
+            quarry_slabs_seems_empty(h, chunk, class_) || !quarry_slabs_is_bound(kind, class_) ? 0 : clear;
+    }
     uint32_t n = simt_popc_u32(clear);
     uint32_t asked = simt_popc_u32(wants), to = quarry_scan_add_u32(all, n), from = to - n;
     if (n && from < asked) {
         bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, class_, to < asked ? n : asked - from);
         simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
     }
-    /* A lane's share is what it tries to take.  If it gets less, the last of those who were to have it go without. */
-    uint32_t k = simt_rank(wants), giver = quarry_lane_of_rank(all, quarry_scan_find_u32(all, to, k));
-    bits = simt_shuffle_u32(all, bits, giver);
-    k -= simt_shuffle_u32(all, from, giver);
-    id = simt_shuffle_u32(all, id, giver);
-    if (!(wants >> simt_lane() & 1u))
-        return 0;
-    return k < simt_popc_u32(bits) ? quarry_slabs_first(h, id) + quarry_kth_set_u32(bits, k + 1u)
-                                   : QUARRY_SLABS_NONE;
+    return quarry_slabs_deal_words(h, all, wants, from, to, id, bits);
 }
 
 /* Step 4 at its cheapest, for classes that a larger one serves, and for a warp that wants one class, which is barren.
  *   size    as quarry_slabs_more_of
+ *   spread  of the caller's class; an old one does no harm
  *   block   what the caller has, or NULL
  * Returns the caller's block.  Scope: `all`. */
 SIMT_NOINLINE_FN void *quarry_slabs_recall_all(const struct quarry_slabs *h, uint32_t all, uint32_t size,
-                                               void *block)
+                                               uint32_t spread, void *block)
 {
     const int several = simt_any(all, size != simt_shuffle_u32(all, size, simt_ctz_u32(all)));
-    uint32_t spread = 0, of = h->classes, left, tries = 0; /* of: whose slots the caller is to have, if any */
+    uint32_t of = h->classes, left, tries = 0; /* of: whose slots the caller is to have, if any */
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
-    if (size < h->classes)
-        spread = simt_load_u32(&h->spread[size], relaxed);
     if (quarry_slabs_larger(spread))
         of = quarry_slabs_larger(spread);
     else if ((spread & QUARRY_SLABS_BARREN) && !several)

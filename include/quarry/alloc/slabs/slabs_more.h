@@ -388,7 +388,8 @@ SIMT_FN int quarry_slabs_take_each(struct quarry_slabs_need *need, uint32_t clas
 {
     const struct quarry_slabs *h = need->slabs;
     const uint32_t group = need->group;
-    uint32_t asked = simt_popc_u32(simt_ballot(group, need->place == QUARRY_SLABS_NONE)), bits = 0;
+    uint32_t wants = simt_ballot(group, need->place == QUARRY_SLABS_NONE), asked = simt_popc_u32(wants);
+    uint32_t bits = 0;
     uint64_t *word = quarry_slabs_hinted(h, id), seen = look ? simt_load_u64(word, relaxed) : 0;
     uint32_t clear = look && quarry_slabs_is_of(seen, class_) ? simt_popc_u32(~(uint32_t)seen) : 0;
     uint32_t to = quarry_scan_add_u32(group, clear), from = to - clear;
@@ -396,10 +397,8 @@ SIMT_FN int quarry_slabs_take_each(struct quarry_slabs_need *need, uint32_t clas
         bits = quarry_slabs_take(word, &seen, class_, (to < asked ? to : asked) - from);
     if (bits && simt_popc_u32(~(uint32_t)seen) >= QUARRY_SLABS_HINT)
         quarry_slabs_leave(h, class_, id, ~(uint32_t)seen);
-    SIMT_ROLLED
-    for (uint32_t givers = simt_ballot(group, bits); givers; givers &= givers - 1u)
-        need->place = quarry_slabs_deal(group, group, simt_ctz_u32(givers), quarry_slabs_first(h, id), bits,
-                                        0, need->place);
+    uint64_t place = quarry_slabs_deal_words(h, group, wants, from, to, id, bits);
+    need->place = need->place == QUARRY_SLABS_NONE ? place : need->place;
     return clear != 0;
 }
 

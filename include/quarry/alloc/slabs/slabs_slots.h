@@ -116,12 +116,13 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
 }
 
 /* Of a warp that frees slots of several words of a class that is barren: a hint for each.  Number 0 is that above.  The
- * others are a 32nd of all hints apart, and each class begins elsewhere in that.
+ * others are a row, as all lanes of the warp look there together; in half of the hints, counted from where those above
+ * of the class begin.
  *   number   0 to 31 */
 SIMT_FN uint64_t *quarry_slabs_hint_of(const struct quarry_slabs *h, uint32_t class_, uint32_t number)
 {
-    uint32_t warp = simt_thread() / SIMT_LANES, apart = h->hints / SIMT_LANES;
-    uint32_t place = warp + number * apart + (157u * class_ % 256u * apart >> 8);
+    uint32_t warp = simt_thread() / SIMT_LANES;
+    uint32_t place = warp * SIMT_LANES + number + (157u * class_ + 128u) % 256u * (h->hints / 256u);
     return number ? &h->hint[place & (h->hints - 1u)] : quarry_slabs_hint(h, class_, warp);
 }
 
@@ -208,6 +209,23 @@ SIMT_FN uint64_t quarry_slabs_deal(uint32_t all, uint32_t group, uint32_t giver,
     return k < n ? first + k : place;
 }
 
+/* The same of as many words as there are lanes in the group, each of which has one.
+ *   wants      lanes that need a slot; of these the ranks from `from` on, below `to`, are the caller's word's.  `from` and
+ *              `to` are sums over all lanes of lower rank
+ *   id, bits   of the caller's word; fewer than it was to give, if others were faster
+ * Returns the caller's place, if it wants one, or QUARRY_SLABS_NONE. */
+SIMT_FN uint64_t quarry_slabs_deal_words(const struct quarry_slabs *h, uint32_t group, uint32_t wants,
+                                         uint32_t from, uint32_t to, uint32_t id, uint32_t bits)
+{
+    uint32_t k = simt_rank(wants), giver = quarry_lane_of_rank(group, quarry_scan_find_u32(group, to, k));
+    bits = simt_shuffle_u32(group, bits, giver);
+    id = simt_shuffle_u32(group, id, giver);
+    k -= simt_shuffle_u32(group, from, giver);
+    return wants >> simt_lane() & 1u && k < simt_popc_u32(bits)
+               ? quarry_slabs_first(h, id) + quarry_kth_set_u32(bits, k + 1u)
+               : QUARRY_SLABS_NONE;
+}
+
 /* Adds to a cursor for all lanes of each group that need a slot.
  *   index    of the cursor, or QUARRY_NO_PAGE: none; as the group's first lane has it
  *   *asked   as quarry_slabs_add, of the lane that adds */
@@ -288,18 +306,22 @@ SIMT_FN void quarry_slabs_leave(const struct quarry_slabs *h, uint32_t class_, u
                    relaxed);
 }
 
-/* Does a chunk of another class seem to have no live slot?  Looks at two of its words. */
+/* Do the first and the last word of a chunk of the class seem to have no live slot? */
+SIMT_FN int quarry_slabs_seems_empty(const struct quarry_slabs *h, uint32_t chunk, uint32_t class_)
+{
+    uint32_t slots = quarry_slabs_slots(h, class_), last = quarry_slabs_words(slots) - 1u;
+    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+    return (((uint32_t)simt_load_u64(&word[0], relaxed) & ~quarry_slabs_from(0, slots)) |
+            ((uint32_t)simt_load_u64(&word[last], relaxed) & ~quarry_slabs_from(last, slots))) == 0;
+}
+
+/* Does a chunk of another class seem to have no live slot? */
 SIMT_FN int quarry_slabs_seems_vacant(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
                                       uint32_t class_)
 {
-    uint32_t other = quarry_slabs_kind_class(kind), last;
-    if (quarry_slabs_state(kind) != QUARRY_SLABS_IS_BOUND || other == class_)
-        return 0;
-    uint32_t slots = quarry_slabs_slots(h, other);
-    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
-    last = quarry_slabs_words(slots) - 1u;
-    return (((uint32_t)simt_load_u64(&word[0], relaxed) & ~quarry_slabs_from(0, slots)) |
-            ((uint32_t)simt_load_u64(&word[last], relaxed) & ~quarry_slabs_from(last, slots))) == 0;
+    uint32_t other = quarry_slabs_kind_class(kind);
+    return quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND && other != class_ &&
+           quarry_slabs_seems_empty(h, chunk, other);
 }
 
 /* Makes a chunk known, which is or was of the class: a hint, which nobody waits for.
