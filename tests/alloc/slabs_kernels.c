@@ -220,7 +220,7 @@ SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
             (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
         } else if (a.rounds == 2) {
             uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
-            *mine = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, spread, SIMT_NULL);
+            *mine = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, spread, 0, SIMT_NULL);
             if (*mine)
                 (void)simt_add_u64(a.cursor, 1, relaxed);
         } else {
@@ -241,7 +241,7 @@ SIMT_KERNEL(slabs_shares, struct slabs_case, a)
     simt_sync(SIMT_ALL_LANES);
     if (!a.rounds)
         a.block[simt_lane()] = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_,
-                                                       simt_load_u32(&h->spread[class_], relaxed), SIMT_NULL);
+                                                       simt_load_u32(&h->spread[class_], relaxed), 0, SIMT_NULL);
 }
 
 SIMT_KERNEL(slabs_serves, struct slabs_case, a)

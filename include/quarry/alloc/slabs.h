@@ -71,7 +71,10 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
             return quarry_slabs_block(h, quarry_slabs_first(h, id) + simt_lane(), size);
         }
     }
-    if (!whole && k == 0 && (uint32_t)seen && size < h->classes) {
+    /* Of a class that is barren, a part of what a warp wants would be a step more: step 4 looks at this hint, too. */
+    const int part = (spread & (QUARRY_SLABS_BARREN | QUARRY_SLABS_LARGERS)) == QUARRY_SLABS_BARREN &&
+                     group == all && simt_popc_u32((uint32_t)seen) < simt_popc_u32(group);
+    if (!whole && !part && k == 0 && (uint32_t)seen && size < h->classes) {
         uint32_t clear = (uint32_t)seen;
         bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, size, simt_popc_u32(group));
         simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
@@ -84,7 +87,7 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
                                       quarry_kth_of_run_u32(bits, k + 1u),
                                   size);
     *left = simt_any(all, !block);
-    if (*left) {
+    if (*left && simt_any(all, !(spread & QUARRY_SLABS_BARREN))) {
         uint32_t cursor = spread & QUARRY_SLABS_BARREN
                               ? QUARRY_NO_PAGE
                               : quarry_slabs_own_cursor(h, size, quarry_slabs_used(spread));
@@ -119,9 +122,9 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
  *   block   what the caller has, or NULL
  * Returns the caller's block. */
 SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size, uint32_t spread,
-                                   void *block)
+                                   uint32_t first, void *block)
 {
-    block = quarry_slabs_recall_all(h, all, size, spread, block);
+    block = quarry_slabs_recall_all(h, all, size, spread, first, block);
     if (!simt_any(all, !block))
         return block;
     uint32_t group = simt_match_u32(all, size);
@@ -130,17 +133,21 @@ SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, u
         block = quarry_slabs_gather(h, all, size, block);
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
     uint32_t wants = simt_ballot(all, !block), before = 0;
+    /* Where no chunk seems to be free, these would look in vain. */
+    const int fills = several && simt_any(all, !block && !(spread & QUARRY_SLABS_BARREN));
     SIMT_ROLLED
-    for (uint32_t tries = 0; several && tries < QUARRY_SLABS_FILLS && wants != before; tries++) {
+    for (uint32_t tries = 0; fills && tries < QUARRY_SLABS_FILLS && wants != before; tries++) {
         before = wants;
         place = quarry_slabs_fill_each(h, all, group, size, tries, place);
         wants = simt_ballot(all, place == QUARRY_SLABS_NONE);
     }
     if (!block && place != QUARRY_SLABS_NONE)
         block = quarry_slabs_block(h, place, size);
-    simt_sync(all);                       /* what one acquired, each has */
-    if (several && simt_any(all, !block)) /* some of its classes may be barren now */
+    simt_sync(all);                     /* what one acquired, each has */
+    if (fills && simt_any(all, !block)) /* some of its classes may be barren now */
         block = quarry_slabs_gather(h, all, size, block);
+    if (several && simt_any(all, !block))
+        block = quarry_slabs_seek(h, all, size, block);
     if (!simt_any(all, !block))
         return block;
     struct quarry_slabs_need need;
@@ -211,7 +218,8 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
         if (simt_any(all, !block)) {
             if (size >= h->classes)
                 size = h->classes + quarry_page_count(&h->pages, bytes);
-            block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, size, spread, block);
+            block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, size, spread,
+                                         (uint32_t)(seen >> 32), block);
         }
     }
     return block;
@@ -245,7 +253,7 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
 {
     uint32_t id = quarry_slabs_id(h, quarry_slabs_place(w->page, w->slot)), group = simt_match_u32(all, id);
     uint32_t bits = quarry_share_or_u32(all, group, 1u << w->slot % QUARRY_SLABS_BITS);
-    uint32_t class_ = quarry_slabs_kind_class(w->kind), number = 0;
+    uint32_t class_ = quarry_slabs_kind_class(w->kind), number = 0, begin = 0;
     simt_sync(all); /* what each did, before the first lane's release */
     if (!simt_all(all, group == all)) {
         uint32_t spread = simt_load_u32(&h->spread[class_], cached); /* an old one does no harm */
@@ -255,11 +263,13 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
         uint32_t last = simt_ballot(all, numbered && simt_rank(group) == 0) & (~1u << simt_lane());
         if (numbered)
             number = simt_popc_u32(last);
+        uint32_t leaders = simt_ballot(all, simt_rank(group) == 0);
+        begin = simt_shuffle_u32(all, id, 31u - simt_clz_u32(leaders));
     }
     if (simt_rank(group) == 0) {
         QUARRY_ASSERT_LIVE(simt_popc_u32(bits) == simt_popc_u32(group));          /* each lane another slot */
         (void)simt_and_u64(quarry_slabs_hinted(h, id), ~(uint64_t)bits, release); /* pairs with takes */
-        simt_store_u64(quarry_slabs_hint_of(h, class_, number), (uint64_t)id << 32 | bits, relaxed);
+        simt_store_u64(quarry_slabs_hint_of(h, class_, begin, number), (uint64_t)id << 32 | bits, relaxed);
     }
     simt_sync(all); /* none goes on whose slot still looks taken */
 }

@@ -17,6 +17,23 @@
 #define QUARRY_SLABS_TELLS 4u   /* of so many one also looks at the kind of another chunk */
 #define QUARRY_SLABS_GUESSES 2u /* looks at words of a larger class, each of a word for each lane; */
 #define QUARRY_SLABS_OWN 4u     /* more than those: of the class itself there are none */
+#define QUARRY_SLABS_MANY_LANES                                                                              \
+    8u /* of a warp, which look at chunks: so many see that a class has most of the heap */
+
+/* Tells that slots of a larger class serve one; or, with 0, that none do.  No chunk was free, so the larger class is
+ * barren, too: then all that a warp frees of it becomes hints. */
+SIMT_FN void quarry_slabs_tell_larger(const struct quarry_slabs *h, uint32_t class_, uint32_t larger)
+{
+    uint32_t *at = &h->spread[class_];
+    uint32_t spread = simt_load_u32(at, relaxed), now = spread & ~QUARRY_SLABS_LARGERS;
+    if (larger)
+        now |= larger << QUARRY_SLABS_LARGER | QUARRY_SLABS_BARREN;
+    if (now != spread)
+        (void)simt_cas_u32(at, spread, now, relaxed);
+    at = &h->spread[larger];
+    if (larger && !(simt_load_u32(at, relaxed) & QUARRY_SLABS_BARREN))
+        (void)simt_or_u32(at, QUARRY_SLABS_BARREN, relaxed);
+}
 
 /* What is known grows old.  So now and then a lane looks at another chunk, and tells of it.  If it is free, the class
  * is no longer barren.
@@ -107,9 +124,9 @@ SIMT_FN uint64_t quarry_slabs_guess(const struct quarry_slabs *h, uint32_t class
  *             That can be closed, and has more of theirs
  * Returns the caller's place, if it wants one. */
 SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all, uint32_t class_,
-                                     uint32_t wants, int guesses, int larger)
+                                     uint32_t first, uint32_t wants, int guesses, int larger)
 {
-    uint64_t *hint = quarry_slabs_hint_of(h, class_, simt_rank(all));
+    uint64_t *hint = quarry_slabs_hint_of(h, class_, first, simt_rank(all));
     uint64_t seen = guesses ? quarry_slabs_guess(h, class_) : simt_load_u64(hint, relaxed);
     uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, bits = 0, chunk = id >> h->word_log;
     if (clear && larger) { /* all three loads at the same time */
@@ -117,13 +134,63 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
         clear =
             quarry_slabs_seems_empty(h, chunk, class_) || !quarry_slabs_is_bound(kind, class_) ? 0 : clear;
     }
-    uint32_t n = simt_popc_u32(clear);
-    uint32_t asked = simt_popc_u32(wants), to = quarry_scan_add_u32(all, n), from = to - n;
+    uint32_t asked = simt_popc_u32(wants), n = simt_popc_u32(clear);
+    if (guesses)
+        n = quarry_slabs_richest(all, n, asked);
+    uint32_t to = quarry_scan_add_u32(all, n), from = to - n;
     if (n && from < asked) {
         bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, class_, to < asked ? n : asked - from);
         simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
     }
     return quarry_slabs_deal_words(h, all, wants, from, to, id, bits);
+}
+
+/* Each lane looks at a word of a chunk, any one.  If many of these are of one class, and have free slots, these serve
+ * all lanes whose class is barren and not larger; and from now on that class serves theirs.  So nobody has to sweep to
+ * learn what most of the heap is.
+ *   size    as quarry_slabs_more_of
+ *   block   what the caller has, or NULL
+ * Returns the caller's block.  Scope: `all`. */
+SIMT_NOINLINE_FN void *quarry_slabs_seek(const struct quarry_slabs *h, uint32_t all, uint32_t size,
+                                         void *block)
+{
+    struct quarry_random r = quarry_random_start();
+    uint32_t chunk = quarry_random_below(&r, h->pages.count), spread = 0, of, n = 0, bits = 0;
+    uint64_t kind = quarry_slabs_kind(h, chunk);
+    if (size < h->classes && !block)
+        spread = simt_load_u32(&h->spread[size], relaxed);
+    of = quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND ? quarry_slabs_kind_class(kind) : h->classes;
+    uint32_t most = (simt_popc_u32(simt_match_u32(all, of)) << 8) + 255u - of;
+    most = simt_reduce_max_u32(all, of < h->classes ? most : 0);
+    const uint32_t class_ = 255u - most % 256u;
+    if (most >> 8 < QUARRY_SLABS_MANY_LANES)
+        return block;
+    const int wants = !block && (spread & QUARRY_SLABS_BARREN) && size <= class_;
+    uint32_t left = simt_ballot(all, wants), asked = simt_popc_u32(left), id, clear;
+    if (!asked)
+        return block;
+    uint32_t word = quarry_random_below(&r, quarry_slabs_words(quarry_slabs_slots(h, class_)));
+    id = chunk << h->word_log | word;
+    uint64_t seen = ~(uint64_t)0;
+    if (of == class_)
+        seen = simt_load_u64(quarry_slabs_hinted(h, id), relaxed);
+    clear = quarry_slabs_is_of(seen, class_) ? ~(uint32_t)seen : 0;
+    const int larger = simt_any(all, wants && size != class_);
+    if (clear && larger)
+        clear = quarry_slabs_seems_empty(h, chunk, class_) ? 0 : clear;
+    const int many = simt_popc_u32(simt_ballot(all, clear)) >= QUARRY_SLABS_MANY_LANES;
+    n = quarry_slabs_richest(all, simt_popc_u32(clear), asked);
+    uint32_t to = quarry_scan_add_u32(all, n), from = to - n;
+    if (n && from < asked)
+        bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, class_, to < asked ? n : asked - from);
+    uint64_t place = quarry_slabs_deal_words(h, all, left, from, to, id, bits);
+    const int first = simt_rank(simt_match_u32(all, size)) == 0;
+    if (many && wants && first && size != class_)
+        quarry_slabs_tell_larger(h, size, class_);
+    if (wants && place != QUARRY_SLABS_NONE)
+        block = quarry_slabs_block(h, place, class_);
+    simt_sync(all); /* what one acquired, each has */
+    return block;
 }
 
 /* Step 4 at its cheapest, for classes that a larger one serves, and for a warp that wants one class, which is barren.
@@ -132,7 +199,7 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
  *   block   what the caller has, or NULL
  * Returns the caller's block.  Scope: `all`. */
 SIMT_NOINLINE_FN void *quarry_slabs_recall_all(const struct quarry_slabs *h, uint32_t all, uint32_t size,
-                                               uint32_t spread, void *block)
+                                               uint32_t spread, uint32_t first, void *block)
 {
     const int several = simt_any(all, size != simt_shuffle_u32(all, size, simt_ctz_u32(all)));
     uint32_t of = h->classes, left, tries = 0; /* of: whose slots the caller is to have, if any */
@@ -154,7 +221,7 @@ SIMT_NOINLINE_FN void *quarry_slabs_recall_all(const struct quarry_slabs *h, uin
     while (left) { /* one class of slots after the other: most warps need slots of one */
         uint32_t one = simt_shuffle_u32(all, of, simt_ctz_u32(left));
         uint32_t mine = left & simt_ballot(all, of == one);
-        uint64_t got = quarry_slabs_recall(h, all, one, mine, tries % QUARRY_SLABS_OWN != 0,
+        uint64_t got = quarry_slabs_recall(h, all, one, first, mine, tries % QUARRY_SLABS_OWN != 0,
                                            simt_any(all, (mine >> simt_lane() & 1u) && of != size));
         if (mine >> simt_lane() & 1u)
             place = got;

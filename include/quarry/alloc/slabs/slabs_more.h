@@ -392,8 +392,9 @@ SIMT_FN int quarry_slabs_take_each(struct quarry_slabs_need *need, uint32_t clas
     uint32_t bits = 0;
     uint64_t *word = quarry_slabs_hinted(h, id), seen = look ? simt_load_u64(word, relaxed) : 0;
     uint32_t clear = look && quarry_slabs_is_of(seen, class_) ? simt_popc_u32(~(uint32_t)seen) : 0;
-    uint32_t to = quarry_scan_add_u32(group, clear), from = to - clear;
-    if (clear && from < asked)
+    uint32_t rich = quarry_slabs_richest(group, clear, asked);
+    uint32_t to = quarry_scan_add_u32(group, rich), from = to - rich;
+    if (rich && from < asked)
         bits = quarry_slabs_take(word, &seen, class_, (to < asked ? to : asked) - from);
     if (bits && simt_popc_u32(~(uint32_t)seen) >= QUARRY_SLABS_HINT)
         quarry_slabs_leave(h, class_, id, ~(uint32_t)seen);
@@ -632,21 +633,11 @@ SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
 
 /* ---- all steps ---- */
 
-/* Tells that slots of a larger class serve the group's, as a sweep has found no other ones; or, with 0, that none do.
- * No chunk was free, so the larger class is barren, too: then all that a warp frees of it becomes hints. */
+/* Tells that slots of a larger class serve the group's, as a sweep has found no other ones; or, with 0, that none do. */
 SIMT_NOINLINE_FN void quarry_slabs_serve(const struct quarry_slabs_need *need, uint32_t larger)
 {
-    uint32_t *at = &need->slabs->spread[need->class_];
-    if (simt_rank(need->group) != 0)
-        return;
-    uint32_t spread = simt_load_u32(at, relaxed), now = spread & ~QUARRY_SLABS_LARGERS;
-    if (larger)
-        now |= larger << QUARRY_SLABS_LARGER | QUARRY_SLABS_BARREN;
-    if (now != spread)
-        (void)simt_cas_u32(at, spread, now, relaxed);
-    at = &need->slabs->spread[larger];
-    if (larger && !(simt_load_u32(at, relaxed) & QUARRY_SLABS_BARREN))
-        (void)simt_or_u32(at, QUARRY_SLABS_BARREN, relaxed);
+    if (simt_rank(need->group) == 0)
+        quarry_slabs_tell_larger(need->slabs, need->class_, larger);
 }
 
 /* Steps 3 to 5 for a class, or a large block: of all lanes, those look for themselves whose place is none. */

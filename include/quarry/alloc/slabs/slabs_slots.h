@@ -116,13 +116,16 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
 }
 
 /* Of a warp that frees slots of several words of a class that is barren: a hint for each.  Number 0 is that above.  The
- * others are a row, as all lanes of the warp look there together; in half of the hints, counted from where those above
- * of the class begin.
+ * others are a row, as all lanes of the warp look there together; half of all hints behind where those above of the
+ * class begin.
+ *   first    the id of the word of number 0.  Where a row begins depends on it: so hints of several frees remain
  *   number   0 to 31 */
-SIMT_FN uint64_t *quarry_slabs_hint_of(const struct quarry_slabs *h, uint32_t class_, uint32_t number)
+SIMT_FN uint64_t *quarry_slabs_hint_of(const struct quarry_slabs *h, uint32_t class_, uint32_t first,
+                                       uint32_t number)
 {
-    uint32_t warp = simt_thread() / SIMT_LANES;
-    uint32_t place = warp * SIMT_LANES + number + (157u * class_ + 128u) % 256u * (h->hints / 256u);
+    uint32_t warp = simt_thread() / SIMT_LANES, row = warp * SIMT_LANES;
+    uint32_t place = row + (number + (first * 0x9e3779b9u >> 27)) % SIMT_LANES;
+    place += (157u * class_ + 128u) % 256u * (h->hints / 256u);
     return number ? &h->hint[place & (h->hints - 1u)] : quarry_slabs_hint(h, class_, warp);
 }
 
@@ -207,6 +210,22 @@ SIMT_FN uint64_t quarry_slabs_deal(uint32_t all, uint32_t group, uint32_t giver,
     if (bits != 0)
         return k < simt_popc_u32(bits) ? first + quarry_kth_of_run_u32(bits, k + 1u) : place;
     return k < n ? first + k : place;
+}
+
+/* Of words that lanes of a group have seen, those that have most: so blocks of a warp lie in few words, and frees of
+ * these take few steps.
+ *   clear   free slots of the caller's word
+ *   asked   slots that are wanted
+ * Returns `clear`, or 0 if others have enough.  Scope: group. */
+SIMT_FN uint32_t quarry_slabs_richest(uint32_t group, uint32_t clear, uint32_t asked)
+{
+    SIMT_ROLLED
+    for (uint32_t least = 16; least > 1u; least -= (least + 2u) / 3u) {
+        uint32_t rich = clear >= least ? clear : 0;
+        if (simt_reduce_add_u32(group, rich) >= asked)
+            return rich;
+    }
+    return clear;
 }
 
 /* The same of as many words as there are lanes in the group, each of which has one.
