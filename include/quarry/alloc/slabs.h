@@ -253,24 +253,28 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
 {
     uint32_t id = quarry_slabs_id(h, quarry_slabs_place(w->page, w->slot)), group = simt_match_u32(all, id);
     uint32_t bits = quarry_share_or_u32(all, group, 1u << w->slot % QUARRY_SLABS_BITS);
-    uint32_t class_ = quarry_slabs_kind_class(w->kind), number = 0, begin = 0;
+    uint32_t class_ = quarry_slabs_kind_class(w->kind), spread = 0;
+    uint64_t *hint = quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES);
+    const int several = !simt_all(all, group == all), leads = simt_rank(group) == 0;
+    if (several) /* nobody waits for it before the fence; an old one does no harm */
+        spread = simt_load_u32(&h->spread[class_], cached);
     simt_sync(all); /* what each did, before the first lane's release */
-    if (!simt_all(all, group == all)) {
-        uint32_t spread = simt_load_u32(&h->spread[class_], cached); /* an old one does no harm */
-        int numbered =
-            class_ == simt_shuffle_u32(all, class_, simt_ctz_u32(all)) && (spread & QUARRY_SLABS_BARREN);
-        /* Step 1 tries number 0.  That is the last word, which came from a cursor, if some did: it may have more. */
-        uint32_t last = simt_ballot(all, numbered && simt_rank(group) == 0) & (~1u << simt_lane());
-        if (numbered)
-            number = simt_popc_u32(last);
-        uint32_t leaders = simt_ballot(all, simt_rank(group) == 0);
-        begin = simt_shuffle_u32(all, id, 31u - simt_clz_u32(leaders));
-    }
-    if (simt_rank(group) == 0) {
+    if (leads) {
         QUARRY_ASSERT_LIVE(simt_popc_u32(bits) == simt_popc_u32(group));          /* each lane another slot */
         (void)simt_and_u64(quarry_slabs_hinted(h, id), ~(uint64_t)bits, release); /* pairs with takes */
-        simt_store_u64(quarry_slabs_hint_of(h, class_, begin, number), (uint64_t)id << 32 | bits, relaxed);
     }
+    if (several) {
+        uint32_t leaders = simt_ballot(all, leads), last = 31u - simt_clz_u32(leaders);
+        uint32_t begin = simt_shuffle_u32(all, id, last),
+                 first = simt_shuffle_u32(all, class_, simt_ctz_u32(all));
+        if (class_ == first && (spread & QUARRY_SLABS_BARREN)) {
+            if (simt_lane() == last) /* it tells where the others are */
+                simt_store_u64(hint, (uint64_t)id << 32, relaxed);
+            hint = quarry_slabs_hint_of(h, class_, begin, simt_rank(leaders));
+        }
+    }
+    if (leads)
+        simt_store_u64(hint, (uint64_t)id << 32 | bits, relaxed);
     simt_sync(all); /* none goes on whose slot still looks taken */
 }
 

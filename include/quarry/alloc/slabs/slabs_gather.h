@@ -16,7 +16,6 @@
 #define QUARRY_SLABS_GATHERS 3u /* looks at two known chunks each; */
 #define QUARRY_SLABS_TELLS 4u   /* of so many one also looks at the kind of another chunk */
 #define QUARRY_SLABS_GUESSES 2u /* looks at words of a larger class, each of a word for each lane; */
-#define QUARRY_SLABS_OWN 4u     /* more than those: of the class itself there are none */
 #define QUARRY_SLABS_MANY_LANES                                                                              \
     8u /* of a warp, which look at chunks: so many see that a class has most of the heap */
 
@@ -209,8 +208,6 @@ SIMT_NOINLINE_FN void *quarry_slabs_recall_all(const struct quarry_slabs *h, uin
     else if ((spread & QUARRY_SLABS_BARREN) && !several)
         of = size;
     left = simt_ballot(all, !block && of < h->classes);
-    if (simt_any(all, of == size)) /* one class, its own slots: it does not guess, as a walk is as good */
-        tries = QUARRY_SLABS_OWN;
     if (of != size && left >> simt_lane() & 1u) {
         struct quarry_random r = quarry_random_start();
         uint32_t x = quarry_mix_u32(r.state);
@@ -221,7 +218,7 @@ SIMT_NOINLINE_FN void *quarry_slabs_recall_all(const struct quarry_slabs *h, uin
     while (left) { /* one class of slots after the other: most warps need slots of one */
         uint32_t one = simt_shuffle_u32(all, of, simt_ctz_u32(left));
         uint32_t mine = left & simt_ballot(all, of == one);
-        uint64_t got = quarry_slabs_recall(h, all, one, first, mine, tries % QUARRY_SLABS_OWN != 0,
+        uint64_t got = quarry_slabs_recall(h, all, one, first, mine, tries != 0,
                                            simt_any(all, (mine >> simt_lane() & 1u) && of != size));
         if (mine >> simt_lane() & 1u)
             place = got;

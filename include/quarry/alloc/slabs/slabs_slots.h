@@ -115,18 +115,18 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
     return &h->hint[place & (h->hints - 1u)];
 }
 
-/* Of a warp that frees slots of several words of a class that is barren: a hint for each.  Number 0 is that above.  The
- * others are a row, as all lanes of the warp look there together; half of all hints behind where those above of the
- * class begin.
- *   first    the id of the word of number 0.  Where a row begins depends on it: so hints of several frees remain
+/* Of a warp that frees slots of several words of a class that is barren: a hint for each, which are a row, as all lanes
+ * of the warp look there together; half of all hints behind where those above of the class begin.  That above is the last
+ * one's, and names the word where the row begins: so hints of several frees remain.
+ *   first    the id of that word
  *   number   0 to 31 */
 SIMT_FN uint64_t *quarry_slabs_hint_of(const struct quarry_slabs *h, uint32_t class_, uint32_t first,
                                        uint32_t number)
 {
-    uint32_t warp = simt_thread() / SIMT_LANES, row = warp * SIMT_LANES;
-    uint32_t place = row + (number + (first * 0x9e3779b9u >> 27)) % SIMT_LANES;
+    uint32_t warp = simt_thread() / SIMT_LANES, begin = first * 0x9e3779b9u >> 27;
+    uint32_t place = warp * SIMT_LANES + (begin + number) % SIMT_LANES;
     place += (157u * class_ + 128u) % 256u * (h->hints / 256u);
-    return number ? &h->hint[place & (h->hints - 1u)] : quarry_slabs_hint(h, class_, warp);
+    return number + 1u < SIMT_LANES ? &h->hint[place & (h->hints - 1u)] : quarry_slabs_hint(h, class_, warp);
 }
 
 /* How many cursors of a class can be a warp's own.  If all could, and warps asked for many sizes, each class would have
