@@ -204,7 +204,8 @@ SIMT_KERNEL(slabs_gathers, struct slabs_case, a)
         (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
     simt_sync(SIMT_ALL_LANES);
     if (!a.rounds)
-        a.block[simt_lane()] = quarry_slabs_gather(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+        a.block[simt_lane()] =
+            quarry_slabs_gather(h, SIMT_ALL_LANES, class_, QUARRY_SLABS_GATHERS, SIMT_NULL);
 }
 
 SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
@@ -240,8 +241,8 @@ SIMT_KERNEL(slabs_shares, struct slabs_case, a)
         simt_store_u32(&h->spread[class_], QUARRY_SLABS_BARREN | larger << QUARRY_SLABS_LARGER, relaxed);
     simt_sync(SIMT_ALL_LANES);
     if (!a.rounds)
-        a.block[simt_lane()] = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_,
-                                                       simt_load_u32(&h->spread[class_], relaxed), 0, SIMT_NULL);
+        a.block[simt_lane()] = quarry_slabs_recall_all(
+            h, SIMT_ALL_LANES, class_, simt_load_u32(&h->spread[class_], relaxed), 0, SIMT_NULL);
 }
 
 SIMT_KERNEL(slabs_serves, struct slabs_case, a)

@@ -130,7 +130,7 @@ SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, u
     uint32_t group = simt_match_u32(all, size);
     const int several = simt_any(all, group != all);
     if (several)
-        block = quarry_slabs_gather(h, all, size, block);
+        block = quarry_slabs_gather(h, all, size, 1, block);
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
     uint32_t wants = simt_ballot(all, !block), before = 0;
     /* Where no chunk seems to be free, these would look in vain. */
@@ -143,11 +143,11 @@ SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, u
     }
     if (!block && place != QUARRY_SLABS_NONE)
         block = quarry_slabs_block(h, place, size);
-    simt_sync(all);                     /* what one acquired, each has */
-    if (fills && simt_any(all, !block)) /* some of its classes may be barren now */
-        block = quarry_slabs_gather(h, all, size, block);
-    if (several && simt_any(all, !block))
+    simt_sync(all);                       /* what one acquired, each has */
+    if (several && simt_any(all, !block)) /* some of its classes may be barren only now */
         block = quarry_slabs_seek(h, all, size, block);
+    if (several && simt_any(all, !block))
+        block = quarry_slabs_gather(h, all, size, QUARRY_SLABS_GATHERS, block);
     if (!simt_any(all, !block))
         return block;
     struct quarry_slabs_need need;

@@ -48,7 +48,8 @@ SIMT_FN void quarry_slabs_glance(const struct quarry_slabs *h, uint32_t class_, 
     uint64_t kind = quarry_slabs_kind(h, chunk);
     if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND) {
         quarry_slabs_tell(h, quarry_slabs_kind_class(kind), chunk, random >> 20);
-        if (larger && quarry_slabs_seems_vacant(h, chunk, kind, class_))
+        if (larger && quarry_slabs_seems_vacant(h, chunk, kind, class_) &&
+            quarry_slabs_seems_sparse(h, chunk, quarry_slabs_kind_class(kind)))
             no = QUARRY_SLABS_BARREN | QUARRY_SLABS_LARGERS;
         if (larger && quarry_slabs_is_bound(kind, class_)) {
             uint32_t slot = simt_mulhi_u32(random * 0x85ebca6bu, quarry_slabs_slots(h, class_));
@@ -125,6 +126,8 @@ SIMT_FN uint64_t quarry_slabs_guess(const struct quarry_slabs *h, uint32_t class
 SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all, uint32_t class_,
                                      uint32_t first, uint32_t wants, int guesses, int larger)
 {
+    first = simt_shuffle_u32(all, first,
+                             simt_ctz_u32(wants)); /* lanes that want other classes know other words */
     uint64_t *hint = quarry_slabs_hint_of(h, class_, first, simt_rank(all));
     uint64_t seen = guesses ? quarry_slabs_guess(h, class_) : simt_load_u64(hint, relaxed);
     uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, bits = 0, chunk = id >> h->word_log;
@@ -236,12 +239,12 @@ SIMT_NOINLINE_FN void *quarry_slabs_recall_all(const struct quarry_slabs *h, uin
 
 /* The same for classes of a warp that wants several. */
 SIMT_NOINLINE_FN void *quarry_slabs_gather(const struct quarry_slabs *h, uint32_t all, uint32_t size,
-                                           void *block)
+                                           uint32_t looks, void *block)
 {
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
     uint32_t group = simt_match_u32(all, size);
     SIMT_ROLLED
-    for (uint32_t i = 0; i < QUARRY_SLABS_GATHERS; i++)
+    for (uint32_t i = 0; i < looks; i++)
         place = quarry_slabs_gather_once(h, all, group, size, place);
     if (!block && place != QUARRY_SLABS_NONE)
         block = quarry_slabs_block(h, place, size);

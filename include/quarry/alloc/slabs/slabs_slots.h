@@ -334,6 +334,17 @@ SIMT_FN int quarry_slabs_seems_empty(const struct quarry_slabs *h, uint32_t chun
             ((uint32_t)simt_load_u64(&word[last], relaxed) & ~quarry_slabs_from(last, slots))) == 0;
 }
 
+/* And some between?  Of a chunk that has many words: else one with a few small blocks would often seem vacant. */
+SIMT_FN int quarry_slabs_seems_sparse(const struct quarry_slabs *h, uint32_t chunk, uint32_t class_)
+{
+    uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_)), taken = 0;
+    const uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
+    SIMT_ROLLED
+    for (uint32_t i = 0; i + 1u < words; i += words / 8u + 1u)
+        taken |= (uint32_t)simt_load_u64(&word[i], relaxed);
+    return taken == 0;
+}
+
 /* Does a chunk of another class seem to have no live slot? */
 SIMT_FN int quarry_slabs_seems_vacant(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
                                       uint32_t class_)
