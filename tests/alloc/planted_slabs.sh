@@ -148,6 +148,11 @@ plant slabs 0 slabs_map.h 'words of the rest have no class when a trail ends' \
     '/void quarry_slabs_end_trail\(/,/^\}/s/simt_cas_u64\(&word\[i\], ~0u,/simt_cas_u64(\&word[i], 0,/'
 plant slabs 0 slabs_slots.h 'who follows a trail gives one word its class' \
     's/\(k == 0 \|\| step\.slot % QUARRY_SLABS_BITS == 0\)\)/(k == 0))/'
+plant slabs 0 slabs_slots.h 'lanes of a warp that lead to one chunk seem to be of one class' \
+    's/k = simt_rank\(simt_ballot\(all, ours\) & group\);/(void)0;/'
+aim who_ends_a_trail_late_leaves_other_classes_alone
+plant slabs 0 slabs_map.h 'who ends a trail late gives its class to words that have one' \
+    '/void quarry_slabs_end_trail\(/,/^\}/s/simt_cas_u64\(&word\[i\], ~0u, .*/simt_or_u64(\&word[i], quarry_slabs_of(class_, 0),/'
 # Slots that are gathered, and hints that are kept.
 aim a_warp_gathers_slots_of_several_classes
 plant slabs 0 slabs_gather.h 'who gathers has also what others have' \

@@ -578,12 +578,37 @@ static void untouched(void)
     run(&promise_free, CHUNK / 16);
     expect_sound();
     end();
+    begin(1, CHUNK, 1, 0);
+    a.bytes = 48;
+    launch_case(&slabs_meets, &a, 1, 0);
+    expect_sound();
+    end();
 }
 
 static void words_of_a_trail_have_a_class_before_their_slots_are_freed(void **state)
 {
     (void)state;
     for_each_proof(untouched);
+}
+
+/* Two end a trail, and one is late: the chunk that he has read to be the trail's is of another class, and stays so. */
+static void outlived(void)
+{
+    struct slabs_case a = {.bytes = 32};
+    one_chunk(1, 1);
+    run(&promise_free, 1);
+    a.cursor = test_memory(&f.target, 2 * sizeof *a.cursor);
+    launch_case(&slabs_outlives, &a, 1, 0);
+    test_memory_free(&f.target, a.cursor, 0);
+    expect_sound();
+    expect_all(16, CHUNK / 16);
+    end();
+}
+
+static void who_ends_a_trail_late_leaves_other_classes_alone(void **state)
+{
+    (void)state;
+    for_each_proof(outlived);
 }
 
 /* What `quarry_slabs_look` says of a slot that was taken between the passes, in word `taken` of two. */
@@ -775,6 +800,7 @@ int main(void)
         cmocka_unit_test(numbers_of_a_trail_are_one_warps),
         cmocka_unit_test(a_number_leads_to_its_slot_however_late),
         cmocka_unit_test(words_of_a_trail_have_a_class_before_their_slots_are_freed),
+        cmocka_unit_test(who_ends_a_trail_late_leaves_other_classes_alone),
         cmocka_unit_test(a_chunk_that_can_not_be_closed_is_as_before),
         cmocka_unit_test(a_slot_serves_smaller_blocks_when_nothing_else_is_free),
         cmocka_unit_test(null_never_comes_of_a_larger_slot_that_moves),
