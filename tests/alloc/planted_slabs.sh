@@ -159,6 +159,8 @@ plant slabs 0 slabs_gather.h 'who gathers has also what others have' \
     '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/bits = quarry_slabs_take\(.*;/bits = quarry_slabs_lowest(~(uint32_t)seen, needs);/'
 plant slabs 0 slabs_gather.h 'what is gathered of a cursor is lost' \
     '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/(first = quarry_slabs_add\(.*;)/\1 got = 0;/'
+plant slabs 0 slabs_gather.h 'who gathers takes numbers of a trail that nobody follows' \
+    '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/ && !quarry_slabs_is_trail\(now\)\)/)/'
 aim each_warp_has_hints_of_its_own
 plant slabs 0 slabs_slots.h 'with one class few hints serve many warps' \
     's/\(class_ \+ \(warp >> h->hint_log\)\) %/class_ %/'

@@ -253,12 +253,39 @@ static void gathers_of(const uint32_t blocks[2], int known)
     end();
 }
 
+/* A cursor that has a trail, and fewer slots than are wanted, gives a gather none: it would also give numbers, and as
+ * nobody followed these, their slots would be lost. */
+static void gathers_of_a_trail(void)
+{
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    struct slabs_case a = {0};
+    uint32_t spread;
+    plain_options();
+    begin(QUARRY_SLABS_MANY, CHUNK, SIMT_LANES, 0);
+    expect(h->bound);
+    f.device.bytes = 32;
+    uint32_t *at = &h->spread[quarry_slabs_class(h, 32)];
+    expect_equal(run(&promise_malloc, CHUNK / 32 - 8).nulls, 0);
+    a.block = test_memory(&f.target, SIMT_LANES * sizeof *a.block);
+    assert_ok(quarry_memory_copy(&f.target, &spread, at, sizeof spread));
+    launch_case(&slabs_gathers, &a, 1, 0);
+    assert_ok(quarry_memory_copy(&f.target, at, &spread, sizeof spread)); /* no longer barren */
+    expect_equal(run(&promise_malloc, SIMT_LANES).nulls, 0);
+    run(&promise_free, SIMT_LANES);
+    a.rounds = 1;
+    launch_case(&slabs_gathers, &a, 1, 0);
+    test_memory_free(&f.target, a.block, 0);
+    expect_empty();
+    end();
+}
+
 static void gathers(void)
 {
     const uint32_t few[2] = {20, 8}, all[2] = {CHUNK / 16, CHUNK / 32};
     gathers_of(few, 1);
     gathers_of(all, 1);
     gathers_of(all, 0);
+    gathers_of_a_trail();
 }
 
 void a_warp_gathers_slots_of_several_classes(void **state)
