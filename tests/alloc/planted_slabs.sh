@@ -17,7 +17,7 @@ fresh() {
 
 build() {
     local part parts=("test_$1" promise_kernels "$1_kernels")
-    [ "$1" = slabs ] && parts+=(slabs_reuse)
+    [ "$1" = slabs ] && parts+=(slabs_common slabs_reuse slabs_trails)
     compile_once alloc/promises && compile_once chosen || return
     for part in "${parts[@]}"; do
         compile "alloc/$part" || return
@@ -153,14 +153,15 @@ plant slabs 0 slabs_slots.h 'lanes of a warp that lead to one chunk seem to be o
 aim who_ends_a_trail_late_leaves_other_classes_alone
 plant slabs 0 slabs_map.h 'who ends a trail late gives its class to words that have one' \
     '/void quarry_slabs_end_trail\(/,/^\}/s/simt_cas_u64\(&word\[i\], ~0u, .*/simt_or_u64(\&word[i], quarry_slabs_of(class_, 0),/'
+aim a_gather_takes_no_numbers_of_a_trail
+plant slabs 0 slabs_gather.h 'who gathers takes numbers of a trail that nobody follows' \
+    '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/ && !quarry_slabs_is_trail\(now\)\)/)/'
 # Slots that are gathered, and hints that are kept.
 aim a_warp_gathers_slots_of_several_classes
 plant slabs 0 slabs_gather.h 'who gathers has also what others have' \
     '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/bits = quarry_slabs_take\(.*;/bits = quarry_slabs_lowest(~(uint32_t)seen, needs);/'
 plant slabs 0 slabs_gather.h 'what is gathered of a cursor is lost' \
     '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/(first = quarry_slabs_add\(.*;)/\1 got = 0;/'
-plant slabs 0 slabs_gather.h 'who gathers takes numbers of a trail that nobody follows' \
-    '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/ && !quarry_slabs_is_trail\(now\)\)/)/'
 aim each_warp_has_hints_of_its_own
 plant slabs 0 slabs_slots.h 'with one class few hints serve many warps' \
     's/\(class_ \+ \(warp >> h->hint_log\)\) %/class_ %/'

@@ -1,48 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "alloc/slabs_reuse.h"
 
-void choose_schedule(uint64_t seed)
-{
-    plain_options();
-    base_target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 3) : 0;
-}
-
-void launch_case(const struct simt_kernel *kernel, struct slabs_case *a, uint32_t blocks, uint64_t seed)
-{
-    a->heap = f.device.heap;
-    a->wrong = test_memory(&f.target, sizeof *a->wrong);
-    f.target.seed = seed;
-    f.target.bug_depth = seed % 3 == 2 ? 2 + (uint32_t)(seed / 3 % 2) : 0;
-    expect_equal(run_blocks(kernel, blocks, a, a->wrong), 0);
-    f.target = base_target;
-    test_memory_free(&f.target, a->wrong, 0);
-}
-
-void end_trails(void)
-{
-    const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    const uint32_t ended = 1;
-    uint64_t cursors = (uint64_t)h->classes * h->cursors, *past = malloc(cursors * sizeof *past);
-    assert_non_null(past);
-    for (uint64_t i = 0; i < cursors; i++)
-        past[i] = QUARRY_SLABS_PAST;
-    assert_ok(quarry_memory_copy(&f.target, h->cursor, past, cursors * sizeof *past));
-    assert_ok(quarry_memory_copy(&f.target, &h->spread[h->classes], &ended, sizeof ended));
-    free(past);
-}
-
-uint32_t chunks_that_are(enum quarry_slabs_state kind)
-{
-    const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    uint64_t *kinds = malloc(h->pages.count * sizeof *kinds);
-    uint32_t n = 0;
-    assert_non_null(kinds);
-    assert_ok(quarry_memory_copy(&f.target, kinds, h->kinds, h->pages.count * sizeof *kinds));
-    for (uint32_t i = 0; i < h->pages.count; i++)
-        n += quarry_slabs_state(kinds[i]) == kind;
-    free(kinds);
-    return n;
-}
+#include "alloc/slabs_common.h"
 
 static uint64_t slots_of(uint64_t bytes)
 {
@@ -253,39 +212,12 @@ static void gathers_of(const uint32_t blocks[2], int known)
     end();
 }
 
-/* A cursor that has a trail, and fewer slots than are wanted, gives a gather none: it would also give numbers, and as
- * nobody followed these, their slots would be lost. */
-static void gathers_of_a_trail(void)
-{
-    const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    struct slabs_case a = {0};
-    uint32_t spread;
-    plain_options();
-    begin(QUARRY_SLABS_MANY, CHUNK, SIMT_LANES, 0);
-    expect(h->bound);
-    f.device.bytes = 32;
-    uint32_t *at = &h->spread[quarry_slabs_class(h, 32)];
-    expect_equal(run(&promise_malloc, CHUNK / 32 - 8).nulls, 0);
-    a.block = test_memory(&f.target, SIMT_LANES * sizeof *a.block);
-    assert_ok(quarry_memory_copy(&f.target, &spread, at, sizeof spread));
-    launch_case(&slabs_gathers, &a, 1, 0);
-    assert_ok(quarry_memory_copy(&f.target, at, &spread, sizeof spread)); /* no longer barren */
-    expect_equal(run(&promise_malloc, SIMT_LANES).nulls, 0);
-    run(&promise_free, SIMT_LANES);
-    a.rounds = 1;
-    launch_case(&slabs_gathers, &a, 1, 0);
-    test_memory_free(&f.target, a.block, 0);
-    expect_empty();
-    end();
-}
-
 static void gathers(void)
 {
     const uint32_t few[2] = {20, 8}, all[2] = {CHUNK / 16, CHUNK / 32};
     gathers_of(few, 1);
     gathers_of(all, 1);
     gathers_of(all, 0);
-    gathers_of_a_trail();
 }
 
 void a_warp_gathers_slots_of_several_classes(void **state)
