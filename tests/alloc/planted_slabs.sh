@@ -17,7 +17,7 @@ fresh() {
 
 build() {
     local part parts=("test_$1" promise_kernels "$1_kernels")
-    [ "$1" = slabs ] && parts+=(slabs_reuse)
+    [ "$1" = slabs ] && parts+=(slabs_common slabs_reuse slabs_trails)
     compile_once alloc/promises && compile_once chosen || return
     for part in "${parts[@]}"; do
         compile "alloc/$part" || return
@@ -145,9 +145,17 @@ plant slabs 0 slabs_map.h 'a chunk of a trail that moves seems to be none' \
     's/state == QUARRY_SLABS_IS_BOUND \|\| state == QUARRY_SLABS_IS_MOVING\);/state == QUARRY_SLABS_IS_BOUND);/'
 aim words_of_a_trail_have_a_class_before_their_slots_are_freed
 plant slabs 0 slabs_map.h 'words of the rest have no class when a trail ends' \
-    '/void quarry_slabs_end_trail\(/,/^\}/s/\(void\)simt_or_u64\(&word\[i\], quarry_slabs_of\(class_, 0\), relaxed\);/(void)word;/'
+    '/void quarry_slabs_end_trail\(/,/^\}/s/simt_cas_u64\(&word\[i\], ~0u,/simt_cas_u64(\&word[i], 0,/'
 plant slabs 0 slabs_slots.h 'who follows a trail gives one word its class' \
     's/\(k == 0 \|\| step\.slot % QUARRY_SLABS_BITS == 0\)\)/(k == 0))/'
+plant slabs 0 slabs_slots.h 'lanes of a warp that lead to one chunk seem to be of one class' \
+    's/k = simt_rank\(simt_ballot\(all, ours\) & group\);/(void)0;/'
+aim who_ends_a_trail_late_leaves_other_classes_alone
+plant slabs 0 slabs_map.h 'who ends a trail late gives its class to words that have one' \
+    '/void quarry_slabs_end_trail\(/,/^\}/s/simt_cas_u64\(&word\[i\], ~0u, .*/simt_or_u64(\&word[i], quarry_slabs_of(class_, 0),/'
+aim a_gather_takes_no_numbers_of_a_trail
+plant slabs 0 slabs_gather.h 'who gathers takes numbers of a trail that nobody follows' \
+    '/uint64_t quarry_slabs_gather_once\(/,/^\}/s/ && !quarry_slabs_is_trail\(now\)\)/)/'
 # Slots that are gathered, and hints that are kept.
 aim a_warp_gathers_slots_of_several_classes
 plant slabs 0 slabs_gather.h 'who gathers has also what others have' \
@@ -175,7 +183,7 @@ plant slabs 0 slabs_gather.h 'a larger slot is where one of its own class would 
 plant slabs 0 slabs_gather.h 'one larger class serves a warp' \
     's/left \&= ~mine;/left = 0 * mine;/'
 plant slabs 0 slabs_gather.h 'nobody looks at chunks of the larger class' \
-    's/, tries % QUARRY_SLABS_OWN != 0\)/, 0)/'
+    's/, tries % QUARRY_SLABS_OWN != 0,/, 0,/'
 aim a_larger_class_serves_until_there_are_chunks
 plant slabs 20 slabs_more.h 'nobody tells that a larger class serves' \
     's/now \|= larger << .*;/now |= 0;/'

@@ -326,11 +326,11 @@ SIMT_KERNEL(slabs_trails, struct slabs_case, a)
     }
 }
 
-/* The place that a number of the class's first trail leads to. */
-SIMT_FN uint64_t slabs_follow(const struct quarry_slabs *h, uint32_t class_, uint32_t at)
+/* The place that a number of the class's first trail leads to, for each lane of `all`. */
+SIMT_FN uint64_t slabs_follow(const struct quarry_slabs *h, uint32_t all, uint32_t class_, uint32_t at)
 {
     return quarry_slabs_follow(h->kinds + h->bound, h->words + (uint64_t)h->bound * h->stride,
-                               h->pages.count - h->bound, h->stride, h->trails, 1u, class_,
+                               h->pages.count - h->bound, h->stride, h->trails, all, class_,
                                quarry_slabs_slots(h, class_), 0, at);
 }
 
@@ -344,16 +344,16 @@ SIMT_KERNEL(slabs_late, struct slabs_case, a)
         return;
     (void)quarry_slabs_add(&h->cursor[index], quarry_slabs_slots(h, class_), 4, &got, &at);
     at &= QUARRY_SLABS_NEXT;
-    const uint64_t first = slabs_follow(h, class_, at + 3u) - 3u; /* this binds the chunk */
+    const uint64_t first = slabs_follow(h, 1u, class_, at + 3u) - 3u; /* this binds the chunk */
     const uint32_t chunk = (uint32_t)(first >> 16);
     quarry_slabs_end_trail(h, index);
     quarry_slabs_retire(h, index);
-    place[0] = slabs_follow(h, class_, at);
+    place[0] = slabs_follow(h, 1u, class_, at);
     (void)quarry_slabs_close(h, 1u, chunk, quarry_slabs_kind(h, chunk));
-    place[1] = slabs_follow(h, class_, at + 1u);
+    place[1] = slabs_follow(h, 1u, class_, at + 1u);
     uint64_t kind = quarry_slabs_kind(h, chunk);
     (void)quarry_slabs_hold(h, chunk, kind, class_);
-    place[2] = slabs_follow(h, class_, at + 2u);
+    place[2] = slabs_follow(h, 1u, class_, at + 2u);
     quarry_slabs_let_go(h, chunk, QUARRY_SLABS_IS_BOUND, class_, quarry_slabs_more(kind));
     for (uint32_t i = 0; i < 3u; i++) {
         if (place[i] != first + i)
@@ -361,6 +361,54 @@ SIMT_KERNEL(slabs_late, struct slabs_case, a)
     }
     for (uint32_t i = 0; i < 4u; i++)
         quarry_free(a.heap, quarry_slabs_block(h, first + i, class_));
+}
+
+SIMT_KERNEL(slabs_meets, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    const uint32_t all = 3u, numbers = QUARRY_SLABS_BITS + 1u;
+    const uint32_t class_ = quarry_slabs_class(h, simt_lane() ? 16 : a.bytes);
+    const uint32_t slots = quarry_slabs_slots(h, class_);
+    uint32_t got, at;
+    if (simt_lane() >= 2)
+        return;
+    (void)quarry_slabs_add(&h->cursor[quarry_slabs_cursor(h, class_, 0)], slots, numbers, &got, &at);
+    if (simt_lane() == 1) /* this binds the chunk */
+        quarry_free(a.heap, quarry_slabs_block(h, slabs_follow(h, 2u, class_, slots + numbers - 1u), class_));
+    simt_sync(all);
+    uint64_t place = slabs_follow(h, all, class_, slots + simt_lane());
+    if (simt_lane() == 0) {
+        if (place != QUARRY_SLABS_NONE)
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+        return;
+    }
+    if (place != 1 || !quarry_slabs_is_of(simt_load_u64(h->words, relaxed), class_))
+        (void)simt_add_u32(a.wrong, 1, relaxed);
+    for (uint32_t i = 0; i < numbers - 1u; i++) {
+        place = i == 1 ? place : slabs_follow(h, 2u, class_, slots + i);
+        quarry_free(a.heap, quarry_slabs_block(h, quarry_slabs_place(0, i), class_));
+    }
+}
+
+SIMT_KERNEL(slabs_outlives, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    struct quarry_slabs late = *h;
+    void *block = SIMT_NULL;
+    if (simt_thread() != 0)
+        return;
+    late.cursor = &a.cursor[0];
+    late.kinds = &a.cursor[1];
+    simt_store_u64(late.cursor, simt_load_u64(&h->cursor[0], relaxed), relaxed);
+    simt_store_u64(late.kinds, quarry_slabs_kind(h, 0), relaxed);
+    quarry_slabs_end_trail(h, 0);
+    quarry_slabs_retire(h, 0);
+    if (quarry_slabs_close(h, 1u, 0, quarry_slabs_kind(h, 0)))
+        block = quarry_malloc(a.heap, a.bytes);
+    quarry_slabs_end_trail(&late, 0);
+    if (!block)
+        (void)simt_add_u32(a.wrong, 1, relaxed);
+    quarry_free(a.heap, block);
 }
 
 SIMT_KERNEL(slabs_full, struct slabs_case, a)

@@ -15,9 +15,10 @@ struct slabs_case {
     uint32_t
         threads; /* that close chunk 0 together; 0: one gives back what the first cursor has left; of slabs_words: how many blocks there are; of slabs_classes, slabs_serves
                        * and slabs_trails: how many sizes there are */
-    uint32_t full;    /* of slabs_serves: there may be no slot left; and of slabs_recalls and slabs_trails */
-    uint32_t lanes;   /* of slabs_trails: those that take blocks */
-    uint64_t *cursor; /* of slabs_adds; of slabs_recalls: how many blocks were gathered */
+    uint32_t full;  /* of slabs_serves: there may be no slot left; and of slabs_recalls and slabs_trails */
+    uint32_t lanes; /* of slabs_trails: those that take blocks */
+    /* Of slabs_adds; of slabs_recalls: how many blocks were gathered; of slabs_outlives: two numbers. */
+    uint64_t *cursor;
     void **block; /* of slabs_gathers, slabs_shares, slabs_recalls and slabs_changes: one for each thread */
     uint32_t
         rounds; /* of slabs_gathers, slabs_shares and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows, slabs_classes, slabs_serves, slabs_words and slabs_trails */
@@ -80,6 +81,14 @@ SIMT_KERNEL_DECLARE(slabs_trails);
 /* In a new heap one thread has four numbers of a trail.  It follows the last one.  The trail ends, its cursor gives back
  * what it has, somebody tries to close the chunk, and somebody holds it: after each it follows another number. */
 SIMT_KERNEL_DECLARE(slabs_late);
+
+/* The only chunk of a new heap: a lane has it for 16 bytes.  Then lanes that want a.bytes and 16 follow numbers that lead
+ * there: the second one has a slot, of a word that nobody has had slots of. */
+SIMT_KERNEL_DECLARE(slabs_meets);
+
+/* Two end the trail that has the only chunk: one closes the chunk then, which has a block of a.bytes next.  The other has
+ * read the cursor and the chunk's kind before all that, and goes on behind it: one thread is both. */
+SIMT_KERNEL_DECLARE(slabs_outlives);
 
 /* Each part of a sweep about the bytes sees nothing that fits. */
 SIMT_KERNEL_DECLARE(slabs_full);

@@ -256,11 +256,14 @@ fi
 # Interrupted: what is done is ranked.
 for signal in INT TERM; do
     env --default-signal=INT "$quarry" tune --backend cpu --runs 1000 "$data/groupby.trace" >"$out" 2>"$err" &
-    for _ in $(seq 100); do # until it has handlers
-        grep -q '^SigCgt:.*[4-7c-f]...$' /proc/$!/status && break
+    # Until it has a handler: it, and not the shell that becomes it, which has some.  From then on it runs for a second for
+    # each of more than 50 candidates.
+    while kill -0 $! 2>/dev/null; do
+        caught=$(sed -n 's/^SigCgt:[[:space:]]*/0x/p' /proc/$!/status 2>/dev/null)
+        [ /proc/$!/exe -ef "$quarry" ] && ((${caught:-0} >> ($(kill -l $signal) - 1) & 1)) && break
         sleep 0.1
     done
-    sleep 1
+    sleep 2
     kill -$signal $!
     wait $!
     same $? $((128 + $(kill -l $signal))) "exit code after SIG$signal"
