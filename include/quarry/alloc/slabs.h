@@ -71,13 +71,14 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
             return quarry_slabs_block(h, quarry_slabs_first(h, id) + simt_lane(), size);
         }
     }
-    /* Of a class that is barren, a part of what a warp wants would be a step more: step 4 looks at this hint, too. */
-    const int part = (spread & (QUARRY_SLABS_BARREN | QUARRY_SLABS_LARGERS)) == QUARRY_SLABS_BARREN &&
-                     group == all && simt_popc_u32((uint32_t)seen) < simt_popc_u32(group);
-    if (!whole && !part && k == 0 && (uint32_t)seen && size < h->classes) {
-        uint32_t clear = (uint32_t)seen;
-        bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, size, simt_popc_u32(group));
-        simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
+    if (!whole && k == 0 && (uint32_t)seen && size < h->classes) {
+        uint32_t clear = (uint32_t)seen, wants = simt_popc_u32(group);
+        /* If the class is barren, a part of what the warp wants would be a step more: step 4 looks at this hint, too. */
+        if (group != all || simt_popc_u32(clear) >= wants ||
+            (spread & (QUARRY_SLABS_BARREN | QUARRY_SLABS_LARGERS)) != QUARRY_SLABS_BARREN) {
+            bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, size, wants);
+            simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
+        }
     }
     id = simt_shuffle_u32(all, id, leader);
     bits = simt_shuffle_u32(all, bits, leader);
@@ -118,7 +119,7 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
 /* Steps 3 to 5 for all lanes of the warp that ask this heap.  First what all classes of a warp do at the same time;
  * then one class after the other, and all lanes look.
  *   size    the caller's class; or, for a large block, h->classes and its chunks
- *   spread  of the class, as the malloc has found it; of a large block QUARRY_SLABS_BARREN
+ *   spread, first   as quarry_slabs_recall_all; of a large block QUARRY_SLABS_BARREN
  *   block   what the caller has, or NULL
  * Returns the caller's block. */
 SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size, uint32_t spread,
@@ -133,10 +134,8 @@ SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, u
         block = quarry_slabs_gather(h, all, size, 1, block);
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
     uint32_t wants = simt_ballot(all, !block), before = 0;
-    /* Where no chunk seems to be free, these would look in vain. */
-    const int fills = several && simt_any(all, !block && !(spread & QUARRY_SLABS_BARREN));
     SIMT_ROLLED
-    for (uint32_t tries = 0; fills && tries < QUARRY_SLABS_FILLS && wants != before; tries++) {
+    for (uint32_t tries = 0; several && tries < QUARRY_SLABS_FILLS && wants != before; tries++) {
         before = wants;
         place = quarry_slabs_fill_each(h, all, group, size, tries, place);
         wants = simt_ballot(all, place == QUARRY_SLABS_NONE);
@@ -200,8 +199,11 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
         block = quarry_slabs_new(h, all, group, size, hint, seen, spread, &left, &asked);
     if (left) {
         uint64_t place = QUARRY_SLABS_NONE;
+        uint32_t first = (uint32_t)(seen >> 32); /* kept over no call: a register less */
         if (simt_any(all, (asked & QUARRY_SLABS_NUMBERS) != 0)) {
             place = quarry_slabs_follow_class(h, all, group, size, spread, asked, block);
+            first = QUARRY_NO_PAGE;
+            spread = 0;
         } else {
             uint32_t wants = simt_ballot(all, !block);
             group = simt_shuffle_u32(all, group, simt_ctz_u32(wants));
@@ -211,6 +213,8 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
                 asked = simt_shuffle_u32(all, asked, simt_ctz_u32(group));
                 place = quarry_slabs_refill_class(h, all, simt_shuffle_u32(all, size, simt_ctz_u32(group)),
                                                   its, asked, wants);
+                first = QUARRY_NO_PAGE;
+                spread = 0;
             }
         }
         if (!block && place != QUARRY_SLABS_NONE)
@@ -218,8 +222,7 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
         if (simt_any(all, !block)) {
             if (size >= h->classes)
                 size = h->classes + quarry_page_count(&h->pages, bytes);
-            block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, size, spread,
-                                         (uint32_t)(seen >> 32), block);
+            block = quarry_slabs_more_of(quarry_slabs_copy(h, simt_sm()), all, size, spread, first, block);
         }
     }
     return block;

@@ -198,6 +198,7 @@ SIMT_NOINLINE_FN void *quarry_slabs_seek(const struct quarry_slabs *h, uint32_t 
 /* Step 4 at its cheapest, for classes that a larger one serves, and for a warp that wants one class, which is barren.
  *   size    as quarry_slabs_more_of
  *   spread  of the caller's class; an old one does no harm
+ *   first   what the hint of the class names: as quarry_slabs_hint_of; or QUARRY_NO_PAGE: neither is at hand
  *   block   what the caller has, or NULL
  * Returns the caller's block.  Scope: `all`. */
 SIMT_NOINLINE_FN void *quarry_slabs_recall_all(const struct quarry_slabs *h, uint32_t all, uint32_t size,
@@ -206,6 +207,8 @@ SIMT_NOINLINE_FN void *quarry_slabs_recall_all(const struct quarry_slabs *h, uin
     const int several = simt_any(all, size != simt_shuffle_u32(all, size, simt_ctz_u32(all)));
     uint32_t of = h->classes, left, tries = 0; /* of: whose slots the caller is to have, if any */
     uint64_t place = block ? 0 : QUARRY_SLABS_NONE;
+    if (first == QUARRY_NO_PAGE && size < h->classes)
+        spread = simt_load_u32(&h->spread[size], relaxed);
     if (quarry_slabs_larger(spread))
         of = quarry_slabs_larger(spread);
     else if ((spread & QUARRY_SLABS_BARREN) && !several)

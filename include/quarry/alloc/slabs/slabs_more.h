@@ -86,7 +86,7 @@ SIMT_FN uint64_t quarry_slabs_wait_for(const uint64_t *cursor)
 
 /* Step 3 of a warp that wants several classes: the first lane of each fills its cursor, or waits for who does, all at
  * the same time.  It takes a free chunk that it finds in a few looks.  If it finds none the class is barren, and the
- * steps below go on.
+ * steps below go on; if the class is barren already, it does not look.
  *   group   lanes of `all` that want the same class */
 SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, uint32_t all, uint32_t group,
                                                  uint32_t class_, uint32_t tries, uint64_t place)
@@ -94,7 +94,10 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
     uint32_t needs = simt_popc_u32(simt_ballot(all, place == QUARRY_SLABS_NONE) & group), got = 0;
     uint32_t index = QUARRY_NO_PAGE, chunk = QUARRY_NO_PAGE;
     uint32_t asked;
-    if (simt_rank(group) == 0 && needs && class_ < h->classes) {
+    int fills = simt_rank(group) == 0 && needs && class_ < h->classes;
+    if (fills)
+        fills = !(simt_load_u32(&h->spread[class_], relaxed) & QUARRY_SLABS_BARREN);
+    if (fills) {
         uint32_t slots = quarry_slabs_slots(h, class_), look = 0;
         index = quarry_slabs_wide_cursor(h, class_, slots, tries);
         uint64_t *cursor = &h->cursor[index], now = simt_or_u64(cursor, QUARRY_SLABS_BUSY, relaxed);
