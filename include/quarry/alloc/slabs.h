@@ -258,7 +258,8 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
     uint32_t bits = quarry_share_or_u32(all, group, 1u << w->slot % QUARRY_SLABS_BITS);
     uint32_t class_ = quarry_slabs_kind_class(w->kind), spread = 0;
     uint64_t *hint = quarry_slabs_hint(h, class_, simt_thread() / SIMT_LANES);
-    const int several = !simt_all(all, group == all), leads = simt_rank(group) == 0;
+    const int several = !simt_all(all, group == all);
+    int leads = simt_rank(group) == 0;
     if (several) /* nobody waits for it before the fence; an old one does no harm */
         spread = simt_load_u32(&h->spread[class_], cached);
     simt_sync(all); /* what each did, before the first lane's release */
@@ -266,14 +267,13 @@ SIMT_FN void quarry_slabs_give(const struct quarry_slabs *h, uint32_t all, const
         QUARRY_ASSERT_LIVE(simt_popc_u32(bits) == simt_popc_u32(group));          /* each lane another slot */
         (void)simt_and_u64(quarry_slabs_hinted(h, id), ~(uint64_t)bits, release); /* pairs with takes */
     }
-    if (several) {
-        uint32_t leaders = simt_ballot(all, leads), last = 31u - simt_clz_u32(leaders);
-        uint32_t begin = simt_shuffle_u32(all, id, last),
-                 first = simt_shuffle_u32(all, class_, simt_ctz_u32(all));
-        if (class_ == first && (spread & QUARRY_SLABS_BARREN)) {
-            if (simt_lane() == last) /* it tells where the others are */
-                simt_store_u64(hint, (uint64_t)id << 32, relaxed);
-            hint = quarry_slabs_hint_of(h, class_, begin, simt_rank(leaders));
+    if (several && simt_any(all, (spread & QUARRY_SLABS_BARREN) != 0)) {
+        uint32_t its = simt_ballot(all, leads) & simt_match_u32(all, class_), last = 31u - simt_clz_u32(its);
+        uint32_t begin = simt_shuffle_u32(all, id, last);
+        if (leads && (spread & QUARRY_SLABS_BARREN) && simt_popc_u32(its) > 1u) {
+            simt_store_u64(quarry_slabs_hint_of(h, class_, begin, simt_rank(its)), (uint64_t)id << 32 | bits,
+                           relaxed);
+            leads = simt_lane() == last;
         }
     }
     if (leads)
