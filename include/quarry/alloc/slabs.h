@@ -201,7 +201,7 @@ QUARRY_SLABS_TAKE_FN void *quarry_slabs_take_block(const struct quarry_slabs *h,
         uint64_t place = QUARRY_SLABS_NONE;
         uint32_t first = (uint32_t)(seen >> 32); /* kept over no call: a register less */
         if (simt_any(all, (asked & QUARRY_SLABS_NUMBERS) != 0)) {
-            place = quarry_slabs_follow_class(h, all, group, size, spread, asked, block);
+            place = quarry_slabs_follow_class(h, all, group, size, spread, asked, first, block);
             first = QUARRY_NO_PAGE;
             spread = 0;
         } else {

@@ -7,7 +7,8 @@
 #include "quarry/alloc/slabs/slabs_map.h"
 
 #define QUARRY_SLABS_NUMBERS ((uint32_t)1 << 31) /* what a cursor gave are numbers of its trail */
-#define QUARRY_SLABS_HINT 8u                     /* free slots of a word from which it is worth a hint */
+#define QUARRY_SLABS_CALM 256u /* numbers: of so many one ends the trail, if the heap is not new */
+#define QUARRY_SLABS_HINT 8u   /* free slots of a word from which it is worth a hint */
 #define QUARRY_SLABS_BURST                                                                                   \
     8u /* of a class's cursors one in so many can be a warp's own; all are for bursts */
 
@@ -290,12 +291,15 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_follow(uint64_t *kinds, uint64_t *map, ui
     return ours ? quarry_slabs_place(step.chunk, step.slot) : QUARRY_SLABS_NONE;
 }
 
-/* The same, of lanes that want blocks of classes.  If numbers lead to nothing, the trail ends.
+/* The same, of lanes that want blocks of classes.  If numbers lead to nothing, the trail ends.  So it does now and then if
+ * the warp has had blocks of the class before: trails are for the first mallocs of a heap, and cost all others a step.
+ * But where a chunk has few slots that step is cheaper than to fill the cursor so often.
  *   spread   of the caller's class, as it was for the add
  *   asked    of a group's first lane: as quarry_slabs_add, or 0
+ *   first    of that lane: what the hint of the class named, or 0
  *   block    what the caller has, or NULL */
 SIMT_FN uint64_t quarry_slabs_follow_class(const struct quarry_slabs *h, uint32_t all, uint32_t group,
-                                           uint32_t class_, uint32_t spread, uint32_t asked,
+                                           uint32_t class_, uint32_t spread, uint32_t asked, uint32_t first,
                                            const void *block)
 {
     uint32_t cursor = simt_thread() / SIMT_LANES & (quarry_slabs_used(spread) - 1u), at;
@@ -307,11 +311,14 @@ SIMT_FN uint64_t quarry_slabs_follow_class(const struct quarry_slabs *h, uint32_
     const uint32_t slots = quarry_slabs_slots(h, class_);
     at = asked & QUARRY_SLABS_NEXT;
     at = at < slots ? slots : at; /* those before that were of the cursor's chunk */
+    uint32_t to = (at + simt_popc_u32(needs)) / QUARRY_SLABS_CALM;
+    const int ends = first && slots >= 4u * QUARRY_SLABS_CALM && (asked & QUARRY_SLABS_NUMBERS) &&
+                     to != at / QUARRY_SLABS_CALM;
     at = !block && (asked & QUARRY_SLABS_NUMBERS) ? at + simt_rank(needs) : 0;
     uint64_t place =
         quarry_slabs_follow(h->kinds + h->bound, h->words + (uint64_t)h->bound * h->stride,
                             h->pages.count - h->bound, h->stride, h->trails, all, class_, slots, cursor, at);
-    needs = simt_ballot(all, at && place == QUARRY_SLABS_NONE) & group;
+    needs = simt_ballot(all, at && (ends || place == QUARRY_SLABS_NONE)) & group;
     if ((needs >> simt_lane() & 1u) && simt_rank(needs) == 0)
         quarry_slabs_end_trail(quarry_slabs_copy(h, simt_sm()), quarry_slabs_cursor(h, class_, cursor));
     simt_sync(all);
