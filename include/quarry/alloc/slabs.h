@@ -11,22 +11,23 @@
  *              takes as many as are wanted.
  *           2. A cursor: one add, for slots of a chunk that nobody has used yet since it was bound.
  *              Behind its first chunk a cursor may have a trail: the add gives numbers on that, and who has some binds
- *              the chunk that they lead to (quarry_slabs_follow).
+ *              the chunk that they lead to (quarry_slabs_follow).  It ends where mallocs of small sizes go on.
  *           3. The cursor has none left: one group looks at a few kinds, binds a free chunk, and fills it.  If the warp
  *              wants one class, a short function does it in as few steps as can be, once (quarry_slabs_refill).  Of
  *              several classes each has a lane that does this, all at the same time.  From here on all lanes of the
  *              warp look for one class after the other.
- *           4. There seems to be no free chunk.  A warp of one class looks where its last free left hints
+ *           4. There seems to be no free chunk.  A warp of one class looks where its last frees left hints
  *              (quarry_slabs_recall_all); of several classes each has a lane that looks at chunks that are known of it
- *              (quarry_slabs_gather).  Then all lanes look at chunks of the class, and at what other warps' hints lead
- *              to, and take slots that were freed.  Then they close a chunk of another class without a live slot.
+ *              (quarry_slabs_gather), and all look which larger class has slots in many chunks (quarry_slabs_seek).
+ *              Then all lanes look at chunks of the class, and at what other warps' hints lead to, and take slots that
+ *              were freed.  Then they close a chunk of another class without a live slot.
  *           5. Sweep with all others that get here.  It finds what fits, closes chunks without a live slot, takes from
  *              cursors what they have left, or proves that there is nothing.  A slot of a larger class serves, too.
- *              From then on step 4 of the class that got it takes slots of the larger one first, until there are none,
- *              or a chunk for the class itself.
+ *              From then on step 4 of the class that got it takes slots of the larger one first, as after seek, until
+ *              there are none, or a chunk for the class itself.
  *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together, and the word becomes the hint of
- *           this warp; each of several words that are of the first lane's class, if that is barren.  Nobody counts, and
- *           nobody looks whether the chunk is empty now.
+ *           this warp; each of several words of a class, if that is barren.  Nobody counts, and nobody looks whether the
+ *           chunk is empty now.
  *   large   Find a row of free chunks, and claim each; else sweep.
  *
  * docs/reference/alloc/slabs.md has the drawing, and what else was considered. */

@@ -2,11 +2,11 @@
 /* Step 4 of a malloc of alloc/slabs.h at its cheapest: slots that were freed, of classes that are barren.
  *
  * A class that has no slots of its own is served by a larger one, if a sweep has found slots of that
- * (quarry_slabs_serve).  Lanes that one class serves are as lanes that want it: where the warp's last frees left hints,
- * each lane looks at one of those words.  Then each looks at a word of a chunk that is known of it, or of any chunk.  A
- * warp that wants one class looks where its last frees left hints, too.  Of a warp that wants several, each class has a
- * lane that looks at chunks that are known of it.  All are tries, in a few steps, that may give nothing: then the steps
- * of alloc/slabs/slabs_more.h go on. */
+ * (quarry_slabs_serve), or a warp has seen that much of the heap is of it (quarry_slabs_seek).  Lanes that one class
+ * serves are as lanes that want it: where the warp's last frees left hints, each lane looks at one of those words.  Then
+ * each looks at a word of a chunk that is known of it, or of any chunk.  So does a warp that wants one class.  Of a warp
+ * that wants several, each class has a lane that looks at chunks that are known of it.  All are tries, in a few steps,
+ * that may give nothing: then the steps of alloc/slabs/slabs_more.h go on. */
 #ifndef QUARRY_ALLOC_SLABS_GATHER_H
 #define QUARRY_ALLOC_SLABS_GATHER_H
 
@@ -117,6 +117,25 @@ SIMT_FN uint64_t quarry_slabs_guess(const struct quarry_slabs *h, uint32_t class
     return (uint64_t)id << 32 | (quarry_slabs_is_of(seen, class_) ? ~(uint32_t)seen : 0);
 }
 
+/* Takes slots of the words that lanes have, for lanes that want one.
+ *   id, clear   of the caller's word: bits that seem clear
+ *   n           of these so many are to be taken at most, or none
+ *   hint        that led there, which gets what is left; or NULL
+ * Returns the caller's place, if it wants one, or QUARRY_SLABS_NONE. */
+SIMT_FN uint64_t quarry_slabs_take_words(const struct quarry_slabs *h, uint32_t all, uint32_t class_,
+                                         uint32_t wants, uint32_t id, uint32_t clear, uint32_t n,
+                                         uint64_t *hint)
+{
+    uint32_t asked = simt_popc_u32(wants), bits = 0;
+    uint32_t to = quarry_scan_add_u32(all, n), from = to - n;
+    if (n && from < asked) {
+        bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, class_, to < asked ? n : asked - from);
+        if (hint)
+            simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
+    }
+    return quarry_slabs_deal_words(h, all, wants, from, to, id, bits);
+}
+
 /* Takes slots that the warp's own hints for the class lead to, of which each lane tries one; or each lane guesses.
  *   wants     lanes that want a slot
  *   guesses   whether they do
@@ -131,7 +150,7 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
     uint64_t *hint =
         quarry_slabs_hint_of(h, class_, first, simt_lane() == last ? SIMT_LANES - 1u : simt_rank(all));
     uint64_t seen = guesses ? quarry_slabs_guess(h, class_) : simt_load_u64(hint, relaxed);
-    uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, bits = 0, chunk = id >> h->word_log;
+    uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, chunk = id >> h->word_log;
     uint32_t twice = simt_ballot(all, id == simt_shuffle_u32(all, id, last));
     if (!guesses && simt_lane() == last && simt_popc_u32(twice) > 1u) /* the row has it, too, and in order */
         clear = 0;
@@ -143,12 +162,7 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
     uint32_t asked = simt_popc_u32(wants), n = simt_popc_u32(clear);
     if (guesses)
         n = quarry_slabs_richest(all, n, asked);
-    uint32_t to = quarry_scan_add_u32(all, n), from = to - n;
-    if (n && from < asked) {
-        bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, class_, to < asked ? n : asked - from);
-        simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
-    }
-    return quarry_slabs_deal_words(h, all, wants, from, to, id, bits);
+    return quarry_slabs_take_words(h, all, class_, wants, id, clear, n, hint);
 }
 
 /* Each lane looks at a word of a chunk, any one.  If many of these are of one class, and have free slots, these serve
@@ -161,7 +175,7 @@ SIMT_NOINLINE_FN void *quarry_slabs_seek(const struct quarry_slabs *h, uint32_t 
                                          void *block)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t chunk = quarry_random_below(&r, h->pages.count), spread = 0, of, n = 0, bits = 0;
+    uint32_t chunk = quarry_random_below(&r, h->pages.count), spread = 0, of;
     uint64_t kind = quarry_slabs_kind(h, chunk);
     if (size < h->classes && !block)
         spread = simt_load_u32(&h->spread[size], relaxed);
@@ -185,11 +199,8 @@ SIMT_NOINLINE_FN void *quarry_slabs_seek(const struct quarry_slabs *h, uint32_t 
     if (clear && larger)
         clear = quarry_slabs_seems_empty(h, chunk, class_) ? 0 : clear;
     const int many = simt_popc_u32(simt_ballot(all, clear)) >= QUARRY_SLABS_MANY_LANES;
-    n = quarry_slabs_richest(all, simt_popc_u32(clear), asked);
-    uint32_t to = quarry_scan_add_u32(all, n), from = to - n;
-    if (n && from < asked)
-        bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, class_, to < asked ? n : asked - from);
-    uint64_t place = quarry_slabs_deal_words(h, all, left, from, to, id, bits);
+    uint32_t n = quarry_slabs_richest(all, simt_popc_u32(clear), asked);
+    uint64_t place = quarry_slabs_take_words(h, all, class_, left, id, clear, n, SIMT_NULL);
     const int first = simt_rank(simt_match_u32(all, size)) == 0;
     if (many && wants && first && size != class_)
         quarry_slabs_tell_larger(h, size, class_);
