@@ -19,8 +19,8 @@
 #define QUARRY_SLABS_MANY_LANES                                                                              \
     8u /* of a warp, which look at chunks: so many see that a class has most of the heap */
 
-/* Tells that slots of a larger class serve one; or, with 0, that none do.  No chunk was free, so the larger class is
- * barren, too: then all that a warp frees of it becomes hints. */
+/* Tells that slots of a larger class serve one; or, with 0, that none do.  No chunk seems to be free, so the larger class
+ * is barren, too: then all that a warp frees of it becomes hints. */
 SIMT_FN void quarry_slabs_tell_larger(const struct quarry_slabs *h, uint32_t class_, uint32_t larger)
 {
     uint32_t *at = &h->spread[class_];
@@ -128,8 +128,10 @@ SIMT_FN uint64_t quarry_slabs_take_words(const struct quarry_slabs *h, uint32_t 
 {
     uint32_t asked = simt_popc_u32(wants), bits = 0;
     uint32_t to = quarry_scan_add_u32(all, n), from = to - n;
+    if (n && simt_lane() == 31u - simt_clz_u32(all) && to < asked)
+        to = asked; /* its word may have more, as in step 1 */
     if (n && from < asked) {
-        bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, class_, to < asked ? n : asked - from);
+        bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, class_, (to < asked ? to : asked) - from);
         if (hint)
             simt_store_u64(hint, (uint64_t)id << 32 | clear, relaxed);
     }
@@ -151,7 +153,8 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
         quarry_slabs_hint_of(h, class_, first, simt_lane() == last ? SIMT_LANES - 1u : simt_rank(all));
     uint64_t seen = guesses ? quarry_slabs_guess(h, class_) : simt_load_u64(hint, relaxed);
     uint32_t id = (uint32_t)(seen >> 32), clear = (uint32_t)seen, chunk = id >> h->word_log;
-    uint32_t twice = simt_ballot(all, id == simt_shuffle_u32(all, id, last));
+    uint32_t own = simt_shuffle_u32(all, clear, last);
+    uint32_t twice = simt_ballot(all, id == simt_shuffle_u32(all, id, last) && (clear & own) == own);
     if (!guesses && simt_lane() == last && simt_popc_u32(twice) > 1u) /* the row has it, too, and in order */
         clear = 0;
     if (clear && larger) { /* all three loads at the same time */
@@ -167,7 +170,8 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
 
 /* Each lane looks at a word of a chunk, any one.  If many of these are of one class, and have free slots, these serve
  * all lanes whose class is barren and not larger; and from now on that class serves theirs.  So nobody has to sweep to
- * learn what most of the heap is.
+ * learn what most of the heap is.  Of several such classes the smallest does.  None does if a chunk is free, or seems to
+ * have no live slot: the steps below find such ones, and these have room for more.
  *   size    as quarry_slabs_more_of
  *   block   what the caller has, or NULL
  * Returns the caller's block.  Scope: `all`. */
@@ -175,34 +179,31 @@ SIMT_NOINLINE_FN void *quarry_slabs_seek(const struct quarry_slabs *h, uint32_t 
                                          void *block)
 {
     struct quarry_random r = quarry_random_start();
-    uint32_t chunk = quarry_random_below(&r, h->pages.count), spread = 0, of;
+    uint32_t chunk = quarry_random_below(&r, h->pages.count), spread = 0, of = h->classes, id = 0, clear = 0;
     uint64_t kind = quarry_slabs_kind(h, chunk);
+    int vacant = quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE;
     if (size < h->classes && !block)
         spread = simt_load_u32(&h->spread[size], relaxed);
-    of = quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND ? quarry_slabs_kind_class(kind) : h->classes;
-    uint32_t most = (simt_popc_u32(simt_match_u32(all, of)) << 8) + 255u - of;
-    most = simt_reduce_max_u32(all, of < h->classes ? most : 0);
-    const uint32_t class_ = 255u - most % 256u;
-    if (most >> 8 < QUARRY_SLABS_MANY_LANES)
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND) {
+        of = quarry_slabs_kind_class(kind);
+        id = chunk << h->word_log | quarry_random_below(&r, quarry_slabs_words(quarry_slabs_slots(h, of)));
+        uint64_t seen = simt_load_u64(quarry_slabs_hinted(h, id), relaxed);
+        vacant = quarry_slabs_seems_empty(h, chunk, of) && quarry_slabs_seems_sparse(h, chunk, of);
+        clear = quarry_slabs_is_of(seen, of) ? ~(uint32_t)seen : 0;
+    }
+    int wants = !block && (spread & QUARRY_SLABS_BARREN);
+    uint32_t least = simt_reduce_min_u32(all, wants ? size : ~0u);
+    uint32_t see = simt_popc_u32(simt_match_u32(all, clear ? of : h->classes));
+    const int serves = clear && of >= least && see >= QUARRY_SLABS_MANY_LANES;
+    const uint32_t class_ = simt_reduce_min_u32(all, serves ? of : ~0u);
+    if (simt_any(all, vacant) || class_ == ~0u)
         return block;
-    const int wants = !block && (spread & QUARRY_SLABS_BARREN) && size <= class_;
-    uint32_t left = simt_ballot(all, wants), asked = simt_popc_u32(left), id, clear;
-    if (!asked)
-        return block;
-    uint32_t word = quarry_random_below(&r, quarry_slabs_words(quarry_slabs_slots(h, class_)));
-    id = chunk << h->word_log | word;
-    uint64_t seen = ~(uint64_t)0;
-    if (of == class_)
-        seen = simt_load_u64(quarry_slabs_hinted(h, id), relaxed);
-    clear = quarry_slabs_is_of(seen, class_) ? ~(uint32_t)seen : 0;
-    const int larger = simt_any(all, wants && size != class_);
-    if (clear && larger)
-        clear = quarry_slabs_seems_empty(h, chunk, class_) ? 0 : clear;
-    const int many = simt_popc_u32(simt_ballot(all, clear)) >= QUARRY_SLABS_MANY_LANES;
-    uint32_t n = quarry_slabs_richest(all, simt_popc_u32(clear), asked);
+    wants = wants && size <= class_;
+    uint32_t left = simt_ballot(all, wants), asked = simt_popc_u32(left);
+    uint32_t n = quarry_slabs_richest(all, of == class_ ? simt_popc_u32(clear) : 0, asked);
     uint64_t place = quarry_slabs_take_words(h, all, class_, left, id, clear, n, SIMT_NULL);
-    const int first = simt_rank(simt_match_u32(all, size)) == 0;
-    if (many && wants && first && size != class_)
+    uint32_t its = simt_match_u32(all, size) & left;
+    if (wants && size != class_ && simt_rank(its) == 0)
         quarry_slabs_tell_larger(h, size, class_);
     if (wants && place != QUARRY_SLABS_NONE)
         block = quarry_slabs_block(h, place, class_);

@@ -117,8 +117,8 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
 }
 
 /* Of a warp that frees slots of several words of a class that is barren: a hint for each, which are a row, as all lanes
- * of the warp look there together; half of all hints behind where those above of the class begin.  That above is also the
- * last word's, and where the row begins depends on it: so hints of several frees remain.
+ * of the warp look there together; each class begins elsewhere, far from those above of most classes.  That above is also
+ * the last word's, and where the row begins depends on it: so hints of several frees remain.
  *   first    the id of that word
  *   number   0 to 30; 31: that above */
 SIMT_FN uint64_t *quarry_slabs_hint_of(const struct quarry_slabs *h, uint32_t class_, uint32_t first,
