@@ -157,11 +157,8 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
     uint32_t twice = simt_ballot(all, id == simt_shuffle_u32(all, id, last) && (clear & own) == own);
     if (!guesses && simt_lane() == last && simt_popc_u32(twice) > 1u) /* the row has it, too, and in order */
         clear = 0;
-    if (clear && larger) { /* all three loads at the same time */
-        uint64_t kind = quarry_slabs_kind(h, chunk);
-        clear =
-            quarry_slabs_seems_empty(h, chunk, class_) || !quarry_slabs_is_bound(kind, class_) ? 0 : clear;
-    }
+    if (clear && larger && !quarry_slabs_seems_used(h, chunk, quarry_slabs_kind(h, chunk), class_))
+        clear = 0;
     uint32_t asked = simt_popc_u32(wants), n = simt_popc_u32(clear);
     if (guesses)
         n = quarry_slabs_richest(all, n, asked);
@@ -189,7 +186,7 @@ SIMT_NOINLINE_FN void *quarry_slabs_seek(const struct quarry_slabs *h, uint32_t 
         id = chunk << h->word_log | quarry_random_below(&r, quarry_slabs_words(quarry_slabs_slots(h, of)));
         uint64_t seen = simt_load_u64(quarry_slabs_hinted(h, id), relaxed);
         vacant = quarry_slabs_seems_empty(h, chunk, of) && quarry_slabs_seems_sparse(h, chunk, of);
-        clear = quarry_slabs_is_of(seen, of) ? ~(uint32_t)seen : 0;
+        clear = quarry_slabs_is_of(seen, of) && quarry_slabs_kind(h, chunk) == kind ? ~(uint32_t)seen : 0;
     }
     int wants = !block && (spread & QUARRY_SLABS_BARREN);
     uint32_t least = simt_reduce_min_u32(all, wants ? size : ~0u);
