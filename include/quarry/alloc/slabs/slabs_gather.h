@@ -157,7 +157,7 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
     uint32_t twice = simt_ballot(all, id == simt_shuffle_u32(all, id, last) && (clear & own) == own);
     if (!guesses && simt_lane() == last && simt_popc_u32(twice) > 1u) /* the row has it, too, and in order */
         clear = 0;
-    if (clear && larger && !quarry_slabs_seems_used(h, chunk, quarry_slabs_kind(h, chunk), class_))
+    if (clear && larger && !quarry_slabs_seems_used(h, chunk, class_))
         clear = 0;
     uint32_t asked = simt_popc_u32(wants), n = simt_popc_u32(clear);
     if (guesses)

@@ -453,7 +453,7 @@ SIMT_NOINLINE_FN void quarry_slabs_walk(struct quarry_slabs_need *need)
         uint64_t kind = i < count ? quarry_slabs_kind(h, i) : (uint64_t)QUARRY_SLABS_IS_LARGE;
         int mine = quarry_slabs_is_bound(kind, class_);
         if (class_ != need->class_) /* as quarry_slabs_recall */
-            mine = mine && quarry_slabs_seems_used(h, i, kind, class_);
+            mine = mine && quarry_slabs_seems_used(h, i, class_);
         /* Not of chunks of its own class: with one class all would tell, and store to a few lines. */
         if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND && !mine)
             quarry_slabs_tell(h, quarry_slabs_kind_class(kind), i, r.state >> 8);

@@ -361,13 +361,12 @@ SIMT_FN int quarry_slabs_seems_vacant(const struct quarry_slabs *h, uint32_t chu
            quarry_slabs_seems_empty(h, chunk, other);
 }
 
-/* Is a chunk of that kind bound to the class, and has a live slot, as it seems?  One that is being closed does not: its
- * first words are full, but if somebody took a slot of the others for a smaller block, it would have to stay. */
-SIMT_FN int quarry_slabs_seems_used(const struct quarry_slabs *h, uint32_t chunk, uint64_t kind,
-                                    uint32_t class_)
+/* Is a chunk bound to the class, and has a live slot, as it seems?  Its kind is read last.  For one that is being closed
+ * has full words already, and if somebody took a slot of the others for a smaller block, it would have to stay. */
+SIMT_FN int quarry_slabs_seems_used(const struct quarry_slabs *h, uint32_t chunk, uint32_t class_)
 {
-    int empty = quarry_slabs_seems_empty(h, chunk, class_); /* all loads at the same time */
-    return quarry_slabs_kind(h, chunk) == kind && quarry_slabs_is_bound(kind, class_) && !empty;
+    int empty = quarry_slabs_seems_empty(h, chunk, class_);
+    return quarry_slabs_is_bound(quarry_slabs_kind(h, chunk), class_) && !empty;
 }
 
 /* Makes a chunk known, which is or was of the class: a hint, which nobody waits for.
