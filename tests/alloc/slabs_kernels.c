@@ -116,13 +116,14 @@ SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
     uint32_t class_ = quarry_slabs_class(&a.heap.as.slabs, a.bytes), rows = a.heap.as.slabs.classes;
     const uint32_t about[] = {
         QUARRY_SWEEP_CLASS | class_, class_, rows + 1u, rows + 2u, rows + 3u, rows + 4u};
-    int unused;
+    int dirty, its;
     for (uint32_t part = 0; part < a.heap.as.slabs.parts; part++)
         for (uint32_t i = 0; i < sizeof about / sizeof *about; i++)
             for (uint32_t width = 1; width < SIMT_LANES; width = 3 * width + 1) {
                 uint32_t narrow = (1u << width) - 1u;
-                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, 0, part, about[i], &unused);
-                if (simt_lane() < width && slabs_number(&a, narrow, 0, part, about[i], &unused) != wide)
+                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, 0, part, about[i], &dirty);
+                if (simt_lane() < width &&
+                    (slabs_number(&a, narrow, 0, part, about[i], &its) != wide || !its != !dirty))
                     (void)simt_add_u32(a.wrong, 1, relaxed);
                 simt_sync(SIMT_ALL_LANES);
             }
@@ -220,8 +221,11 @@ SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
             *mine = quarry_malloc(a.heap, 128u << k);
             (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
         } else if (a.rounds == 2) {
-            uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
-            *mine = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, spread, 0, SIMT_NULL);
+            uint64_t hint = simt_load_u64(quarry_slabs_hint(h, class_, warp), relaxed);
+            uint64_t place =
+                quarry_slabs_recall(h, SIMT_ALL_LANES, class_, (uint32_t)(hint >> 32), SIMT_ALL_LANES, 0, 0);
+            *mine = place == QUARRY_SLABS_NONE ? SIMT_NULL : quarry_slabs_block(h, place, class_);
+            simt_sync(SIMT_ALL_LANES); /* what one acquired, each has */
             if (*mine)
                 (void)simt_add_u64(a.cursor, 1, relaxed);
         } else {

@@ -17,7 +17,7 @@ struct slabs_case {
                        * and slabs_trails: how many sizes there are */
     uint32_t full;  /* of slabs_serves: there may be no slot left; and of slabs_recalls and slabs_trails */
     uint32_t lanes; /* of slabs_trails: those that take blocks */
-    /* Of slabs_adds; of slabs_recalls: how many blocks were gathered; of slabs_outlives: two numbers. */
+    /* Of slabs_adds; of slabs_recalls: how many blocks were recalled; of slabs_outlives: two numbers. */
     uint64_t *cursor;
     void **block; /* of slabs_gathers, slabs_shares, slabs_recalls and slabs_changes: one for each thread */
     uint32_t
@@ -38,7 +38,7 @@ SIMT_KERNEL_DECLARE(slabs_together);
 SIMT_KERNEL_DECLARE(slabs_touches);
 
 /* Groups of some widths read each part of a sweep, about a class, about larger ones, too, and about rows: all get the
- * same number. */
+ * same number, and see whether something fits. */
 SIMT_KERNEL_DECLARE(slabs_numbers);
 
 /* A lane of each block has one of the last blocks, frees it and takes another, so often: that of block 1 of 16 bytes, that
@@ -58,7 +58,7 @@ SIMT_KERNEL_DECLARE(slabs_words);
 SIMT_KERNEL_DECLARE(slabs_gathers);
 
 /* Round 0: each of 32 warps takes a word of 128 bytes, and one of 256.  1: each frees a block of each of all words.  2: it
- * gathers as many again.  3: all are freed.  The classes seem barren.  With a.full the last lane
+ * recalls as many.  3: all are freed.  The classes seem barren.  With a.full the last lane
  * frees blocks of the other size than the rest of its warp. */
 SIMT_KERNEL_DECLARE(slabs_recalls);
 
