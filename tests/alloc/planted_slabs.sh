@@ -180,7 +180,25 @@ plant slabs 0 slabs.h 'a warp leaves one hint' \
     's/ \&\& simt_popc_u32\(its\) > 1u\)/ \&\& 0)/'
 plant slabs 0 slabs.h 'who frees slots of several classes leaves one hint of each' \
     's/if \(several \&\& simt_any\(all, \(spread .*/if (several \&\& simt_all(all, class_ == simt_shuffle_u32(all, class_, simt_ctz_u32(all)))) {/'
+plant slabs 0 slabs_slots.h 'all hints of a free are one' \
+    's/\(begin \+ number\) % SIMT_LANES/begin/'
+aim each_lane_has_a_slot_of_words_that_all_have_seen
+plant slabs 0 slabs_slots.h 'who deals words gives what others had first, too' \
+    's/ \&\& k < simt_popc_u32\(bits\)$//'
+plant slabs 0 slabs_slots.h 'who deals words begins anew with each of a giver' \
+    's/k -= simt_shuffle_u32\(group, from, giver\);/(void)from;/'
+plant slabs 0 slabs_slots.h 'the richest words are half of those that are needed' \
+    's/\(group, rich\) >= asked\)/(group, rich) >= asked \/ 2u)/'
 # Slots of a larger class, for a class that has none of its own.
+aim a_warp_seeks_the_class_that_most_chunks_have
+plant slabs 0 slabs_gather.h 'who seeks has slots of a smaller class' \
+    's/ \&\& size <= class_;/;/'
+plant slabs 0 slabs_gather.h 'who seeks has a slot where its own class would have it' \
+    '/void \*quarry_slabs_seek\(/,/^\}/s/quarry_slabs_block\(h, place, class_\)/quarry_slabs_block(h, place, size)/'
+plant slabs 0 slabs_gather.h 'who seeks takes slots of chunks in which nothing seems to live' \
+    '/void \*quarry_slabs_seek\(/,/^\}/s/quarry_slabs_seems_empty\(h, chunk, class_\) \? 0 : clear;/clear;/'
+plant slabs 0 slabs_gather.h 'who seeks does not tell which class serves' \
+    '/void \*quarry_slabs_seek\(/,/^\}/s/quarry_slabs_tell_larger\(h, size, class_\);/(void)0;/'
 aim lanes_of_a_warp_have_slots_of_several_larger_classes
 plant slabs 0 slabs_gather.h 'a larger slot is where one of its own class would be' \
     '/void \*quarry_slabs_recall_all\(/,/^\}/s/quarry_slabs_block\(h, place, of\)/quarry_slabs_block(h, place, size)/'

@@ -234,6 +234,59 @@ SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
     }
 }
 
+/* Each lane has seen a word, and of about every second one others had a slot first.  Returns whether each slot has one
+ * owner, and none is left. */
+SIMT_FN int slabs_deals_well(const struct quarry_slabs *h, uint32_t all, uint32_t round)
+{
+    const uint32_t lane = simt_lane(), drawn = quarry_mix_u32(lane + 1u + SIMT_LANES * round);
+    const uint32_t wants = simt_ballot(all, drawn & 1u), asked = simt_popc_u32(wants);
+    uint32_t clear = quarry_mix_u32(drawn) & quarry_mix_u32(drawn + 1u), bits = 0;
+    clear = round % 4u ? clear & quarry_mix_u32(drawn + 2u) & quarry_mix_u32(drawn + 3u) : clear;
+    const uint32_t n = simt_popc_u32(clear), rich = quarry_slabs_richest(all, n, asked);
+    const uint32_t sum = simt_reduce_add_u32(all, n), to = quarry_scan_add_u32(all, rich), from = to - rich;
+    int well = simt_reduce_add_u32(all, rich) >= (asked < sum ? asked : sum);
+    if (rich && from < asked)
+        bits = quarry_slabs_lowest(clear, to < asked ? rich : asked - from);
+    if (drawn & 2u)
+        bits &= bits - 1u;
+    const uint64_t place = quarry_slabs_deal_words(h, all, wants, from, to, lane, bits);
+    const int got = place != QUARRY_SLABS_NONE;
+    uint32_t giver = got ? quarry_slabs_id(h, place) : lane, slot = (uint32_t)place % QUARRY_SLABS_BITS;
+    if (giver >= SIMT_LANES || !(all >> giver & 1u)) {
+        well = 0;
+        giver = lane;
+    }
+    const uint32_t its = simt_shuffle_u32(all, bits, giver);
+    const uint32_t which = got ? giver * QUARRY_SLABS_BITS + slot : ~lane;
+    well = well && simt_popc_u32(simt_match_u32(all, which)) == 1u;
+    well = well && (!got || ((its >> slot & 1u) && (wants >> lane & 1u)));
+    return simt_all(all, well) &&
+           simt_popc_u32(simt_ballot(all, got)) == simt_reduce_add_u32(all, simt_popc_u32(bits));
+}
+
+SIMT_KERNEL(slabs_deals, struct slabs_case, a)
+{
+    for (uint32_t i = 0; i < a.rounds; i++) {
+        const uint32_t all = i % 2u ? quarry_mix_u32(i) : SIMT_ALL_LANES;
+        if ((all >> simt_lane() & 1u) && !slabs_deals_well(&a.heap.as.slabs, all, i))
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+        simt_sync(SIMT_ALL_LANES);
+    }
+}
+
+SIMT_KERNEL(slabs_seeks, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    uint32_t class_ = quarry_slabs_class(h, 16u + 48u * (simt_lane() & 1u));
+    if (a.rounds)
+        quarry_free(a.heap, a.block[simt_lane()]);
+    else if (simt_lane() < 2u)
+        (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
+    simt_sync(SIMT_ALL_LANES);
+    if (!a.rounds)
+        a.block[simt_lane()] = quarry_slabs_seek(h, SIMT_ALL_LANES, class_, SIMT_NULL);
+}
+
 SIMT_KERNEL(slabs_shares, struct slabs_case, a)
 {
     const struct quarry_slabs *h = &a.heap.as.slabs;

@@ -19,9 +19,10 @@ struct slabs_case {
     uint32_t lanes; /* of slabs_trails: those that take blocks */
     /* Of slabs_adds; of slabs_recalls: how many blocks were recalled; of slabs_outlives: two numbers. */
     uint64_t *cursor;
-    void **block; /* of slabs_gathers, slabs_shares, slabs_recalls and slabs_changes: one for each thread */
+    void **
+        block; /* of slabs_gathers, slabs_shares, slabs_seeks, slabs_recalls and slabs_changes: one for each thread */
     uint32_t
-        rounds; /* of slabs_gathers, slabs_shares and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows, slabs_classes, slabs_serves, slabs_words and slabs_trails */
+        rounds; /* of slabs_gathers, slabs_shares, slabs_seeks and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows, slabs_classes, slabs_serves, slabs_words, slabs_deals and slabs_trails */
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
@@ -61,6 +62,14 @@ SIMT_KERNEL_DECLARE(slabs_gathers);
  * recalls as many.  3: all are freed.  The classes seem barren.  With a.full the last lane
  * frees blocks of the other size than the rest of its warp. */
 SIMT_KERNEL_DECLARE(slabs_recalls);
+
+/* All lanes of a warp, or some, deal words that they have seen, so often: each lane that wants a slot has another one,
+ * until none are left. */
+SIMT_KERNEL_DECLARE(slabs_deals);
+
+/* A warp whose lanes want blocks of 16 and of 64 bytes in turn seeks them, as if both classes were barren; in the second
+ * round it frees what it got. */
+SIMT_KERNEL_DECLARE(slabs_seeks);
 
 /* A warp whose lanes want blocks of 16 and of 32 bytes in turn, as if the class of 64 bytes served the one, and that of 48
  * the other; in the second round it frees what it got. */

@@ -261,6 +261,22 @@ void a_warp_recalls_what_it_freed_of_many_words(void **state)
     for_each_proof(recalls);
 }
 
+static void deals(void)
+{
+    struct slabs_case a = {0};
+    plain_options();
+    begin(1, CHUNK, 1, 0);
+    a.rounds = 64;
+    launch_case(&slabs_deals, &a, 1, 0);
+    end();
+}
+
+void each_lane_has_a_slot_of_words_that_all_have_seen(void **state)
+{
+    (void)state;
+    for_each_proof(deals);
+}
+
 /* Classes whose blocks have to be slots of larger classes.
  *   also   NULL; or classes, of which only these remain */
 static uint32_t classes_that_are_served(unsigned char *also)
@@ -298,6 +314,53 @@ static void free_some(unsigned char **kept, uint32_t blocks, uint32_t each, uint
     assert_ok(quarry_memory_copy(&f.target, f.device.block, freed, blocks * sizeof *kept));
     run(&promise_free, blocks);
     free(freed);
+}
+
+/* All chunks have slots of 48 bytes, of which every second one is free; and every fourth chunk has no live one.  A warp has
+ * slots of the others for smaller blocks, and for no larger ones. */
+static void seeks(void)
+{
+    enum { CHUNKS = 32, BYTES = 48, EACH = CHUNK / BYTES, ALL = CHUNKS * EACH };
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    static unsigned char *kept[ALL];
+    struct slabs_case a = {0};
+    unsigned char *got[SIMT_LANES];
+    uint32_t n = 0;
+    plain_options();
+    begin(CHUNKS, CHUNK, ALL, 0);
+    f.device.bytes = BYTES;
+    expect_equal(run(&promise_malloc, ALL).nulls, 0);
+    free_some(kept, ALL, BYTES, 4, 2);
+    a.block = test_memory(&f.target, sizeof got);
+    launch_case(&slabs_seeks, &a, 1, 0);
+    assert_ok(quarry_memory_copy(&f.target, got, a.block, sizeof got));
+    for (uint32_t i = 0; i < SIMT_LANES; i++) {
+        if (!got[i])
+            continue;
+        n++;
+        uint64_t offset = (uint64_t)(got[i] - (unsigned char *)h->pages.base);
+        expect_equal(i % 2, 0);
+        expect(offset / CHUNK % 4 != 0);
+        expect_equal(offset % CHUNK % BYTES, 0);
+        expect_equal(offset % CHUNK / BYTES % 2, 1);
+        for (uint32_t k = 0; k < i; k++)
+            expect(got[i] != got[k]);
+    }
+    expect(n >= SIMT_LANES / 4);
+    expect_equal(classes_that_are_served(NULL), 1);
+    a.rounds = 1;
+    launch_case(&slabs_seeks, &a, 1, 0);
+    test_memory_free(&f.target, a.block, 0);
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, kept, sizeof kept));
+    run(&promise_free, ALL);
+    expect_empty();
+    end();
+}
+
+void a_warp_seeks_the_class_that_most_chunks_have(void **state)
+{
+    (void)state;
+    for_each_proof(seeks);
 }
 
 /* Chunks of 48 bytes and of 64, in which one block each lives.  Each serves half of a warp's lanes. */
