@@ -278,13 +278,19 @@ void each_lane_has_a_slot_of_words_that_all_have_seen(void **state)
 }
 
 /* Classes whose blocks have to be slots of larger classes.
- *   also   NULL; or classes, of which only these remain */
+ *   also   NULL; or classes, of which only these remain that had no chunk yet */
 static uint32_t classes_that_are_served(unsigned char *also)
 {
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
     uint32_t spread[256], n = 0;
     assert_in_range(h->classes, 1, 255);
     assert_ok(quarry_memory_copy(&f.target, spread, h->spread, h->classes * sizeof *spread));
+    for (uint32_t i = 0; also && i < h->pages.count; i++) {
+        uint64_t kind;
+        assert_ok(quarry_memory_copy(&f.target, &kind, &h->kinds[i], sizeof kind));
+        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND)
+            also[quarry_slabs_kind_class(kind)] = 0;
+    }
     for (uint32_t i = 0; i < h->classes; i++) {
         const int is = quarry_slabs_larger(spread[i]) && (!also || also[i]);
         n += is != 0;
