@@ -116,13 +116,14 @@ SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
     uint32_t class_ = quarry_slabs_class(&a.heap.as.slabs, a.bytes), rows = a.heap.as.slabs.classes;
     const uint32_t about[] = {
         QUARRY_SWEEP_CLASS | class_, class_, rows + 1u, rows + 2u, rows + 3u, rows + 4u};
-    int unused;
+    int dirty, its;
     for (uint32_t part = 0; part < a.heap.as.slabs.parts; part++)
         for (uint32_t i = 0; i < sizeof about / sizeof *about; i++)
             for (uint32_t width = 1; width < SIMT_LANES; width = 3 * width + 1) {
                 uint32_t narrow = (1u << width) - 1u;
-                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, 0, part, about[i], &unused);
-                if (simt_lane() < width && slabs_number(&a, narrow, 0, part, about[i], &unused) != wide)
+                uint64_t wide = slabs_number(&a, SIMT_ALL_LANES, 0, part, about[i], &dirty);
+                if (simt_lane() < width &&
+                    (slabs_number(&a, narrow, 0, part, about[i], &its) != wide || !its != !dirty))
                     (void)simt_add_u32(a.wrong, 1, relaxed);
                 simt_sync(SIMT_ALL_LANES);
             }
@@ -220,14 +221,70 @@ SIMT_KERNEL(slabs_recalls, struct slabs_case, a)
             *mine = quarry_malloc(a.heap, 128u << k);
             (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
         } else if (a.rounds == 2) {
-            uint32_t spread = simt_load_u32(&h->spread[class_], relaxed);
-            *mine = quarry_slabs_recall_all(h, SIMT_ALL_LANES, class_, spread, 0, SIMT_NULL);
+            uint64_t hint = simt_load_u64(quarry_slabs_hint(h, class_, warp), relaxed);
+            uint64_t place =
+                quarry_slabs_recall(h, SIMT_ALL_LANES, class_, (uint32_t)(hint >> 32), SIMT_ALL_LANES, 0, 0);
+            *mine = place == QUARRY_SLABS_NONE ? SIMT_NULL : quarry_slabs_block(h, place, class_);
+            simt_sync(SIMT_ALL_LANES); /* what one acquired, each has */
             if (*mine)
                 (void)simt_add_u64(a.cursor, 1, relaxed);
         } else {
             quarry_free(a.heap, *mine);
         }
     }
+}
+
+/* Each lane has seen a word, and of about every second one others had a slot first.  Returns whether each slot has one
+ * owner, and none is left. */
+SIMT_FN int slabs_deals_well(const struct quarry_slabs *h, uint32_t all, uint32_t round)
+{
+    const uint32_t lane = simt_lane(), drawn = quarry_mix_u32(lane + 1u + SIMT_LANES * round);
+    const uint32_t wants = simt_ballot(all, drawn & 1u), asked = simt_popc_u32(wants);
+    uint32_t clear = quarry_mix_u32(drawn) & quarry_mix_u32(drawn + 1u), bits = 0;
+    clear = round % 4u ? clear & quarry_mix_u32(drawn + 2u) & quarry_mix_u32(drawn + 3u) : clear;
+    const uint32_t n = simt_popc_u32(clear), rich = quarry_slabs_richest(all, n, asked);
+    const uint32_t sum = simt_reduce_add_u32(all, n), to = quarry_scan_add_u32(all, rich), from = to - rich;
+    int well = simt_reduce_add_u32(all, rich) >= (asked < sum ? asked : sum);
+    if (rich && from < asked)
+        bits = quarry_slabs_lowest(clear, to < asked ? rich : asked - from);
+    if (drawn & 2u)
+        bits &= bits - 1u;
+    const uint64_t place = quarry_slabs_deal_words(h, all, wants, from, to, lane, bits);
+    const int got = place != QUARRY_SLABS_NONE;
+    uint32_t giver = got ? quarry_slabs_id(h, place) : lane, slot = (uint32_t)place % QUARRY_SLABS_BITS;
+    if (giver >= SIMT_LANES || !(all >> giver & 1u)) {
+        well = 0;
+        giver = lane;
+    }
+    const uint32_t its = simt_shuffle_u32(all, bits, giver);
+    const uint32_t which = got ? giver * QUARRY_SLABS_BITS + slot : ~lane;
+    well = well && simt_popc_u32(simt_match_u32(all, which)) == 1u;
+    well = well && (!got || ((its >> slot & 1u) && (wants >> lane & 1u)));
+    return simt_all(all, well) &&
+           simt_popc_u32(simt_ballot(all, got)) == simt_reduce_add_u32(all, simt_popc_u32(bits));
+}
+
+SIMT_KERNEL(slabs_deals, struct slabs_case, a)
+{
+    for (uint32_t i = 0; i < a.rounds; i++) {
+        const uint32_t all = i % 2u ? quarry_mix_u32(i) : SIMT_ALL_LANES;
+        if ((all >> simt_lane() & 1u) && !slabs_deals_well(&a.heap.as.slabs, all, i))
+            (void)simt_add_u32(a.wrong, 1, relaxed);
+        simt_sync(SIMT_ALL_LANES);
+    }
+}
+
+SIMT_KERNEL(slabs_seeks, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    uint32_t class_ = quarry_slabs_class(h, 16u + 48u * (simt_lane() & 1u));
+    if (a.rounds)
+        quarry_free(a.heap, a.block[simt_lane()]);
+    else if (simt_lane() < 2u)
+        (void)simt_or_u32(&h->spread[class_], QUARRY_SLABS_BARREN, relaxed);
+    simt_sync(SIMT_ALL_LANES);
+    if (!a.rounds)
+        a.block[simt_lane()] = quarry_slabs_seek(h, SIMT_ALL_LANES, class_, SIMT_NULL);
 }
 
 SIMT_KERNEL(slabs_shares, struct slabs_case, a)

@@ -17,11 +17,12 @@ struct slabs_case {
                        * and slabs_trails: how many sizes there are */
     uint32_t full;  /* of slabs_serves: there may be no slot left; and of slabs_recalls and slabs_trails */
     uint32_t lanes; /* of slabs_trails: those that take blocks */
-    /* Of slabs_adds; of slabs_recalls: how many blocks were gathered; of slabs_outlives: two numbers. */
+    /* Of slabs_adds; of slabs_recalls: how many blocks were recalled; of slabs_outlives: two numbers. */
     uint64_t *cursor;
-    void **block; /* of slabs_gathers, slabs_shares, slabs_recalls and slabs_changes: one for each thread */
+    void **
+        block; /* of slabs_gathers, slabs_shares, slabs_seeks, slabs_recalls and slabs_changes: one for each thread */
     uint32_t
-        rounds; /* of slabs_gathers, slabs_shares and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows, slabs_classes, slabs_serves, slabs_words and slabs_trails */
+        rounds; /* of slabs_gathers, slabs_shares, slabs_seeks and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows, slabs_classes, slabs_serves, slabs_words, slabs_deals and slabs_trails */
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */
@@ -38,7 +39,7 @@ SIMT_KERNEL_DECLARE(slabs_together);
 SIMT_KERNEL_DECLARE(slabs_touches);
 
 /* Groups of some widths read each part of a sweep, about a class, about larger ones, too, and about rows: all get the
- * same number. */
+ * same number, and see whether something fits. */
 SIMT_KERNEL_DECLARE(slabs_numbers);
 
 /* A lane of each block has one of the last blocks, frees it and takes another, so often: that of block 1 of 16 bytes, that
@@ -58,9 +59,17 @@ SIMT_KERNEL_DECLARE(slabs_words);
 SIMT_KERNEL_DECLARE(slabs_gathers);
 
 /* Round 0: each of 32 warps takes a word of 128 bytes, and one of 256.  1: each frees a block of each of all words.  2: it
- * gathers as many again.  3: all are freed.  The classes seem barren.  With a.full the last lane
+ * recalls as many.  3: all are freed.  The classes seem barren.  With a.full the last lane
  * frees blocks of the other size than the rest of its warp. */
 SIMT_KERNEL_DECLARE(slabs_recalls);
+
+/* All lanes of a warp, or some, deal words that they have seen, so often: each lane that wants a slot has another one,
+ * until none are left. */
+SIMT_KERNEL_DECLARE(slabs_deals);
+
+/* A warp whose lanes want blocks of 16 and of 64 bytes in turn seeks them, as if both classes were barren; in the second
+ * round it frees what it got. */
+SIMT_KERNEL_DECLARE(slabs_seeks);
 
 /* A warp whose lanes want blocks of 16 and of 32 bytes in turn, as if the class of 64 bytes served the one, and that of 48
  * the other; in the second round it frees what it got. */

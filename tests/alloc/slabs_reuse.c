@@ -226,8 +226,8 @@ void a_warp_gathers_slots_of_several_classes(void **state)
     for_each_proof(gathers);
 }
 
-/* Warps free slots of many words of two classes, and have most of them again in one step.  The hints of the one class must
- * not be those of the other.
+/* Warps free slots of many words of two classes, and their hints lead to most of them.  The hints of the one class must not
+ * be those of the other.
  *   mixed   a lane frees slots of the other class than its warp */
 static void recalls_of(int mixed)
 {
@@ -259,6 +259,114 @@ void a_warp_recalls_what_it_freed_of_many_words(void **state)
 {
     (void)state;
     for_each_proof(recalls);
+}
+
+static void deals(void)
+{
+    struct slabs_case a = {0};
+    plain_options();
+    begin(1, CHUNK, 1, 0);
+    a.rounds = 64;
+    launch_case(&slabs_deals, &a, 1, 0);
+    end();
+}
+
+void each_lane_has_a_slot_of_words_that_all_have_seen(void **state)
+{
+    (void)state;
+    for_each_proof(deals);
+}
+
+/* Classes whose blocks have to be slots of larger classes.
+ *   also   NULL; or classes, of which only these remain that had no chunk yet */
+static uint32_t classes_that_are_served(unsigned char *also)
+{
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    uint32_t spread[256], n = 0;
+    assert_in_range(h->classes, 1, 255);
+    assert_ok(quarry_memory_copy(&f.target, spread, h->spread, h->classes * sizeof *spread));
+    for (uint32_t i = 0; also && i < h->pages.count; i++) {
+        uint64_t kind;
+        assert_ok(quarry_memory_copy(&f.target, &kind, &h->kinds[i], sizeof kind));
+        if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_BOUND)
+            also[quarry_slabs_kind_class(kind)] = 0;
+    }
+    for (uint32_t i = 0; i < h->classes; i++) {
+        const int is = quarry_slabs_larger(spread[i]) && (!also || also[i]);
+        n += is != 0;
+        if (also)
+            also[i] = (unsigned char)is;
+    }
+    return n;
+}
+
+/* Frees blocks that live, of `each` bytes: all of every `whole`th chunk, and in the others every `part`th slot, from the
+ * second on.  Writes what is left to `kept`, NULL for the others. */
+static void free_some(unsigned char **kept, uint32_t blocks, uint32_t each, uint32_t whole, uint32_t part)
+{
+    const struct quarry_pages *pages = &f.device.heap.as.slabs.pages;
+    unsigned char **freed = calloc(blocks, sizeof *freed);
+    assert_non_null(freed);
+    assert_ok(quarry_memory_copy(&f.target, kept, f.device.block, blocks * sizeof *kept));
+    for (uint32_t i = 0; i < blocks; i++) {
+        if (!kept[i])
+            continue;
+        uint64_t offset = (uint64_t)(kept[i] - (unsigned char *)pages->base);
+        if (offset / pages->page_bytes % whole == 0 || offset % pages->page_bytes / each % part == 1) {
+            freed[i] = kept[i];
+            kept[i] = NULL;
+        }
+    }
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, freed, blocks * sizeof *kept));
+    run(&promise_free, blocks);
+    free(freed);
+}
+
+/* All chunks have slots of 48 bytes, of which every second one is free; and every fourth chunk has no live one.  A warp has
+ * slots of the others for smaller blocks, and for no larger ones. */
+static void seeks(void)
+{
+    enum { CHUNKS = 32, BYTES = 48, EACH = CHUNK / BYTES, ALL = CHUNKS * EACH };
+    const struct quarry_slabs *h = &f.device.heap.as.slabs;
+    static unsigned char *kept[ALL];
+    struct slabs_case a = {0};
+    unsigned char *got[SIMT_LANES];
+    uint32_t n = 0;
+    plain_options();
+    begin(CHUNKS, CHUNK, ALL, 0);
+    f.device.bytes = BYTES;
+    expect_equal(run(&promise_malloc, ALL).nulls, 0);
+    free_some(kept, ALL, BYTES, 4, 2);
+    a.block = test_memory(&f.target, sizeof got);
+    launch_case(&slabs_seeks, &a, 1, 0);
+    assert_ok(quarry_memory_copy(&f.target, got, a.block, sizeof got));
+    for (uint32_t i = 0; i < SIMT_LANES; i++) {
+        if (!got[i])
+            continue;
+        n++;
+        uint64_t offset = (uint64_t)(got[i] - (unsigned char *)h->pages.base);
+        expect_equal(i % 2, 0);
+        expect(offset / CHUNK % 4 != 0);
+        expect_equal(offset % CHUNK % BYTES, 0);
+        expect_equal(offset % CHUNK / BYTES % 2, 1);
+        for (uint32_t k = 0; k < i; k++)
+            expect(got[i] != got[k]);
+    }
+    expect(n >= SIMT_LANES / 4);
+    expect_equal(classes_that_are_served(NULL), 1);
+    a.rounds = 1;
+    launch_case(&slabs_seeks, &a, 1, 0);
+    test_memory_free(&f.target, a.block, 0);
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, kept, sizeof kept));
+    run(&promise_free, ALL);
+    expect_empty();
+    end();
+}
+
+void a_warp_seeks_the_class_that_most_chunks_have(void **state)
+{
+    (void)state;
+    for_each_proof(seeks);
 }
 
 /* Chunks of 48 bytes and of 64, in which one block each lives.  Each serves half of a warp's lanes. */
@@ -307,18 +415,6 @@ void lanes_of_a_warp_have_slots_of_several_larger_classes(void **state)
     for_each_proof(shares);
 }
 
-/* Classes whose blocks had to be slots of larger classes. */
-static uint32_t classes_that_are_served(void)
-{
-    const struct quarry_slabs *h = &f.device.heap.as.slabs;
-    uint32_t spread[256], n = 0;
-    assert_in_range(h->classes, 1, 255);
-    assert_ok(quarry_memory_copy(&f.target, spread, h->spread, h->classes * sizeof *spread));
-    for (uint32_t i = 0; i < h->classes; i++)
-        n += quarry_slabs_larger(spread[i]) != 0;
-    return n;
-}
-
 /* Turns of sweeps that there have been. */
 static uint64_t turns(void)
 {
@@ -328,14 +424,19 @@ static uint64_t turns(void)
 }
 
 /* All chunks have slots of 256 bytes, half of which are free, some in each.  Smaller blocks, of one size or of eight, have
- * these: after each of their classes has learned so from a sweep, without one.  Then all others are freed, and the classes
- * have chunks of their own. */
+ * these: after each of their classes has learned so from a sweep, without one.  Then all blocks of every second chunk are
+ * freed.  The others still have slots that are free, but each class gets to have chunks of its own. */
 static void serves(void)
 {
     enum { CHUNKS = 32, BYTES = 256, EACH = 16, ALL = CHUNKS * EACH };
+    static unsigned char *kept[ALL + 1];
     for (uint64_t seed = 0; seed <= seeds(SEEDS); seed++) {
         struct slabs_case a = {0};
+        unsigned char served[256];
+        char note[40];
         plain_options();
+        snprintf(note, sizeof note, ", seed %llu", (unsigned long long)seed);
+        f.note = note;
         begin(CHUNKS, EACH * BYTES, ALL + 1, 0);
         f.device.bytes = BYTES;
         expect_equal(run(&promise_malloc, ALL + 1).nulls, 1);
@@ -344,21 +445,26 @@ static void serves(void)
         a.threads = seed % 2 ? 8 : 1;
         a.rounds = 8;
         launch_case(&slabs_serves, &a, 2, seed);
-        expect_equal(classes_that_are_served(), a.threads);
+        expect_equal(classes_that_are_served(NULL), a.threads);
         const uint64_t before = turns();
         for (uint32_t again = 0; again < 3; again++)
             launch_case(&slabs_serves, &a, 2, seed ? seed + 1000 * (again + 1) : 0);
         /* In a schedule lanes may come one by one.  Such a lane looks at few words: then it may have to sweep. */
         expect(turns() - before <= (seed ? 8 : 0));
-        expect_equal(classes_that_are_served(), a.threads);
+        expect_equal(classes_that_are_served(NULL), a.threads);
         run(&promise_verify, ALL + 1);
-        run(&promise_free, ALL + 1);
-        for (uint32_t tries = 0; classes_that_are_served(); tries++) {
-            expect(tries < 1000);
+        free_some(kept, ALL + 1, BYTES, 2, EACH);
+        memset(served, 1, sizeof served);
+        for (uint32_t tries = 0; classes_that_are_served(served); tries++) {
+            expect(tries < 200);
             launch_case(&slabs_serves, &a, 2, seed ? seed + tries : 0);
         }
+        assert_ok(quarry_memory_copy(&f.target, f.device.block, kept, sizeof kept));
+        run(&promise_verify, ALL + 1);
+        run(&promise_free, ALL + 1);
         expect_empty();
         end();
+        f.note = NULL;
     }
 }
 
@@ -380,7 +486,7 @@ static void empties(void)
         run(&promise_free, 1);
         f.device.bytes = 16;
         expect_equal(run(&promise_malloc, 1).nulls, 0);
-        expect(classes_that_are_served() != 0);
+        expect(classes_that_are_served(NULL) != 0);
         run(&promise_free, 2 * pages);
         expect_empty();
         uint64_t fits;

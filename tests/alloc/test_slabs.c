@@ -460,21 +460,23 @@ static void a_sweep_knows_the_words_that_it_relies_on(void **state)
         }
 }
 
-/* Of four chunks one is full, one has a live block in its second word, and two have none. */
-static void numbers(void)
+/* Of four chunks one is full, one has a live block in its second word of eight, and two have none.  Or all are full, but
+ * that this block of one is free. */
+static void numbers_of(int full)
 {
-    enum { CHUNKS = 12, EACH = CHUNK / 16 };
+    enum { CHUNKS = 12, BYTES = 4 * CHUNK, EACH = BYTES / 16 };
     static unsigned char *block[CHUNKS * EACH];
     struct slabs_case a = {0};
     plain_options();
-    begin(CHUNKS, CHUNK, CHUNKS * EACH, 0);
+    begin(CHUNKS, BYTES, CHUNKS * EACH, 0);
     f.device.bytes = 16;
     expect_equal(run(&promise_malloc, CHUNKS * EACH).nulls, 0);
     assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
     for (uint32_t i = 0; i < CHUNKS * EACH; i++) {
         uint64_t offset = (uint64_t)(block[i] - (unsigned char *)f.device.heap.as.slabs.pages.base);
-        uint64_t chunk = offset / CHUNK % 4, slot = offset % CHUNK / 16;
-        if (chunk == 0 || (chunk == 1 && slot == 40))
+        uint64_t chunk = offset / BYTES % 4, slot = offset % BYTES / 16;
+        const int one = chunk == 1 && slot == 40;
+        if (full ? !one : chunk == 0 || one)
             block[i] = NULL;
     }
     assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
@@ -484,7 +486,13 @@ static void numbers(void)
     end();
 }
 
-static void a_parts_number_does_not_depend_on_who_reads_it(void **state)
+static void numbers(void)
+{
+    numbers_of(0);
+    numbers_of(1);
+}
+
+static void what_a_part_has_does_not_depend_on_who_reads_it(void **state)
 {
     (void)state;
     for_each_proof(numbers);
@@ -582,7 +590,7 @@ int main(void)
         cmocka_unit_test(a_cursor_never_overflows),
         cmocka_unit_test(a_cursor_begins_another_life_with_each_chunk),
         cmocka_unit_test(a_sweep_knows_the_words_that_it_relies_on),
-        cmocka_unit_test(a_parts_number_does_not_depend_on_who_reads_it),
+        cmocka_unit_test(what_a_part_has_does_not_depend_on_who_reads_it),
         cmocka_unit_test(a_cursor_of_a_chunk_that_lives_stays),
         cmocka_unit_test(a_cursor_whose_chunk_was_closed_has_nothing),
         cmocka_unit_test(a_trail_has_whole_chunks),
@@ -598,6 +606,8 @@ int main(void)
         cmocka_unit_test(lanes_of_several_classes_have_slots_of_their_own),
         cmocka_unit_test(a_warp_gathers_slots_of_several_classes),
         cmocka_unit_test(a_warp_recalls_what_it_freed_of_many_words),
+        cmocka_unit_test(each_lane_has_a_slot_of_words_that_all_have_seen),
+        cmocka_unit_test(a_warp_seeks_the_class_that_most_chunks_have),
         cmocka_unit_test(lanes_of_a_warp_have_slots_of_several_larger_classes),
         cmocka_unit_test(a_larger_class_serves_until_there_are_chunks),
         cmocka_unit_test(an_empty_heap_has_all_small_slots_after_a_larger_class_served),
