@@ -195,10 +195,11 @@ plant slabs 0 slabs_gather.h 'who seeks has slots of a smaller class' \
     's/ \&\& size <= class_;/;/'
 plant slabs 0 slabs_gather.h 'who seeks has a slot where its own class would have it' \
     '/void \*quarry_slabs_seek\(/,/^\}/s/quarry_slabs_block\(h, place, class_\)/quarry_slabs_block(h, place, size)/'
-plant slabs 0 slabs_gather.h 'who seeks takes slots of chunks in which nothing seems to live' \
-    '/void \*quarry_slabs_seek\(/,/^\}/s/quarry_slabs_seems_empty\(h, chunk, class_\) \? 0 : clear;/clear;/'
 plant slabs 0 slabs_gather.h 'who seeks does not tell which class serves' \
     '/void \*quarry_slabs_seek\(/,/^\}/s/quarry_slabs_tell_larger\(h, size, class_\);/(void)0;/'
+aim a_warp_that_sees_a_chunk_to_close_seeks_no_larger_class
+plant slabs 0 slabs_gather.h 'who seeks takes larger slots though a chunk can be closed' \
+    's/simt_any\(all, vacant\) \|\| class_/class_/'
 aim lanes_of_a_warp_have_slots_of_several_larger_classes
 plant slabs 0 slabs_gather.h 'a larger slot is where one of its own class would be' \
     '/void \*quarry_slabs_recall_all\(/,/^\}/s/quarry_slabs_block\(h, place, of\)/quarry_slabs_block(h, place, size)/'

@@ -300,7 +300,7 @@ static uint32_t classes_that_are_served(unsigned char *also)
     return n;
 }
 
-/* Frees blocks that live, of `each` bytes: all of every `whole`th chunk, and in the others every `part`th slot, from the
+/* Frees blocks that live, of `each` bytes: all of every `whole`th chunk, if not 0, and in the others every `part`th slot, from the
  * second on.  Writes what is left to `kept`, NULL for the others. */
 static void free_some(unsigned char **kept, uint32_t blocks, uint32_t each, uint32_t whole, uint32_t part)
 {
@@ -312,7 +312,8 @@ static void free_some(unsigned char **kept, uint32_t blocks, uint32_t each, uint
         if (!kept[i])
             continue;
         uint64_t offset = (uint64_t)(kept[i] - (unsigned char *)pages->base);
-        if (offset / pages->page_bytes % whole == 0 || offset % pages->page_bytes / each % part == 1) {
+        if ((whole && offset / pages->page_bytes % whole == 0) ||
+            offset % pages->page_bytes / each % part == 1) {
             freed[i] = kept[i];
             kept[i] = NULL;
         }
@@ -322,9 +323,9 @@ static void free_some(unsigned char **kept, uint32_t blocks, uint32_t each, uint
     free(freed);
 }
 
-/* All chunks have slots of 48 bytes, of which every second one is free; and every fourth chunk has no live one.  A warp has
- * slots of the others for smaller blocks, and for no larger ones. */
-static void seeks(void)
+/* All chunks have slots of 48 bytes, of which every second one is free.  A warp has these for smaller blocks, and for no
+ * larger ones.  If every `whole`th chunk has no live slot, it has none: such a chunk can be closed. */
+static void seeks(uint32_t whole)
 {
     enum { CHUNKS = 32, BYTES = 48, EACH = CHUNK / BYTES, ALL = CHUNKS * EACH };
     const struct quarry_slabs *h = &f.device.heap.as.slabs;
@@ -336,7 +337,7 @@ static void seeks(void)
     begin(CHUNKS, CHUNK, ALL, 0);
     f.device.bytes = BYTES;
     expect_equal(run(&promise_malloc, ALL).nulls, 0);
-    free_some(kept, ALL, BYTES, 4, 2);
+    free_some(kept, ALL, BYTES, whole, 2);
     a.block = test_memory(&f.target, sizeof got);
     launch_case(&slabs_seeks, &a, 1, 0);
     assert_ok(quarry_memory_copy(&f.target, got, a.block, sizeof got));
@@ -346,14 +347,13 @@ static void seeks(void)
         n++;
         uint64_t offset = (uint64_t)(got[i] - (unsigned char *)h->pages.base);
         expect_equal(i % 2, 0);
-        expect(offset / CHUNK % 4 != 0);
         expect_equal(offset % CHUNK % BYTES, 0);
         expect_equal(offset % CHUNK / BYTES % 2, 1);
         for (uint32_t k = 0; k < i; k++)
             expect(got[i] != got[k]);
     }
-    expect(n >= SIMT_LANES / 4);
-    expect_equal(classes_that_are_served(NULL), 1);
+    expect(whole ? n == 0 : n >= SIMT_LANES / 4);
+    expect_equal(classes_that_are_served(NULL), whole == 0);
     a.rounds = 1;
     launch_case(&slabs_seeks, &a, 1, 0);
     test_memory_free(&f.target, a.block, 0);
@@ -366,7 +366,13 @@ static void seeks(void)
 void a_warp_seeks_the_class_that_most_chunks_have(void **state)
 {
     (void)state;
-    for_each_proof(seeks);
+    seeks(0);
+}
+
+void a_warp_that_sees_a_chunk_to_close_seeks_no_larger_class(void **state)
+{
+    (void)state;
+    seeks(2);
 }
 
 /* Chunks of 48 bytes and of 64, in which one block each lives.  Each serves half of a warp's lanes. */

@@ -11,6 +11,7 @@ void a_warp_gathers_slots_of_several_classes(void **state);
 void a_warp_recalls_what_it_freed_of_many_words(void **state);
 void each_lane_has_a_slot_of_words_that_all_have_seen(void **state);
 void a_warp_seeks_the_class_that_most_chunks_have(void **state);
+void a_warp_that_sees_a_chunk_to_close_seeks_no_larger_class(void **state);
 void lanes_of_a_warp_have_slots_of_several_larger_classes(void **state);
 void a_larger_class_serves_until_there_are_chunks(void **state);
 void an_empty_heap_has_all_small_slots_after_a_larger_class_served(void **state);

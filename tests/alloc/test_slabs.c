@@ -608,6 +608,7 @@ int main(void)
         cmocka_unit_test(a_warp_recalls_what_it_freed_of_many_words),
         cmocka_unit_test(each_lane_has_a_slot_of_words_that_all_have_seen),
         cmocka_unit_test(a_warp_seeks_the_class_that_most_chunks_have),
+        cmocka_unit_test(a_warp_that_sees_a_chunk_to_close_seeks_no_larger_class),
         cmocka_unit_test(lanes_of_a_warp_have_slots_of_several_larger_classes),
         cmocka_unit_test(a_larger_class_serves_until_there_are_chunks),
         cmocka_unit_test(an_empty_heap_has_all_small_slots_after_a_larger_class_served),

@@ -26,8 +26,8 @@
  *              From then on step 4 of the class that got it takes slots of the larger one first, as after seek, until
  *              there are none, or a chunk for the class itself.
  *   free    Clear the slot's bit.  Lanes whose slots are in one word do it together, and the word becomes the hint of
- *           this warp; each of several words of a class, if that is barren.  Nobody counts, and nobody looks whether the
- *           chunk is empty now.
+ *           this warp; each of several words of a class, if that is barren.  Nobody counts, and nobody looks whether
+ *           the chunk is empty now.
  *   large   Find a row of free chunks, and claim each; else sweep.
  *
  * docs/reference/alloc/slabs.md has the drawing, and what else was considered. */
@@ -74,7 +74,7 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
     }
     if (!whole && k == 0 && (uint32_t)seen && size < h->classes) {
         uint32_t clear = (uint32_t)seen, wants = simt_popc_u32(group);
-        /* If the class is barren, a part of what the warp wants would be a step more: step 4 looks at this hint, too. */
+        /* A part of what the warp wants would be a step more if the class is barren: step 4 looks at this, too. */
         if (group != all || simt_popc_u32(clear) >= wants ||
             (spread & (QUARRY_SLABS_BARREN | QUARRY_SLABS_LARGERS)) != QUARRY_SLABS_BARREN) {
             bits = quarry_slabs_or(quarry_slabs_hinted(h, id), &clear, size, wants);

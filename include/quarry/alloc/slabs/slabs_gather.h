@@ -3,10 +3,10 @@
  *
  * A class that has no slots of its own is served by a larger one, if a sweep has found slots of that
  * (quarry_slabs_serve), or a warp has seen that much of the heap is of it (quarry_slabs_seek).  Lanes that one class
- * serves are as lanes that want it: where the warp's last frees left hints, each lane looks at one of those words.  Then
- * each looks at a word of a chunk that is known of it, or of any chunk.  So does a warp that wants one class.  Of a warp
- * that wants several, each class has a lane that looks at chunks that are known of it.  All are tries, in a few steps,
- * that may give nothing: then the steps of alloc/slabs/slabs_more.h go on. */
+ * serves are as lanes that want it: where the warp's last frees left hints, each lane looks at one of those words.
+ * Then each looks at a word of a chunk that is known of it, or of any chunk.  So does a warp that wants one class.  Of
+ * a warp that wants several, each class has a lane that looks at chunks that are known of it.  All are tries, in a few
+ * steps, that may give nothing: then the steps of alloc/slabs/slabs_more.h go on. */
 #ifndef QUARRY_ALLOC_SLABS_GATHER_H
 #define QUARRY_ALLOC_SLABS_GATHER_H
 
@@ -19,8 +19,8 @@
 #define QUARRY_SLABS_MANY_LANES                                                                              \
     8u /* of a warp, which look at chunks: so many see that a class has most of the heap */
 
-/* Tells that slots of a larger class serve one; or, with 0, that none do.  No chunk seems to be free, so the larger class
- * is barren, too: then all that a warp frees of it becomes hints. */
+/* Tells that slots of a larger class serve one; or, with 0, that none do.  No chunk seems to be free, so the larger
+ * class is barren, too: then all that a warp frees of it becomes hints. */
 SIMT_FN void quarry_slabs_tell_larger(const struct quarry_slabs *h, uint32_t class_, uint32_t larger)
 {
     uint32_t *at = &h->spread[class_];
@@ -167,8 +167,8 @@ SIMT_FN uint64_t quarry_slabs_recall(const struct quarry_slabs *h, uint32_t all,
 
 /* Each lane looks at a word of a chunk, any one.  If many of these are of one class, and have free slots, these serve
  * all lanes whose class is barren and not larger; and from now on that class serves theirs.  So nobody has to sweep to
- * learn what most of the heap is.  Of several such classes the smallest does.  None does if a chunk is free, or seems to
- * have no live slot: the steps below find such ones, and these have room for more.
+ * learn what most of the heap is.  Of several such classes the smallest does.  None does if a chunk is free, or seems
+ * to have no live slot: the steps below find such ones, and these have room for more.
  *   size    as quarry_slabs_more_of
  *   block   what the caller has, or NULL
  * Returns the caller's block.  Scope: `all`. */

@@ -636,7 +636,7 @@ SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
 
 /* ---- all steps ---- */
 
-/* Tells that slots of a larger class serve the group's, as a sweep has found no other ones; or, with 0, that none do. */
+/* Tells that slots of a larger class serve the group's, as a sweep has found no others; or, with 0, that none do. */
 SIMT_NOINLINE_FN void quarry_slabs_serve(const struct quarry_slabs_need *need, uint32_t larger)
 {
     if (simt_rank(need->group) == 0)

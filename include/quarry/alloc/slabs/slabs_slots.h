@@ -117,8 +117,8 @@ SIMT_FN uint64_t *quarry_slabs_hint(const struct quarry_slabs *h, uint32_t class
 }
 
 /* Of a warp that frees slots of several words of a class that is barren: a hint for each, which are a row, as all lanes
- * of the warp look there together; each class begins elsewhere, far from those above of most classes.  That above is also
- * the last word's, and where the row begins depends on it: so hints of several frees remain.
+ * of the warp look there together.  Each class begins elsewhere, far from those above of most classes.  That above is
+ * also the last word's, and where the row begins depends on it: so hints of several frees remain.
  *   first    the id of that word
  *   number   0 to 30; 31: that above */
 SIMT_FN uint64_t *quarry_slabs_hint_of(const struct quarry_slabs *h, uint32_t class_, uint32_t first,
@@ -230,8 +230,8 @@ SIMT_FN uint32_t quarry_slabs_richest(uint32_t group, uint32_t clear, uint32_t a
 }
 
 /* The same of as many words as there are lanes in the group, each of which has one.
- *   wants      lanes that need a slot; of these the ranks from `from` on, below `to`, are the caller's word's.  `from` and
- *              `to` are sums over all lanes of lower rank
+ *   wants      lanes that need a slot; of these the ranks from `from` on, below `to`, are the caller's word's.  These
+ *              two are sums over all lanes of lower rank
  *   id, bits   of the caller's word; fewer than it was to give, if others were faster
  * Returns the caller's place, if it wants one, or QUARRY_SLABS_NONE. */
 SIMT_FN uint64_t quarry_slabs_deal_words(const struct quarry_slabs *h, uint32_t group, uint32_t wants,
@@ -291,8 +291,8 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_follow(uint64_t *kinds, uint64_t *map, ui
     return ours ? quarry_slabs_place(step.chunk, step.slot) : QUARRY_SLABS_NONE;
 }
 
-/* The same, of lanes that want blocks of classes.  If numbers lead to nothing, the trail ends.  So it does now and then if
- * the warp has had blocks of the class before: trails are for the first mallocs of a heap, and cost all others a step.
+/* The same, of lanes that want blocks of classes.  If numbers lead to nothing, the trail ends.  So it does now and then
+ * if the warp has had blocks of the class before: trails are for the first mallocs of a heap, and cost others a step.
  * But where a chunk has few slots that step is cheaper than to fill the cursor so often.
  *   spread   of the caller's class, as it was for the add
  *   asked    of a group's first lane: as quarry_slabs_add, or 0
@@ -361,8 +361,9 @@ SIMT_FN int quarry_slabs_seems_vacant(const struct quarry_slabs *h, uint32_t chu
            quarry_slabs_seems_empty(h, chunk, other);
 }
 
-/* Is a chunk bound to the class, and has a live slot, as it seems?  Its kind is read last.  For one that is being closed
- * has full words already, and if somebody took a slot of the others for a smaller block, it would have to stay. */
+/* Is a chunk bound to the class, and has a live slot, as it seems?  Its kind is read last.  For one that is being
+ * closed has full words already, and if somebody took a slot of the others for a smaller block, it would have to stay.
+ */
 SIMT_FN int quarry_slabs_seems_used(const struct quarry_slabs *h, uint32_t chunk, uint32_t class_)
 {
     int empty = quarry_slabs_seems_empty(h, chunk, class_);
