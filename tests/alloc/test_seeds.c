@@ -6,8 +6,8 @@
  *
  *     QUARRY_TEST_ALLOCATOR=rw QUARRY_TEST_SEED=123 test_seeds
  *
- * does that very run again.  QUARRY_TEST_SEEDS says how many (5000), beginning with 1.  On a GPU the seed
- * decides all but the interleaving. */
+ * does that very run again.  QUARRY_TEST_SEEDS says how many (5000), beginning with 1, or with that one if both are
+ * said.  On a GPU the seed decides all but the interleaving. */
 #include "alloc/promises.h"
 
 #define SEEDS 5000u
@@ -223,7 +223,7 @@ static void every_seed(void)
     struct quarry_heap_description about = describe_default();
     const char *one = getenv("QUARRY_TEST_SEED");
     uint64_t first = one ? strtoull(one, NULL, 10) : 1;
-    uint64_t count = one ? 1 : seeds(SEEDS);
+    uint64_t count = one && !getenv("QUARRY_TEST_SEEDS") ? 1 : seeds(SEEDS);
     if (test_on_cuda(&base_target) && !one)
         count = getenv("QUARRY_TEST_THREADS") ? SEEDS_GPU / 10 : SEEDS_GPU;
     for (uint64_t seed = first; seed < first + count; seed++)
