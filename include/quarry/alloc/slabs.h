@@ -120,7 +120,7 @@ SIMT_FN void *quarry_slabs_new(const struct quarry_slabs *h, uint32_t all, uint3
 /* Steps 3 to 5 for all lanes of the warp that ask this heap.  First what all classes of a warp do at the same time;
  * then one class after the other, and all lanes look.
  *   size    the caller's class; or, for a large block, h->classes and its chunks
- *   spread, first   as quarry_slabs_recall_all; of a large block QUARRY_SLABS_BARREN
+ *   spread, first   as quarry_slabs_recall_all; spread of a large block: whatever
  *   block   what the caller has, or NULL
  * Returns the caller's block. */
 SIMT_FN void *quarry_slabs_more_of(const struct quarry_slabs *h, uint32_t all, uint32_t size, uint32_t spread,

@@ -15,9 +15,9 @@
 
 #define QUARRY_SLABS_GATHERS 3u /* looks at two known chunks each; */
 #define QUARRY_SLABS_TELLS 4u   /* of so many one also looks at the kind of another chunk */
-#define QUARRY_SLABS_GUESSES 2u /* looks at words of a larger class, each of a word for each lane; */
+#define QUARRY_SLABS_GUESSES 2u /* looks at words of the class that serves, one for each lane */
 #define QUARRY_SLABS_MANY_LANES                                                                              \
-    8u /* of a warp, which look at chunks: so many see that a class has most of the heap */
+    8u /* of a warp, which look at chunks: so many see that a class has much of the heap */
 
 /* Tells that slots of a larger class serve one; or, with 0, that none do.  No chunk seems to be free, so the larger
  * class is barren, too: then all that a warp frees of it becomes hints. */

@@ -341,7 +341,8 @@ SIMT_FN int quarry_slabs_seems_empty(const struct quarry_slabs *h, uint32_t chun
             ((uint32_t)simt_load_u64(&word[last], relaxed) & ~quarry_slabs_from(last, slots))) == 0;
 }
 
-/* And some between?  Of a chunk that has many words: else one with a few small blocks would often seem vacant. */
+/* And up to 8 words between?  Two words are too few for a chunk of many: one with a few small blocks would often seem
+ * vacant. */
 SIMT_FN int quarry_slabs_seems_sparse(const struct quarry_slabs *h, uint32_t chunk, uint32_t class_)
 {
     uint32_t words = quarry_slabs_words(quarry_slabs_slots(h, class_)), taken = 0;
@@ -361,9 +362,8 @@ SIMT_FN int quarry_slabs_seems_vacant(const struct quarry_slabs *h, uint32_t chu
            quarry_slabs_seems_empty(h, chunk, other);
 }
 
-/* Is a chunk bound to the class, and has a live slot, as it seems?  Its kind is read last.  For one that is being
- * closed has full words already, and if somebody took a slot of the others for a smaller block, it would have to stay.
- */
+/* Is a chunk bound to the class, and has a live slot, as it seems?  Its kind is read last: one that is being closed
+ * has full words, too.  If somebody took a slot of its other words for a smaller block, it would have to stay. */
 SIMT_FN int quarry_slabs_seems_used(const struct quarry_slabs *h, uint32_t chunk, uint32_t class_)
 {
     int empty = quarry_slabs_seems_empty(h, chunk, class_);
