@@ -17,7 +17,8 @@
  *     QUARRY_TEST_ONLY=soak QUARRY_TEST_SECONDS=3600 QUARRY_TEST_SEED=7 test_churn
  * A heap that is filled and freed as often as is wanted, by any allocator:
  *     QUARRY_TEST_ONLY=a_full_* QUARRY_TEST_TIMES=100 QUARRY_TEST_ALLOCATOR=ouro-p-va,ualloc,tbuddy test_churn
- * with QUARRY_TEST_MIB=2048 if its pool is to have so many MiB; QUARRY_TEST_TIMES prints what each time took, too.
+ * with QUARRY_TEST_MIB=2048 if its pool is to have so many MiB.  QUARRY_TEST_TIMES prints what each time took, too, and
+ * what each launch of a soak took.
  * QUARRY_TEST_SEEDS: schedules of the CPU, as elsewhere (default 60). */
 #include "alloc/churn_kernels.h"
 #include "alloc/promises.h"
@@ -406,6 +407,7 @@ static uint32_t draw(uint64_t *random, uint32_t below)
  * Now and then most of them are freed, so that chunks have few blocks or none, or all. */
 static void soak_for(double seconds, uint64_t seed)
 {
+    int tells = getenv("QUARRY_TEST_TIMES") != NULL;
     static const struct {
         uint32_t least, most;
         double whole;
@@ -425,7 +427,19 @@ static void soak_for(double seconds, uint64_t seed)
         c.limit = (uint64_t)(levels[draw(&random, 2 * LEVELS) % 5 % LEVELS] * (double)f.about.pool_bytes);
         c.shift = draw(&random, threads);
         c.program = draw(&random, 1u << 30);
-        struct churn_result sum = draw(&random, 4) ? churn(c.held / 2 + 1) : fill();
+        int churns = draw(&random, 4) != 0;
+        if (tells) {
+            print_message("launch %llu: %s of %u to %u bytes, to %.2f of the heap, %.3f live ...",
+                          (unsigned long long)launches, churns ? "churn" : "fill", c.least, c.most,
+                          (double)c.limit / (double)f.about.pool_bytes,
+                          (double)live() / (double)f.about.pool_bytes);
+            (void)fflush(stdout);
+        }
+        double begin = now();
+        struct churn_result sum = churns ? churn(c.held / 2 + 1) : fill();
+        if (tells)
+            print_message(" %.1f ms, %llu taken, %u NULL\n", now() - begin, (unsigned long long)sum.taken,
+                          sum.nulls);
         taken += sum.taken;
         nulls += sum.nulls;
         if (!c.frees && sum.nulls)

@@ -126,6 +126,7 @@ SIMT_FN struct quarry_sweep_plan core_plan(const struct core_case *a, quarry_swe
     plan.parts = CORE_PARTS;
     plan.kinds = 2;
     plan.size = size;
+    plan.news = SIMT_NULL;
     plan.in_order = in_order;
     return plan;
 }

@@ -145,6 +145,7 @@ SIMT_FN uint32_t quarry_rw_search(const struct quarry_rw *h, struct quarry_rando
     plan.parts = h->parts;
     plan.kinds = 2;
     plan.size = 1;
+    plan.news = SIMT_NULL;
     plan.in_order = 0;
     return quarry_sweep_search(&plan, r, quarry_group(h->sweep, QUARRY_SITE_RW_MALLOC), QUARRY_NO_PAGE);
 }

@@ -366,6 +366,7 @@ SIMT_FN void quarry_scatter_sweep(const struct quarry_scatter *h, struct quarry_
     plan.parts = h->blocks;
     plan.kinds = 2;
     plan.size = quarry_scatter_sweep_size(&s->request);
+    plan.news = SIMT_NULL;
     plan.in_order = h->serial && s->request.pages > 1;
     (void)quarry_sweep_search(&plan, r, group, s->block ? 0 : QUARRY_NO_PAGE);
 }

@@ -402,7 +402,7 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
     h->knows = quarry_slabs_power(pages / (32u * thin), QUARRY_SLABS_KNOWS);
     uint64_t cursors = (uint64_t)h->classes * h->cursors, known = (uint64_t)h->classes * h->knows;
     h->parts = quarry_layout_parts(l->pages + QUARRY_SLABS_ROWS(h), QUARRY_SLABS_PART, QUARRY_SLABS_PART);
-    h->copies = quarry_slabs_power(l->pages / 16u, QUARRY_SLABS_COPIES);
+    h->copies = quarry_slabs_power(l->pages / (16u * thin), QUARRY_SLABS_COPIES);
     h->self = (unsigned char *)quarry_layout_section(l, "self", h->copies * QUARRY_SLABS_COPY,
                                                      QUARRY_SECTION_ALIGN);
     h->sweep =
@@ -411,8 +411,9 @@ SIMT_HOST_FN void quarry_slabs_sections(void *heap, struct quarry_layout *l)
         (uint64_t *)quarry_layout_section(l, "kinds", l->pages * sizeof *h->kinds, QUARRY_SECTION_ALIGN);
     h->cursor =
         (uint64_t *)quarry_layout_section(l, "cursors", cursors * sizeof *h->cursor, QUARRY_SECTION_ALIGN);
-    h->spread = (uint32_t *)quarry_layout_section(l, "spread", (h->classes + 1u) * sizeof *h->spread,
+    h->spread = (uint32_t *)quarry_layout_section(l, "spread", 2u * (h->classes + 1u) * sizeof *h->spread,
                                                   QUARRY_SECTION_ALIGN);
+    h->found = h->spread + h->classes + 1u;
     h->hint = (uint64_t *)quarry_layout_section(l, "hints", h->hints * sizeof *h->hint, QUARRY_SECTION_ALIGN);
     h->known = (uint32_t *)quarry_layout_section(l, "known", known * sizeof *h->known, QUARRY_SECTION_ALIGN);
     h->words = (uint64_t *)quarry_layout_section(l, "words", l->pages * h->stride * sizeof *h->words,

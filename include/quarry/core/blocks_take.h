@@ -299,6 +299,7 @@ SIMT_FN uint32_t quarry_blocks_search(const struct quarry_blocks *b, uint32_t gr
     plan.parts = b->parts;
     plan.kinds = QUARRY_FLIGHTS_PASSES;
     plan.size = QUARRY_SWEEP_CLASS | quarry_blocks_type(kind);
+    plan.news = SIMT_NULL;
     plan.in_order = 0;
     return quarry_sweep_search(&plan, &unused, group, QUARRY_NO_BLOCK);
 }

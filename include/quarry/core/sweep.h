@@ -54,10 +54,13 @@
 #define QUARRY_SWEEP_CLOSED 0x7fffffffu /* in `next`: no part left, and far from a carry into the pass */
 #define QUARRY_SWEEP_CLASS 0x80000000u
 #define QUARRY_SWEEP_PATIENCE 32u /* backoffs between two looks, at most */
+#define QUARRY_SWEEP_ASKS 16u     /* of so many looks one is for news, on average */
 
 struct quarry_sweep {
     uint64_t state;
     uint64_t full;
+    uint32_t full_size;
+    uint32_t apart[27]; /* the rest is in another line of the cache: who waits reads it less often */
     uint64_t next;
     uint64_t sum;
     uint64_t first_sum; /* of the turn's first pass */
@@ -66,7 +69,6 @@ struct quarry_sweep {
     uint32_t kind;
     uint32_t first; /* part 0 of a pass is this one of the heap */
     uint32_t size;  /* in pages */
-    uint32_t full_size;
 };
 
 /* Sweeps one part: reads items of the heap, and takes free pages for those lanes of the group whose *page is
@@ -80,13 +82,19 @@ typedef uint64_t (*quarry_sweep_part)(const void *heap, struct quarry_random *r,
                                       uint32_t kind, uint32_t part, uint32_t size, uint32_t *page,
                                       int *dirty);
 
+/* What others have seen in their parts, and did not need: a page for all lanes of the group that fits, as it seems; or
+ * `page`, if there is none.  Who waits asks for it now and then, so that not all come at the same time: the first who
+ * finds that there is nothing says so to the others. */
+typedef uint32_t (*quarry_sweep_news)(const void *heap, uint32_t group, uint32_t page);
+
 struct quarry_sweep_plan {
     struct quarry_sweep *sweep;
     const void *heap;
     quarry_sweep_part sweep_part;
-    uint32_t parts; /* at least 1 */
-    uint32_t kinds; /* passes of a turn, at least 2 */
-    uint32_t size;  /* pages that the calling lane needs together: lanes may differ */
+    quarry_sweep_news news; /* or NULL */
+    uint32_t parts;         /* at least 1 */
+    uint32_t kinds;         /* passes of a turn, at least 2 */
+    uint32_t size;          /* pages that the calling lane needs together: lanes may differ */
     int in_order; /* the first turn that the group leads begins with part 0, not where the last one stopped */
 };
 
@@ -276,9 +284,11 @@ SIMT_FN enum quarry_sweep_verdict quarry_sweep_close(const struct quarry_sweep_p
 SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struct quarry_random *r,
                                      uint32_t group, uint32_t page)
 {
-    enum { FULL, LEAD, HELP };
+    enum { FULL, LEAD, HELP, ASK };
     struct quarry_sweep *s = plan->sweep;
-    volatile uint64_t goal = quarry_sweep_register(s, group); /* in memory: registers are the kernel's */
+    /* In memory: registers are the kernel's.  heard: so many turns had ended when it looked for a verdict. */
+    volatile uint64_t goal = quarry_sweep_register(s, group);
+    volatile uint32_t heard = ~0u;
     uint32_t role = HELP, idle = 1, again = 0;
     while (role == LEAD || simt_any(group, page == QUARRY_NO_PAGE)) {
         int begins = 0;
@@ -286,14 +296,23 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
             uint32_t size = quarry_sweep_size(plan, group, page);
             if (simt_rank(group) == 0) {
                 uint64_t state = simt_load_u64(&s->state, acquire); /* before `full` */
-                if (quarry_sweep_is_full(s, goal, size))
+                uint32_t ended = (uint32_t)(state / 2u);
+                if (ended != heard && quarry_sweep_is_full(s, goal, size))
                     role = FULL;
+                else if (plan->news && quarry_random_start().state % QUARRY_SWEEP_ASKS == 0)
+                    role = ASK;
                 else if (!(state & 1u) && simt_cas_u64(&s->state, state, state + 1u, acquire) == state)
                     role = LEAD;
+                heard = ended; /* until the next turn ends there is no other verdict */
             }
             role = simt_shuffle_u32(group, role, simt_ctz_u32(group));
             if (role == FULL)
                 break;
+            if (role == ASK) {
+                page = plan->news(plan->heap, group, page);
+                role = HELP;
+                continue;
+            }
             begins = role == LEAD;
             if (begins)
                 quarry_sweep_begin(plan, group, page, again);

@@ -62,6 +62,7 @@ SIMT_FN uint32_t quarry_runs_search(const struct quarry_runs *h, struct quarry_r
     plan.parts = h->parts;
     plan.kinds = QUARRY_FLIGHTS_PASSES;
     plan.size = pages;
+    plan.news = SIMT_NULL;
     plan.in_order = 0;
     return quarry_sweep_search(&plan, r, group, page);
 }

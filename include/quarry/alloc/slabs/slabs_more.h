@@ -634,6 +634,25 @@ SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
         quarry_slabs_new_long_rows(need);
 }
 
+/* Before a group tries what a sweep has found: notes which entry of `found` may have told of it. */
+SIMT_NOINLINE_FN void quarry_slabs_try(struct quarry_slabs_need *need)
+{
+    const struct quarry_slabs *h = need->slabs;
+    uint32_t index = need->page - h->pages.count;
+    need->entry = need->of;
+    if (need->page >= h->pages.count)
+        need->entry = index - quarry_slabs_cursor_number(h, index) * h->classes;
+    need->before = simt_ballot(need->group, need->place == QUARRY_SLABS_NONE);
+}
+
+/* And afterwards: if it gave nothing, nobody else need try it. */
+SIMT_NOINLINE_FN void quarry_slabs_tried(const struct quarry_slabs_need *need)
+{
+    if (simt_ballot(need->group, need->place == QUARRY_SLABS_NONE) == need->before &&
+        simt_rank(need->group) == 0)
+        (void)simt_cas_u32(&need->slabs->found[need->entry], need->page + 1u, 0, relaxed);
+}
+
 /* ---- all steps ---- */
 
 /* Tells that slots of a larger class serve the group's, as a sweep has found no others; or, with 0, that none do. */
@@ -697,6 +716,7 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
             quarry_slabs_new_rows(need);
             continue;
         }
+        quarry_slabs_try(need);
         enum quarry_slabs_state state = quarry_slabs_visit(need);
         if (state == QUARRY_SLABS_IS_FREE)
             quarry_slabs_fill(need);
@@ -704,6 +724,7 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
             quarry_slabs_take_from(need);
             quarry_slabs_serve(need, need->of > need->class_ ? need->of : 0);
         }
+        quarry_slabs_tried(need);
     }
 }
 

@@ -40,8 +40,8 @@
 
 #include "quarry/alloc/slabs/slabs_map.h"
 
-#define QUARRY_SLABS_PART 32u /* items of a part of a sweep: chunks, then rows */
-#define QUARRY_SLABS_ROW 8u   /* of so many cursors at most, of one class */
+#define QUARRY_SLABS_PART 8u /* items of a part of a sweep: chunks, then rows */
+#define QUARRY_SLABS_ROW 8u  /* of so many cursors at most, of one class */
 #define QUARRY_SLABS_ROWS(h) ((h)->classes * (((h)->cursors + QUARRY_SLABS_ROW - 1u) / QUARRY_SLABS_ROW))
 #define QUARRY_SLABS_ALL 255u /* no fewer than there are classes */
 
@@ -74,6 +74,8 @@ struct quarry_slabs_need {
     uint32_t looks;  /* of a sweep: the number of the pass; of a walk: how many in a row gave nothing */
     uint32_t own;    /* of a sweep: the calling lane's chunk, */
     uint32_t saw;    /* and what it saw there */
+    uint32_t entry;  /* of `found`: what the group tries, */
+    uint32_t before; /* and the lanes that need a place */
 };
 
 /* What a lane saw of a chunk. */
@@ -122,50 +124,20 @@ SIMT_FN uint64_t quarry_slabs_read(const struct quarry_slabs_need *need, uint32_
     return (seen & QUARRY_SLABS_TOUCHED) && need->looks == 0 ? quarry_slabs_untouch(at, seen) : seen;
 }
 
-/* Looks at a chunk.  Of a class that the turn is about, or that serves the group, all words are to be read; of others
- * those up to the first that has a live slot, which it does.
- *   rows   the turn is about rows: slots serve nobody
- * Returns what the caller saw.  It may be wrong in a moment. */
-SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chunk, int rows)
-{
-    const struct quarry_slabs *h = need->slabs;
-    uint64_t kind = quarry_slabs_kind(h, chunk);
-    uint32_t class_ = quarry_slabs_kind_class(kind), saw = QUARRY_SLABS_SAW_VACANT;
-    quarry_slabs_count_version(need, ~chunk, (uint32_t)(kind >> 34));
-    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
-        return QUARRY_SLABS_SAW_VACANT;
-    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_MOVING)
-        return QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_MOVING;
-    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_LARGE)
-        return 0;
-    if (!rows && (quarry_slabs_is_about(need->size, class_) || class_ - need->class_ <= need->wide))
-        return QUARRY_SLABS_SAW_WHOLE | class_ * QUARRY_SLABS_SAW_CLASS;
-    uint32_t slots = quarry_slabs_slots(h, class_), word = chunk * h->stride;
-    SIMT_ROLLED
-    for (uint32_t first = 0; first < slots && (saw & QUARRY_SLABS_SAW_VACANT);
-         first += QUARRY_SLABS_BITS, word++) {
-        uint64_t seen = quarry_slabs_read(need, word);
-        if (seen & QUARRY_SLABS_TOUCHED)
-            saw |= QUARRY_SLABS_SAW_TOUCHED;
-        if ((uint32_t)seen & ~quarry_slabs_from(0, slots - first))
-            saw &= ~(uint32_t)QUARRY_SLABS_SAW_VACANT;
-    }
-    return saw | class_ * QUARRY_SLABS_SAW_CLASS;
-}
-
-/* Reads words of a chunk.  A function of its own: so it has few registers, beside those of all who call it.
+/* Reads words of a chunk.
  *   word    the first, then the one `step` words behind it, and so on
  *   words   of the chunk, from `word` on
  *   last    bits of the last of these that are slots
  *   step    of a lane
  *   pass    of the turn, as quarry_slabs_read
+ *   enough  what the caller wants to know: with all of this it ends
  * Returns what they have. */
-SIMT_NOINLINE_FN uint32_t quarry_slabs_look_at(uint64_t *word, int32_t words, uint32_t last, uint32_t step,
-                                               uint32_t pass)
+SIMT_FN uint32_t quarry_slabs_read_words(uint64_t *word, int32_t words, uint32_t last, uint32_t step,
+                                         uint32_t pass, uint32_t enough)
 {
     uint32_t saw = 0;
     SIMT_ROLLED
-    for (; words > 0; words -= (int32_t)step, word += step) {
+    for (; words > 0 && (saw & enough) != enough; words -= (int32_t)step, word += step) {
         uint64_t seen = simt_load_u64(word, relaxed);
         if ((seen & QUARRY_SLABS_TOUCHED) && pass == 0)
             seen = quarry_slabs_untouch(word, seen);
@@ -180,7 +152,7 @@ SIMT_NOINLINE_FN uint32_t quarry_slabs_look_at(uint64_t *word, int32_t words, ui
     return saw;
 }
 
-/* What `words`, which quarry_slabs_look_at returned of all words of a chunk of the class, say of the chunk. */
+/* What `words`, which quarry_slabs_read_words returned of a chunk of the class, say of the chunk. */
 SIMT_FN uint32_t quarry_slabs_saw_words(const struct quarry_slabs_need *need, uint32_t class_, uint32_t words)
 {
     uint32_t saw = class_ * QUARRY_SLABS_SAW_CLASS;
@@ -192,13 +164,39 @@ SIMT_FN uint32_t quarry_slabs_saw_words(const struct quarry_slabs_need *need, ui
     if ((words & QUARRY_SLABS_WORD_CLEAR) && turns)
         saw |= QUARRY_SLABS_SAW_TURNS;
     /* Of a class that the turn is not about it only matters that the chunk has a live slot. */
-    if (turns ? words & QUARRY_SLABS_WORD_TOUCHED : !(words & QUARRY_SLABS_WORD_HELD))
+    if ((words & QUARRY_SLABS_WORD_TOUCHED) && (turns || !(words & QUARRY_SLABS_WORD_HELD)))
         saw |= QUARRY_SLABS_SAW_TOUCHED;
     return saw;
 }
 
+/* Looks at a chunk.  Of a class that the turn is about, or that serves the group, all words are to be read; of others
+ * those up to the first that has a live slot, which it does.
+ *   rows   the turn is about rows: slots serve nobody
+ * Returns what the caller saw.  It may be wrong in a moment. */
+SIMT_FN uint32_t quarry_slabs_look(struct quarry_slabs_need *need, uint32_t chunk, int rows)
+{
+    const struct quarry_slabs *h = need->slabs;
+    uint64_t kind = quarry_slabs_kind(h, chunk);
+    uint32_t class_ = quarry_slabs_kind_class(kind);
+    quarry_slabs_count_version(need, ~chunk, (uint32_t)(kind >> 34));
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE)
+        return QUARRY_SLABS_SAW_VACANT;
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_MOVING)
+        return QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_MOVING;
+    if (quarry_slabs_state(kind) == QUARRY_SLABS_IS_LARGE)
+        return 0;
+    if (!rows && (quarry_slabs_is_about(need->size, class_) || class_ - need->class_ <= need->wide))
+        return QUARRY_SLABS_SAW_WHOLE | class_ * QUARRY_SLABS_SAW_CLASS;
+    uint32_t slots = quarry_slabs_slots(h, class_), words = quarry_slabs_words(slots);
+    uint32_t last = ~quarry_slabs_from(0, slots - (words - 1u) * QUARRY_SLABS_BITS);
+    words = quarry_slabs_read_words(&h->words[(uint64_t)chunk * h->stride], (int32_t)words, last, 1u,
+                                    need->looks, QUARRY_SLABS_WORD_LIVE);
+    return quarry_slabs_saw_words(need, class_, words);
+}
+
 /* Looks at all words of the lanes' chunks, need->own, that are to be read whole, as need->saw says, and sets that anew.
- * Each of these chunks gets as many lanes as there are for it.  Scope: group, reconverged. */
+ * Each of these chunks gets as many lanes as there are for it.  A free slot beside a live one is all that matters: then
+ * no more words are read.  Scope: group, reconverged. */
 SIMT_FN void quarry_slabs_look_whole(struct quarry_slabs_need *need)
 {
     const struct quarry_slabs *h = need->slabs;
@@ -210,7 +208,8 @@ SIMT_FN void quarry_slabs_look_whole(struct quarry_slabs_need *need)
     uint32_t slots = quarry_slabs_slots(h, class_), words = quarry_slabs_words(slots);
     uint32_t last = ~quarry_slabs_from(0, slots - (words - 1u) * QUARRY_SLABS_BITS);
     uint32_t lanes = quarry_divide_u32(simt_popc_u32(group), chunks); /* or one more */
-    words = quarry_slabs_look_at(word, (int32_t)(words - at), last, lanes, need->looks);
+    words = quarry_slabs_read_words(word, (int32_t)(words - at), last, lanes, need->looks,
+                                    QUARRY_SLABS_WORD_CLEAR | QUARRY_SLABS_WORD_HELD);
     words = quarry_share_or_u32(need->group, simt_match_u32(need->group, owner), words);
     whole = simt_ballot(need->group, need->saw & QUARRY_SLABS_SAW_WHOLE);
     words = simt_shuffle_u32(need->group, words, quarry_lane_of_rank(need->group, simt_rank(whole)));
@@ -242,6 +241,13 @@ SIMT_FN int quarry_slabs_has_chunk(const struct quarry_slabs *h, uint32_t index,
     uint64_t kind = quarry_slabs_kind(h, quarry_slabs_chunk(cursor));
     return quarry_slabs_state(kind) == QUARRY_SLABS_IS_MOVING ||
            (quarry_slabs_is_bound(kind, class_) && quarry_slabs_owner(kind) == number);
+}
+
+/* Tells others what the caller has seen in its part, for who wants the class: many wait, and each looks at few parts.
+ * Order: none.  It is a hint. */
+SIMT_FN void quarry_slabs_publish(const struct quarry_slabs_need *need, uint32_t class_, uint32_t page)
+{
+    simt_store_u32(&need->slabs->found[class_], page + 1u, relaxed);
 }
 
 /* Rows `from` to `to`: a row has eight cursors of one class; so rows go as classes do, and then the next eight.  One of
@@ -296,6 +302,8 @@ SIMT_FN void quarry_slabs_sweep_cursors(struct quarry_slabs_need *need, uint32_t
                     need->slabs->pages.count + simt_shuffle_u32(need->group, index, simt_ctz_u32(own));
             if (vacant)
                 quarry_slabs_retire(need->slabs, index);
+            else if (rest)
+                quarry_slabs_publish(need, class_, need->slabs->pages.count + index);
         }
     }
 }
@@ -363,6 +371,10 @@ SIMT_NOINLINE_FN void quarry_slabs_sweep_chunks(struct quarry_slabs_need *need, 
                    (saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_OURS));
         /* The class that is wanted, or a chunk; else the smallest of the larger ones. */
         uint32_t class_ = saw / QUARRY_SLABS_SAW_CLASS;
+        if (!(saw & QUARRY_SLABS_SAW_MOVING) &&
+            (saw & (QUARRY_SLABS_SAW_VACANT | QUARRY_SLABS_SAW_TURNS | QUARRY_SLABS_SAW_OURS)))
+            quarry_slabs_publish(need, saw & QUARRY_SLABS_SAW_VACANT ? need->slabs->classes : class_,
+                                 need->own);
         uint32_t more = !fits ? ~0u : saw & QUARRY_SLABS_SAW_VACANT ? 0 : class_ - need->class_;
         uint32_t least = simt_reduce_min_u32(group, more);
         if (least == ~0u)
@@ -404,6 +416,32 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     return need->number;
 }
 
+/* The sweep's news: what is found of the class that the group needs, or a chunk; else of the smallest larger one.  Who
+ * wants large blocks hears nothing. */
+SIMT_FN uint32_t quarry_slabs_news(const void *heap, uint32_t group, uint32_t page)
+{
+    struct quarry_slabs_need *need = (struct quarry_slabs_need *)heap;
+    const struct quarry_slabs *h = need->slabs;
+    uint32_t least = ~0u, of = h->classes, found = 0;
+    if (need->chunks)
+        return page;
+    SIMT_ROLLED
+    for (uint32_t i = need->class_ + simt_rank(group); i <= h->classes; i += simt_popc_u32(group)) {
+        uint32_t its = simt_load_u32(&h->found[i], relaxed), more = i < h->classes ? i - need->class_ : 0;
+        if (its && more < least) {
+            least = more;
+            found = its;
+            of = i;
+        }
+    }
+    uint32_t best = simt_reduce_min_u32(group, least);
+    if (best == ~0u)
+        return page;
+    uint32_t lane = simt_ctz_u32(simt_ballot(group, least == best));
+    need->of = simt_shuffle_u32(group, of, lane);
+    return simt_shuffle_u32(group, found, lane) - 1u;
+}
+
 /* Looks for what a group needs.  Sets need->page to a page of quarry_slabs_sweep_part, for all of them; or to
  * QUARRY_NO_PAGE: then at some instant during the call nothing fitted.  Scope: group, reconverged.  Progress: as
  * quarry_sweep_search. */
@@ -415,6 +453,7 @@ SIMT_NOINLINE_FN void quarry_slabs_search(struct quarry_slabs_need *need)
     plan.sweep = h->sweep;
     plan.heap = need;
     plan.sweep_part = quarry_slabs_sweep_part;
+    plan.news = quarry_slabs_news;
     plan.parts = h->parts;
     plan.kinds = 2;
     plan.size = need->class_ + need->chunks;

@@ -314,6 +314,7 @@ SIMT_FN uint32_t quarry_bitmap_search(const struct quarry_bitmap *h, struct quar
     plan.parts = h->parts;
     plan.kinds = QUARRY_BITMAP_KINDS;
     plan.size = 1;
+    plan.news = SIMT_NULL;
     plan.in_order = 0;
     return quarry_sweep_search(&plan, r, group, page);
 }
