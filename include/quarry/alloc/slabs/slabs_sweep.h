@@ -39,6 +39,7 @@
 #define QUARRY_ALLOC_SLABS_SWEEP_H
 
 #include "quarry/alloc/slabs/slabs_map.h"
+#include "quarry/alloc/slabs/slabs_slots.h"
 
 #define QUARRY_SLABS_PART 8u /* items of a part of a sweep: chunks, then rows */
 #define QUARRY_SLABS_ROW 8u  /* of so many cursors at most, of one class */
@@ -416,6 +417,20 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     return need->number;
 }
 
+/* Has what was found of a larger class a live slot, as it seems?  Else its chunk can be closed, and has more for smaller
+ * blocks.  (Of a cursor's chunk only the first word tells: the others may be full of slots that are not handed out.) */
+SIMT_FN int quarry_slabs_serves(const struct quarry_slabs *h, uint32_t page, uint32_t class_)
+{
+    if (page < h->pages.count)
+        return quarry_slabs_seems_used(h, page, class_);
+    uint64_t cursor = simt_load_u64(&h->cursor[page - h->pages.count], relaxed);
+    uint32_t chunk = quarry_slabs_chunk(cursor);
+    uint64_t seen =
+        chunk < h->pages.count ? simt_load_u64(&h->words[(uint64_t)chunk * h->stride], relaxed) : 0;
+    return quarry_slabs_is_of(seen, class_) &&
+           ((uint32_t)seen & ~quarry_slabs_from(0, quarry_slabs_next(cursor))) != 0;
+}
+
 /* The sweep's news: what is found of the class that the group needs, or a chunk; else of the smallest larger one.  Who
  * wants large blocks hears nothing. */
 SIMT_FN uint32_t quarry_slabs_news(const void *heap, uint32_t group, uint32_t page)
@@ -428,7 +443,7 @@ SIMT_FN uint32_t quarry_slabs_news(const void *heap, uint32_t group, uint32_t pa
     SIMT_ROLLED
     for (uint32_t i = need->class_ + simt_rank(group); i <= h->classes; i += simt_popc_u32(group)) {
         uint32_t its = simt_load_u32(&h->found[i], relaxed), more = i < h->classes ? i - need->class_ : 0;
-        if (its && more < least) {
+        if (its && more < least && (more == 0 || quarry_slabs_serves(h, its - 1u, i))) {
             least = more;
             found = its;
             of = i;
