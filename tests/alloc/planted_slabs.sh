@@ -88,6 +88,13 @@ plant slabs 20 slabs.h 'a larger slot seems to be one of the class that was aske
 aim what_a_part_has_does_not_depend_on_who_reads_it
 plant slabs 0 slabs_sweep.h 'lanes that read a chunk together each begin with its first word' \
     's/h->stride \+ at\]/h->stride + 0 * at]/'
+aim who_waits_hears_what_others_have_found
+plant slabs 0 slabs_sweep.h 'who waits hears of larger slots whose chunk can be closed' \
+    's/ \&\& \(more == 0 \|\| quarry_slabs_serves\(.*\)\)\) \{/) {/'
+plant slabs 0 slabs_more.h 'who finds nothing where others have found something does not say so' \
+    's/found\[need->entry\], need->page \+ 1u, 0,/found[need->entry], 0, 0,/'
+plant slabs 0 slabs_more.h 'who finds something there says that it was nothing' \
+    's/if \(simt_ballot\(.*\) == need->before \&\&/if (1 \&\&/'
 aim '*'
 plant slabs 1 slabs_sweep.h 'a sweep believes a cursor whose chunk was closed' \
     's/rest = rest \&\& quarry_slabs_has_chunk\(h, index, now\);//'
@@ -247,6 +254,8 @@ plant churn 400 slabs_sweep.h 'levels: a proof does not look at the last chunk' 
     's/\? of\.end : chunks;/? of.end : chunks - 1u;/'
 plant churn 60 slabs_sweep.h 'levels: a proof reads every other word of a chunk' \
     's/words -= \(int32_t\)step, word \+= step/words -= 2 * (int32_t)step, word += 2 * step/'
+plant churn 60 slabs_sweep.h 'levels: a proof reads the words of a chunk up to the first live slot' \
+    's/QUARRY_SLABS_WORD_CLEAR \| QUARRY_SLABS_WORD_HELD\);/QUARRY_SLABS_WORD_LIVE);/'
 aim null_of_many_sizes_means_that_nothing_is_left
 plant churn 0 slabs_more.h 'levels: nobody looks for slots of larger classes' \
     's/need->wide = need->chunks \? 0 : QUARRY_SLABS_ALL;/need->wide = 0;/'

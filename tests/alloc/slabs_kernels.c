@@ -129,6 +129,53 @@ SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
             }
 }
 
+/* What the calling warp hears that wants a block of the class, or rows of so many chunks. */
+SIMT_FN uint32_t slabs_hear(struct quarry_slabs_need *need, uint32_t class_, uint32_t chunks)
+{
+    need->class_ = class_;
+    need->chunks = chunks;
+    simt_sync(SIMT_ALL_LANES); /* what was told */
+    uint32_t page = quarry_slabs_news(need, SIMT_ALL_LANES, QUARRY_NO_PAGE);
+    simt_sync(SIMT_ALL_LANES);
+    return page;
+}
+
+SIMT_KERNEL(slabs_news, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    const uint32_t small = quarry_slabs_class(h, a.bytes), large = quarry_slabs_class(h, 256),
+                   none = QUARRY_NO_PAGE;
+    const uint32_t used = quarry_slabs_page(h, a.last[0]), vacant = quarry_slabs_page(h, a.last[1]);
+    struct quarry_slabs_need need = {0};
+    uint32_t wrong = 0;
+    need.slabs = h;
+    need.group = SIMT_ALL_LANES;
+    wrong += slabs_hear(&need, small, 0) != none;
+    quarry_slabs_publish(&need, large, used);
+    wrong += slabs_hear(&need, small, 0) != used || need.of != large;
+    wrong += slabs_hear(&need, large, 0) != used || need.of != large;
+    wrong += slabs_hear(&need, large + 1u, 0) != none || slabs_hear(&need, small, 1) != none;
+    quarry_slabs_publish(&need, large, vacant); /* that can be closed, so it is nothing for smaller ones */
+    wrong += slabs_hear(&need, small, 0) != none || slabs_hear(&need, large, 0) != vacant;
+    quarry_slabs_publish(&need, h->classes, 3u); /* a chunk is more than larger slots */
+    quarry_slabs_publish(&need, large, used);
+    wrong += slabs_hear(&need, small, 0) != 3u || need.of != h->classes;
+    quarry_slabs_publish(&need, small, h->pages.count); /* a cursor */
+    wrong += slabs_hear(&need, small, 0) != h->pages.count || need.of != small;
+    /* Who gets nothing there says so; who gets something does not. */
+    need.page = h->pages.count;
+    need.place = QUARRY_SLABS_NONE;
+    quarry_slabs_try(&need);
+    need.place = simt_lane() == 7 ? 0 : QUARRY_SLABS_NONE;
+    quarry_slabs_tried(&need);
+    wrong += slabs_hear(&need, small, 0) != h->pages.count;
+    quarry_slabs_try(&need);
+    quarry_slabs_tried(&need);
+    wrong += slabs_hear(&need, small, 0) != 3u;
+    if (wrong)
+        (void)simt_add_u32(a.wrong, 1, relaxed);
+}
+
 SIMT_KERNEL(slabs_borrows, struct slabs_case, a)
 {
     uint64_t bytes = simt_block() == 0 ? 64 : 16;

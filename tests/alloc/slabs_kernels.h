@@ -42,6 +42,11 @@ SIMT_KERNEL_DECLARE(slabs_touches);
  * same number, and see whether something fits. */
 SIMT_KERNEL_DECLARE(slabs_numbers);
 
+/* What a warp hears that wants blocks of a.bytes or others, of what it tells itself: of slots of 256 bytes, in the chunk of
+ * the first of the last blocks, which has live ones, and in that of the second, which has none; of a chunk; and of a
+ * cursor. */
+SIMT_KERNEL_DECLARE(slabs_news);
+
 /* A lane of each block has one of the last blocks, frees it and takes another, so often: that of block 1 of 16 bytes, that
  * of block 0 of a.bytes and of 64 in turn, or of 64 if there is none of a.bytes.  Neither gets NULL. */
 SIMT_KERNEL_DECLARE(slabs_borrows);

@@ -285,6 +285,47 @@ static void a_sweep_sees_what_was_taken_between_its_passes(void **state)
     for_each_proof(touches);
 }
 
+/* Two chunks of slots of 256 bytes, of which one has a live block. */
+static void hears(void)
+{
+    enum { BYTES = 256, EACH = 16, ALL = 2 * EACH };
+    unsigned char *block[ALL];
+    struct slabs_case a = {0};
+    plain_options();
+    begin(4, EACH * BYTES, ALL, 0);
+    f.device.bytes = BYTES;
+    expect_equal(run(&promise_malloc, ALL).nulls, 0);
+    assert_ok(quarry_memory_copy(&f.target, block, f.device.block, sizeof block));
+    const unsigned char *base = f.device.heap.as.slabs.pages.base;
+    uint64_t chunk = (uint64_t)(block[0] - base) / (EACH * BYTES);
+    a.last[0] = block[0];
+    for (uint32_t i = 0; i < ALL; i++) {
+        uint64_t offset = (uint64_t)(block[i] - base);
+        if (offset / (EACH * BYTES) == chunk && offset % (EACH * BYTES) == 0)
+            a.last[0] = block[i]; /* in the chunk's first word */
+        if (offset / (EACH * BYTES) != chunk)
+            a.last[1] = block[i];
+    }
+    for (uint32_t i = 0; i < ALL; i++)
+        block[i] = block[i] == a.last[0] ? NULL : block[i];
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
+    run(&promise_free, ALL);
+    a.bytes = 16;
+    launch_case(&slabs_news, &a, 1, 0);
+    memset(block, 0, sizeof block);
+    block[0] = a.last[0];
+    assert_ok(quarry_memory_copy(&f.target, f.device.block, block, sizeof block));
+    run(&promise_free, ALL);
+    expect_empty();
+    end();
+}
+
+static void who_waits_hears_what_others_have_found(void **state)
+{
+    (void)state;
+    for_each_proof(hears);
+}
+
 /* However many lanes ask for slots of a cursor that has none, and whatever comes between: `next` stays in its bits. */
 static void asks(uint64_t seed)
 {
@@ -594,6 +635,7 @@ int main(void)
         cmocka_unit_test(a_cursor_never_overflows),
         cmocka_unit_test(a_cursor_begins_another_life_with_each_chunk),
         cmocka_unit_test(a_sweep_knows_the_words_that_it_relies_on),
+        cmocka_unit_test(who_waits_hears_what_others_have_found),
         cmocka_unit_test(what_a_part_has_does_not_depend_on_who_reads_it),
         cmocka_unit_test(a_cursor_of_a_chunk_that_lives_stays),
         cmocka_unit_test(a_cursor_whose_chunk_was_closed_has_nothing),
