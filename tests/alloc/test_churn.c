@@ -295,16 +295,12 @@ static void many_blocks(uint64_t pool_bytes, double level, uint32_t threads, uin
     close_heap();
 }
 
-/* In a full heap a quarter of these mallocs take a turn of a sweep, and turns come one after the other: with 131,072
- * threads that would be some millions.  So there threads are few, and their turns. */
 static void many_blocks_at_all_levels(void)
 {
-    int cuda = test_on_cuda(&base_target);
     for (uint32_t l = 0; l < LEVELS; l++) {
-        int full = levels[l] > .8;
         many_blocks(1u << 24, levels[l], capped(256), 20, 2);
-        if (cuda)
-            many_blocks(1u << 30, levels[l], capped(full ? 1u << 14 : 1u << 17), full ? 4 : 20, full ? 2 : 4);
+        if (test_on_cuda(&base_target))
+            many_blocks(1u << 30, levels[l], capped(1u << 17), 20, 4);
     }
 }
 

@@ -41,8 +41,8 @@
 #include "quarry/alloc/slabs/slabs_map.h"
 #include "quarry/alloc/slabs/slabs_slots.h"
 
-#define QUARRY_SLABS_PART 8u /* items of a part of a sweep: chunks, then rows */
-#define QUARRY_SLABS_ROW 8u  /* of so many cursors at most, of one class */
+#define QUARRY_SLABS_PART 32u /* items of a part of a sweep: chunks, then rows */
+#define QUARRY_SLABS_ROW 8u   /* of so many cursors at most, of one class */
 #define QUARRY_SLABS_ROWS(h) ((h)->classes * (((h)->cursors + QUARRY_SLABS_ROW - 1u) / QUARRY_SLABS_ROW))
 #define QUARRY_SLABS_ALL 255u /* no fewer than there are classes */
 
