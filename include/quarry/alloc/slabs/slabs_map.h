@@ -19,8 +19,8 @@
  *             | barren | larger  | reach  |  used   |  how many of its cursors a class uses, and has ever used, less 1:
  *              2^n - 1 each.  Cursors behind those have never had a chunk, so a sweep does not read them.
  *              larger: of a class that is barren, the class whose slots serve it meanwhile, or 0
- *     found    behind these, likewise: what a sweep has last seen that has slots of the class; or, the last, that is free
- *              or has no live slot.  1 + a chunk, or 1 + pages.count + the number of a cursor; or 0
+ *     found    behind these, likewise: what a sweep has last seen that has slots of the class; or, the last, that is
+ *              free or has no live slot.  1 + a chunk, or 1 + pages.count + the number of a cursor; or 0
  *     hint     63        32 31        0     one for a warp and a class, or more (quarry_slabs_hint_of)
  *             | id of a word |   bits   |   that seemed clear when somebody last looked
  *     known    `knows` chunks for each class, which were of that class when somebody last looked

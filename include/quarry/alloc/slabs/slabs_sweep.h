@@ -417,8 +417,9 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     return need->number;
 }
 
-/* Has what was found of a larger class a live slot, as it seems?  Else its chunk can be closed, and has more for smaller
- * blocks.  (Of a cursor's chunk only the first word tells: the others may be full of slots that are not handed out.) */
+/* Has what was found of a larger class a live slot, as it seems?  Else its chunk can be closed, and has more for
+ * smaller blocks.  (Of a cursor's chunk only the first word tells: in others slots may be set that are not handed
+ * out.) */
 SIMT_FN int quarry_slabs_serves(const struct quarry_slabs *h, uint32_t page, uint32_t class_)
 {
     if (page < h->pages.count)
