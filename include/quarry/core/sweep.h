@@ -308,7 +308,7 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
             role = simt_shuffle_u32(group, role, simt_ctz_u32(group));
             if (role == FULL)
                 break;
-            if (role == ASK) {
+            if (plan->news && role == ASK) {
                 page = plan->news(plan->heap, group, page);
                 role = HELP;
                 continue;
