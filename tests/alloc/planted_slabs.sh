@@ -178,7 +178,7 @@ plant slabs 0 slabs_slots.h 'with one class few hints serve many warps' \
     's/\(class_ \+ \(warp >> h->hint_log\)\) %/class_ %/'
 aim a_warp_recalls_what_it_freed_of_many_words
 plant slabs 0 slabs_gather.h 'who recalls has also what others have' \
-    '/uint64_t quarry_slabs_recall\(/,/^\}/s/bits = quarry_slabs_or\(.*;/bits = quarry_slabs_lowest(clear, to < asked ? n : asked - from);/'
+    '/uint64_t quarry_slabs_take_words\(/,/^\}/s/bits = quarry_slabs_or\(.*;/bits = quarry_slabs_lowest(clear, (to < asked ? to : asked) - from);/'
 plant slabs 0 slabs_gather.h 'a warp recalls one hint' \
     '/uint64_t quarry_slabs_recall\(/,/^\}/s/simt_lane\(\) == last \? SIMT_LANES - 1u : simt_rank\(all\)\)/SIMT_LANES - 1u)/'
 plant slabs 0 slabs_slots.h 'all hints of a size are those of another' \
@@ -228,7 +228,7 @@ aim blocks_in_larger_slots_are_their_owners_alone
 plant slabs 60 slabs_gather.h 'who recalls a larger slot has one where its own class would have it' \
     '/void \*quarry_slabs_recall_all\(/,/^\}/s/quarry_slabs_block\(h, place, of\)/quarry_slabs_block(h, place, size)/'
 plant slabs 60 slabs_gather.h 'who guesses has also what others have' \
-    '/uint64_t quarry_slabs_recall\(/,/^\}/s/bits = quarry_slabs_or\(.*;/bits = quarry_slabs_lowest(clear, to < asked ? n : asked - from);/'
+    '/uint64_t quarry_slabs_take_words\(/,/^\}/s/bits = quarry_slabs_or\(.*;/bits = quarry_slabs_lowest(clear, (to < asked ? to : asked) - from);/'
 aim sizes_that_change_keep_to_their_chunks
 plant slabs 0 slabs_slots.h 'classes of a warp that lie side by side have one hint' \
     's/\(class_ \+ \(warp >> h->hint_log\)\) %/(warp >> h->hint_log) %/'
