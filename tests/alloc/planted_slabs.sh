@@ -88,13 +88,18 @@ plant slabs 20 slabs.h 'a larger slot seems to be one of the class that was aske
 aim what_a_part_has_does_not_depend_on_who_reads_it
 plant slabs 0 slabs_sweep.h 'lanes that read a chunk together each begin with its first word' \
     's/h->stride \+ at\]/h->stride + 0 * at]/'
+aim a_sweep_sees_a_chunk_that_moves_after_it_has_read_its_kind
+plant slabs 0 slabs_map.h 'who closes a chunk does not touch its words' \
+    's/quarry_slabs_of_moving\(class_, ~0u\)/quarry_slabs_of(class_, ~0u)/'
+plant slabs 0 slabs_map.h 'who binds a chunk does not touch its words' \
+    's/quarry_slabs_of_moving\(class_, bits\)/quarry_slabs_of(class_, bits)/'
 aim who_waits_hears_what_others_have_found
 plant slabs 0 slabs_sweep.h 'who waits hears of larger slots whose chunk can be closed' \
-    's/ \&\& \(more == 0 \|\| quarry_slabs_serves\(.*\)\)\) \{/) {/'
+    's/ \&\& \(i == need->class_ \|\| quarry_slabs_serves\(.*\)\)\) \{/) {/'
 plant slabs 0 slabs_more.h 'who finds nothing where others have found something does not say so' \
-    's/found\[need->entry\], need->page \+ 1u, 0,/found[need->entry], 0, 0,/'
+    's/found\[need->first\], need->page \+ 1u, 0,/found[need->entry], 0, 0,/'
 plant slabs 0 slabs_more.h 'who finds something there says that it was nothing' \
-    's/if \(simt_ballot\(.*\) == need->before \&\&/if (1 \&\&/'
+    's/ != need->row\) \{/ != need->before \&\& 0) {/'
 aim '*'
 plant slabs 1 slabs_sweep.h 'a sweep believes a cursor whose chunk was closed' \
     's/rest = rest \&\& quarry_slabs_has_chunk\(h, index, now\);//'
@@ -102,7 +107,7 @@ aim lanes_of_several_classes_have_slots_of_their_own
 plant slabs 20 slabs_more.h 'who fills a cursor for its class alone leaves it what it takes' \
     '/uint64_t quarry_slabs_fill_each\(/,/^\}/s/(quarry_slabs_fill_cursor\(cursor, chunk, .*, )got\)/\10)/'
 plant slabs 20 slabs_more.h 'who fills a cursor for its class alone does not write the words' \
-    '/uint64_t quarry_slabs_fill_each\(/,/^\}/s/simt_store_u64\(&word\[i\], quarry_slabs_of\(class_, ~0u\), relaxed\);/(void)word;/'
+    '/uint64_t quarry_slabs_fill_each\(/,/^\}/s/simt_store_u64\(&word\[i\], quarry_slabs_of_moving\(class_, ~0u\), relaxed\);/(void)word;/'
 aim '*'
 plant slabs 60 slabs_more.h 'a refill leaves the cursor what it takes' \
     '/uint64_t quarry_slabs_refill\(/,/^\}/s/(quarry_slabs_fill_cursor\(cursor, chunk, .*, )got\)/\10)/'

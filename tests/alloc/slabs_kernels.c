@@ -129,6 +129,31 @@ SIMT_KERNEL(slabs_numbers, struct slabs_case, a)
             }
 }
 
+SIMT_KERNEL(slabs_closes, struct slabs_case, a)
+{
+    const struct quarry_slabs *h = &a.heap.as.slabs;
+    const uint32_t class_ = quarry_slabs_class(h, a.bytes), all = SIMT_ALL_LANES;
+    struct quarry_slabs_need need = {0};
+    need.slabs = h;
+    need.group = all;
+    need.class_ = class_;
+    need.size = a.rounds == 2 ? class_ + 1u : class_; /* then the turn is not about the chunk's class */
+    need.wide = a.rounds == 2 ? 0 : QUARRY_SLABS_ALL;
+    need.class_ += a.rounds == 2;
+    need.looks = 1; /* the second pass reads the kind, */
+    need.own = 0;
+    need.saw = simt_lane() == 0 ? QUARRY_SLABS_SAW_WHOLE | class_ * QUARRY_SLABS_SAW_CLASS : 0;
+    int closed = quarry_slabs_close(h, all, 0, simt_shuffle_u64(all, quarry_slabs_kind(h, 0), 0));
+    if (a.rounds == 1) { /* and another class has the chunk, */
+        if (simt_lane() == 0)
+            (void)quarry_slabs_hold(h, 0, quarry_slabs_kind(h, 0), class_ + 1u);
+        quarry_slabs_bind(h, all, 0, class_ + 1u, quarry_slabs_slots(h, class_ + 1u));
+    }
+    quarry_slabs_look_whole(&need); /* before that reads the words */
+    if (!closed || (simt_lane() == 0 && !(need.saw & QUARRY_SLABS_SAW_TOUCHED)))
+        (void)simt_add_u32(a.wrong, 1, relaxed);
+}
+
 /* What the calling warp hears that wants a block of the class, or rows of so many chunks. */
 SIMT_FN uint32_t slabs_hear(struct quarry_slabs_need *need, uint32_t class_, uint32_t chunks)
 {
@@ -167,10 +192,10 @@ SIMT_KERNEL(slabs_news, struct slabs_case, a)
     need.place = QUARRY_SLABS_NONE;
     quarry_slabs_try(&need);
     need.place = simt_lane() == 7 ? 0 : QUARRY_SLABS_NONE;
-    quarry_slabs_tried(&need);
+    quarry_slabs_tried(&need, QUARRY_SLABS_IS_MOVING);
     wrong += slabs_hear(&need, small, 0) != h->pages.count;
     quarry_slabs_try(&need);
-    quarry_slabs_tried(&need);
+    quarry_slabs_tried(&need, QUARRY_SLABS_IS_MOVING);
     wrong += slabs_hear(&need, small, 0) != 3u;
     if (wrong)
         (void)simt_add_u32(a.wrong, 1, relaxed);

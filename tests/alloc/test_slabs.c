@@ -285,6 +285,28 @@ static void a_sweep_sees_what_was_taken_between_its_passes(void **state)
     for_each_proof(touches);
 }
 
+/* A chunk without a live block moves after a sweep has read its kind. */
+static void closes(void)
+{
+    for (uint32_t rounds = 0; rounds < 3; rounds++) {
+        struct slabs_case a = {0};
+        one_chunk(CHUNK / 16, 0);
+        run(&promise_free, CHUNK / 16);
+        expect_empty();
+        a.bytes = 16;
+        a.rounds = rounds;
+        launch_case(&slabs_closes, &a, 1, 0);
+        assert_ok(quarry_heap_reset(f.heap));
+        end();
+    }
+}
+
+static void a_sweep_sees_a_chunk_that_moves_after_it_has_read_its_kind(void **state)
+{
+    (void)state;
+    for_each_proof(closes);
+}
+
 /* Two chunks of slots of 256 bytes, of which one has a live block. */
 static void hears(void)
 {
@@ -635,6 +657,7 @@ int main(void)
         cmocka_unit_test(a_cursor_never_overflows),
         cmocka_unit_test(a_cursor_begins_another_life_with_each_chunk),
         cmocka_unit_test(a_sweep_knows_the_words_that_it_relies_on),
+        cmocka_unit_test(a_sweep_sees_a_chunk_that_moves_after_it_has_read_its_kind),
         cmocka_unit_test(who_waits_hears_what_others_have_found),
         cmocka_unit_test(what_a_part_has_does_not_depend_on_who_reads_it),
         cmocka_unit_test(a_cursor_of_a_chunk_that_lives_stays),

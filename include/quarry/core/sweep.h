@@ -286,24 +286,27 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
 {
     enum { FULL, LEAD, HELP, ASK };
     struct quarry_sweep *s = plan->sweep;
-    /* In memory: registers are the kernel's.  heard: so many turns had ended when it looked for a verdict. */
-    volatile uint64_t goal = quarry_sweep_register(s, group);
-    volatile uint32_t heard = ~0u;
-    uint32_t role = HELP, idle = 1, again = 0;
+    volatile uint64_t goal = quarry_sweep_register(s, group); /* in memory: registers are the kernel's */
+    uint32_t role = HELP, idle = 1, again = 0, heard = ~0u,
+             looks = 0; /* heard: so many turns had ended then */
     while (role == LEAD || simt_any(group, page == QUARRY_NO_PAGE)) {
         int begins = 0;
         if (role != LEAD) {
             uint32_t size = quarry_sweep_size(plan, group, page);
             if (simt_rank(group) == 0) {
                 uint64_t state = simt_load_u64(&s->state, acquire); /* before `full` */
-                uint32_t ended = (uint32_t)(state / 2u);
-                if (ended != heard && quarry_sweep_is_full(s, goal, size))
+                /* Who asks for news looks for a verdict only when a turn has ended: until then there is no other. */
+                if ((!plan->news || heard != (uint32_t)(state / 2u)) && quarry_sweep_is_full(s, goal, size))
                     role = FULL;
-                else if (plan->news && quarry_random_start().state % QUARRY_SWEEP_ASKS == 0)
+                else if (plan->news &&
+                         quarry_mix_u32(simt_thread() * 0x9e3779b9u + looks) % QUARRY_SWEEP_ASKS == 0)
                     role = ASK;
                 else if (!(state & 1u) && simt_cas_u64(&s->state, state, state + 1u, acquire) == state)
                     role = LEAD;
-                heard = ended; /* until the next turn ends there is no other verdict */
+                if (plan->news) {
+                    heard = (uint32_t)(state / 2u);
+                    looks++;
+                }
             }
             role = simt_shuffle_u32(group, role, simt_ctz_u32(group));
             if (role == FULL)

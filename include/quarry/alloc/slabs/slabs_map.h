@@ -294,6 +294,13 @@ SIMT_FN uint64_t quarry_slabs_of(uint32_t class_, uint32_t taken)
     return (uint64_t)(class_ + 1u) << 56 | taken;
 }
 
+/* The same, as who closes or binds a chunk writes it: touched.  So a sweep that has read the chunk's kind before, and
+ * then this word, does not take it for one that has been full all the time. */
+SIMT_FN uint64_t quarry_slabs_of_moving(uint32_t class_, uint32_t taken)
+{
+    return quarry_slabs_of(class_, taken) | QUARRY_SLABS_TOUCHED;
+}
+
 /* ---- cursors ---- */
 
 /* The index of a class's cursor number i.  Those of one class lie apart, as one sector of 32 bytes takes one add after
@@ -492,7 +499,7 @@ SIMT_FN void quarry_slabs_bind(const struct quarry_slabs *h, uint32_t group, uin
     SIMT_ROLLED
     for (uint32_t i = simt_rank(group); i < words; i += simt_popc_u32(group)) {
         uint32_t bits = ~quarry_slabs_from(i, taken) | quarry_slabs_from(i, slots);
-        simt_store_u64(&word[i], quarry_slabs_of(class_, bits), fenced);
+        simt_store_u64(&word[i], quarry_slabs_of_moving(class_, bits), fenced);
     }
     simt_sync(group);
 }
@@ -514,7 +521,7 @@ SIMT_FN int quarry_slabs_close(const struct quarry_slabs *h, uint32_t group, uin
     SIMT_ROLLED
     while (closed && i < words) {
         uint64_t seen = simt_load_u64(&word[i], relaxed);
-        uint64_t full = quarry_slabs_of(class_, ~0u);
+        uint64_t full = quarry_slabs_of_moving(class_, ~0u);
         closed = (uint32_t)seen == quarry_slabs_from(i, slots);
         /* Order: acquires what was done to the slots; a sweep that sees it sees that the chunk moves. */
         closed = closed && simt_cas_u64(&word[i], seen, full, acq_rel) == seen;

@@ -120,7 +120,7 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_fill_each(const struct quarry_slabs *h, u
             uint64_t *word = quarry_slabs_word(h, quarry_slabs_place(chunk, 0));
             SIMT_ROLLED
             for (uint32_t i = 0; i < words; i++) /* full: who takes slots has them from the cursor */
-                simt_store_u64(&word[i], quarry_slabs_of(class_, ~0u), relaxed);
+                simt_store_u64(&word[i], quarry_slabs_of_moving(class_, ~0u), relaxed);
             quarry_slabs_reached(h, class_, index);
             asked =
                 quarry_slabs_fill_cursor(cursor, chunk, (uint32_t)(now >> 32), got) - quarry_slabs_next(now);
@@ -222,9 +222,10 @@ SIMT_NOINLINE_FN uint64_t quarry_slabs_refill(uint64_t *cursor, uint64_t *kinds,
     if (chunk != QUARRY_NO_PAGE) {
         uint64_t *word = &map[(uint64_t)chunk * stride];
         simt_sync(all); /* what the leader acquired, each has */
+        /* Full, as in fill_each. */
         SIMT_ROLLED
         for (uint32_t i = simt_rank(all); i < quarry_slabs_words(slots); i += simt_popc_u32(all))
-            simt_store_u64(&word[i], quarry_slabs_of(class_, ~0u), relaxed); /* full, as in fill_each */
+            simt_store_u64(&word[i], quarry_slabs_of_moving(class_, ~0u), relaxed);
         simt_sync(all); /* what each has written, before the cursor */
         if (simt_lane() == leader) {
             first = quarry_slabs_place(chunk, 0);
@@ -634,26 +635,17 @@ SIMT_FN void quarry_slabs_new_rows(struct quarry_slabs_need *need)
         quarry_slabs_new_long_rows(need);
 }
 
-/* Before a group tries what a sweep has found: notes which entry of `found` may have told of it. */
+/* Before a group tries what a sweep has found: notes which entry of `found` may have told of it, in need->first, and
+ * which lanes need a place, in need->row. */
 SIMT_NOINLINE_FN void quarry_slabs_try(struct quarry_slabs_need *need)
 {
     const struct quarry_slabs *h = need->slabs;
     uint32_t index = need->page - h->pages.count;
-    need->entry = need->of;
+    need->first = need->of;
     if (need->page >= h->pages.count)
-        need->entry = index - quarry_slabs_cursor_number(h, index) * h->classes;
-    need->before = simt_ballot(need->group, need->place == QUARRY_SLABS_NONE);
+        need->first = index - quarry_slabs_cursor_number(h, index) * h->classes;
+    need->row = simt_ballot(need->group, need->place == QUARRY_SLABS_NONE);
 }
-
-/* And afterwards: if it gave nothing, nobody else need try it. */
-SIMT_NOINLINE_FN void quarry_slabs_tried(const struct quarry_slabs_need *need)
-{
-    if (simt_ballot(need->group, need->place == QUARRY_SLABS_NONE) == need->before &&
-        simt_rank(need->group) == 0)
-        (void)simt_cas_u32(&need->slabs->found[need->entry], need->page + 1u, 0, relaxed);
-}
-
-/* ---- all steps ---- */
 
 /* Tells that slots of a larger class serve the group's, as a sweep has found no others; or, with 0, that none do. */
 SIMT_NOINLINE_FN void quarry_slabs_serve(const struct quarry_slabs_need *need, uint32_t larger)
@@ -661,6 +653,20 @@ SIMT_NOINLINE_FN void quarry_slabs_serve(const struct quarry_slabs_need *need, u
     if (simt_rank(need->group) == 0)
         quarry_slabs_tell_larger(need->slabs, need->class_, larger);
 }
+
+/* And afterwards: if it gave nothing, nobody else need try it.  If slots of the class need->of were there, these serve
+ * from now on, if they are larger; if they are the group's own, no larger ones do. */
+SIMT_NOINLINE_FN void quarry_slabs_tried(const struct quarry_slabs_need *need, enum quarry_slabs_state state)
+{
+    if (simt_ballot(need->group, need->place == QUARRY_SLABS_NONE) != need->row) {
+        if (state == QUARRY_SLABS_IS_BOUND)
+            quarry_slabs_serve(need, need->of > need->class_ ? need->of : 0);
+    } else if (simt_rank(need->group) == 0) {
+        (void)simt_cas_u32(&need->slabs->found[need->first], need->page + 1u, 0, relaxed);
+    }
+}
+
+/* ---- all steps ---- */
 
 /* Steps 3 to 5 for a class, or a large block: of all lanes, those look for themselves whose place is none. */
 SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
@@ -720,11 +726,9 @@ SIMT_FN void quarry_slabs_look_for(struct quarry_slabs_need *need)
         enum quarry_slabs_state state = quarry_slabs_visit(need);
         if (state == QUARRY_SLABS_IS_FREE)
             quarry_slabs_fill(need);
-        else if (state == QUARRY_SLABS_IS_BOUND) {
+        else if (state == QUARRY_SLABS_IS_BOUND)
             quarry_slabs_take_from(need);
-            quarry_slabs_serve(need, need->of > need->class_ ? need->of : 0);
-        }
-        quarry_slabs_tried(need);
+        quarry_slabs_tried(need, state);
     }
 }
 

@@ -22,7 +22,8 @@
  *   A slot that the second pass saw taken was taken then.  Else somebody has taken it since, and has touched its word;
  *   or its chunk was bound anew, and the kind's version has changed.  So a word without a clear bit had none then, and
  *   a chunk with a live slot had one.
- *   A chunk that neither pass saw moving, and whose kind has one version in both, did not move between them.
+ *   A chunk that neither pass saw moving, and whose kind has one version in both, did not move between them.  If it
+ *   moves after the second has read its kind, the words that it reads then are touched.
  *   A cursor that both saw empty, in one life, had nothing between them: it gets slots only in a new life.
  *   A cursor that both saw equally far, in one life, gave nothing between them: so a slot that it had given before, and
  *   that the second pass saw taken, was live between them, and its chunk was not empty.
@@ -75,8 +76,6 @@ struct quarry_slabs_need {
     uint32_t looks;  /* of a sweep: the number of the pass; of a walk: how many in a row gave nothing */
     uint32_t own;    /* of a sweep: the calling lane's chunk, */
     uint32_t saw;    /* and what it saw there */
-    uint32_t entry;  /* of `found`: what the group tries, */
-    uint32_t before; /* and the lanes that need a place */
 };
 
 /* What a lane saw of a chunk. */
@@ -417,13 +416,18 @@ SIMT_FN uint64_t quarry_slabs_sweep_part(const void *heap, struct quarry_random 
     return need->number;
 }
 
-/* Has what was found of a larger class a live slot, as it seems?  Else its chunk can be closed, and has more for
- * smaller blocks.  (Of a cursor's chunk only the first word tells: in others slots may be set that are not handed
- * out.) */
+/* Is what was found still good for a smaller class, as it seems?  A chunk of the larger one must have a live slot: else
+ * it can be closed, and has more for smaller blocks.  (Of a cursor's chunk only the first word tells: in others slots
+ * may be set that are not handed out.)  If class_ is h->classes, the chunk must be free, or have no live slot. */
 SIMT_FN int quarry_slabs_serves(const struct quarry_slabs *h, uint32_t page, uint32_t class_)
 {
-    if (page < h->pages.count)
+    if (page < h->pages.count && class_ < h->classes)
         return quarry_slabs_seems_used(h, page, class_);
+    if (page < h->pages.count) {
+        uint64_t kind = quarry_slabs_kind(h, page);
+        return quarry_slabs_state(kind) == QUARRY_SLABS_IS_FREE ||
+               quarry_slabs_seems_vacant(h, page, kind, h->classes);
+    }
     uint64_t cursor = simt_load_u64(&h->cursor[page - h->pages.count], relaxed);
     uint32_t chunk = quarry_slabs_chunk(cursor);
     uint64_t seen =
@@ -444,7 +448,7 @@ SIMT_FN uint32_t quarry_slabs_news(const void *heap, uint32_t group, uint32_t pa
     SIMT_ROLLED
     for (uint32_t i = need->class_ + simt_rank(group); i <= h->classes; i += simt_popc_u32(group)) {
         uint32_t its = simt_load_u32(&h->found[i], relaxed), more = i < h->classes ? i - need->class_ : 0;
-        if (its && more < least && (more == 0 || quarry_slabs_serves(h, its - 1u, i))) {
+        if (its && more < least && (i == need->class_ || quarry_slabs_serves(h, its - 1u, i))) {
             least = more;
             found = its;
             of = i;
