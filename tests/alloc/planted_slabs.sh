@@ -97,9 +97,9 @@ aim who_waits_hears_what_others_have_found
 plant slabs 0 slabs_sweep.h 'who waits hears of larger slots whose chunk can be closed' \
     's/ \&\& \(i == need->class_ \|\| quarry_slabs_serves\(.*\)\)\) \{/) {/'
 plant slabs 0 slabs_more.h 'who finds nothing where others have found something does not say so' \
-    's/found\[need->first\], need->page \+ 1u, 0,/found[need->entry], 0, 0,/'
+    's/found\[need->first\], need->page \+ 1u, 0,/found[need->first], 0, 0,/'
 plant slabs 0 slabs_more.h 'who finds something there says that it was nothing' \
-    's/ != need->row\) \{/ != need->before \&\& 0) {/'
+    's/ != need->row\) \{/ != need->row \&\& 0) {/'
 aim '*'
 plant slabs 1 slabs_sweep.h 'a sweep believes a cursor whose chunk was closed' \
     's/rest = rest \&\& quarry_slabs_has_chunk\(h, index, now\);//'

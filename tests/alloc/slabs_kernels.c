@@ -144,10 +144,10 @@ SIMT_KERNEL(slabs_closes, struct slabs_case, a)
     need.own = 0;
     need.saw = simt_lane() == 0 ? QUARRY_SLABS_SAW_WHOLE | class_ * QUARRY_SLABS_SAW_CLASS : 0;
     int closed = quarry_slabs_close(h, all, 0, simt_shuffle_u64(all, quarry_slabs_kind(h, 0), 0));
-    if (a.rounds == 1) { /* and another class has the chunk, */
+    if (a.rounds == 1) { /* and has bound it again, */
         if (simt_lane() == 0)
-            (void)quarry_slabs_hold(h, 0, quarry_slabs_kind(h, 0), class_ + 1u);
-        quarry_slabs_bind(h, all, 0, class_ + 1u, quarry_slabs_slots(h, class_ + 1u));
+            (void)quarry_slabs_hold(h, 0, quarry_slabs_kind(h, 0), class_);
+        quarry_slabs_bind(h, all, 0, class_, quarry_slabs_slots(h, class_));
     }
     quarry_slabs_look_whole(&need); /* before that reads the words */
     if (!closed || (simt_lane() == 0 && !(need.saw & QUARRY_SLABS_SAW_TOUCHED)))

@@ -43,7 +43,7 @@ SIMT_KERNEL_DECLARE(slabs_touches);
 SIMT_KERNEL_DECLARE(slabs_numbers);
 
 /* A sweep's second pass reads the words of chunk 0, which has no live slot, after somebody has closed it, or (rounds 1)
- * also bound it to another class: it sees that.  Rounds 2: the turn is about another class. */
+ * also bound it again: it sees that.  Rounds 2: the turn is about another class. */
 SIMT_KERNEL_DECLARE(slabs_closes);
 
 /* What a warp hears that wants blocks of a.bytes or others, of what it tells itself: of slots of 256 bytes, in the chunk of
