@@ -9,7 +9,8 @@ struct slabs_case {
     struct quarry_handle heap;
     uint32_t *wrong;
     uint64_t bytes; /* that are looked for; of slabs_trails: the smallest size */
-    /* Live blocks: of slabs_together and slabs_touches of chunk 0; of slabs_passes its only ones, in two words. */
+    /* Live blocks: of slabs_together and slabs_touches of chunk 0; of slabs_passes its only ones, in two words; of
+     * slabs_news: as there. */
     void *last[2];
     uint32_t fence; /* of slabs_borrows: who frees and then takes puts a fence between */
     uint32_t
@@ -22,7 +23,7 @@ struct slabs_case {
     void **
         block; /* of slabs_gathers, slabs_shares, slabs_seeks, slabs_recalls and slabs_changes: one for each thread */
     uint32_t
-        rounds; /* of slabs_gathers, slabs_shares, slabs_seeks and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows, slabs_classes, slabs_serves, slabs_words, slabs_deals and slabs_trails */
+        rounds; /* of slabs_closes: which case; of slabs_gathers, slabs_shares, slabs_seeks and slabs_changes: which round it is; of slabs_adds, slabs_together, slabs_touches, slabs_borrows, slabs_classes, slabs_serves, slabs_words, slabs_deals and slabs_trails */
 };
 
 /* Block 0 does that.  One thread of block 1 looks for space, and must find some. */

@@ -84,7 +84,8 @@ typedef uint64_t (*quarry_sweep_part)(const void *heap, struct quarry_random *r,
 
 /* What others have seen in their parts, and did not need: a page for all lanes of the group that fits, as it seems; or
  * `page`, if there is none.  Who waits asks for it now and then, so that not all come at the same time: the first who
- * finds that there is nothing says so to the others. */
+ * finds that there is nothing says so to the others.  Scope: group, reconverged.  Order: none; it is a hint, and no
+ * proof uses it. */
 typedef uint32_t (*quarry_sweep_news)(const void *heap, uint32_t group, uint32_t page);
 
 struct quarry_sweep_plan {
@@ -287,8 +288,9 @@ SIMT_FN uint32_t quarry_sweep_search(const struct quarry_sweep_plan *plan, struc
     enum { FULL, LEAD, HELP, ASK };
     struct quarry_sweep *s = plan->sweep;
     volatile uint64_t goal = quarry_sweep_register(s, group); /* in memory: registers are the kernel's */
-    uint32_t role = HELP, idle = 1, again = 0, heard = ~0u,
-             looks = 0; /* heard: so many turns had ended then */
+    uint32_t role = HELP, idle = 1, again = 0;
+    uint32_t heard = ~0u,
+             looks = 0; /* of who asks for news: turns that had ended when it last looked, and its looks */
     while (role == LEAD || simt_any(group, page == QUARRY_NO_PAGE)) {
         int begins = 0;
         if (role != LEAD) {

@@ -26,7 +26,8 @@
  *     known    `knows` chunks for each class, which were of that class when somebody last looked
  *
  * The version of a kind counts every change, the life of a cursor how often it was filled.  They start anew after 2^30
- * and 2^11.  Whoever takes slots of a word makes it touched; what for, alloc/slabs/slabs_sweep.h says.
+ * and 2^11.  Whoever takes slots of a word makes it touched, and so does who closes or binds its chunk; what for,
+ * alloc/slabs/slabs_sweep.h says.
  *
  * Who has what.
  *   A slot is taken by an OR into its word, or by a compare-exchange: who finds its bit clear, and the word's class
